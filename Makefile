@@ -18,10 +18,15 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) --editable '.[parquet]'
 	touch $@
 
-# … and what developers have on top: every extra, and the tools.
+# … and what developers have on top: the tools, and every extra but `rl`, whose PyTorch is large. Tests of PPO are skipped without it.
 DEV := $(VENV)/.dev
 $(DEV): $(VENV)/.installed
-	$(PIP) --editable '.[dev,rl]'
+	$(PIP) --editable '.[dev]'
+	touch $@
+
+RL := $(VENV)/.rl
+$(RL): $(DEV)
+	$(PIP) --editable '.[rl]'
 	touch $@
 
 demo: $(VENV)/.installed
@@ -48,7 +53,7 @@ site: $(BIN)/zensical
 	$(BIN)/zensical build --strict
 
 # The installed package on every supported Python of this machine, with journeys through the app; those that are missing are named.
-pythons: $(DEV)
+pythons: $(RL)
 	$(BIN)/python -m benchmarks.every_python
 
 format: $(DEV)
@@ -58,7 +63,7 @@ format: $(DEV)
 bench: $(VENV)/.installed
 	$(BIN)/tidepool bench
 
-prove: $(DEV)
+prove: $(RL)
 	$(BIN)/python -m benchmarks.prove $(ONLY)
 
 # What the app looks like, for README and docs: docs/pictures/*.svg

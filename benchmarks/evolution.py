@@ -25,8 +25,8 @@ from tidepool.engine.run import run_batch
 from tidepool.engine.simulated.evolution.planted import mends
 from tidepool.engine.simulated.evolution.solver import true_accuracy
 from tidepool.engine.studies.evolution.config import PresetName
+from tidepool.engine.studies.evolution.genome import seed_genomes
 from tidepool.engine.studies.evolution.problems.problem_set import generate
-from tidepool.engine.studies.evolution.seeds import seed_genomes
 from tidepool.storage.states import StopCode
 
 FIRST_SEED = 830_000

@@ -18,16 +18,12 @@ from tidepool.engine.config.sections import Service
 from tidepool.engine.run import run_batch
 from tidepool.engine.simulated.mutation.offline_transport import Losing, OfflineTransport
 from tidepool.engine.studies.mutation.config import LearnerName
-from tidepool.engine.studies.mutation.environment.environments import Environments, endless
-from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
-from tidepool.engine.studies.mutation.environment.transport import finished
+from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, endless, finished
 from tidepool.engine.studies.mutation.evaluation import PolicyComparison, compare, contenders, play_heldout
-from tidepool.engine.studies.mutation.learners.choice import make_learner
-from tidepool.engine.studies.mutation.learners.learner import Training
-from tidepool.engine.studies.mutation.learners.training import Player, train
+from tidepool.engine.studies.mutation.learners import make_learner
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 from tidepool.engine.studies.mutation.queries import builtin_queries, split_queries
-from tidepool.engine.studies.mutation.record import TrainingRecord
+from tidepool.engine.studies.mutation.training import Player, Training, TrainingRecord, train
 
 SEEDS = (201, 202, 203, 204, 205)
 LOSS_SEEDS = (211, 212, 213)

@@ -58,10 +58,10 @@ if TYPE_CHECKING:
     from tidepool.engine.results.summary import read_summary
     from tidepool.engine.results.table import RowTable
     from tidepool.engine.run import resume_batch, run_batch
-    from tidepool.engine.studies.evolution.in_code import Evolution
+    from tidepool.engine.studies.evolution.config import Evolution
     from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
-    from tidepool.engine.studies.mutation.foreign.make import make_env
-    from tidepool.engine.studies.mutation.in_code import Mutation
+    from tidepool.engine.studies.mutation.config import Mutation
+    from tidepool.engine.studies.mutation.make_env import make_env
     from tidepool.engine.studies.mutation.statistics import MutationStatistics
     from tidepool.engine.studies.secret_game.config import Scenario, Scoring
     from tidepool.engine.studies.secret_game.findings.analysis import SecretGameStatistics
@@ -144,10 +144,10 @@ _HOMES = {
     "tidepool.engine.results.summary": "read_summary",
     "tidepool.engine.results.table": "RowTable",
     "tidepool.engine.run": "resume_batch run_batch",
-    "tidepool.engine.studies.evolution.in_code": "Evolution",
+    "tidepool.engine.studies.evolution.config": "Evolution",
     "tidepool.engine.studies.evolution.statistics": "EvolutionStatistics",
-    "tidepool.engine.studies.mutation.foreign.make": "make_env",
-    "tidepool.engine.studies.mutation.in_code": "Mutation",
+    "tidepool.engine.studies.mutation.make_env": "make_env",
+    "tidepool.engine.studies.mutation.config": "Mutation",
     "tidepool.engine.studies.mutation.statistics": "MutationStatistics",
     "tidepool.engine.studies.secret_game.findings.analysis": "SecretGameStatistics",
     "tidepool.engine.studies.secret_game.config": "Scenario Scoring",

@@ -13,9 +13,9 @@ from tidepool.engine.providers.error_mapping import ProviderComplaint
 from tidepool.engine.providers.ollama.provider import _extras
 from tidepool.engine.providers.openai.request_format import OpenAIRequestFormat
 from tidepool.engine.providers.protocol import Notices
-from tidepool.engine.studies.evolution.operators.rewrites import read_rewrite
-from tidepool.engine.studies.mutation.environment.rewards import read_judgement
+from tidepool.engine.studies.evolution.rewrites import read_rewrite
 from tidepool.engine.studies.mutation.operators import read_rewrite as read_query
+from tidepool.engine.studies.mutation.rewards import read_judgement
 from tidepool.engine.studies.secret_game.detectors.judge import read_verdict
 
 

@@ -15,15 +15,13 @@ from tidepool.engine import answer_forms as ratings
 from tidepool.engine.exports import html, markdown
 from tidepool.engine.providers import error_bodies, keys, rate_headers, replies
 from tidepool.engine.statistics.words import words_in
-from tidepool.engine.studies.evolution import genome, placeholders
-from tidepool.engine.studies.evolution.operators import rewrites
-from tidepool.engine.studies.evolution.operators.guards import Guard
+from tidepool.engine.studies.evolution import genome, rewrites
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.tasks.code_task import code_of
+from tidepool.engine.studies.evolution.rewrites import Guard
 from tidepool.engine.studies.evolution.tasks.judge import judge_request
+from tidepool.engine.studies.evolution.tasks.python_task import code_of
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
-from tidepool.engine.studies.mutation import operators
-from tidepool.engine.studies.mutation.environment import encoders, rewards
+from tidepool.engine.studies.mutation import operators, rewards
 from tidepool.engine.studies.secret_game.detectors import judge
 from tidepool.engine.studies.secret_game.detectors.detection import DETECTORS, find_in_talk
 from tidepool.engine.studies.simulation import scenes
@@ -75,13 +73,13 @@ READERS: dict[str, Reader] = {
     "form": answer_forms.fields_of,
     "grade": rewards.read_judgement,
     "keywords": rewards.keyword,
-    "encoder": lambda text: encoders.HashingEncoder().encode([text]),
+    "encoder": lambda text: rewards.HashingEncoder().encode([text]),
     "rewritten query": lambda text: operators.read_rewrite(text, "Why?"),
     "guard of numbers": _rewrite_guard("number", "72", "1234"),
     "guard of labels": _rewrite_guard("label", "positive", "negative"),
     "guard of words": _rewrite_guard("text", "in Rome", "old Paris"),
     "prompt": lambda text: genome.join_segments(genome.split_segments(text)),
-    "parts of a prompt": placeholders.parts,
+    "parts of a prompt": genome.parts,
     **{name: partial(_detector, name) for name in DETECTORS},
     "verdict": judge.read_verdict,
     "scene": lambda text: scenes.split_scene(text, ("Ada Lovelace", "Bob"), thoughts=True),

@@ -346,7 +346,7 @@ PRINT_THEMSELVES = {
     "storage/schema/reference.py": "the same",
     "storage/schema/written.py": "the same",
     "engine/trust/record.py": "a warning in words of its own",
-    "engine/studies/evolution/problems/arrow_lines.py": "a process that answers in lines of JSON, and says on stderr why not",
+    "engine/studies/evolution/problems/parquet_lines.py": "a process that answers in lines of JSON, and says on stderr why not",
 }
 
 

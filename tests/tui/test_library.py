@@ -14,7 +14,7 @@ from tests.tui.persons import opened, screen_text, until, until_seen
 from tests.tui.studies import played
 from tidepool.engine.library.contents import LibraryAdditions, keep, stored_entity
 from tidepool.engine.library.entities import Entity
-from tidepool.engine.studies.evolution.records.champion import champion_prompt
+from tidepool.engine.studies.evolution.statistics import champion_prompt
 from tidepool.storage import library
 from tidepool.storage.file import reading
 from tidepool.tui.app.app import TidepoolApp

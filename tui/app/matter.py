@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from textual.content import Content
 
-from tidepool.engine.studies.evolution.records.finalists import ROLES, finalists
+from tidepool.engine.studies.evolution.records import ROLES, finalists
 from tidepool.storage.reading import search
 from tidepool.storage.reading.answers import (
     GRADES,

@@ -6,7 +6,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from tidepool.engine.results.wording import number
-from tidepool.engine.studies.evolution.records.genealogy import Family, Member
+from tidepool.engine.studies.evolution.records import Family, Member
 from tidepool.tui.drawing.plain import one_line
 
 MOST_LINES = 200

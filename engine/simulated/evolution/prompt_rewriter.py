@@ -14,8 +14,8 @@ from tidepool.engine.simulated.evolution.landscape import read_prompt
 from tidepool.engine.simulated.evolution.planted import REMEDIES, noticed
 from tidepool.engine.simulated.reply import SimulatedReply
 from tidepool.engine.studies.evolution.genome import join_segments, split_segments
-from tidepool.engine.studies.evolution.operators.rewrites import SYSTEM, TASKS
-from tidepool.engine.studies.evolution.problems.builtin.sets import recognise
+from tidepool.engine.studies.evolution.problems.problem_set import recognise
+from tidepool.engine.studies.evolution.rewrites import SYSTEM, TASKS
 
 ADVICE: dict[str, tuple[str, ...]] = {
     "step": (

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from zlib import crc32
 
-from tidepool.engine.studies.evolution.problems.builtin.sets import Recognised
-from tidepool.engine.studies.evolution.problems.builtin.template import Worked
+from tidepool.engine.studies.evolution.problems.problem_set import Recognised, Worked
 
 KIND, LEVEL = "logic", 3
 """as the landscape has them"""

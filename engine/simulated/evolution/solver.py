@@ -16,7 +16,7 @@ from tidepool.engine.simulated.evolution.landscape import Example, chance, is_fl
 from tidepool.engine.simulated.evolution.planted import habit, in_pairs
 from tidepool.engine.simulated.evolution.reading import read_options
 from tidepool.engine.simulated.reply import SimulatedReply
-from tidepool.engine.studies.evolution.problems.builtin.sets import Recognised, recognise
+from tidepool.engine.studies.evolution.problems.problem_set import Recognised, recognise
 
 _OPENINGS = (
     "Let me see.",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from tidepool.engine.call import Message
 from tidepool.engine.simulated.mutation.phrasing import FUNCTION_WORDS, words_of
 from tidepool.engine.simulated.reply import SimulatedReply
-from tidepool.engine.studies.mutation.environment.rewards import JUDGE_SYSTEM
+from tidepool.engine.studies.mutation.rewards import JUDGE_SYSTEM
 
 _PARTS = re.compile(r"<reference>(.*?)</reference>\s*<answer>(.*)</answer>", re.DOTALL)
 _ONE_IN = 500

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tidepool.engine.call import Message, packed_vectors
 from tidepool.engine.simulated.reply import SimulatedReply
-from tidepool.engine.studies.mutation.environment.encoders import HashingEncoder
+from tidepool.engine.studies.mutation.rewards import HashingEncoder
 
 _DIMENSIONS = 64
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 
 from tidepool.engine.call import seed_of
 from tidepool.engine.simulated.mutation import answer_judge, query_rewriter, target
-from tidepool.engine.studies.mutation.environment.encoders import HashingEncoder, Vectors
-from tidepool.engine.studies.mutation.environment.transport import ANSWER, JUDGE, REWRITE, PromptRequest
+from tidepool.engine.studies.mutation.environment import ANSWER, JUDGE, REWRITE, PromptRequest
+from tidepool.engine.studies.mutation.rewards import HashingEncoder, Vectors
 
 _RESPONDERS = {REWRITE: query_rewriter.speak, ANSWER: target.speak, JUDGE: answer_judge.speak}
 _MODELS = {REWRITE: "rewriter", ANSWER: "target", JUDGE: "judge"}

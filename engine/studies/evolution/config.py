@@ -1,4 +1,4 @@
-"""The section [evolution]."""
+"""The section [evolution], and `Evolution`, which builds it in code."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -8,12 +8,11 @@ from tidepool.engine.config import ceilings
 from tidepool.engine.config.ceilings import Address, Text, Word
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.section import OneOf, Section
-from tidepool.engine.config.sections import ModelName, ReasoningEffort, Temperature
+from tidepool.engine.config.section import OneOf, Section, with_keywords_in_help
+from tidepool.engine.config.sections import ModelName, ReasoningEffort, Study, Temperature
 from tidepool.engine.registries import SCORERS
-from tidepool.engine.studies.evolution.evaluation.fitness import Weights, weights_from
-from tidepool.engine.studies.evolution.evaluation.objectives import MEASURES, objectives
-from tidepool.engine.studies.evolution.placeholders import seed_text
+from tidepool.engine.studies.evolution.fitness import MEASURES, Weights, objectives, weights_from
+from tidepool.engine.studies.evolution.genome import seed_text
 from tidepool.engine.trust.foreign_keys import NOT_TRUSTED
 
 OWN_SCORER = rf"(?:{NOT_TRUSTED})?(?P<file>[^:\\\0]{{1,200}}\.py):(?P<function>[A-Za-z_]\w{{0,99}})"
@@ -102,7 +101,7 @@ class EvolutionSettings(Section):
     few_shot: int = Field(default=0, ge=0, le=100, title="Examples in a prompt")
     """most solved problems of the search that a prompt may show before the question; 0 = none"""
     problems: Address = "arithmetic"
-    """a built-in set, a file (JSONL, JSON, CSV, TSV, Parquet) of questions and answers, or a folder of Hugging Face's datasets"""
+    """a built-in set, or a file (JSONL, CSV, Parquet) of questions and answers"""
     fields: dict[Word, Address] = Field(
         default_factory=dict, examples=[{"question": "prompt", "answer": "label"}], max_length=100, title="Columns"
     )
@@ -110,9 +109,9 @@ class EvolutionSettings(Section):
     question_template: Text = ""
     """a question made of several columns: "{context}\\n\\n{question}\""""
     choose_from: Address = ""
-    """a file or folder of one's own for choose_problems; empty: a part of problems"""
+    """a file of one's own for choose_problems; empty: a part of problems"""
     judge_from: Address = ""
-    """a file or folder of one's own for validation_problems; empty: a part of problems"""
+    """a file of one's own for validation_problems; empty: a part of problems"""
     task: Literal["auto", "number", "choice", "label", "text", "python", "judge"] = Field(
         default="auto", title="Kind of answer"
     )
@@ -240,3 +239,16 @@ class EvolutionSettings(Section):
 
     def stated_weights(self) -> Weights:
         return Weights(**self.weights.model_dump())
+
+
+@with_keywords_in_help
+class Evolution(EvolutionSettings, Study):
+    """A prompt evolution built in code: prompts that solve problems better, bred from generation to generation.
+
+    Evolution(model="simulated:solver", population_size=20, seed=7)
+    """
+
+    settings_type = EvolutionSettings
+
+    kind: Literal["evolution"] = "evolution"
+    """always that"""

@@ -1,16 +1,113 @@
-"""A genome is an ordered list of text segments, in practice sentences, and the solved problems that are shown with them.
+"""Genomes: prompts as ordered segments, with placeholders and the examples that are shown with them.
 
-Segments are kept letter for letter: what stands between two of them (a space, or a line break before an item
-of a list) is put back when the prompt is written, so punctuation and numbers survive every operator.
+Segments are sentences, kept letter for letter: what stands between two of them is put back when the prompt is written, so
+punctuation and numbers survive every operator.
+
+A prompt may say where the question stands, and name columns of the data: `{question}`, `{context}`. With `{question}` in it a
+prompt is the message of the user as a whole; what stands before a line `---` is then the system prompt. Without it a prompt
+is the system prompt, and the question is the message. A line with a placeholder is one piece, which no operator takes apart,
+moves to another prompt or leaves out. Braces around anything else are plain text.
 """
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
 
-from tidepool.engine.studies.evolution.placeholders import is_fixed
+if TYPE_CHECKING:
+    from tidepool.engine.studies.evolution.problems.problem_set import Problem
+
+QUESTION, SEPARATOR = "{question}", "---"
+NEVER_SHOWN = frozenset(
+    "answer answers answerKey answer_key answer_idx correct_answer final_answer gold target label solution worked rationale "
+    "canonical_solution test tests test_list".split()
+)
+"""columns that tell the answer"""
+Frame = tuple[tuple[str, float], ...]
+"""pieces with placeholders, each with the share of the other segments that stand before it"""
+
+_PLACEHOLDER = re.compile(r"(?<![\w\\{}$])\{([A-Za-z_]\w*)\}(?!\})")
+
+
+def is_fixed(segment: str) -> bool:
+    return segment == SEPARATOR or _PLACEHOLDER.search(segment) is not None
+
+
+def unframed(segments: Iterable[str]) -> tuple[tuple[str, ...], Frame]:
+    """The segments that may be changed, and what holds them."""
+    free: list[str] = []
+    fixed: list[tuple[str, int]] = []
+    for segment in segments:
+        if is_fixed(segment):
+            fixed.append((segment, len(free)))
+        else:
+            free.append(segment)
+    return tuple(free), tuple((segment, place / len(free) if free else 0.0) for segment, place in fixed)
+
+
+def framed(free: tuple[str, ...], frame: Frame) -> tuple[str, ...]:
+    if not frame:
+        return free
+    found: list[str] = []
+    done = 0
+    for segment, share in frame:
+        place = round(share * len(free))
+        found += [*free[done:place], segment]
+        done = max(done, place)
+    return (*found, *free[done:])
+
+
+def parts(prompt: str) -> tuple[str, str]:
+    """The system prompt, and the message in which the question stands."""
+    lines = prompt.split("\n")
+    asked = max((place for place, line in enumerate(lines) if QUESTION in line), default=0)
+    for place in reversed(range(asked)):
+        if lines[place].strip() == SEPARATOR:
+            return "\n".join(lines[:place]).strip(), "\n".join(lines[place + 1 :]).strip()
+    return ("", prompt) if QUESTION in prompt else (prompt, QUESTION)
+
+
+def filled(template: str, problem: "Problem") -> str:
+    """In one go, so that braces in a question stay what they are."""
+
+    def value(found: re.Match[str]) -> str:
+        return problem.question if found[1] == "question" else _shown(found[1], problem.fields) or found[0]
+
+    return _PLACEHOLDER.sub(value, template)
+
+
+def placeholders(text: str, columns: Collection[str]) -> Counter[str]:
+    """How often each stands in a text, and whether a line divides it."""
+    found = Counter(name for name in _PLACEHOLDER.findall(text) if name == "question" or name in columns)
+    return found + Counter({SEPARATOR: parts(text)[0] != "" and QUESTION in text})
+
+
+def columns_of(problems: Iterable["Problem"]) -> frozenset[str]:
+    return frozenset(name for problem in problems for name in problem.fields) - NEVER_SHOWN
+
+
+def seed_text(seed: Any) -> Any:
+    """`{ system = "…", user = "…" }` as one text; what is no such table is left to be judged elsewhere."""
+    if not isinstance(seed, Mapping) or not {"user"} <= set(seed) <= {"system", "user"}:
+        return seed
+    if QUESTION not in str(seed["user"]):
+        raise ValueError(f"the user part of a seed prompt must say where the question stands: {QUESTION}")
+    return f"{seed['system']}\n{SEPARATOR}\n{seed['user']}" if seed.get("system") else seed["user"]
+
+
+def _shown(name: str, fields: Mapping[str, Any]) -> str:
+    if name in NEVER_SHOWN or name not in fields:
+        return ""
+    if name in ("choices", "options"):
+        from tidepool.engine.studies.evolution.tasks.task import choices_of
+
+        return "\n".join(f"{letter}) {text}" for letter, text in choices_of(fields).items())
+    value = fields[name]
+    return str(value) if isinstance(value, str | int | float) else ""
+
 
 _PRIVATE = range(0xE000, 0xF900)
 """letters that stand for examples"""
@@ -92,3 +189,89 @@ def _sentences(line: str) -> list[str]:
 
 def _digest(parts: tuple[str, ...]) -> str:
     return blake2b("\x1f".join(parts).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+
+
+SEED_PROMPTS: dict[str, tuple[str, ...]] = {
+    "step by step": (
+        "Solve the problem step by step.",
+        "Go through the problem one step at a time. Write out each calculation you make.",
+        "Break the work into small steps. Finish one before moving on to the next.",
+        "Show your work. Every line should follow from the line above it.",
+        "Take it slowly and proceed step by step. Keep a running total as you go.",
+    ),
+    "parse the question": (
+        "Read the question twice. Say what is asked before you do anything else.",
+        "List the facts you are given. Then decide which of them matter.",
+        "Restate the problem in your own words. Leave out irrelevant details.",
+        "Separate what you know from what you must find out. Watch the units.",
+        "Underline the numbers in your mind. Ask yourself what the question asks for.",
+    ),
+    "estimate first": (
+        "Make an estimate first. Then compute the exact value.",
+        "Begin with the rough size of the result. Work it out properly afterwards.",
+        "Give a ballpark figure. A rough value is good enough to start from.",
+        "Estimate the result and see whether your exact value is plausible.",
+        "Round everything to easy numbers. Estimate how large the result should be.",
+    ),
+    "check the answer": (
+        "Solve the problem. Check the result at the end.",
+        "After solving, verify your answer against the question.",
+        "Find the answer, then work backwards from it to the facts.",
+        "Put the answer back into the problem. Look for slips and repair them.",
+        "Calculate the result. Read your solution again and correct any mistake.",
+    ),
+    "algebra": (
+        "Turn the problem into an equation. Solve it.",
+        "Name each unknown. Write down how the unknowns depend on each other.",
+        "Let x stand for what is wanted. Set up an equation and solve for x.",
+        "Use a variable for every quantity. Replace them by numbers at the end.",
+        "Translate each sentence into symbols. Simplify the expression.",
+    ),
+    "draw it": (
+        "Draw a simple diagram of the situation. Use it to find the answer.",
+        "Imagine a picture of what happens. Describe it in words.",
+        "Make a table of the quantities. Fill it in row by row.",
+        "Place the values on a number line. Read the result off it.",
+        "Sketch the things in the question and how they are connected.",
+    ),
+    "patterns": (
+        "Look for a pattern. Use it to get the result.",
+        "Think of a similar problem that you can solve. Do the same here.",
+        "Try a simpler case first. Carry over what you find.",
+        "Go through the parts by position and see what repeats.",
+        "Notice anything regular in the numbers or letters. Build on it.",
+    ),
+    "several methods": (
+        "Solve the problem in two ways.",
+        "Use different methods and see whether they agree.",
+        "Find the result, then find it again by a second method.",
+        "Think of more than one way to go about it. Choose the surest.",
+        "Let three people in your head solve it. Compare the results.",
+    ),
+    "concise": (
+        "Be brief.",
+        "Give a concise solution. Just give the number.",
+        "Use few words. Answer quickly.",
+        "Keep the solution short and to the point.",
+        "Answer immediately. Do not explain.",
+    ),
+    "role": (
+        "You are a patient teacher of mathematics.",
+        "You are a careful accountant who keeps track of every number.",
+        "Act as an expert in puzzles. Give the final answer in the last line.",
+        "You are a student in an exam. Trust your first guess.",
+        "You are a scientist. Explain your reasoning to a colleague.",
+    ),
+}
+
+
+def seed_genomes() -> tuple[Genome, ...]:
+    """All seeds, the families taking turns, so that any first part of them is a mixed one."""
+    rounds = zip(*SEED_PROMPTS.values(), strict=True)
+    return tuple(genome_from(prompt) for one_of_each in rounds for prompt in one_of_each)
+
+
+def segment_pool() -> tuple[str, ...]:
+    """Every distinct segment of the seeds: what mutation inserts, and what random search draws from."""
+    prompts = (prompt for family in SEED_PROMPTS.values() for prompt in family)
+    return tuple(dict.fromkeys(segment for prompt in prompts for segment in split_segments(prompt)))

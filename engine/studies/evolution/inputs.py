@@ -3,19 +3,17 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
-from unicodedata import category, normalize
 
+from tidepool.engine.call import Message
 from tidepool.engine.config.sections import ConfigSections, FrozenConfig
 from tidepool.engine.config.toml_files import named_file
 from tidepool.engine.errors import UsageError, located
 from tidepool.engine.studies.evolution.config import EvolutionSettings, FrozenProblems, ProblemEntry
-from tidepool.engine.studies.evolution.problems.asked import Columns
-from tidepool.engine.studies.evolution.problems.builtin.sets import SETS
-from tidepool.engine.studies.evolution.problems.forewarnings import forewarnings
-from tidepool.engine.studies.evolution.problems.layout import Sources, source_at, sources_at
-from tidepool.engine.studies.evolution.problems.problem_set import Problem, ProblemSet, Split, problem_set
-from tidepool.engine.studies.evolution.problems.taking_in import Finished, take_in
-from tidepool.engine.studies.evolution.tasks.code_task import impossible_tests
+from tidepool.engine.studies.evolution.genome import seed_text
+from tidepool.engine.studies.evolution.problems.intake import Finished, Source, Sources, source_at, take_in
+from tidepool.engine.studies.evolution.problems.problem_set import SETS, Problem, ProblemSet, Split, problem_set
+from tidepool.engine.studies.evolution.problems.rows import Columns
+from tidepool.engine.studies.evolution.tasks.python_task import impossible_tests
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 
 BY_ANSWER = ("auto", "number", "choice", "label", "text")
@@ -29,8 +27,6 @@ SIZES: Mapping[Split, tuple[str, str]] = {
 MOST_LABELS = 100
 SHOWN = 3
 """doubtful answers that a warning quotes"""
-_LOOK_ALIKES = str.maketrans("асеіјорѕухοανρ", "aceijopsyxoavp")
-"""Cyrillic and Greek letters, and the Latin ones that they are taken for"""
 
 
 def settings_of(config: ConfigSections) -> EvolutionSettings:
@@ -151,16 +147,16 @@ def _sources(settings: EvolutionSettings, folder: Path) -> Sources:
             raise UsageError(f"{told}: name a file there too, or leave out choose_from and judge_from.")
         if not (folder / name).exists():
             raise UsageError(
-                f"evolution.problems is {name!r}: neither a built-in set ({', '.join(SETS)}) nor a file or folder: "
+                f"evolution.problems is {name!r}: neither a built-in set ({', '.join(SETS)}) nor a file: "
                 f"there is no {folder / name}. "
                 'Give one of these names, or e.g. a JSONL file with {"question": …, "answer": …} on each line.'
             )
-        found = dict(sources_at(name, folder, settings.choose_problems > 0))
+        found: dict[Split, Source] = {"search": source_at(name, folder, "problems")}
     own: Mapping[Split, str] = {"choose": settings.choose_from, "judge": settings.judge_from}
     for split, named in own.items():
         if named:
             with located("evolution", f"{split}_from"):
-                found[split] = source_at(named, folder, split)
+                found[split] = source_at(named, folder, f"{split}_from")
     return found
 
 
@@ -181,7 +177,6 @@ def _doubts(settings: EvolutionSettings, problems: Mapping[Split, Sequence[Finis
     """Expected answers that no reply can match: they lower every figure, and where all are such nothing is measured."""
     if settings.scorer or settings.task not in (*BY_ANSWER, "python"):
         return []
-    alike = _alike_labels(settings) if settings.task == "label" else []
     by_answer = AnswerTask(settings.task, tuple(settings.labels)).impossible
     impossible, doubtful, asked = impossible_tests if settings.task == "python" else by_answer, [], 0
     for found in problems.values():
@@ -192,20 +187,48 @@ def _doubts(settings: EvolutionSettings, problems: Mapping[Split, Sequence[Finis
         doubtful += reasons
         asked += len(found)
     if not doubtful:
-        return alike
+        return []
     what = "tests that no reply can pass" if settings.task == "python" else "expected answers that no reply can match"
     more = f"; and {len(doubtful) - SHOWN:,} more" if len(doubtful) > SHOWN else ""
-    return [*alike, f"{len(doubtful):,} of {asked:,} problems have {what}: {'; '.join(doubtful[:SHOWN])}{more}."]
+    return [f"{len(doubtful):,} of {asked:,} problems have {what}: {'; '.join(doubtful[:SHOWN])}{more}."]
 
 
-def _alike_labels(settings: EvolutionSettings) -> list[str]:
-    """Labels that a reader cannot tell apart: no model writes both."""
-    found: dict[str, list[str]] = {}
-    for label in settings.labels:
-        shown = "".join(one for one in normalize("NFKC", label) if category(one) != "Cf")
-        found.setdefault(" ".join(shown.casefold().translate(_LOOK_ALIKES).split()), []).append(label)
+TRIED = 5
+"""labels that are named, and questions that are tried"""
+
+
+def forewarnings(settings: EvolutionSettings, problems: Sequence[Problem]) -> list[str]:
+    return [*_labels_unsaid(settings, problems), *_guessed(settings, problems)]
+
+
+def _labels_unsaid(settings: EvolutionSettings, problems: Sequence[Problem]) -> list[str]:
+    if settings.task != "label" or settings.scorer or not settings.labels:
+        return []
+    texts = [problem.question for problem in problems[:TRIED]]
+    seeds = [seed_text(seed) for seed in settings.seed_prompts or ()]
+    if _all_named(settings.labels, texts) or any(_all_named(settings.labels, [seed]) for seed in seeds):
+        return []
+    more = ", …" if len(settings.labels) > TRIED else ""
     return [
-        f"The labels {' and '.join(map(ascii, alike))} look the same, and count as different ones."
-        for alike in found.values()
-        if len(alike) > 1
+        f"Neither the questions nor a seed prompt name the labels ({', '.join(settings.labels[:TRIED])}{more}), so the model has to "
+        "guess what it may answer: name them in question_template or in seed_prompts."
+    ]
+
+
+def _all_named(labels: Sequence[str], texts: Sequence[str]) -> bool:
+    return all(label.casefold() in text.casefold() for text in texts for label in labels)
+
+
+def _guessed(settings: EvolutionSettings, problems: Sequence[Problem]) -> list[str]:
+    """The simulated solver knows the problems that come with Tidepool; of others only those that offer a choice."""
+    if not all(model.startswith("simulated:") and "solver" in model for model in settings.solvers()):
+        return []
+    from tidepool.engine.simulated.evolution.solver import speak
+
+    tried = (speak("solver", "", [Message("user", problem.question)], 0) for problem in problems[:TRIED])
+    if not problems or any(reply.truth != "guess" for reply in tried):
+        return []
+    return [
+        "The simulated solver knows no answers to these problems and guesses, whatever a prompt says: this tries out the files, and "
+        "finds no better prompt. A real model answers them, and so do built-in problems (docs/landscape.md)."
     ]

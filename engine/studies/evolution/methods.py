@@ -6,9 +6,9 @@ from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.results.method_words import KindMethods, counted, listing, sampling
-from tidepool.engine.studies.evolution.evaluation.objectives import objectives
-from tidepool.engine.studies.evolution.placeholders import QUESTION
-from tidepool.engine.studies.evolution.records.finding_names import counted_reasons
+from tidepool.engine.studies.evolution.fitness import objectives
+from tidepool.engine.studies.evolution.genome import QUESTION
+from tidepool.engine.studies.evolution.records import counted_reasons
 
 STRATEGIES = {
     "genetic": "by a genetic algorithm",

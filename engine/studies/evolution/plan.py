@@ -1,28 +1,297 @@
-"""What an evolution will take: its whole length, unless a stop rule ends it sooner; and the most it can take."""
+"""The plan of an evolution: calls and tokens, as expected for its whole length, and at most.
 
-from collections.abc import Iterator
+`PlanSizes` counts the calls of the parts of a search and estimates their tokens. The expected search goes generation by
+generation in waves; the worst one takes together all that can come.
+"""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import cycle, islice
+from math import expm1, perm
+
+from tidepool.engine.call import TOKENS_PER_MESSAGE, Call, Message, expected_tokens
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.sections import FrozenConfig
+from tidepool.engine.studies.evolution.breeding import MOST_TOKENS, RANDOM_SEGMENTS, Breeding
 from tidepool.engine.studies.evolution.config import EvolutionSettings
-from tidepool.engine.studies.evolution.evaluation.numbering import Numbering
-from tidepool.engine.studies.evolution.evaluation.racing import calls_in
+from tidepool.engine.studies.evolution.evaluator import Numbering, Rung, calls_in, rungs
+from tidepool.engine.studies.evolution.final_test import BEST, seed_rungs
+from tidepool.engine.studies.evolution.fitness import MOST_ON_FRONT
+from tidepool.engine.studies.evolution.genome import QUESTION, filled, is_fixed, split_segments
+from tidepool.engine.studies.evolution.gepa import MINIBATCH
+from tidepool.engine.studies.evolution.grader import SOLUTIONS
 from tidepool.engine.studies.evolution.inputs import problems_of, settings_of, warnings_about
-from tidepool.engine.studies.evolution.operators.offspring import MOST_TOKENS
-from tidepool.engine.studies.evolution.plan_sizes import PlanSizes
-from tidepool.engine.studies.evolution.problems.problem_set import ProblemSet
-from tidepool.engine.studies.evolution.strategies.gepa_questions import MINIBATCH
-from tidepool.engine.studies.evolution.tasks.code import code_warnings
+from tidepool.engine.studies.evolution.problems.problem_set import Problem, ProblemSet
+from tidepool.engine.studies.evolution.rewrites import MOST_FAILURES, REWRITES, TASKS, FailedProblem, rewrite_request
+from tidepool.engine.studies.evolution.strategies import material_of, seeds_of
+from tidepool.engine.studies.evolution.tasks.judge import MOST_TOKENS as JUDGE_TOKENS
+from tidepool.engine.studies.evolution.tasks.judge import judge_request, judge_system
+from tidepool.engine.studies.evolution.tasks.scorer import code_warnings
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 from tidepool.engine.studies.planned_calls import (
     EXPECTED,
     MOST,
     Plan,
     PlannedCalls,
+    Sizing,
+    UsualTokens,
+    is_simulated,
     merged,
     reasoning_notes,
 )
 from tidepool.storage.plain_text import one_line
+
+SOLUTION, REWRITE, RATING = UsualTokens(120, 30), UsualTokens(120, 40), UsualTokens(60, 12)
+"""a solution, a rewritten prompt and a judge's rating usually have"""
+_SHOWN_REPLY = 400
+"""letters of a wrong reply that a model reflects on"""
+_GROWTH = 2
+"""a prompt is taken to become at most so many times as long as the longest seed"""
+_GROWS = {"gepa": 1.5, "random": 0.0}
+"""sentences by which a child is longer than a seed, else half a one"""
+_SAMPLED = 50
+_HEARD = 24
+"""solutions of a simulated solver that are heard beforehand"""
+
+
+@dataclass(frozen=True)
+class PlanSizes:
+    """How many calls the parts of a search take, and how long they are."""
+
+    settings: EvolutionSettings
+    problems: ProblemSet
+    sizing: Sizing
+
+    @cached_property
+    def weight(self) -> int:
+        """Calls of a problem."""
+        return self.settings.calls_of_problem()
+
+    @cached_property
+    def finalists(self) -> int:
+        return 3 if self.settings.random_baseline else 2
+
+    @cached_property
+    def chosen_from(self) -> int:
+        """Prompts that meet the problems that choose: the best, the best seeds, a random search's; many are the same."""
+        if self.sizing.worst or not self.problems.choosing:
+            return self.finalists * BEST if self.problems.choosing else 0
+        size, seeds = min(BEST, self.settings.population_size), min(BEST, self.seeds)
+        if self.generations == 1:
+            return size + round(seeds * max(0.0, 1 - self.seeds / self.settings.population_size))
+        return (self.finalists - 1) * size + seeds - size // 2
+
+    @cached_property
+    def on_front(self) -> int:
+        """Prompts of a front beside the finalists: at most, or as there often are."""
+        usual = min(MOST_ON_FRONT // 2, self.settings.population_size // 4)
+        return (MOST_ON_FRONT if self.sizing.worst else usual) if self.settings.objectives else 0
+
+    @cached_property
+    def seeds(self) -> int:
+        return len(seeds_of(self.settings))
+
+    @cached_property
+    def children(self) -> int:
+        """Of a generation; elites may be too few where seeds are."""
+        settings = self.settings
+        if settings.strategy == "random":
+            return self.drawn_anew
+        kept = min(settings.elite_size, self.seeds) if self.sizing.worst else settings.elite_size
+        return settings.population_size - kept
+
+    @cached_property
+    def rewrites(self) -> int:
+        """Of a generation."""
+        match self.settings.strategy:
+            case "random":
+                return 0
+            case "reflective":
+                return self.children
+        return self.children if self.sizing.worst else round(self.children * Breeding().rewrite_share)
+
+    @cached_property
+    def proposals(self) -> int:
+        """Of GEPA, at once."""
+        return min(self.settings.proposals or 1, max(1, len(self.problems.training) // MINIBATCH))
+
+    @cached_property
+    def generations(self) -> int:
+        """As many as max_calls lets there be: the next one must fit even if all of it is new and rewritten."""
+        settings = self.settings
+        if not settings.max_calls:
+            return settings.max_generations
+        later = self.judged(self.children) + self.rewrites
+        room = settings.max_calls - 2 * self.first - settings.population_size
+        return 1 if room < 0 else min(settings.max_generations, 2 + room // max(1, later))
+
+    def rungs(self, genomes: int) -> tuple[Rung, ...]:
+        return rungs(len(self.problems.training), genomes, self.settings.racing)
+
+    def judged(self, genomes: int) -> int:
+        return calls_in(self.rungs(genomes), self.weight)
+
+    @cached_property
+    def first(self) -> int:
+        return self.judged(self.settings.population_size)
+
+    def seed_final(self) -> list[int]:
+        """Problems asked in each rung. What the seeds were answered in the first generation is not asked again; of that
+        the least is known: all of them met its first rung. Where all seeds raced there, those who came further are mostly
+        the same."""
+        size, asked = self.settings.population_size, []
+        known = [min(self.seeds, size) * self.rungs(size)[0].end]
+        if not self.sizing.worst and self.seeds <= size:
+            known = [round(self.seeds / size * rung.entrants * (rung.end - rung.start)) for rung in self.rungs(size)]
+        for place, rung in enumerate(seed_rungs(len(self.problems.training), self.seeds, self.settings.racing)):
+            need = rung.entrants * (rung.end - rung.start)
+            asked.append(max(0, need - (known[place] if place < len(known) else 0)))
+        return asked
+
+    @cached_property
+    def _bred(self) -> float:
+        """Share of the calls whose prompt is no seed's, but a child's or drawn at random."""
+        later = self.judged(self.children) * (self.generations - 1) * (2 if self.settings.random_baseline else 1)
+        seeds = self.first + (sum(self.seed_final()) * self.weight if self.settings.seed_final else 0)
+        return later / (seeds + later)
+
+    # -- tokens ------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _measured(self) -> list[Problem]:
+        known = [*self.problems.training, *self.problems.choosing, *self.problems.validation]
+        return known if self.sizing.worst else known[:: max(1, len(known) // _SAMPLED)]
+
+    @cached_property
+    def _prompt(self) -> int:
+        if self.sizing.worst:
+            return max(_GROWTH * self.sizing.longest(self._seed_prompts), self._drawn, MOST_TOKENS)
+        seed, sentence = (self.sizing.longest(known) for known in (self._likely_seeds, self._segments))
+        child = seed + _GROWS.get(self.settings.strategy, 0.5) * sentence
+        drawn = 1.0 if self.settings.strategy == "random" else 0.5 if self.settings.random_baseline else 0.0
+        return round(seed + self._bred * (drawn * self._drawn + (1 - drawn) * child - seed))
+
+    @cached_property
+    def _seed_prompts(self) -> list[str]:
+        return [genome.prompt for genome in seeds_of(self.settings)]
+
+    @property
+    def _likely_seeds(self) -> list[str]:
+        """Those that a search begins with, or all where they have a final of their own."""
+        return self._seed_prompts[: None if self.settings.seed_final else self.settings.population_size]
+
+    @cached_property
+    def _segments(self) -> Sequence[str]:
+        return material_of(self.settings).segments
+
+    @cached_property
+    def _drawn(self) -> int:
+        """A prompt of sentences drawn at random."""
+        segments = self._segments
+        counts = [min(count, len(segments)) for count in range(RANDOM_SEGMENTS[0], RANDOM_SEGMENTS[1] + 1)]
+        count = max(counts) if self.sizing.worst else sum(counts) / len(counts)
+        return round(count * (self.sizing.longest(segments) + 0.5))
+
+    @cached_property
+    def drawn_anew(self) -> int:
+        """Of a generation of random search: of few sentences there are few prompts, and what is known is not asked again."""
+        size = self.settings.population_size
+        if self.sizing.worst or self.settings.few_shot:
+            return size
+        segments = len(self._segments)
+        prompts = sum(perm(segments, count) for count in range(1, min(RANDOM_SEGMENTS[1], segments) + 1))
+        draws = size * max(1, self.settings.max_generations - 1)
+        return max(1, round(size * prompts / draws * -expm1(-draws / prompts)))
+
+    @cached_property
+    def solving(self) -> dict[str, tuple[int, int]]:
+        """By model: the tokens of a call, in and out."""
+        question = self.sizing.longest(self._questions())
+        settings = self.settings
+        solved = (
+            question + self.sizing.longest(_solution(problem) for problem in self._measured) + 2 * TOKENS_PER_MESSAGE
+        )
+        told = self._prompt + question + TOKENS_PER_MESSAGE
+        told += round(solved * self._examples)
+        return {
+            model: (told, self.sizing.reply(model, self._solution(model), settings.max_tokens, settings))
+            for model in settings.solvers()
+        }
+
+    @cached_property
+    def _examples(self) -> float:
+        """Shown with a prompt: seeds have none, the rest half of the most."""
+        most = min(self.settings.few_shot, len(self.problems.training) - 1)
+        if self.sizing.worst or not most:
+            return most
+        mutants = max(0.0, 1 - self.seeds / self.settings.population_size)
+        return (self._bred + (1 - self._bred) * mutants) * most / 2
+
+    def _questions(self) -> Iterator[str]:
+        """As messages: with all that a prompt puts around them."""
+        around = [prompt for prompt in self._seed_prompts if any(map(is_fixed, split_segments(prompt)))]
+        for problem in self._measured:
+            yield problem.question
+            yield from (filled(prompt, problem) for prompt in around)
+
+    @cached_property
+    def judging(self) -> tuple[int, int]:
+        """The tokens of a judgement, in and out."""
+        settings, judge = self.settings, resolve_model(self.settings.judge)
+        told = self.sizing.text(judge_system(settings.rubric)) + TOKENS_PER_MESSAGE
+        told += self.sizing.longest(judge_request(problem, " ") for problem in self._measured)
+        told += max(
+            self.sizing.read_again(model, self._solution(model), settings.max_tokens) for model in settings.solvers()
+        )
+        return told, self.sizing.reply(judge, RATING, JUDGE_TOKENS, settings)
+
+    def _solution(self, model: str) -> UsualTokens:
+        """What a simulated solver says to these prompts can be heard beforehand."""
+        if self.sizing.worst or not is_simulated(model):
+            return SOLUTION
+        from tidepool.engine.simulated.responders import responder_for
+
+        heard = []
+        for place, prompt in enumerate(islice(self._likely_prompts(), _HEARD)):
+            question = self._measured[place % len(self._measured)].question
+            call = Call("", 0, model, (Message("user", question),), system=prompt)
+            heard.append(expected_tokens(responder_for(call)(call, place).text))
+        return UsualTokens(SOLUTION.of_a_model, sum(heard) // len(heard))
+
+    def _likely_prompts(self) -> Iterator[str]:
+        """Seeds, and as many as are bred with a sentence more, as mutation makes them; GEPA rewrites what it has rewritten."""
+        sentences, more, bred = cycle(self._segments[::7]), 2 if self.settings.strategy == "gepa" else 1, 0.0
+        for prompt in cycle(self._likely_seeds):
+            bred += self._bred
+            yield " ".join((prompt, *islice(sentences, more))) if bred >= 1 else prompt
+            bred -= bred >= 1
+
+    @cached_property
+    def rewriting(self) -> tuple[int, int]:
+        failures = [FailedProblem(one.question, one.answer, "x" * self._shown) for one in self._measured]
+        shown = self.sizing.longest(rewrite_request("reflect", "", [one]).user for one in failures)
+        request = rewrite_request("reflect", QUESTION)
+        told = self.sizing.text(request.system) + self.sizing.text(request.user) + self._prompt + TOKENS_PER_MESSAGE
+        reflected = 1.0 if self.sizing.worst or self.settings.strategy != "genetic" else 1 / len(REWRITES)
+        task = self.sizing.text(TASKS["reflect"])
+        told += round(reflected * MOST_FAILURES * max(0, shown - task))
+        model = resolve_model(self.settings.mutator)
+        return told, self.sizing.reply(model, REWRITE, MOST_TOKENS, self.settings)
+
+    @cached_property
+    def _shown(self) -> int:
+        """Letters of a wrong reply."""
+        if self.sizing.worst:
+            return 2 * _SHOWN_REPLY
+        return min(_SHOWN_REPLY, 4 * SOLUTION.by(self.settings.solvers()[0]))
+
+
+def _solution(problem: Problem) -> str:
+    """At least as long as an example shows it."""
+    worked = max((str(problem.fields.get(name) or "") for name in SOLUTIONS), key=len)
+    return f"{worked}\n#### {problem.answer}"
+
 
 _ACCEPTED = 0.5
 """share of GEPA's proposals that are taken to be accepted, and so to meet every problem"""

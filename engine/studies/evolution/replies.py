@@ -12,7 +12,7 @@ from typing import Any
 from tidepool.engine.errors import NotFound
 from tidepool.engine.results.blocks import Block, Cell, Folded, Number, Words, table
 from tidepool.engine.results.wording import UNKNOWN, number
-from tidepool.engine.studies.evolution.records.finalists import ROLES, finalists
+from tidepool.engine.studies.evolution.records import ROLES, finalists
 from tidepool.engine.studies.evolution.tasks.verdict import WHY
 from tidepool.storage.reading.answers import (
     GRADES,

@@ -1,20 +1,81 @@
-"""The contract's statistics of an evolution, from the file alone; while it runs, of what there is so far."""
+"""The statistics of an evolution: generations, finalists, held-out problems, and the champion's prompt."""
 
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Any
 
 from tidepool.engine.coding.statistics import with_coding
 from tidepool.engine.config.stored import StoredConfig
+from tidepool.engine.errors import NotFound
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.studies.evolution.problem_statistics import ProblemStatistics, problem_statistics
-from tidepool.engine.studies.evolution.records.finalists import finalists_in
-from tidepool.engine.studies.evolution.records.finding_names import GENERATION, RESULT
-from tidepool.storage.batches import progress_of
+from tidepool.engine.studies.evolution.genome import join_segments, split_segments, unframed
+from tidepool.engine.studies.evolution.records import GENERATION, RESULT, finalists_in
+from tidepool.storage.batches import find_batch, progress_of
+from tidepool.storage.reading.answers import problem_texts, shares_right
 from tidepool.storage.study_rows.evolution import genome, genome_counts
 from tidepool.storage.study_rows.findings import findings
+
+SPLIT = "judge"
+MOST_HARD = 8
+
+
+@dataclass(frozen=True)
+class HardProblem(Statistics):
+    problem: int
+    """its number in its split"""
+    question: str
+    gold: str
+    right: float
+    """the share that all finalists together have right, or their mean score"""
+    champion: float | None
+    baseline: float | None
+
+
+@dataclass(frozen=True)
+class ProblemStatistics(Statistics):
+    split: str
+    compared: int
+    """problems that both were answered"""
+    won: tuple[int, ...]
+    """problems on which the champion does better than the best seed prompt"""
+    lost: tuple[int, ...]
+    """the other way"""
+    binary: bool
+    """every problem is solved or not: one reply each, and no scores between"""
+    hardest: tuple[HardProblem, ...]
+    """none that everybody has right"""
+
+
+def problem_statistics(
+    connection: sqlite3.Connection, batch_number: int, finalists: Mapping[str, str]
+) -> ProblemStatistics | None:
+    """None where the finalists were not judged, or before answers were kept. `finalists`: role → genome id."""
+    shares = shares_right(connection, batch_number, SPLIT, tuple(finalists.values()))
+    if not shares:
+        return None
+    ours, theirs = (shares.get(finalists.get(role, ""), {}) for role in ("champion", "baseline"))
+    both = sorted(ours.keys() & theirs.keys())
+    by_problem: dict[int, list[float]] = {}
+    for found in shares.values():
+        for problem, share in found.items():
+            by_problem.setdefault(problem, []).append(share)
+    right = {problem: fmean(found) for problem, found in by_problem.items()}
+    hardest = sorted((share, problem) for problem, share in right.items() if share < 1)[:MOST_HARD]
+    texts = problem_texts(connection, batch_number, SPLIT, [problem for _, problem in hardest])
+    return ProblemStatistics(
+        SPLIT,
+        len(both),
+        tuple(problem for problem in both if ours[problem] > theirs[problem]),
+        tuple(problem for problem in both if ours[problem] < theirs[problem]),
+        all(share in (0, 1) for found in (ours, theirs) for share in found.values()),
+        tuple(
+            HardProblem(problem, *texts.get(problem, ("", "")), share, ours.get(problem), theirs.get(problem))
+            for share, problem in hardest
+        ),
+    )
 
 
 @dataclass(frozen=True)
@@ -235,3 +296,15 @@ def _performance(connection: sqlite3.Connection, batch_number: int, result: dict
         "calls_saved_percentage": 100 * saved / unraced if saved else None,
         "calls_in_flight_mean": row["call_seconds"] / seconds if seconds and row["call_seconds"] else None,
     }
+
+
+def champion_prompt(connection: sqlite3.Connection, reference: str) -> str:
+    """The champion's prompt of a batch, named by id, prefix or `last`, without what stands around its question: it fits an
+    agent's `instructions`."""
+    batch = find_batch(connection, reference)
+    if batch["kind"] != "evolution":
+        raise NotFound(f"Batch {batch['id']} is a {batch['kind']}: only an evolution has a champion.")
+    champion = evolution_statistics(connection, batch["number"], "").champion
+    if champion is None:
+        raise NotFound(f"Batch {batch['id']} has no champion yet: not one generation is judged.")
+    return join_segments(unframed(split_segments(champion.prompt))[0])

@@ -3,28 +3,25 @@
 from typing import Any
 
 from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.studies.evolution.evaluation.evaluator import Evaluator
-from tidepool.engine.studies.evolution.evaluation.grader import Grader
-from tidepool.engine.studies.evolution.evaluation.numbering import Numbering
-from tidepool.engine.studies.evolution.evaluation.objectives import MOST_ON_FRONT
-from tidepool.engine.studies.evolution.evaluation.validation import score
-from tidepool.engine.studies.evolution.final_test.choosing import choose
-from tidepool.engine.studies.evolution.final_test.finale import (
+from tidepool.engine.studies.evolution.evaluator import Evaluator, Numbering, Recorder
+from tidepool.engine.studies.evolution.final_test import (
+    best_seed,
     by_problem,
+    choose,
     comparison,
     front_portraits,
     portrait,
+    score,
     validated,
 )
-from tidepool.engine.studies.evolution.final_test.seed_final import best_seed
+from tidepool.engine.studies.evolution.fitness import MOST_ON_FRONT
+from tidepool.engine.studies.evolution.gepa import gepa_search
+from tidepool.engine.studies.evolution.grader import Grader, open_marker
 from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
-from tidepool.engine.studies.evolution.operators.guards import ACCEPTED
 from tidepool.engine.studies.evolution.plan import plan
-from tidepool.engine.studies.evolution.records.finding_names import counted_reasons
-from tidepool.engine.studies.evolution.records.recorder import Recorder
-from tidepool.engine.studies.evolution.strategies.random_search import search_on
-from tidepool.engine.studies.evolution.strategies.strategy import strategy_named
-from tidepool.engine.studies.evolution.tasks.marking import open_marker
+from tidepool.engine.studies.evolution.records import counted_reasons
+from tidepool.engine.studies.evolution.rewrites import ACCEPTED
+from tidepool.engine.studies.evolution.strategies import search, search_at_random
 
 
 async def play(run: BatchRun) -> None:
@@ -41,7 +38,7 @@ async def _evolve(run: BatchRun, grader: Grader) -> None:
     recorder.tell_problems("judge", problems.validation)
     evaluator = Evaluator(run, settings, problems.training, grader, numbering, recorder)
     evaluator.units_ahead = plan(run.config).units
-    stopped_by = await strategy_named(settings.strategy).search(evaluator)
+    stopped_by = await (gepa_search if settings.strategy == "gepa" else search)(evaluator)
     evaluator.units_ahead, search_calls = 0, evaluator.calls
     baseline = await best_seed(evaluator)
     baseline_calls = evaluator.calls - search_calls
@@ -93,5 +90,5 @@ def told_rewrites(evaluator: Evaluator) -> dict[str, Any]:
 async def random_rival(evaluator: Evaluator, calls: int) -> Evaluator:
     """A random search that starts from the same judged seeds and makes at least so many calls in all."""
     rival = evaluator.fork("r")
-    await search_on(rival, calls)
+    await search_at_random(rival, calls)
     return rival

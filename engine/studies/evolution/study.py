@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.results.blocks import KindReport
-from tidepool.engine.studies.evolution.exports import CONTENTS
 from tidepool.engine.studies.kinds import KindSpec
+from tidepool.storage.exporting.contents import ExportContents
 
 if TYPE_CHECKING:
     from tidepool.engine.config.section import Section
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from tidepool.engine.results.method_words import KindMethods
     from tidepool.engine.studies.plan import Plan
 
+CONTENTS = ExportContents(
+    views=("messages", "genomes"), where_filled=("answers",), beside_units=("genomes",), details=None
+)
+
 
 def settings() -> "type[Section]":
     from tidepool.engine.studies.evolution.config import EvolutionSettings
@@ -27,11 +31,10 @@ def settings() -> "type[Section]":
 
 
 def freeze(config: "Config", folder: Path | None) -> "Config":
-    from tidepool.engine.studies.evolution.evaluation.pace import with_limits, with_sizes
+    from tidepool.engine.studies.evolution.gepa import PROPOSALS, require_extra
     from tidepool.engine.studies.evolution.inputs import settings_of, with_problems
-    from tidepool.engine.studies.evolution.strategies.gepa_questions import PROPOSALS
-    from tidepool.engine.studies.evolution.strategies.strategy import check_strategy
-    from tidepool.engine.studies.evolution.tasks.code import with_code_frozen
+    from tidepool.engine.studies.evolution.tasks.scorer import with_code_frozen
+    from tidepool.engine.studies.evolution.width import with_limits, with_sizes
 
     settings = with_code_frozen(with_sizes(settings_of(config)), folder)
     if folder is not None and not settings.material:  # a batch that was frozen without it goes on with both
@@ -40,7 +43,8 @@ def freeze(config: "Config", folder: Path | None) -> "Config":
         settings = settings.model_copy(update={"guards": True})
     if folder is not None and settings.strategy == "gepa" and settings.proposals is None:  # frozen without it: one
         settings = settings.model_copy(update={"proposals": PROPOSALS})
-    check_strategy(settings.strategy)
+    if settings.strategy == "gepa":
+        require_extra()
     settings = with_problems(settings, config.batch.seed, folder)
     return config.model_copy(update={"settings": settings, "service": with_limits(config.service, settings)})
 
@@ -56,14 +60,14 @@ def models(config: "FrozenConfig") -> set[str]:
 
 def code(config: "FrozenConfig") -> tuple[str, ...]:
     from tidepool.engine.studies.evolution.inputs import settings_of
-    from tidepool.engine.studies.evolution.tasks.code import code_in_words
+    from tidepool.engine.studies.evolution.tasks.scorer import code_in_words
 
     return code_in_words(settings_of(config))
 
 
 def find_code(config: "FrozenConfig", folders: Sequence[Path]) -> None:
     from tidepool.engine.studies.evolution.inputs import settings_of
-    from tidepool.engine.studies.evolution.tasks.code import find_code
+    from tidepool.engine.studies.evolution.tasks.scorer import find_code
 
     find_code(settings_of(config), folders)
 
@@ -99,7 +103,7 @@ def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) 
 
 
 def outcomes() -> "KindOutcomes":
-    from tidepool.engine.studies.evolution.over_seeds import OUTCOMES
+    from tidepool.engine.studies.evolution.comparison import OUTCOMES
 
     return OUTCOMES
 
@@ -119,7 +123,7 @@ def report() -> KindReport:
 
 
 def glimpse(settings: Mapping[str, Any]) -> "Glimpse":
-    from tidepool.engine.studies.evolution.glimpse import EvolutionGlimpse
+    from tidepool.engine.studies.evolution.report import EvolutionGlimpse
 
     return EvolutionGlimpse(settings)
 

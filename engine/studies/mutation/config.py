@@ -1,4 +1,4 @@
-"""The section [mutation]."""
+"""The section [mutation], and `Mutation`, which builds it in code."""
 
 from typing import Annotated, Any, Final, Literal, Self, get_args
 
@@ -10,8 +10,8 @@ from tidepool.engine.config import ceilings
 from tidepool.engine.config.ceilings import Address, Text, Word
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, resolve_model
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.section import NamesModel, OneOf, Section
-from tidepool.engine.config.sections import ModelName, ReasoningEffort, Temperature
+from tidepool.engine.config.section import NamesModel, OneOf, Section, with_keywords_in_help
+from tidepool.engine.config.sections import ModelName, ReasoningEffort, Study, Temperature
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import OPERATORS
 
@@ -142,3 +142,16 @@ class MutationSettings(Section):
         simpler = {"bandit": ["random"], "ppo": ["random", "bandit"], "random": [], FOREIGN: []}[self.learner]
         wanted = simpler if self.baselines is None else self.baselines
         return [name for name in dict.fromkeys(wanted) if name != self.learner]
+
+
+@with_keywords_in_help
+class Mutation(MutationSettings, Study):
+    """A query mutation built in code: a policy learns which rewriting of a query gets the better answer.
+
+    Mutation(target="ollama:llama3.2", learner="bandit")
+    """
+
+    settings_type = MutationSettings
+
+    kind: Literal["mutation"] = "mutation"
+    """always that"""

@@ -18,12 +18,10 @@ from numpy.typing import NDArray
 from tidepool.engine.statistics.comparisons import holm
 from tidepool.engine.statistics.contrasts import of_mean
 from tidepool.engine.statistics.paired import Paired, paired
-from tidepool.engine.studies.mutation.environment.environments import Environments, Outcome, once_each
-from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
-from tidepool.engine.studies.mutation.environment.transport import PromptTransport
-from tidepool.engine.studies.mutation.learners.policy import ConstantPolicy, Policy
-from tidepool.engine.studies.mutation.learners.random_policy import RandomPolicy
+from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, PromptTransport, once_each
+from tidepool.engine.studies.mutation.learners import RandomPolicy
 from tidepool.engine.studies.mutation.operators import NOOP, OPERATOR_NAMES, played
+from tidepool.engine.studies.mutation.policy import ConstantPolicy, Policy
 from tidepool.engine.studies.mutation.queries import Query
 
 Scores = NDArray[np.float64]

@@ -10,10 +10,9 @@ from tidepool.engine.config.sections import ConfigSections
 from tidepool.engine.config.toml_files import named_file
 from tidepool.engine.errors import UsageError, located
 from tidepool.engine.studies.mutation.config import FOREIGN, MutationSettings, WrittenQuery
-from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
-from tidepool.engine.studies.mutation.learners.choice import require_extra
-from tidepool.engine.studies.mutation.learners.learner import Training
-from tidepool.engine.studies.mutation.learners.policy_file import (
+from tidepool.engine.studies.mutation.environment import EpisodeRules
+from tidepool.engine.studies.mutation.learners import require_extra
+from tidepool.engine.studies.mutation.policy import (
     PolicyCard,
     SavedPolicy,
     load_policy,
@@ -21,6 +20,7 @@ from tidepool.engine.studies.mutation.learners.policy_file import (
     read_policy,
 )
 from tidepool.engine.studies.mutation.queries import BUILTIN, Query, check_queries, load_queries
+from tidepool.engine.studies.mutation.training import Training
 
 
 def with_files(settings: MutationSettings, folder: Path | None) -> MutationSettings:

@@ -10,13 +10,12 @@ from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.core.services import SERVICES, batch_from
 from tidepool.engine.studies.mutation.config import HASHING, MutationSettings
-from tidepool.engine.studies.mutation.environment.ledger_transport import EMBED, JUDGE_TOKENS, stages_of
-from tidepool.engine.studies.mutation.environment.rewards import judge_prompt
-from tidepool.engine.studies.mutation.environment.step_calls import TARGET_SYSTEM
-from tidepool.engine.studies.mutation.environment.transport import ANSWER, JUDGE, REWRITE
+from tidepool.engine.studies.mutation.environment import ANSWER, JUDGE, REWRITE, TARGET_SYSTEM
 from tidepool.engine.studies.mutation.inputs import heldout_for, queries_of, saved_policy, settings_of
+from tidepool.engine.studies.mutation.ledger import EMBED, JUDGE_TOKENS, stages_of
 from tidepool.engine.studies.mutation.operators import operator_named, played, rewrite_prompt
 from tidepool.engine.studies.mutation.queries import Query, split_queries
+from tidepool.engine.studies.mutation.rewards import judge_prompt
 from tidepool.engine.studies.planned_calls import (
     EXPECTED,
     MOST,

@@ -1,5 +1,7 @@
-"""What was learnt: rewards on held-out queries, the learning curve with its spread, the operators."""
+"""The report of a mutation: rewards on held-out queries, learning curves, operators; and what a running one shows so far."""
 
+import json
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +20,7 @@ from tidepool.engine.results.blocks import (
     table,
     text_of,
 )
+from tidepool.engine.results.glimpse import Told
 from tidepool.engine.statistics.paired import SEEDS_FOR_A_VERDICT, compared_in_words
 from tidepool.engine.studies.mutation.statistics import (
     HeldOutRewards,
@@ -26,7 +29,10 @@ from tidepool.engine.studies.mutation.statistics import (
     RewardDifference,
     RewardGain,
     UpdateStatistics,
+    smoothed,
 )
+from tidepool.storage.study_rows.findings import finding
+from tidepool.storage.study_rows.mutation import training_updates
 
 MOST_UPDATES = 12
 BAND = "The bands are Student's 95 % intervals of the smoothed means, over episodes."
@@ -77,7 +83,7 @@ def compared(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping
     """Of several seeds; nothing where each batch stands for itself."""
     if not any("seeds" in one for one in differences):
         return []
-    from tidepool.engine.studies.mutation.seeds import blocks_over_seeds
+    from tidepool.engine.studies.mutation.statistics import blocks_over_seeds
 
     return blocks_over_seeds(batches, differences)
 
@@ -219,3 +225,33 @@ def _operators(found: MutationStatistics) -> Iterator[Block]:
 
 def _percent(count: int, total: int) -> Number:
     return Number(100 * count / total if total else None, 0, " %")
+
+
+class MutationGlimpse:
+    def __init__(self) -> None:
+        self._updates: list[dict[str, Any]] = []
+        self._heldout: HeldOutRewards | None = None
+
+    def take_in(self, connection: sqlite3.Connection, batch_number: int) -> bool:
+        after = self._updates[-1]["update"] if self._updates else None
+        for row in training_updates(connection, batch_number, after):
+            told = json.loads(row["details"] or "{}")
+            figures = {name: row[name] for name in ("env_steps", "mean_reward", "success_rate")}
+            self._updates.append({"update": row["update_number"], **figures, **told})
+        heldout = finding(connection, batch_number, "heldout")
+        self._heldout = HeldOutRewards.from_json(heldout) if heldout else None
+        return False
+
+    def told(self) -> Told | None:
+        updates = [UpdateStatistics.from_json(one) for one in smoothed(self._updates)]
+        blocks: tuple[Block, ...] = ()
+        if updates:
+            blocks = (*learning_figures({"policy": updates}), updates_table(updates))
+        if (heldout := self._heldout) is not None:
+            reward = Estimate(heldout.policy.mean_reward, heldout.policy.ci95, 3)
+            return Told("held-out reward", reward, f"n = {heldout.queries:,} queries", blocks)
+        if not updates:
+            return None
+        last = updates[-1]
+        reward = Estimate(last.smoothed, last.smoothed_ci95, 3)
+        return Told("training reward", reward, f"n = {last.env_steps:,} steps, update {last.update:,}", blocks)

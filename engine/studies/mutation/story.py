@@ -15,11 +15,7 @@ from typing import Any
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.errors import RunError
 from tidepool.engine.studies.mutation.config import FOREIGN, MutationSettings
-from tidepool.engine.studies.mutation.environment.branching import BranchingBook
-from tidepool.engine.studies.mutation.environment.environments import Environments, Outcome, endless
-from tidepool.engine.studies.mutation.environment.episode_book import EpisodeBook
-from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
-from tidepool.engine.studies.mutation.environment.ledger_transport import LedgerTransport
+from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, endless
 from tidepool.engine.studies.mutation.evaluation import (
     PolicyComparison,
     PolicyDifference,
@@ -37,14 +33,13 @@ from tidepool.engine.studies.mutation.inputs import (
     settings_of,
     training_of,
 )
-from tidepool.engine.studies.mutation.learners.choice import make_learner
-from tidepool.engine.studies.mutation.learners.policy import Policy, TrainedPolicy
-from tidepool.engine.studies.mutation.learners.policy_file import PolicyCard, SavedPolicy, policy_bytes
-from tidepool.engine.studies.mutation.learners.training import Player, Silence, train
+from tidepool.engine.studies.mutation.learners import make_learner
+from tidepool.engine.studies.mutation.ledger import BranchingBook, EpisodeBook, LedgerTransport
 from tidepool.engine.studies.mutation.operators import played
+from tidepool.engine.studies.mutation.policy import Policy, PolicyCard, SavedPolicy, TrainedPolicy, policy_bytes
 from tidepool.engine.studies.mutation.queries import Query, Split, split_queries
-from tidepool.engine.studies.mutation.record import DETAILS, Losses, TrainingRecord, unused
-from tidepool.engine.studies.mutation.seeds import REWARDS
+from tidepool.engine.studies.mutation.statistics import REWARDS
+from tidepool.engine.studies.mutation.training import DETAILS, Losses, Player, Silence, TrainingRecord, train, unused
 
 TRAINING, HELDOUT = "training", "heldout"
 

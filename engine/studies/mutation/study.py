@@ -69,19 +69,19 @@ def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config:
 
 
 def formats() -> Mapping[str, Exporter]:
-    from tidepool.engine.studies.mutation.exports import FORMATS
+    from tidepool.engine.studies.mutation.policy import FORMATS
 
     return FORMATS
 
 
 def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-    from tidepool.engine.studies.mutation.comparison import differences
+    from tidepool.engine.studies.mutation.statistics import differences
 
     return differences(connection, batches)
 
 
 def outcomes() -> "KindOutcomes":
-    from tidepool.engine.studies.mutation.seeds import OUTCOMES
+    from tidepool.engine.studies.mutation.statistics import OUTCOMES
 
     return OUTCOMES
 
@@ -101,7 +101,7 @@ def report() -> KindReport:
 
 
 def glimpse(settings: Mapping[str, Any]) -> "Glimpse":
-    from tidepool.engine.studies.mutation.glimpse import MutationGlimpse
+    from tidepool.engine.studies.mutation.report import MutationGlimpse
 
     return MutationGlimpse()
 

@@ -1,7 +1,7 @@
 import pytest
 
 from tidepool.engine.simulated.evolution.landscape import FAMILIES, chance, read_prompt
-from tidepool.engine.studies.evolution.seeds import SEED_PROMPTS
+from tidepool.engine.studies.evolution.genome import SEED_PROMPTS
 
 STEP = "Solve it step by step."
 

@@ -6,9 +6,9 @@ import pytest
 from tidepool.engine.call import Message
 from tidepool.engine.simulated.mutation import answer_judge, query_rewriter, target
 from tidepool.engine.simulated.mutation.phrasing import CUES, EFFECTS, phrasings, words_of
-from tidepool.engine.studies.mutation.environment.rewards import is_refusal, judge_prompt, read_judgement
 from tidepool.engine.studies.mutation.operators import BY_NAME, OPERATORS, read_rewrite, rewrite_prompt
 from tidepool.engine.studies.mutation.queries import builtin_queries
+from tidepool.engine.studies.mutation.rewards import is_refusal, judge_prompt, read_judgement
 
 REWRITING = [operator for operator in OPERATORS if operator.instruction]
 QUERIES = builtin_queries()

@@ -6,8 +6,8 @@ import pytest
 from tidepool.engine.call import Message
 from tidepool.engine.simulated.evolution.landscape import FAMILIES, read_prompt
 from tidepool.engine.simulated.evolution.prompt_rewriter import ADVICE, UNHELPFUL, WANTED, speak
-from tidepool.engine.studies.evolution.operators.rewrites import REWRITES, FailedProblem, read_rewrite, rewrite_request
 from tidepool.engine.studies.evolution.problems.problem_set import generate
+from tidepool.engine.studies.evolution.rewrites import REWRITES, FailedProblem, read_rewrite, rewrite_request
 
 OLD = "Solve the problem step by step. Stay calm. Write the result down."
 

@@ -4,8 +4,8 @@ import pytest
 
 from tidepool.engine.call import Message, seed_of
 from tidepool.engine.simulated.evolution.solver import speak, true_accuracy
+from tidepool.engine.studies.evolution.genome import seed_genomes
 from tidepool.engine.studies.evolution.problems.problem_set import generate
-from tidepool.engine.studies.evolution.seeds import seed_genomes
 from tidepool.engine.studies.evolution.tasks.task import match
 
 PROMPT = "Solve the problem step by step."

@@ -2,10 +2,10 @@ import pytest
 
 from tidepool.engine.call import Call, Message
 from tidepool.engine.simulated.responders import responder_for
-from tidepool.engine.studies.evolution.operators.rewrites import SYSTEM as PROMPT_SYSTEM
-from tidepool.engine.studies.evolution.operators.rewrites import TASKS
-from tidepool.engine.studies.mutation.environment.rewards import judge_prompt
+from tidepool.engine.studies.evolution.rewrites import SYSTEM as PROMPT_SYSTEM
+from tidepool.engine.studies.evolution.rewrites import TASKS
 from tidepool.engine.studies.mutation.operators import BY_NAME, rewrite_prompt
+from tidepool.engine.studies.mutation.rewards import judge_prompt
 from tidepool.engine.studies.simulation.prompts import judgement
 
 

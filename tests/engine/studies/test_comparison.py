@@ -3,7 +3,7 @@
 import pytest
 from scipy import stats
 
-from tidepool.engine.studies.mutation.comparison import compared as compared_queries
+from tidepool.engine.studies.mutation.statistics import compared as compared_queries
 from tidepool.engine.studies.simulation.comparison import compared as compared_entities
 from tidepool.engine.studies.simulation.measures import EntityCounts, SpeechTally
 

@@ -27,7 +27,7 @@ from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.publishing.reuse import StudyInFile, import_file, read_again
 from tidepool.engine.run import enlist, resume_batch, run_batch
-from tidepool.engine.studies.evolution.tasks.code_run import CodeResult, CodeRuns
+from tidepool.engine.studies.evolution.tasks.python_task import CodeResult, CodeRuns
 from tidepool.engine.trust.gate import adopt, copied_config
 from tidepool.engine.trust.record import ReplySeals
 from tidepool.storage.states import StopCode

@@ -241,7 +241,7 @@ class LibraryActions(ModeScreen):
 
     @work(group="act")
     async def action_champion(self) -> None:
-        from tidepool.engine.studies.evolution.records.champion import champion_prompt
+        from tidepool.engine.studies.evolution.statistics import champion_prompt
 
         batches = [
             b for b in await self.tidepool.file.look(all_watched, self.tidepool.path) if screens_of(b.kind).family

@@ -131,7 +131,7 @@ def _add_of_entities(options: argparse.Namespace) -> None:
 
 
 def _add_champion(options: argparse.Namespace) -> None:
-    from tidepool.engine.studies.evolution.records.champion import champion_prompt
+    from tidepool.engine.studies.evolution.statistics import champion_prompt
 
     model, name = _model(options), options.name or "Champion"
     with reading(options.db) as connection:

@@ -167,7 +167,7 @@ def _evolution(connection: sqlite3.Connection, reference: str, what: str) -> sql
 
 
 def _show_genealogy(options: argparse.Namespace) -> None:
-    from tidepool.engine.studies.evolution.records.genealogy import read_family
+    from tidepool.engine.studies.evolution.records import read_family
     from tidepool.tui.drawing.genealogy import print_family
 
     with reading(options.db) as connection:

@@ -1,29 +1,34 @@
-"""The rows of a file of problems, whatever it is written in, each with the place by which an error names it.
+"""Reads files of problems: the rows of a file, and which columns are question, answer and choices.
 
-A file is somebody else's: nothing in it is run, an unreadable one is an error that says where and what to do, and no row
-is passed over in silence.
+A file is somebody else's: nothing in it is run, an unreadable one is an error that says where and what to do, and no row is passed
+over in silence. Layouts are not guessed: the columns are `question` and `answer`, or those that `fields` names.
 """
 
 import csv
 import json
+import math
+import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from string import ascii_uppercase
 from typing import IO, Any
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.toml_files import check_file
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.evolution.problems.arrow_lines import MOST_MEMORY, REFUSED
+from tidepool.engine.providers.texts import clean
+from tidepool.engine.studies.evolution.problems.parquet_lines import MOST_MEMORY, REFUSED
+from tidepool.engine.studies.evolution.tasks.task import choices_of, letter_of
 
 LINE_BYTES = 16 * 2**20
 """of one line: no problem has so much"""
 SHOWN_COLUMNS, SHOWN_LETTERS = 20, 40
 """of the columns that an error names"""
-FORMATS = "JSONL, JSON (a list), CSV, TSV, Parquet, Arrow, or a folder that Hugging Face's datasets saved"
-_OTHER = {".xlsx", ".xls", ".ods", ".zip", ".gz", ".zst", ".pkl", ".db", ".pdf", ".docx"}
+FORMATS = "JSONL, CSV or Parquet files"
+_OTHER = frozenset(".json .tsv .tab .arrow .feather .xlsx .xls .ods .zip .gz .zst .pkl .db .pdf .docx".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +73,6 @@ def _jsonl(path: Path, name: str) -> Iterator[Row]:
                 yield Row(where, _object(_parsed(line, where, "Each line must be one object."), where))
 
 
-def _json(path: Path, name: str) -> Iterator[Row]:
-    found = _parsed(_decoded(path.read_bytes(), name), name, "It must be a list of objects.")
-    if not isinstance(found, list):
-        raise UsageError(f"{name} is no list: it must be a list of objects, each with a question and an answer.")
-    for number, entry in enumerate(found, 1):
-        yield Row(where := f"{name}, entry {number}", _object(entry, where))
-
-
 def _parsed(text: str, where: str, wanted: str) -> Any:
     try:
         return json.loads(text)
@@ -90,42 +87,25 @@ def _object(entry: Any, where: str) -> dict[str, Any]:
 
 
 def _csv(path: Path, name: str) -> Iterator[Row]:
-    with path.open("rb") as file:
-        lines = _lines(file, name)
-        first = next(lines, "")
-        delimiter = "\t" if "\t" in first else ";" if ";" in first and "," not in first else ","
-        yield from _table(_chained(first, lines), delimiter, name)
-
-
-def _tsv(path: Path, name: str) -> Iterator[Row]:
-    with path.open("rb") as file:
-        yield from _table(_lines(file, name), "\t", name)
-
-
-def _chained(first: str, lines: Iterator[str]) -> Iterator[str]:
-    yield first
-    yield from lines
-
-
-def _table(lines: Iterator[str], delimiter: str, name: str) -> Iterator[Row]:
     """The first row names the columns; a row with more cells than they are is not read as if it had fewer."""
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    try:
-        columns = [cell.strip() for cell in next(reader, [])]
-        if len(columns) > ceilings.COLUMNS:
-            raise UsageError(f"{name} has {len(columns):,} columns, and {ceilings.COLUMNS:,} are the most.")
-        if twice := next((column for column in columns if column and columns.count(column) > 1), None):
-            raise UsageError(f"{name} has two columns {twice!r}: rename one of them.")
-        for cells in reader:
-            if not any(cells):
-                continue
-            where = f"{name}, line {reader.line_num}"
-            if len(cells) > len(columns):
-                told = f"{len(cells)} cells, but its first line names {len(columns)} columns"
-                raise UsageError(f"{where}: {told}. Put a cell that holds the separator into double quotes.")
-            yield Row(where, {column: cell for column, cell in zip(columns, cells, strict=False) if column})
-    except csv.Error as error:
-        raise UsageError(f"{name}, line {reader.line_num}: not readable as a table ({error}).") from None
+    with path.open("rb") as file:
+        reader = csv.reader(_lines(file, name), strict=True)
+        try:
+            columns = [cell.strip() for cell in next(reader, [])]
+            if len(columns) > ceilings.COLUMNS:
+                raise UsageError(f"{name} has {len(columns):,} columns, and {ceilings.COLUMNS:,} are the most.")
+            if twice := next((column for column in columns if column and columns.count(column) > 1), None):
+                raise UsageError(f"{name} has two columns {twice!r}: rename one of them.")
+            for cells in reader:
+                if not any(cells):
+                    continue
+                where = f"{name}, line {reader.line_num}"
+                if len(cells) > len(columns):
+                    told = f"{len(cells)} cells, but its first line names {len(columns)} columns"
+                    raise UsageError(f"{where}: {told}. Put a cell that holds the separator into double quotes.")
+                yield Row(where, {column: cell for column, cell in zip(columns, cells, strict=False) if column})
+        except csv.Error as error:
+            raise UsageError(f"{name}, line {reader.line_num}: not readable as a table ({error}).") from None
 
 
 def _lines(file: IO[bytes], name: str) -> Iterator[str]:
@@ -146,9 +126,9 @@ def _decoded(content: bytes, where: str) -> str:
         raise UsageError(f"{told}. Save the file as UTF-8.") from None
 
 
-def _arrow(path: Path, name: str) -> Iterator[Row]:
+def _parquet(path: Path, name: str) -> Iterator[Row]:
     """Read by a process of its own, which a damaged file may end."""
-    words = [sys.executable, "-P", "-m", f"{__package__}.arrow_lines", str(path.resolve())]
+    words = [sys.executable, "-P", "-m", f"{__package__}.parquet_lines", str(path.resolve())]
     words += map(str, (ceilings.ROWS, ceilings.DATA_BYTES))
     with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout and process.stderr
@@ -163,7 +143,7 @@ def _arrow(path: Path, name: str) -> Iterator[Row]:
             process.kill()
     if process.returncode == 2:
         raise UsageError(
-            f"{name}: Parquet and Arrow need two small packages that are not installed: pip install 'tidepool-lab[parquet]'. "
+            f"{name}: Parquet needs two small packages that are not installed: pip install 'tidepool-lab[parquet]'. "
             "JSONL and CSV need none."
         )
     if process.returncode == REFUSED:
@@ -171,17 +151,229 @@ def _arrow(path: Path, name: str) -> Iterator[Row]:
     if process.returncode:
         memory = f", or needs more than {MOST_MEMORY >> 30} GiB of memory: take a part of it"
         told = f": {why}" if process.returncode == 1 else memory
-        raise UsageError(f"{name} is no {path.suffix[1:].capitalize()} file, or is damaged{told}.")
+        raise UsageError(f"{name} is no Parquet file, or is damaged{told}.")
 
 
-_READERS: Mapping[str, Callable[[Path, str], Iterator[Row]]] = {
-    ".json": _json,
-    ".csv": _csv,
-    ".tsv": _tsv,
-    ".tab": _tsv,
-    ".parquet": _arrow,
-    ".arrow": _arrow,
-}
+_READERS: Mapping[str, Callable[[Path, str], Iterator[Row]]] = {".csv": _csv, ".parquet": _parquet}
 """by the end of a file's name; anything else is read as JSONL"""
-SUFFIXES = (".parquet", ".arrow", ".jsonl", ".ndjson", ".csv", ".tsv", ".json")
-"""of which a folder takes the first that it has files of"""
+
+
+FIELD_LETTERS, ALL_FIELDS_LETTERS = 20_000, 60_000
+"""of what a problem keeps of its other columns, as JSON: of one, and of all of them"""
+_DEEPEST = 30
+_NOTHING = object()
+_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}\n]+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A row, read: what is shown and what is expected, before choices are shown and the rest is kept."""
+
+    where: str
+    question: str
+    answer: str
+    choices: Any
+    """as the row has them; None: it has none"""
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What a config says about the columns of its files."""
+
+    fields: Mapping[str, str] = field(default_factory=dict)
+    template: str = ""
+    answered: bool = True
+    """every problem must have an answer"""
+    worked: bool = True
+    """an answer may be a worked one, as GSM8K's: what follows #### is the answer"""
+
+    @property
+    def key(self) -> Hashable:
+        """Columns with the same read the same of a file."""
+        return tuple(sorted(self.fields.items())), self.template, self.answered, self.worked
+
+    def read(self, row: Row) -> Asked:
+        question = self._templated(row) if self.template else self._text(row, "question")
+        choices = self._choices(row)
+        for name, path in self._others.items():
+            if _at(row.values, path) is _NOTHING:
+                raise UsageError(_no_column(row, name, path), ("fields",))
+        return Asked(row.where, _fitting(question, "question", row), self._answer(row), choices, row.values)
+
+    @property
+    def _others(self) -> dict[str, str]:
+        return {name: path for name, path in self.fields.items() if name not in ("question", "answer", "choices")}
+
+    def rest(self, asked: Asked) -> tuple[dict[str, Any], list[str]]:
+        """The other columns, as far as they can be kept, and the names of those that cannot."""
+        used = self._used()
+        kept: dict[str, Any] = {}
+        left_out, room = [], ALL_FIELDS_LETTERS
+        wanted = {} if asked.choices is None else {"choices": asked.choices}
+        wanted |= {name: value for name, value in asked.values.items() if name not in used}
+        wanted |= {name: _at(asked.values, path) for name, path in self._others.items()}
+        whole = _at(asked.values, self.fields.get("answer", "answer"))
+        if self.worked and isinstance(whole, str) and (working := whole.rpartition("####")[0].strip()):
+            wanted.setdefault("solution", working)
+        for name, value in wanted.items():
+            plain = _plain(value)
+            size = len(json.dumps(plain, ensure_ascii=False)) if plain is not _NOTHING else room + 1
+            if size > min(room, FIELD_LETTERS) or len(name) > ceilings.WORD:
+                left_out.append(name)
+            elif plain is not None:
+                kept[clean(name)] = plain
+                room -= size
+        return kept, left_out
+
+    def _used(self) -> set[str]:
+        """Columns that are in the question or the answer already; those of a template may be wanted apart, too."""
+        paths = [self.fields.get(name, name) for name in ("question", "answer", "choices", "options")]
+        return {*paths, *(path.partition(".")[0] for path in paths)}
+
+    def _templated(self, row: Row) -> str:
+        def filled(found: re.Match[str]) -> str:
+            if found[1] is None:
+                return found[0][0]
+            value = _at(row.values, found[1].strip())
+            if value is _NOTHING:
+                told = f"{row.where}: evolution.question_template names {{{found[1]}}}, but there is no such column"
+                raise UsageError(f"{told}. It has {columns_in_words(row.values)}.", ("question_template",))
+            return _written(value)
+
+        return _PLACEHOLDER.sub(filled, self.template)
+
+    def _answer(self, row: Row) -> str:
+        if not self.answered and "answer" not in self.fields and "answer" not in row.values:
+            return ""
+        text = _fitting(self._text(row, "answer"), "answer", row)
+        if not self.worked:
+            return text
+        final = text.rpartition("####")[2].strip()
+        if not final:
+            raise UsageError(f"{row.where}: nothing follows the #### in the answer.")
+        return final
+
+    def _text(self, row: Row, name: str) -> str:
+        path = self.fields.get(name, name)
+        value = _at(row.values, path)
+        if value is _NOTHING:
+            raise UsageError(_no_column(row, name, path), ("fields",) if name in self.fields else ())
+        if value is None:
+            raise UsageError(f'{row.where}: "{path}" is empty (null).')
+        if isinstance(value, list | Mapping):
+            place = "0" if not isinstance(value, Mapping) else next(iter(value), "text")
+            told = f'{row.where}: "{path}" must be text or a number, and is a {"list" if place == "0" else "table"}'
+            raise UsageError(
+                f'{told}. Name one place in it, e.g. fields = {{ {name} = "{path}.{place}" }}.', ("fields",)
+            )
+        text = _written(value).strip()
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UsageError(f'{row.where}: "{path}" must be text or a number.')
+        if not text:
+            raise UsageError(f'{row.where}: "{path}" is empty.')
+        return text
+
+    def _choices(self, row: Row) -> Any:
+        if (path := self.fields.get("choices")) is None:
+            return row.values.get("choices", row.values.get("options"))
+        value = _at(row.values, path)
+        if value is _NOTHING:
+            raise UsageError(_no_column(row, "choices", path), ("fields",))
+        return value
+
+
+def _no_column(row: Row, name: str, path: str) -> str:
+    told = f'{row.where}: no "{path}". It has {columns_in_words(row.values)}'
+    if name == path:
+        return (
+            f'{told}. Say which column it is: fields = {{ {name} = "…" }}; the first line of a table names its columns.'
+        )
+    return f"{told}."
+
+
+def _at(values: Mapping[str, Any], path: str) -> Any:
+    """A column by its name, or a place inside one: answers.text.0."""
+    if path in values:
+        return values[path]
+    found: Any = values
+    for part in path.split("."):
+        if isinstance(found, Mapping) and part in found:
+            found = found[part]
+        elif isinstance(found, list) and part.isdecimal():
+            found = found[int(part)] if int(part) < len(found) else None
+        else:
+            return _NOTHING
+    return found
+
+
+def _written(value: Any) -> str:
+    """As it stands in a question: text as it is, the rest as JSON would have it."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float):
+        return str(value)
+    plain = _plain(value)
+    return plain if isinstance(plain, str) else "" if plain is _NOTHING else json.dumps(plain, ensure_ascii=False)
+
+
+def _fitting(text: str, name: str, row: Row) -> str:
+    if len(text) > ceilings.TEXT:
+        raise UsageError(f"{row.where}: its {name} has {len(text):,} letters, and {ceilings.TEXT:,} are the most.")
+    if not text.strip():
+        raise UsageError(f"{row.where}: its {name} is empty.")
+    return clean(text)
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    """The value as a batch's config keeps it; _NOTHING where it is nested too deeply."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if depth == _DEEPEST:
+        return _NOTHING
+    if isinstance(value, Mapping):
+        inner = {clean(str(name)): _plain(one, depth + 1) for name, one in value.items()}
+        return _NOTHING if _NOTHING in inner.values() else inner
+    items = [_plain(one, depth + 1) for one in value]
+    return _NOTHING if any(one is _NOTHING for one in items) else items
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    texts: Mapping[str, str]
+    """by letter"""
+
+    def letter(self, answer: str) -> str:
+        """The letter of the expected answer; the answer as it is, where it is none of them."""
+        return letter_of(answer, self.texts) or answer
+
+    def shown_in(self, question: str) -> str:
+        """The question with its choices, one a line, unless it shows them already."""
+        if all(re.search(rf"(?<!\w)\(?{letter}[).:\]]", question) for letter in self.texts):
+            return question
+        return "\n".join((question, "", *(f"{letter}) {text}" for letter, text in self.texts.items())))
+
+
+def choices_in(found: Any, where: str) -> Choices | None:
+    """A list, or an object by letter; in a table, as JSON in a cell."""
+    if isinstance(found, str):
+        try:
+            found = json.loads(found)
+        except (ValueError, RecursionError):
+            return None
+    if not isinstance(found, list | Mapping):
+        return None
+    named = choices_of({"choices": found})
+    texts = {letter: clean(text.strip()) for letter, text in named.items() if text.strip()}
+    if not 2 <= len(texts) <= len(ascii_uppercase) or not all(letter in ascii_uppercase for letter in texts):
+        told = f"{len(found)} choices that cannot be told apart"
+        raise UsageError(
+            f'{where}: {told}. Write them as a list, or by letter as {{"A": …, "B": …}}: 2 to {len(ascii_uppercase)} of them.'
+        )
+    return Choices(texts)

@@ -14,8 +14,7 @@ from tidepool.engine.config.sections import reasoning_of
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.tasks.given_reply import GivenReply
-from tidepool.engine.studies.evolution.tasks.verdict import Unmarked, Verdict
+from tidepool.engine.studies.evolution.tasks.verdict import GivenReply, Unmarked, Verdict
 from tidepool.storage.states import FinishReason
 
 JUDGE = (

@@ -1,19 +1,270 @@
-"""How the replies of a study are marked: by the kind of answer that its problems expect."""
+r"""Finds the answer that a reply gives, and compares it with the expected one.
 
+Three places count, in this order: the JSON field `answer`; the last marker (`####`, `Answer:`, "the answer is", `\boxed{}`,
+`<answer>`) that an answer follows; the whole reply, of which the last number counts, or the last option or label unless the
+reply opens with one. Free text without a marker must be a few words at the end. The rules are few on purpose: whoever reads a
+result can apply them by hand. A reply that fits none of them gives no answer.
+"""
+
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from string import ascii_uppercase
+from typing import Any, NamedTuple
 
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.tasks.code_task import impossible_tests
-from tidepool.engine.studies.evolution.tasks.number_answers import number_answer
-from tidepool.engine.studies.evolution.tasks.numbers import expected_number, same, written
-from tidepool.engine.studies.evolution.tasks.options import choice_answer, label_answer
-from tidepool.engine.studies.evolution.tasks.texts import normalised, text_answer
+from tidepool.engine.studies.evolution.tasks.python_task import impossible_tests
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 
 LETTERS = "ABCDEFGH"
+"""of choices that the problem does not list"""
+TOLERANCE = 0.001
+SHARE = 0.01
+"""a given number may differ by this much, and by no more than this share of the expected one"""
+_SLACK = 1e-9  # 0.3 and 0.301 are 0.001 apart on paper, and a little more in binary
+_READ = 20_000
+"""letters of a reply that are read: the last"""
+_FEW_WORDS = 6
+"""of a line that is an answer without a marker"""
+_SENTENCE_WORDS = 12
+"""of a last line that says what something is"""
+_MOST_MARKERS = 20
+"""that are tried: the last"""
+_LONGEST_ANSWER = 1000
+"""letters behind a marker that are read"""
+
+_THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
+_NEXT_QUESTION = re.compile(r"(?<=\S)\s*\n\s*(?:Question|Q)\s?:", re.IGNORECASE)
+"""a model that asks itself the next question goes on to answer that"""
+_FIELD = re.compile(r'"(?:answer|label|choice)"\s*:\s*(?=\S)', re.IGNORECASE)
+_MARKER = re.compile(
+    r"(?P<box>\\(?:boxed|fbox)\s?\{)"
+    r"|\#{4,}+|<answer>|\b(?:answer|label|choice)\b[\"*_)]{0,4}(?:\s+is\b|\s{0,3}[:=])",
+    re.IGNORECASE,
+)
+_RIM = " \t\r\n*_`\"'“”‘’$:#.!"
+_SENTENCE_END = re.compile(r"[.!?](?:[\"'”’)*_]*\s|$)|</answer>", re.IGNORECASE)
+_REASON = re.compile(r"(?:,?\s(?:because|since|which)\b|\s\().*", re.DOTALL | re.IGNORECASE)
+_SUBJECT = re.compile(r"^.*(?:\bis\b|:)\s+(?=\S)", re.DOTALL)
+"""of a sentence that says what something is"""
+_EITHER = re.compile(r"\sor\s", re.IGNORECASE)
+_BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
+
+
+# -- Places -----------------------------------------------------------------------------------------------------
+
+
+class Place(NamedTuple):
+    """A part of a reply in which its answer may be."""
+
+    text: str
+    marked: bool
+    """false: the whole reply, of which the end counts"""
+
+
+def places(reply: str, *, cut: bool = False) -> Iterator[Place]:
+    """The places to look at, in their order. `cut`: the reply met its token limit, so only what is marked counts."""
+    text = _NEXT_QUESTION.split(_THOUGHT.sub(" ", reply[-_READ:]), maxsplit=1)[0]
+    if (field := _answer_field(text)) is not None:
+        yield Place(field, True)
+        return
+    for marker in reversed(list(_MARKER.finditer(text))[-_MOST_MARKERS:]):
+        if marker["box"]:
+            yield Place(_in_braces(text, marker.end()), True)
+            continue
+        line = text[marker.end() : marker.end() + _LONGEST_ANSWER].lstrip(_RIM).partition("\n")[0]
+        end = _SENTENCE_END.search(line)
+        yield Place(line[: end.start()] if end else line, True)
+    if not cut:
+        yield Place(text, False)
+
+
+def _answer_field(text: str) -> str | None:
+    """The last JSON field `answer`; empty where it is null."""
+    for field in reversed(list(_FIELD.finditer(text))[-_MOST_MARKERS:]):
+        try:
+            value, _ = json.JSONDecoder(strict=False).raw_decode(text, field.end())
+        except (ValueError, RecursionError):
+            continue
+        return "" if value is None else value if isinstance(value, str) else json.dumps(value)
+    return None
+
+
+def _in_braces(text: str, start: int) -> str:
+    """Up to the brace that closes the box; empty where none does."""
+    depth = 1
+    for brace in re.finditer(r"[{}]", text[start : start + _LONGEST_ANSWER]):
+        depth += 1 if brace[0] == "{" else -1
+        if not depth:
+            return text[start : start + brace.start()]
+    return ""
+
+
+# -- Numbers ----------------------------------------------------------------------------------------------------
+
+_NUMBER = re.compile(
+    r"(?<![A-Za-z\d])(?<!\d[.,])(?P<sign>(?<![\w)])[-−](?=[\d.$€£]))?(?:[$€£]\s?(?P<inner>[-−])?)?"
+    r"(?P<digits>(?:\d{1,3}(?:[,_\u00a0\u2009\u202f ’']\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)(?!,\d)"
+    r"(?:[eE](?P<exponent>[-+−]?\d{1,3})|\s?[×x*·]\s?10\s?\^\s?\{?(?P<power>[-−]?\d{1,3})\}?)?"
+    r"(?:\s?/\s?(?P<under>\d+(?:\.\d+)?)(?![\d.]*/)|\s(?P<over>\d+)/(?P<part>\d+)(?!\d))?"
+    r"(?P<percent>\s?(?:%|percent\b|per cent\b))?"
+    r"(?!(?:st|nd|rd|th)\b)"
+)
+_FRACTION = re.compile(r"(\d?)\\[dt]?frac\s?(?:\{\s?(-?[\d.]+)\s?\}\s?\{\s?([\d.]+)\s?\}|(\d)\s?(\d))")
+_LATEX = re.compile(r"\\(?:text|mathrm|mathbf|textbf)\s?\{([^{}]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number in a text, with its place."""
+
+    value: float
+    percent: bool
+    start: int
+    end: int
+
+
+def plain(text: str) -> str:
+    """Without the LaTeX that hides numbers and words."""
+    if "\\" not in text and "{,}" not in text:
+        return text
+    text = _FRACTION.sub(lambda one: f"{one[1] and one[1] + ' '}{one[2] or one[4]}/{one[3] or one[5]}", text)
+    text = _LATEX.sub(r"\1", text.replace("{,}", ","))
+    for sign, written in (("\\times", "×"), ("\\cdot", "·"), ("\\$", "$"), ("\\%", "%"), ("\\,", ""), ("\\!", "")):
+        text = text.replace(sign, written)
+    return text
+
+
+def numbers_in(text: str) -> list[Number]:
+    """Every number of a text, in order."""
+    return [number for number in map(_read_number, _NUMBER.finditer(text)) if number is not None]
+
+
+def _read_number(match: re.Match[str]) -> Number | None:
+    exponent = (match["exponent"] or match["power"] or "0").replace("−", "-")
+    try:
+        value = float(re.sub(r"[^\d.]", "", match["digits"])) * 10.0 ** int(exponent)
+        if match["under"]:
+            value /= float(match["under"])
+        elif match["part"]:
+            value += int(match["over"]) / int(match["part"])
+    except (ValueError, ZeroDivisionError, OverflowError):
+        return None
+    negative = match["sign"] or match["inner"]
+    return Number(-value if negative else value, bool(match["percent"]), match.start(), match.end())
+
+
+def number_answer(reply: str, *, cut: bool = False) -> Number | None:
+    """The first number behind a marker (of a sum, the first behind its last `=`), else the last of the reply."""
+    for text, marked in places(reply, cut=cut):
+        text = plain(text)
+        if not marked:
+            return next(reversed(numbers_in(text)), None)
+        before, _, after = text.rpartition("=")
+        if found := numbers_in(after) or numbers_in(before):
+            return None if len(found) > 1 and _EITHER.search(text[found[0].start :]) else found[0]
+    return None
+
+
+@lru_cache(maxsize=8192)
+def expected_number(text: str) -> Number | None:
+    """What an expected answer means as a number: one number, with a currency or a unit but no other number beside it."""
+    bare = plain(text).strip(" *_`\"':.")
+    found = numbers_in(bare)
+    if len(found) != 1:
+        return None
+    before, after = bare[: found[0].start].strip(), bare[found[0].end :].strip(" .")
+    unit = re.fullmatch(r"(?:[^\W\d]|[°²³/$€£%'’.\s-]){0,30}", after) is not None and len(after.split()) <= 3
+    return found[0] if unit and re.fullmatch(r"[a-zA-Z]?\s?[=≈]?|[A-Z]{3}", before) else None
+
+
+def same_number(given: Number, expected: Number) -> bool:
+    """As values, or one of them as per cent of the other."""
+    pairs = [(given.value, expected.value)]
+    if given.percent and not expected.percent:
+        pairs.append((given.value / 100, expected.value))
+    if expected.percent and not given.percent:
+        pairs.append((given.value, expected.value / 100))
+    return any(_near(ours, theirs) for ours, theirs in pairs)
+
+
+def _near(given: float, expected: float) -> bool:
+    away = abs(given - expected)
+    return (away <= TOLERANCE + _SLACK and away <= SHARE * abs(expected) + _SLACK) or given == expected
+
+
+def format_number(number: Number) -> str:
+    """In a canonical form."""
+    if abs(number.value) >= TOLERANCE or not number.value:
+        return f"{round(number.value, 3) + 0.0:.12g}"
+    return f"{number.value:.4g}"
+
+
+# -- Options, labels and words ----------------------------------------------------------------------------------
+
+
+def choice_answer(reply: str, choices: Mapping[str, str], *, cut: bool = False) -> str | None:
+    """The letter that what is marked, or the reply, opens with; else the last letter of the reply; else the text of an option."""
+    letters = "".join(choices) or LETTERS
+    first = re.compile(rf"\W*(?:option\s+|choice\s+)?\W*([{letters}])(?![\w'’])", re.IGNORECASE)
+    opening = re.compile(rf"\W*([{letters}])\W{{0,3}}(?:[).:\]]\s|\n|$)", re.IGNORECASE)
+    # A capital A before a small word is an article, unless it is called an option or is said to be something.
+    alone = re.compile(rf"(?<![\w'’])(?:(?<=option )|(?!A\s+(?!is\b)[a-z]))([{letters}])(?![\w'’])")
+    by_text = {normalised(text): letter for letter, text in choices.items() if text.strip()}
+    for text, marked in places(reply, cut=cut):
+        if letter := (first if marked else opening).match(text):
+            return letter[1].upper()
+        if not marked and (found := alone.findall(text)):
+            return str(found[-1])
+        if option := _mentioned(normalised(plain(text)), tuple(by_text), first=marked):
+            return by_text[option]
+    return None
+
+
+def label_answer(reply: str, labels: Sequence[str], *, cut: bool = False) -> str | None:
+    """The first label of what is marked, or of a reply that opens with it; else the last of the reply."""
+    folded = {label.casefold(): label for label in labels}
+    for text, marked in places(reply, cut=cut):
+        shown = plain(text).casefold().lstrip(_RIM)
+        opens = bool(folded) and _names_pattern(tuple(folded)).match(shown) is not None
+        if label := _mentioned(shown, tuple(folded), first=marked or opens):
+            return folded[label]
+    return None
+
+
+def _mentioned(text: str, names: tuple[str, ...], *, first: bool) -> str | None:
+    found = _names_pattern(names).findall(text) if names else []
+    return (found[0] if first else found[-1]) if found else None
+
+
+@lru_cache(maxsize=512)
+def _names_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
+    """The longest of names that begin alike is meant."""
+    longest_first = sorted(names, key=len, reverse=True)
+    return re.compile(rf"(?<!\w)({'|'.join(map(re.escape, longest_first))})(?!\w)")
+
+
+def text_answer(reply: str, *, cut: bool = False) -> str | None:
+    """The words behind a marker, else the last words in bold or the last line, where that is short."""
+    for text, marked in places(reply, cut=cut):
+        if not marked:
+            lines = text.strip().splitlines()
+            bold = _BOLD.findall(text)
+            text = bold[-1] if bold else lines[-1] if lines and len(lines[-1].split()) <= _SENTENCE_WORDS else ""
+        words = _REASON.sub("", plain(text).strip(_RIM)).strip(_RIM)
+        if not marked:
+            words = _SUBJECT.sub("", words).strip(_RIM)
+        if words and not _EITHER.search(words) and (marked or len(words.split()) <= _FEW_WORDS):
+            return words
+    return None
+
+
+def normalised(text: str) -> str:
+    """Case, punctuation at the rim, spacing and a leading article do not matter."""
+    folded = " ".join(re.sub(r"[\"'“”‘’`*_]", "", plain(text)).casefold().split())
+    return re.sub(r"^(?:the|a|an)\s+(?=\S)", "", re.sub(r"\s*,\s*", ", ", folded).strip(" .,;:!?()[]"))
 
 
 def match(reply: str, expected: str, length: int = 0) -> Verdict:
@@ -38,7 +289,9 @@ class AnswerTask:
         match self.kind(expected):
             case "number":
                 number, wanted = number_answer(reply, cut=cut), expected_number(expected)
-                return written(number) if number else None, bool(number and wanted and same(number, wanted))
+                return format_number(number) if number else None, bool(
+                    number and wanted and same_number(number, wanted)
+                )
             case "choice":
                 choices = choices_of(problem.fields)
                 letter = choice_answer(reply, choices, cut=cut)
@@ -46,7 +299,7 @@ class AnswerTask:
             case "label":
                 label = label_answer(reply, self.labels, cut=cut)
                 return label, label is not None and label.casefold() == expected.strip().casefold()
-        words = text_answer(reply, expected, cut=cut)
+        words = text_answer(reply, cut=cut)
         return words and normalised(words), words is not None and normalised(words) == normalised(expected)
 
     def kind(self, expected: str) -> str:
@@ -70,17 +323,13 @@ class AnswerTask:
 
 
 def choices_of(fields: Mapping[str, Any]) -> dict[str, str]:
-    """By letter; from a list, from an object by letters, or in the layout of Hugging Face: {"label": […], "text": […]}."""
+    """By letter; from a list, or from an object by letters."""
     found = fields.get("choices", fields.get("options"))
-    if isinstance(found, Mapping) and isinstance(found.get("text"), list):
-        letters = found.get("label")
-        named = letters if isinstance(letters, list) and all(str(one) in LETTERS for one in letters) else LETTERS
-        return {str(letter): str(text) for letter, text in zip(named, found["text"], strict=False)}
     if isinstance(found, Mapping):
-        return {str(letter).strip("().: ").upper(): str(text) for letter, text in found.items()}
-    if isinstance(found, list):
-        return {letter: str(text) for letter, text in zip(LETTERS, found, strict=False)}
-    return {}
+        given = {str(letter).strip("().: ").upper(): text for letter, text in found.items()}
+    else:
+        given = dict(zip(ascii_uppercase, found, strict=False)) if isinstance(found, list) else {}
+    return {letter: str(text) for letter, text in given.items() if text is not None}
 
 
 def letter_of(expected: str, choices: Mapping[str, str]) -> str | None:

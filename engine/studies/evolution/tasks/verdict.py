@@ -1,9 +1,11 @@
-"""What was made of one reply."""
+"""What a marker is handed, and what it makes of one reply."""
 
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from tidepool.engine.core.unit import Unit
 
 WHY = "unmarked"
 """in an answer's details: why a reply that was given has no mark"""
@@ -82,3 +84,18 @@ def _read(details: str | None) -> dict[str, Any]:
 
 Scorer = Callable[[str, str, int], Verdict]
 """(reply, expected answer, length of the reply in tokens) → verdict"""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenReply:
+    """A reply that is to be marked."""
+
+    text: str
+    length: int
+    """in tokens"""
+    cut: bool
+    """it ended at the most tokens it may have"""
+    unit: Unit
+    step: str
+    wave: int
+    """of the reply; a judge is asked in the next"""

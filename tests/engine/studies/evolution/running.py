@@ -10,7 +10,7 @@ from tidepool.engine.config.sections import Providers, Service, SimulatedSetting
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.run import resume_batch, run_batch
-from tidepool.engine.studies.evolution.seeds import seed_genomes
+from tidepool.engine.studies.evolution.genome import seed_genomes
 from tidepool.storage.states import StopCode
 
 

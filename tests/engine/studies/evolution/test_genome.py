@@ -1,9 +1,36 @@
+"""Prompts as segments, placeholders and seeds."""
+
+import tomllib
+from collections import Counter
+from pathlib import Path
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.evolution.genome import Genome, genome_from, join_segments, split_segments
-from tidepool.engine.studies.evolution.seeds import SEED_PROMPTS, seed_genomes, segment_pool
+from tests.engine.studies.evolution.running import run, study
+from tests.support.state import query
+from tidepool import Evolution
+from tidepool.engine.errors import UsageError
+from tidepool.engine.studies.evolution.breeding import Breeding, breed, random_genome
+from tidepool.engine.studies.evolution.genome import (
+    Frame,
+    Genome,
+    filled,
+    framed,
+    genome_from,
+    join_segments,
+    parts,
+    placeholders,
+    split_segments,
+    unframed,
+)
+from tidepool.engine.studies.evolution.grader import Asking
+from tidepool.engine.studies.evolution.problems.problem_set import Problem
+from tidepool.engine.studies.evolution.rewrites import Guard
+from tidepool.engine.studies.evolution.tasks.task import AnswerTask
+from tidepool.engine.studies.evolution.variation import Material
 
 
 @pytest.mark.parametrize(
@@ -23,11 +50,6 @@ def test_a_prompt_is_cut_into_sentences_and_nothing_is_lost(prompt: str, segment
     assert split_segments(prompt) == segments
 
 
-def test_items_of_a_list_stay_on_lines_of_their_own() -> None:
-    prompt = "Do this:\n- read\n- solve"
-    assert join_segments(split_segments(prompt)) == prompt
-
-
 @given(st.text())
 def test_splitting_keeps_every_word_mark_and_number(prompt: str) -> None:
     assert join_segments(split_segments(prompt)).split() == prompt.split()
@@ -43,22 +65,113 @@ def test_equal_prompts_share_their_content_but_not_their_history() -> None:
     assert (child.parents, child.generation) == ((seed.id,), 3)
 
 
-def test_a_child_of_twins_names_its_parent_once() -> None:
-    seed = Genome(("Think.",))
-    assert seed.child(("Think.",), "uniform", 1, Genome(("Think.",))).parents == (seed.id,)
+FRAMED = "Be careful. Think.\n---\nContext: {context}\n{question}\nAnswer with a number."
+PROBLEM = Problem(
+    "How many {apples}?", "3", {"context": "A {question} of fruit", "answer": "3", "choices": ["pear", "fig"]}
+)
 
 
-def test_there_are_fifty_different_seeds_in_ten_families() -> None:
-    assert len(SEED_PROMPTS) == 10
-    assert len({genome.id for genome in seed_genomes()}) == 50
+@pytest.mark.parametrize(
+    ("prompt", "system", "user"),
+    [
+        ("Think.", "Think.", "{question}"),
+        ("Solve this: {question}", "", "Solve this: {question}"),
+        (FRAMED, "Be careful. Think.", "Context: {context}\n{question}\nAnswer with a number."),
+        ("One.\n---\nTwo.", "One.\n---\nTwo.", "{question}"),
+        ("Use {context}.", "Use {context}.", "{question}"),
+        ("A\n---\nB\n---\n{question}", "A\n---\nB", "{question}"),
+    ],
+)
+def test_a_prompt_with_the_question_in_it_is_the_message(prompt: str, system: str, user: str) -> None:
+    assert parts(prompt) == (system, user)
 
 
-def test_the_first_ten_seeds_are_one_of_each_family() -> None:
-    firsts = [family[0] for family in SEED_PROMPTS.values()]
-    assert [genome.prompt for genome in seed_genomes()[:10]] == firsts
+def test_columns_are_filled_in_once_and_never_the_answer() -> None:
+    assert filled("{context} / {question}", PROBLEM) == "A {question} of fruit / How many {apples}?"
+    assert filled("{choices}", PROBLEM) == "A) pear\nB) fig"
+    told = Problem("Who?", "B", {"answerKey": "B", "test": "assert f() == 1"})
+    assert filled("{answerKey} {test}", told) == "{answerKey} {test}"
+    plain = '{answer} {nothing} {"answer": 1} \\boxed{number} {{question}} ${context}'
+    assert filled(plain, PROBLEM) == plain
 
 
-def test_the_pool_holds_each_segment_of_the_seeds_once() -> None:
-    pool = segment_pool()
-    assert len(pool) == len(set(pool))
-    assert {segment for genome in seed_genomes() for segment in genome.segments} == set(pool)
+def test_the_parts_of_a_prompt_are_what_the_model_is_shown() -> None:
+    genome = Genome(split_segments(FRAMED), examples=(0,))
+    asking = Asking(AnswerTask("number"), (Problem("One and one?", "2", {"context": "Sums"}),))
+    system, messages = asking.asked(genome, PROBLEM)
+    assert system == "Be careful. Think."
+    assert [message.text for message in messages] == [
+        "Context: Sums\nOne and one?\nAnswer with a number.",
+        "#### 2",
+        "Context: A {question} of fruit\nHow many {apples}?\nAnswer with a number.",
+    ]
+
+
+@given(st.lists(st.sampled_from(["Think.", "Check it.", "---", "Q: {question}", "{context}", "Go on."]), max_size=9))
+def test_what_is_taken_apart_can_be_put_together(segments: list[str]) -> None:
+    free, frame = unframed(segments)
+    assert framed(free, frame) == tuple(segments) and not unframed(free)[1]
+    assert split_segments(join_segments(segments)) == tuple(segments)
+
+
+def _frame(genome: Genome) -> list[str]:
+    return [segment for segment, _ in unframed(genome.segments)[1]]
+
+
+def test_no_operator_loses_or_moves_a_placeholder_to_another_prompt() -> None:
+    population = [genome_from(FRAMED), genome_from("Solve: {question}"), genome_from("Think. Check it.")]
+    material = Material(("Go slowly.", "Check it."))
+    children = breed(population, [0.5, 0.4, 0.6], 200, 1, Breeding("roulette", rewrite_share=0), material, Random(3))
+    frames = {genome.id: _frame(genome) for genome in population}
+    assert {tuple(_frame(child.genome)) for child in children} == {tuple(frame) for frame in frames.values()}
+    assert all(_frame(child.genome) == frames[child.genome.parents[0]] for child in children)
+    around: Frame = unframed(split_segments(FRAMED))[1]
+    assert all(
+        _frame(random_genome(Material(("A.", "B."), (around,)), 1, Random(n))) == _frame(population[0])
+        for n in range(9)
+    )
+
+
+@pytest.mark.parametrize(
+    ("rewrite", "refused"),
+    [
+        ("Be slow and careful.\n---\nContext: {context}\nQuestion: {question}\nGive a number.", None),
+        ("Be careful.\n---\n{question}", "placeholder"),
+        ("Be careful. {context} {question}", "placeholder"),
+        (f"{FRAMED} Again: {{question}}", "placeholder"),
+        (f"{FRAMED} Write it as {{number}}.", None),
+    ],
+)
+def test_a_rewrite_keeps_the_placeholders(rewrite: str, refused: str | None) -> None:
+    assert Guard("number", (), (PROBLEM,)).refuses(rewrite, FRAMED) == refused
+
+
+def test_braces_of_other_text_are_no_placeholders() -> None:
+    text = "Write \\boxed{number} and {name}. Use {context}."
+    assert placeholders(text, {"context"}) == Counter({"context": 1})
+
+
+def test_a_seed_of_two_parts_is_one_text() -> None:
+    given_as = tomllib.loads('s = ["Think.", { system = "Think.", user = "Q: {question}" }, { user = "{question}!" }]')[
+        "s"
+    ]
+    assert Evolution(seed_prompts=given_as).seed_prompts == ["Think.", "Think.\n---\nQ: {question}", "{question}!"]
+    with pytest.raises(UsageError, match="where the question stands"):
+        Evolution(seed_prompts=[{"system": "Think.", "user": "Answer."}])
+
+
+async def test_prompts_around_the_question_evolve(database: Path) -> None:
+    seeds = [{"system": "You are careful.", "user": "{question}\nAnswer with a number."}, "Solve this: {question}"]
+    found = (await run(study(seed_prompts=seeds, max_generations=3, service="live"), database))["statistics"]
+    prompts = [row[0] for row in query(database, "SELECT prompt FROM genomes")]
+    assert all(prompt.count("{question}") == 1 for prompt in prompts) and len(set(prompts)) > 8
+    assert found["champion"]["accuracy"] > 0.3, "the solver finds the question, and reads what stands around it"
+
+
+@pytest.mark.parametrize("strategy", ["genetic", "random"])
+async def test_one_short_seed_of_ones_own_is_enough_and_ends_in_no_loop(strategy: str, database: Path) -> None:
+    config = study(strategy=strategy, seed_prompts=["Go."], max_generations=3, service="live", random_baseline=True)
+    summary = await run(config, database)
+    assert summary["status"] == "completed"
+    prompts = [row[0] for row in query(database, "SELECT prompt FROM genomes")]
+    assert len(set(prompts)) >= (8 if strategy == "genetic" else 4)

@@ -1,8 +1,10 @@
-"""GEPA as a strategy: through the ledger like any other, in the genealogy, and silent."""
+"""GEPA on our problems, and the handover between its thread and the study."""
 
+import asyncio
 import json
 import sys
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -11,10 +13,19 @@ from tests.engine.studies.evolution.running import evolved, run, run_with_interr
 from tests.support.state import query
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.evolution.operators.rewrites import FailedProblem
-from tidepool.engine.studies.evolution.strategies import gepa_search
-from tidepool.engine.studies.evolution.strategies.gepa_questions import Exam, Question, Reflection, Result, Turn
-from tidepool.engine.studies.evolution.strategies.strategy import check_strategy
+from tidepool.engine.studies.evolution.gepa import (
+    NEEDS_EXTRA,
+    Ask,
+    Ended,
+    Exam,
+    Handover,
+    Question,
+    Reflection,
+    Result,
+    Turn,
+    require_extra,
+)
+from tidepool.engine.studies.evolution.rewrites import FailedProblem
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
 
@@ -90,9 +101,8 @@ def test_without_the_extra_one_line_says_what_to_install(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "gepa", None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UsageError) as raised:
-        check_strategy("gepa")
-    assert str(raised.value) == gepa_search.NEEDS_EXTRA and "\n" not in gepa_search.NEEDS_EXTRA
-    check_strategy("genetic")
+        require_extra()
+    assert str(raised.value) == NEEDS_EXTRA and "\n" not in NEEDS_EXTRA
 
 
 class Examination:
@@ -127,7 +137,7 @@ class Examination:
 
 
 def test_the_library_climbs_and_takes_an_unanswered_problem_for_none() -> None:
-    from tidepool.engine.studies.evolution.strategies.gepa_library import optimise
+    from tidepool.engine.studies.evolution.gepa import optimise
 
     ask = Examination(turns=60)
     optimise(ask, "one", 6, seed=3)
@@ -138,7 +148,7 @@ def test_the_library_climbs_and_takes_an_unanswered_problem_for_none() -> None:
 
 
 def test_proposals_of_an_iteration_are_asked_together() -> None:
-    from tidepool.engine.studies.evolution.strategies.gepa_library import optimise
+    from tidepool.engine.studies.evolution.gepa import optimise
 
     alone, together = Examination(turns=20), Examination(turns=20, proposals=4)
     for ask in (alone, together):
@@ -149,9 +159,62 @@ def test_proposals_of_an_iteration_are_asked_together() -> None:
 
 
 def test_a_missing_answer_takes_the_mean_of_its_neighbours() -> None:
-    from tidepool.engine.studies.evolution.strategies.gepa_library import _Adapter
+    from tidepool.engine.studies.evolution.gepa import _Adapter
 
     judged = _Adapter(Examination(0)).evaluate([0, 1, 2], {"prompt": "two words"}, capture_traces=True)
     assert judged.scores == [0.5, 1.0, 0.0]
     lost = _Adapter(lambda question: [[Result(None)]]).evaluate([0], {"prompt": "x"}, capture_traces=True)
     assert (lost.scores, lost.trajectories) == ([0.0], [])
+
+
+async def doubled(question: int) -> int:
+    await asyncio.sleep(0)
+    return 2 * question
+
+
+async def test_questions_are_answered_one_after_the_other() -> None:
+    heard: list[int] = []
+
+    def work(ask: Ask) -> None:
+        heard.extend(ask(number) for number in range(5))
+
+    await Handover().lead(work, doubled)
+    assert heard == [0, 2, 4, 6, 8]
+
+
+async def test_what_goes_wrong_in_the_thread_is_raised_in_the_study() -> None:
+    def work(ask: Ask) -> None:
+        raise LookupError(ask(1))
+
+    with pytest.raises(LookupError, match="2"):
+        await Handover().lead(work, doubled)
+
+
+@pytest.mark.parametrize("how", ["cancelled", "failed"])
+async def test_a_thread_unwinds_when_the_study_ends_before_it(how: str) -> None:
+    unwound, asked = Event(), asyncio.Event()
+
+    def work(ask: Ask) -> None:
+        try:
+            try:
+                ask(1)
+            except Exception:  # a library that swallows errors must not swallow this one
+                ask(2)
+        except Ended:
+            unwound.set()
+            raise
+
+    async def never(question: int) -> int:
+        asked.set()
+        if how == "failed":
+            raise LookupError("no answer")
+        await asyncio.get_running_loop().create_future()
+        return 0
+
+    leading = asyncio.create_task(Handover().lead(work, never))
+    await asked.wait()
+    if how == "cancelled":
+        leading.cancel()
+    with pytest.raises((LookupError, asyncio.CancelledError)):
+        await leading
+    assert await asyncio.to_thread(unwound.wait, 10)

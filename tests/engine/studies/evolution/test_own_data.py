@@ -22,15 +22,6 @@ def reviews(*texts: str) -> str:
     return "review,mood,note\n" + "".join(rows)
 
 
-def test_labels_that_look_the_same_are_told_before_the_run(tmp_path: Path) -> None:
-    labels = ("positive", "p\u043esitive", "negative\u200b", "Negative", "mixed")
-    rows = (f"Review {number},{label}\n" for number, label in enumerate(labels * 2))
-    (tmp_path / "train.csv").write_text("question,answer\n" + "".join(rows))
-    settings = EvolutionSettings(problems="train.csv", task="label", max_problems=5, validation_problems=5)
-    frozen = with_problems(settings, 1, tmp_path).frozen
-    assert frozen and len([note for note in frozen.notes if "look the same" in note]) == 2
-
-
 async def test_labels_of_a_table_are_searched_on_chosen_by_and_judged(tmp_path: Path, database: Path) -> None:
     words = [f"{word} number {n}" for n in range(12) for word in ("I love", "I hate")]
     (tmp_path / "train.csv").write_text(reviews(*words[:16]))

@@ -1,16 +1,27 @@
-"""The report of an evolution, as a page and before there is anything to tell."""
+"""Reports, methods and the genealogy of an evolution."""
 
+import json
+import sqlite3
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import pytest
 from scipy import stats
 
 from tests.engine.studies.evolution.running import run, study
+from tests.support.command import Tidepool
 from tests.support.state import query
+from tidepool.engine.config.freezing import load_frozen
+from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.results.blocks import Table, Words, text_of
+from tidepool.engine.studies.evolution.config import EvolutionSettings
+from tidepool.engine.studies.evolution.methods import methods
+from tidepool.engine.studies.evolution.records import Family, Member
 from tidepool.engine.studies.evolution.report import blocks
+from tidepool.tui.drawing.genealogy import print_family
+from tidepool.tui.drawing.terminal import console
 
 
 async def test_the_report_names_champion_and_best_seed_and_draws_the_way(database: Path, tmp_path: Path) -> None:
@@ -39,3 +50,88 @@ async def test_the_report_names_champion_and_best_seed_and_draws_the_way(databas
 
 def test_without_a_generation_the_report_says_so() -> None:
     assert blocks({"generations": []}) == [Words("no generation is judged yet")]
+
+
+STATISTICS: dict[str, Any] = {"generations": [], "genomes": {"total": 0, "missing": None}, "search_calls": 0}
+
+
+def told(statistics: dict[str, Any] | None = None, **settings: Any) -> str:
+    config = StoredConfig(json.dumps({"evolution": EvolutionSettings(**settings).model_dump()}), load_frozen)
+    found = methods({}, config, {**STATISTICS, **(statistics or {})}, sqlite3.connect(":memory:"))
+    return " ".join((*found.design, *found.measures, *found.analysis))
+
+
+def test_who_picked_the_champion_is_told_as_it_was() -> None:
+    chosen = {"choosing": {"problems": 10, "prompts": 7, "calls": 70}}
+    assert "The champion is the fittest prompt on the training problems." in told()
+    assert "The champion was picked by its fitness on 10 problems" in told(chosen)
+    several = {"objectives": ["accuracy", "-tokens"]}
+    text = told(**several)
+    assert "best in accuracy on the training problems" in text and "fittest" not in text
+    assert "(accuracy and fewer tokens)" in text and "NSGA-II" in text
+    assert "The champion was picked by accuracy on 10 problems" in told(chosen, **several)
+
+
+def test_where_a_prompt_stands_and_how_replies_are_marked_are_told() -> None:
+    assert "A prompt was the system prompt with which" in told()
+    assert "A prompt was the message around the question" in told(seed_prompts=["Solve: {question}"])
+    assert "where the label that it commits to was the expected one" in told(task="label", labels=["a", "b"])
+    assert "numbers to within 0.001 and 1 %" in told(task="number")
+
+
+def member(name: str, generation: int, *parents: str) -> Member:
+    return Member(name, generation, parents, "reflect" if parents else "seed", f"Prompt {name}.", 0.5, 0.5, 0.0)
+
+
+FAMILY = Family(
+    {
+        one.genome_id: one
+        for one in (member("a", 0), member("b", 0), member("c", 1, "a", "b"), member("d", 2, "c"), member("e", 2, "b"))
+    },
+    champion="d",
+    baseline="b",
+)
+
+
+@pytest.mark.parametrize(
+    ("genome", "mothers", "ancestors"),
+    [("d", ["d", "c", "a"], ["d", "c", "a", "b"]), ("e", ["e", "b"], ["e", "b"]), ("a", ["a"], ["a"]), ("?", [], [])],
+)
+def test_a_line_of_mothers_and_all_ancestors(genome: str, mothers: list[str], ancestors: list[str]) -> None:
+    assert [one.genome_id for one in FAMILY.mothers(genome)] == mothers
+    assert [one.genome_id for one in FAMILY.ancestors(genome)] == ancestors
+
+
+def test_a_strangers_file_with_a_circle_in_it_does_not_hang() -> None:
+    circle = Family({"a": member("a", 0, "b"), "b": member("b", 0, "a")}, "a", None)
+    assert [one.genome_id for one in circle.mothers("a")] == ["a", "b"]
+    assert len(circle.ancestors("a")) == 2
+
+
+def test_the_family_as_json_counts_children_and_operators() -> None:
+    found = FAMILY.as_json()
+    assert found["lineage"] == ["d", "c", "a", "b"]
+    assert found["operators"] == {"reflect": 3, "seed": 2}
+    assert {one["genome_id"]: one["children"] for one in found["genomes"]} == {"a": 1, "b": 2, "c": 1, "d": 0, "e": 0}
+
+
+async def test_the_command_shows_the_champions_ancestors(database: Path, tidepool: Tidepool) -> None:
+    summary = await run(study(max_generations=2), database)
+    found: dict[str, Any] = tidepool.json("show", "last", "--genealogy")
+    ids = {one["genome_id"] for one in found["genomes"]}
+    assert found["champion"] == summary["statistics"]["champion"]["genome_id"]
+    assert found["baseline"] in ids and set(found["lineage"]) <= ids
+    assert all(set(one["parents"]) <= ids for one in found["genomes"])
+    written = {path.name: path for path in export_batch(database, "last", "json", database.parent / "out")}
+    exported = json.loads(written["results.json"].read_text())
+    assert {one["genome_id"]: one["parents"] for one in exported["genomes"]} == {
+        one["genome_id"]: one["parents"] for one in found["genomes"]
+    }
+
+
+def test_the_tree_names_the_champion_first_and_each_ancestor_once(capsys: pytest.CaptureFixture[str]) -> None:
+    print_family(console(), FAMILY)
+    shown = capsys.readouterr().out
+    assert "3 ancestors, 2 of them seed prompts" in shown
+    assert [shown.count(f"Prompt {name}.") for name in "dcabe"] == [1, 1, 1, 1, 0]
+    assert shown.index("Prompt d.") < shown.index("Prompt c.") < shown.index("Prompt a.")

@@ -58,11 +58,6 @@ async def test_interruptions_in_the_middle_of_generations_change_nothing(
         assert summary["calls"]["bought"] == summary["calls"]["total"] - summary["calls"]["failed"]
 
 
-async def test_another_seed_is_another_evolution(plain: dict[str, Any], tmp_path: Path) -> None:
-    other = evolved(await run(study(seed=8, simulated=FAULTY), tmp_path / "study.db"), tmp_path / "study.db")
-    assert other["genomes"] != plain["genomes"]
-
-
 async def test_the_same_study_again_is_all_hits(tmp_path: Path) -> None:
     database = tmp_path / "study.db"
     first = await run(study(), database)

@@ -15,7 +15,7 @@ from tidepool import load_config, resume_batch, run_batch
 from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.results.summary import summarise
-from tidepool.engine.studies.mutation.learners.policy_file import load_policy
+from tidepool.engine.studies.mutation.policy import load_policy
 
 SLOWLY = "[providers.simulated]\nlatency = 0.01\njitter = 0.5\nfatal_rate = 0.02\n"
 AT_ONCE = "[providers.simulated]\nfatal_rate = 0.02\n"

@@ -5,8 +5,7 @@ from scipy import stats
 from tidepool.engine.simulated.mutation.offline_transport import OfflineTransport
 from tidepool.engine.statistics.comparisons import holm
 from tidepool.engine.statistics.paired import paired
-from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
-from tidepool.engine.studies.mutation.environment.transport import finished
+from tidepool.engine.studies.mutation.environment import EpisodeRules, finished
 from tidepool.engine.studies.mutation.evaluation import (
     UNCHANGED,
     compare,
@@ -14,8 +13,8 @@ from tidepool.engine.studies.mutation.evaluation import (
     estimate,
     play_heldout,
 )
-from tidepool.engine.studies.mutation.learners.policy import ConstantPolicy
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
+from tidepool.engine.studies.mutation.policy import ConstantPolicy
 from tidepool.engine.studies.mutation.queries import builtin_queries, split_queries
 
 HELDOUT = split_queries(builtin_queries(), 0.2, 1).heldout

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.mutation.operators import BY_NAME, NOOP, OPERATORS, read_rewrite, rewrite_prompt, rewritten
+from tidepool.engine.studies.mutation.operators import BY_NAME, read_rewrite, rewritten
 
 QUERY = "How do I boil an egg?"
 
@@ -51,19 +51,3 @@ def test_a_lost_rewrite_falls_back_to_the_query_and_says_so() -> None:
     for reply in (None, "", "I'm sorry, no."):
         outcome = rewritten(BY_NAME["shorten"], QUERY, reply)
         assert (outcome.text, outcome.fell_back) == (QUERY, True)
-
-
-def test_the_noop_needs_no_reply_and_is_no_fallback() -> None:
-    outcome = rewritten(BY_NAME[NOOP], QUERY, None)
-    assert (outcome.text, outcome.fell_back) == (QUERY, False)
-
-
-def test_every_operator_but_the_noop_has_an_instruction_of_its_own() -> None:
-    instructions = [operator.instruction for operator in OPERATORS if operator.name != NOOP]
-    assert all(instructions)
-    assert len(set(instructions)) == len(instructions)
-
-
-def test_a_prompt_carries_the_instruction_and_the_query_between_tags() -> None:
-    prompt = rewrite_prompt(BY_NAME["formalise"], QUERY)
-    assert prompt.messages[0].text == f"{BY_NAME['formalise'].instruction}\n<query>{QUERY}</query>"

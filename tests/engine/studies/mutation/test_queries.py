@@ -65,15 +65,3 @@ def test_a_split_loses_nothing_shares_nothing_and_repeats_by_its_seed(size: int,
     assert sorted(query.text for query in split.training + split.heldout) == sorted(query.text for query in queries)
     assert split.training and split.heldout
     assert abs(len(split.heldout) - share * size) <= 1
-
-
-def test_every_kind_gives_its_share_to_the_held_out_side_and_seeds_differ() -> None:
-    splits = [split_queries(builtin_queries(), 0.2, seed) for seed in (1, 2)]
-    assert all(set(Counter(query.kind for query in split.heldout).values()) == {6} for split in splits)
-    assert splits[0] != splits[1]
-
-
-@pytest.mark.parametrize("share", [0.0, 1.0, -1.0, 20.0])
-def test_a_share_that_is_none_is_refused(share: float) -> None:
-    with pytest.raises(UsageError, match=r"mutation\.heldout"):
-        split_queries(builtin_queries(), share, 1)

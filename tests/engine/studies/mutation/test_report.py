@@ -11,9 +11,9 @@ from tests.engine.studies.mutation.studies import mutation
 from tidepool import run_batch
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.results.blocks import Figure, Words
-from tidepool.engine.studies.mutation.record import standard_error
 from tidepool.engine.studies.mutation.report import SPREAD, UNRECORDED, blocks, figures
 from tidepool.engine.studies.mutation.statistics import MutationStatistics, UpdateStatistics
+from tidepool.engine.studies.mutation.training import standard_error
 
 
 async def test_a_report_tells_what_the_policy_is_worth_and_how_it_was_learnt(database: Path, tmp_path: Path) -> None:

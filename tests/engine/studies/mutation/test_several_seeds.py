@@ -10,7 +10,7 @@ from tidepool.engine.results.blocks import Figure, Words
 from tidepool.engine.results.comparing import compare
 from tidepool.engine.results.comparison_report import comparison_blocks
 from tidepool.engine.results.seeds_report import seed_blocks
-from tidepool.engine.studies.mutation.seeds import RUNS, WORDS
+from tidepool.engine.studies.mutation.statistics import RUNS, WORDS
 from tidepool.engine.studies.several_seeds import Group, labels, seed_differences
 
 

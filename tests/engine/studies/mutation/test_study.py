@@ -96,12 +96,6 @@ async def test_the_same_seed_trains_the_same_policy_however_it_is_run(tmp_path: 
     assert episodes(tmp_path / "plain.db") == episodes(tmp_path / "other.db")
 
 
-async def test_another_seed_trains_another_policy(tmp_path: Path) -> None:
-    await run_batch(mutation(), tmp_path / "one.db")
-    await run_batch(mutation(seed=7), tmp_path / "other.db")
-    assert policy_of(tmp_path / "one.db") != policy_of(tmp_path / "other.db")
-
-
 async def test_lost_calls_are_masked_and_fail_no_unit(database: Path) -> None:
     summary = await run_batch(mutation(simulated={"fatal_rate": 0.2}), database)
     found = summary["statistics"]

@@ -1,47 +1,31 @@
 """Files of every format, by every program, and files that were made to hurt: read as they are meant, or refused with the place."""
 
 import json
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from arro3.core import Array, DataType, Table
-from arro3.io import write_ipc, write_ipc_stream, write_parquet
+from arro3.io import write_parquet
 
 from tests.engine.studies.evolution.problems.taking import everything, refusal, taken, written
 from tidepool.engine.studies.evolution.problems import rows
 
 TWO = {"What is 1, plus 1?": "2", 'Say "hi"\nand go.': "hi"}
-FEATURES = {"answer": {"_type": "ClassLabel", "names": ["no", "yes"]}, "question": {"_type": "Value"}}
 
 
-def arrow(questions: list[str], answers: list[Any], kind: Any = None, labels: bool = False) -> Table:
-    kind = kind or DataType.string()
-    table = Table.from_pydict(
-        {"question": Array(questions, type=DataType.string()), "answer": Array(answers, type=kind)}
-    )
-    if not labels:
-        return table
-    told = json.dumps({"info": {"features": FEATURES}})
-    return table.with_schema(table.schema.with_metadata({"huggingface": told}))
-
-
-def as_arrow(path: Path, write: Callable[..., None], *content: Any, **more: Any) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write(arrow(*content, **more), str(path))
+def as_parquet(path: Path, questions: list[str], answers: list[str], **more: Any) -> None:
+    text = DataType.string()
+    table = Table.from_pydict({"question": Array(questions, type=text), "answer": Array(answers, type=text)})
+    write_parquet(table, str(path), **more)
 
 
 @pytest.mark.parametrize(
     ("name", "content"),
     [
         ("all.jsonl", [{"question": q, "answer": a} for q, a in TWO.items()]),
-        ("all.json", json.dumps([{"question": q, "answer": a} for q, a in TWO.items()])),
         ("all.txt", "\ufeff\r\n" + "\r\n".join(json.dumps({"question": q, "answer": a}) for q, a in TWO.items())),
         ("all.csv", '\ufeffquestion,answer\r\n"What is 1, plus 1?",2\r\n\r\n"Say ""hi""\nand go.",hi\r\n'),
-        ("semicolons.csv", 'question;answer\nWhat is 1, plus 1?;2\n"Say ""hi""\nand go.";hi\n'),
-        ("all.TSV", ' question \tanswer\nWhat is 1, plus 1?\t2\n"Say ""hi""\nand go."\thi\n'),
     ],
 )
 def test_every_format_of_text_says_the_same(tmp_path: Path, name: str, content: object) -> None:
@@ -49,19 +33,9 @@ def test_every_format_of_text_says_the_same(tmp_path: Path, name: str, content: 
     assert everything(taken(tmp_path, name)) == TWO
 
 
-@pytest.mark.parametrize(
-    ("name", "write"), [("a.parquet", write_parquet), ("a.arrow", write_ipc), ("b.arrow", write_ipc_stream)]
-)
-def test_parquet_and_both_kinds_of_arrow_say_the_same(tmp_path: Path, name: str, write: Any) -> None:
-    as_arrow(tmp_path / name, write, list(TWO), list(TWO.values()))
-    assert everything(taken(tmp_path, name)) == TWO
-
-
-def test_class_labels_have_their_names_and_a_hidden_one_is_told(tmp_path: Path) -> None:
-    as_arrow(tmp_path / "a.parquet", write_parquet, ["q", "r"], [1, 0], DataType.int64(), labels=True)
-    assert everything(taken(tmp_path, "a.parquet")) == {"q": "yes", "r": "no"}
-    as_arrow(tmp_path / "b.parquet", write_parquet, ["q", "r"], [1, -1], DataType.int64(), labels=True)
-    assert 'b.parquet, row 2: "answer" is empty (null)' in refusal(tmp_path, "b.parquet")[1]
+def test_parquet_says_the_same(tmp_path: Path) -> None:
+    as_parquet(tmp_path / "a.parquet", list(TWO), list(TWO.values()))
+    assert everything(taken(tmp_path, "a.parquet")) == TWO
 
 
 def test_cells_that_a_table_would_compute_and_words_of_markup_are_text(tmp_path: Path) -> None:
@@ -92,9 +66,6 @@ HOSTILE: dict[str, tuple[str, object, str]] = {
     "long question": ("a.jsonl", [{"question": "x" * 100_001, "answer": 1}], "100,001 letters"),
     "UTF-16": ("a.jsonl", ONE.encode("utf-16"), "looks like UTF-16). Save the file as UTF-8"),
     "Latin-1": ("a.csv", b"question,answer\nCaf\xe9?,1\n", "a.csv, line 2 is not UTF-8"),
-    "bytes": ("a.json", b"\x00\xff\xfe", "is not UTF-8"),
-    "no list": ("a.json", '{"data": []}', "is no list"),
-    "a bare list": ("a.json", "[1, 2]", "a.json, entry 1: not an object"),
     "no header": ("a.csv", "Where?,Rome\nWhither?,Oslo\n", 'line 2: no "question". It has Where?, Rome'),
     "two columns of a name": ("a.csv", "question,answer,answer\nq,1,2\n", "two columns 'answer'"),
     "a cell too many": ("a.csv", "question,answer\nq,1,2\n", "3 cells, but its first line names 2 columns"),
@@ -102,9 +73,9 @@ HOSTILE: dict[str, tuple[str, object, str]] = {
     "an open quote": ("a.csv", 'question,answer\n"q,1\nr,2\n', "not readable as a table"),
     "a huge cell": ("a.csv", "question,answer\n" + "x" * 140_000 + ",1\n", "not readable as a table"),
     "no Parquet": ("a.parquet", b"PAR1 or so", "is no Parquet file, or is damaged"),
-    "no Arrow": ("a.arrow", b"ARROW1 or so", "is no Arrow file, or is damaged"),
-    "no stream": ("a.arrow", b"", "is no Arrow file, or is damaged"),
-    "a workbook": ("a.xlsx", b"PK", "problems come from JSONL"),
+    "a workbook": ("a.xlsx", b"PK", "problems come from JSONL, CSV or Parquet"),
+    "a list of objects": ("a.json", "[]", "problems come from JSONL, CSV or Parquet"),
+    "tabs": ("a.tsv", "question\tanswer", "problems come from JSONL, CSV or Parquet"),
 }
 
 
@@ -132,9 +103,9 @@ def test_files_larger_than_any_study_needs_are_refused(tmp_path: Path, monkeypat
 def test_what_a_small_parquet_file_holds_is_counted_before_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    as_arrow(tmp_path / "rows.parquet", write_parquet, ["q"] * 1_000_001, ["1"] * 1_000_001)
+    as_parquet(tmp_path / "rows.parquet", ["q"] * 1_000_001, ["1"] * 1_000_001)
     assert "more than 1,000,000 rows" in refusal(tmp_path, "rows.parquet")[1]
-    as_arrow(tmp_path / "text.parquet", partial(write_parquet, compression="zstd(1)"), ["q" * 50_000_000], ["1"])
+    as_parquet(tmp_path / "text.parquet", ["q" * 50_000_000], ["1"], compression="zstd(1)")
     assert (tmp_path / "text.parquet").stat().st_size < 50_000
     monkeypatch.setattr(rows.ceilings, "DATA_BYTES", 40 * 2**20)
     assert "more than 40 MiB of data" in refusal(tmp_path, "text.parquet")[1]
@@ -149,13 +120,13 @@ def test_half_a_character_does_not_reach_the_file(tmp_path: Path) -> None:
     assert found.model_dump_json().encode()
 
 
-@pytest.mark.parametrize("damage", [slice(378, 386), slice(700, None)])
-def test_a_damaged_file_that_makes_its_library_abort_is_an_error_like_any(tmp_path: Path, damage: slice) -> None:
-    as_arrow(tmp_path / "a.arrow", write_ipc_stream, [f"q{n}" for n in range(40)], [str(n) for n in range(40)])
-    content = bytearray((tmp_path / "a.arrow").read_bytes())
+@pytest.mark.parametrize("damage", [slice(60, 100), slice(200, None)])
+def test_a_damaged_file_is_an_error_like_any(tmp_path: Path, damage: slice) -> None:
+    as_parquet(tmp_path / "a.parquet", [f"q{n}" for n in range(40)], [str(n) for n in range(40)])
+    content = bytearray((tmp_path / "a.parquet").read_bytes())
     content[damage] = b"\x97" * len(content[damage])
-    (tmp_path / "a.arrow").write_bytes(content)
-    assert "a.arrow is no Arrow file, or is damaged" in refusal(tmp_path, "a.arrow")[1]
+    (tmp_path / "a.parquet").write_bytes(content)
+    assert "a.parquet is no Parquet file, or is damaged" in refusal(tmp_path, "a.parquet")[1]
 
 
 def test_without_the_extra_a_parquet_file_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

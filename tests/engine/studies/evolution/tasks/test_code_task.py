@@ -20,10 +20,9 @@ from tidepool.engine.config.freezing import freeze
 from tidepool.engine.errors import NotTrusted, UsageError
 from tidepool.engine.run import enlist, resume_batch
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.tasks.code_run import CodeResult, CodeRuns
-from tidepool.engine.studies.evolution.tasks.code_task import CodeMarker, checks_for, code_of
-from tidepool.engine.studies.evolution.tasks.given_reply import GivenReply
+from tidepool.engine.studies.evolution.tasks.python_task import CodeMarker, CodeResult, CodeRuns, checks_for, code_of
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
+from tidepool.engine.studies.evolution.tasks.verdict import GivenReply
 
 SECONDS = 1.0
 ADD = "def add(a, b):\n    return a + b\n"

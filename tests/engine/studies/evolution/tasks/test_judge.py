@@ -17,12 +17,11 @@ from tidepool.engine.config.freezing import freeze
 from tidepool.engine.errors import CallFailed, UsageError
 from tidepool.engine.simulated.evolution.reply_judge import recognises, speak
 from tidepool.engine.studies.evolution.config import EvolutionSettings
-from tidepool.engine.studies.evolution.evaluation.grader import Grader
+from tidepool.engine.studies.evolution.grader import Grader
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.study import models, plan
-from tidepool.engine.studies.evolution.tasks.given_reply import GivenReply
 from tidepool.engine.studies.evolution.tasks.judge import SCALE, JudgeMarker, judge_request, judge_system
-from tidepool.engine.studies.evolution.tasks.verdict import Unmarked, Verdict
+from tidepool.engine.studies.evolution.tasks.verdict import GivenReply, Unmarked, Verdict
 
 JUDGED: dict[str, Any] = {
     "task": "judge",

@@ -21,10 +21,17 @@ from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import enlist, resume_batch, run_batch
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.report import blocks
-from tidepool.engine.studies.evolution.tasks.given_reply import GivenReply
-from tidepool.engine.studies.evolution.tasks.own_scorer import MOST_BYTES, WHERE, OwnScorer, find, hash_of
-from tidepool.engine.studies.evolution.tasks.scorer_process import FAILURES_AT_FIRST, ScorerMarker, ScorerProcess
-from tidepool.engine.studies.evolution.tasks.verdict import Unmarked, Verdict
+from tidepool.engine.studies.evolution.tasks.scorer import (
+    FAILURES_AT_FIRST,
+    MOST_BYTES,
+    WHERE,
+    OwnScorer,
+    ScorerMarker,
+    ScorerProcess,
+    find,
+    hash_of,
+)
+from tidepool.engine.studies.evolution.tasks.verdict import GivenReply, Unmarked, Verdict
 from tidepool.engine.trust.gate import copied_config, question_about
 from tidepool.engine.trust.record import trust_record
 

@@ -1,0 +1,201 @@
+"""The next generation: who is kept, who is crossed, what is changed, and what a model rewrites.
+
+`breed` plans the children and asks nothing. `finished` has those rewritten that wait for a model; where a rewrite fails or
+is refused, the child is mutated without one.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from tidepool.engine.call import Call, Message
+from tidepool.engine.config.endpoints import resolve_model
+from tidepool.engine.config.sections import reasoning_of
+from tidepool.engine.errors import CallFailed
+from tidepool.engine.studies.evolution.evaluator import Evaluator
+from tidepool.engine.studies.evolution.fitness import Rates
+from tidepool.engine.studies.evolution.genome import Genome, framed, split_segments, unframed
+from tidepool.engine.studies.evolution.rewrites import ACCEPTED, REWRITES, FailedProblem, read_rewrite, rewrite_request
+from tidepool.engine.studies.evolution.variation import (
+    CROSSOVERS,
+    NOTHING,
+    SELECTIONS,
+    Material,
+    Showable,
+    crossed,
+    drawn,
+    mutated,
+    varied,
+)
+from tidepool.storage.states import FinishReason
+
+COPY = "copy"
+RATES = Rates(crossover=0.8, mutation=0.2)
+_MOST_HITS = 2
+_TRIES = 12
+RANDOM_SEGMENTS = (1, 10)
+"""of a prompt of random search: so many sentences, from and to"""
+
+
+@dataclass(frozen=True, slots=True)
+class Breeding:
+    selection: str = "tournament"
+    crossover: str = "single_point"
+    rates: Rates = RATES
+    """mutation: chance of each segment to be hit, so a long prompt changes more than a short one"""
+    rewrite_share: float = 0.5
+    """share of children that a model rewrites instead"""
+    showable: Showable = NOTHING
+    """problems that a child may show solved"""
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    genome: Genome
+    rewrite: str | None = None
+    """rephrase, shorten, elaborate or reflect: still to be done by a model"""
+
+
+def breed(
+    population: Sequence[Genome],
+    scores: Sequence[float],
+    count: int,
+    generation: int,
+    how: Breeding,
+    material: Material,
+    rng: Random,
+    known: Collection[str] = (),
+) -> list[Child]:
+    """`count` children that differ from each other and from the prompts already known, if that can be had."""
+    select = SELECTIONS[how.selection]
+    parents = select(scores, 2 * count, rng)
+    seen = {*known, *(genome.key for genome in population)}
+    children = []
+    for mother, father in zip(parents[::2], parents[1::2], strict=True):
+        child = _conceive(population[mother], population[father], generation, how, material, rng)
+        child = made_new(child, seen, material, rng)
+        seen.add(child.genome.key)
+        children.append(child)
+    return children
+
+
+def _conceive(mother: Genome, father: Genome, generation: int, how: Breeding, material: Material, rng: Random) -> Child:
+    segments, operators, others = mother.segments, [], []
+    examples = mother.examples
+    if mother.key != father.key and rng.random() < how.rates.crossover:
+        free, frame = unframed(mother.segments)
+        segments = framed(CROSSOVERS[how.crossover](free, unframed(father.segments)[0], rng), frame)
+        operators.append(how.crossover)
+        others.append(father)
+        examples = crossed(mother.examples, father.examples, how.showable, rng)
+    rewrite = rng.choice(REWRITES) if rng.random() < how.rewrite_share else None
+    hits = sum(rng.random() < how.rates.mutation for _ in segments)
+    if rewrite is None:
+        for _ in range(min(hits, _MOST_HITS)):
+            segments, name = mutated(segments, rng, material)
+            operators.append(name)
+    examples, change = varied(examples, how.showable, rng)
+    operators += [change] if change else []
+    child = mother.child(segments, "+".join(operators) or COPY, generation, *others)
+    return Child(replace(child, examples=examples), rewrite)
+
+
+def made_new(child: Child, seen: Collection[str], material: Material, rng: Random) -> Child:
+    """A prompt that was met before would be bought again for nothing: it is mutated until it is new."""
+    genome = child.genome
+    if child.rewrite is not None:
+        return child
+    for _ in range(_TRIES):
+        if genome.key not in seen:
+            break
+        segments, name = mutated(genome.segments, rng, material)
+        genome = replace(genome, segments=segments, operator=_joined(genome.operator, name))
+    return Child(genome)
+
+
+def rewritten(child: Child, segments: Sequence[str]) -> Genome:
+    """The child after its model has rewritten it."""
+    operator = _joined(child.genome.operator, str(child.rewrite))
+    return replace(child.genome, segments=tuple(segments), operator=operator)
+
+
+def random_genome(material: Material, generation: int, rng: Random, showable: Showable = NOTHING) -> Genome:
+    """What random search tries: any number of segments in any order, and of examples."""
+    count = min(rng.randint(*RANDOM_SEGMENTS), len(material.segments))
+    segments = tuple(rng.sample(material.segments, count))
+    if material.frames:
+        segments = framed(segments, rng.choice(material.frames))
+    return Genome(segments, (), "random", generation, drawn(showable, rng))
+
+
+def copied(parent: Genome, generation: int, showable: Showable, rng: Random) -> Genome:
+    """For a model to rewrite: as its parent is, but for its examples now and then."""
+    examples, change = varied(parent.examples, showable, rng)
+    return replace(parent.child(parent.segments, change or COPY, generation), examples=examples)
+
+
+def _joined(operator: str, then: str) -> str:
+    return then if operator == COPY else f"{operator}+{then}"
+
+
+MOST_TOKENS = 700
+"""of a rewritten prompt"""
+
+
+async def finished(
+    evaluator: Evaluator, children: Sequence[Child], generation: int, material: Material
+) -> list[Genome]:
+    """The children as genomes, new ones as far as that can be had."""
+    asked = [child.rewrite is not None for child in children]
+    wave = evaluator.numbering.next_wave() if any(asked) else 0
+    evaluator.run.expect_wave(wave, {resolve_model(evaluator.settings.mutator): sum(asked)})
+    made = await evaluator.grader.together(
+        rewritten_by_model(evaluator, child, failures_of(evaluator, child.genome), f"g{generation}.{place}", wave)
+        for place, child in enumerate(children)
+    )
+    seen = set(evaluator.known)
+    genomes = []
+    for place, genome in enumerate(made):
+        new = made_new(Child(genome), seen, material, evaluator.stream("instead", generation, place)).genome
+        seen.add(new.key)
+        genomes.append(new)
+    return genomes
+
+
+async def rewritten_by_model(
+    evaluator: Evaluator, child: Child, failures: Sequence[FailedProblem], name: str, wave: int
+) -> Genome:
+    """The child as it was where it needs no rewrite, or the rewrite is of no use."""
+    if child.rewrite is None:
+        return child.genome
+    if child.rewrite == "reflect" and not failures:
+        child = replace(child, rewrite="elaborate")
+    request = rewrite_request(str(child.rewrite), child.genome.prompt, failures)
+    call = Call(
+        step=f"{name}/{child.rewrite}",
+        wave=wave,
+        model=resolve_model(evaluator.settings.mutator),
+        messages=(Message("user", request.user),),
+        system=request.system,
+        max_tokens=MOST_TOKENS,
+        form="prompt",
+        **reasoning_of(evaluator.settings),
+    )
+    evaluator.calls += 1
+    try:
+        reply = await evaluator.run.study.ask(call)
+    except CallFailed:
+        return child.genome
+    cut = reply.finish_reason == FinishReason.CUT
+    read, prompt = read_rewrite(reply.text, child.genome.prompt, cut=cut), child.genome.prompt
+    refused = read.refused or evaluator.guard.refuses(read.text, prompt, [one.expected for one in failures])
+    evaluator.rewrites[refused or ACCEPTED] += 1
+    return child.genome if refused else rewritten(child, split_segments(read.text))
+
+
+def failures_of(evaluator: Evaluator, genome: Genome) -> Sequence[FailedProblem]:
+    """What went wrong with this prompt; for one not tried yet, with its parents."""
+    if genome.key in evaluator.known:
+        return evaluator.known[genome.key].failures
+    parents = [one for one in evaluator.known.values() if one.genome.id in genome.parents]
+    return [failure for parent in parents for failure in parent.failures]

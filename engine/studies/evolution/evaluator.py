@@ -1,0 +1,548 @@
+"""Judges generations of prompts: racing by successive halving, stop rules, and what is written to the file.
+
+Problems come in rungs, each about as long as all before it. After each rung the weaker half of the genomes stops being
+asked. Who has met every problem is asked all of them once more if it leads: the best of many looks better than it is, and a
+lucky score would stand in the way of better prompts for generations.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
+from random import Random
+from statistics import fmean
+from typing import Any
+
+from tidepool.engine.call import stream
+from tidepool.engine.core.batch_run import BatchRun
+from tidepool.engine.core.performance_log import PerformanceLog
+from tidepool.engine.core.unit import Unit
+from tidepool.engine.errors import RunError
+from tidepool.engine.statistics.contrasts import of_mean
+from tidepool.engine.studies.evolution.config import EvolutionSettings
+from tidepool.engine.studies.evolution.fitness import (
+    MEASURES,
+    Fitness,
+    Replies,
+    Weights,
+    distance_to_rest,
+    fitness_of,
+    fronts,
+    mean_distance,
+    objectives,
+    overall,
+)
+from tidepool.engine.studies.evolution.fitness import scores as pareto_scores
+from tidepool.engine.studies.evolution.genome import Genome
+from tidepool.engine.studies.evolution.grader import Grader, Marks, Paper
+from tidepool.engine.studies.evolution.inputs import settings_of
+from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split
+from tidepool.engine.studies.evolution.records import GENERATION, RESULT, VALIDATION
+from tidepool.engine.studies.evolution.rewrites import MOST_FAILURES, FailedProblem, Guard
+from tidepool.engine.studies.evolution.variation import elites
+
+COLLAPSED_DIVERSITY = 0.02
+"""mean pairwise distance at which the population is one prompt with typing errors"""
+LEAST_GAIN = 0.001
+"""fitness by which the best must rise to count as progress"""
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    generation: int
+    best: float
+    mean: float
+    diversity: float
+    calls: int = 0
+    mean_ci95: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StopRules:
+    target_fitness: float = 0.85
+    max_generations: int = 100
+    stagnation: int = 20
+    """generations without progress; 0 = never stop for that"""
+    collapsed_diversity: float = COLLAPSED_DIVERSITY
+
+
+def stopped_by(history: Sequence[Generation], rules: StopRules) -> str | None:
+    """The first rule that holds, in this order: target_fitness, max_generations, stagnation, diversity."""
+    if not history:
+        return None
+    last = history[-1]
+    if last.best >= rules.target_fitness:
+        return "target_fitness"
+    if len(history) >= rules.max_generations:
+        return "max_generations"
+    if rules.stagnation and generations_without_progress(history) >= rules.stagnation:
+        return "stagnation"
+    if last.diversity <= rules.collapsed_diversity:
+        return "diversity"
+    return None
+
+
+def generations_without_progress(history: Sequence[Generation]) -> int:
+    """Since the best last rose by a noticeable amount above what it was."""
+    best, since = float("-inf"), 0
+    for generation in history:
+        if generation.best >= best + LEAST_GAIN:
+            best, since = generation.best, 0
+        else:
+            since += 1
+    return since
+
+
+class Numbering:
+    def __init__(self) -> None:
+        self.units = 0
+        self.waves = 0
+
+    def next_unit(self) -> int:
+        self.units += 1
+        return self.units
+
+    def next_wave(self, count: int = 1) -> int:
+        """The first of so many."""
+        self.waves += count
+        return self.waves - count + 1
+
+
+FIRST_RUNG = 5
+"""problems below which a rung would be a lottery"""
+MOST_RUNGS = 5
+LEAST_KEPT = 2
+DOUBT = 40
+"""replies' worth of doubt: a score on so few replies counts half, the mean of all scores the other half"""
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """`entrants` genomes meet problems `start` to `end`; then the best `keep` of them go on."""
+
+    start: int
+    end: int
+    entrants: int
+    keep: int
+    look: int = 0
+    """1: the problems are asked a second time"""
+
+
+def rungs(problems: int, genomes: int, racing: bool = True, first: int = FIRST_RUNG) -> tuple[Rung, ...]:
+    """The first rung has at least `first` problems where there are so many. Without racing, one rung of everything."""
+    if not racing:
+        return (Rung(0, problems, genomes, genomes),)
+    found, start, entrants = [], 0, genomes
+    for end in _ends(problems, first):
+        keep = min(entrants, max(LEAST_KEPT, (entrants + 1) // 2))
+        found.append(Rung(start, end, entrants, keep))
+        start, entrants = end, keep
+    return (*found, Rung(0, problems, entrants, entrants, look=1))
+
+
+def _ends(problems: int, first: int) -> list[int]:
+    ends = [problems]
+    while ends[0] // 2 >= first and len(ends) < MOST_RUNGS:
+        ends.insert(0, ends[0] // 2)
+    return ends
+
+
+def calls_in(plan: Sequence[Rung], samples: int = 1) -> int:
+    return sum(rung.entrants * (rung.end - rung.start) for rung in plan) * samples
+
+
+def calls_saved(problems: int, genomes: int, made: int, samples: int = 1) -> int:
+    """Against asking every genome every problem."""
+    return problems * genomes * samples - made
+
+
+def survivors(scores: Mapping[int, float | None], keep: int) -> list[int]:
+    """Who goes on, the best first, the earlier one among equals.
+
+    A genome without a score was not answered at all. That is not its fault: it takes a place in the middle
+    of the field, and meets the next rung if there is room.
+    """
+    known = sorted(score for score in scores.values() if score is not None)
+    middle = known[len(known) // 2] if known else 0.0
+
+    def place(genome: int) -> tuple[float, int]:
+        score = scores[genome]
+        return -(middle if score is None else score), genome
+
+    return sorted(scores, key=place)[:keep]
+
+
+def comparable(scores: Sequence[float | None], replies: Sequence[int]) -> list[float]:
+    """Scores that can be compared whether they rest on few replies or on many: doubt draws them to the mean.
+
+    Few replies make extreme scores, high and low; without this the lucky would be the elite. A genome that is
+    unknown counts as an average one.
+    """
+    known = [score for score in scores if score is not None]
+    mean = fmean(known) if known else 0.0
+    return [
+        mean if score is None else (count * score + DOUBT * mean) / (count + DOUBT)
+        for score, count in zip(scores, replies, strict=True)
+    ]
+
+
+@dataclass(slots=True)
+class Candidate:
+    genome: Genome
+    name: str
+    """e.g. g4.17"""
+    unit: Unit
+    diversity: float
+    """its distance to the rest of its generation"""
+    spoken: str
+    """prompt and examples: what counts as its length"""
+    replies: dict[str, list[Replies]] = field(default_factory=dict)
+    """by model, one entry for each problem it met"""
+    failures: list[FailedProblem] = field(default_factory=list)
+    """problems it got wrong, for a model that reflects"""
+    asked: int = 0
+    met: int = 0
+    """problems it has met, in the order of its generation; each counts once"""
+    looked_again: bool = False
+    """it has met all of them once more"""
+    by_model: Mapping[str, Fitness | None] = field(default_factory=dict)
+    fitness: Fitness | None = None
+    """None: nothing came back"""
+
+    def take(self, marks: Marks, problems: Sequence[Problem], weights: Weights) -> None:
+        for model, marked in marks.items():
+            mine = self.replies.setdefault(model, [])
+            for problem, samples in zip(problems, marked, strict=True):
+                mine.append([sample and sample.verdict for sample in samples])
+                self.asked += len(samples)
+                wrong = (sample.text for sample in samples if sample and not sample.verdict.correct)
+                text = next(wrong, None)
+                if text is not None and len(self.failures) < MOST_FAILURES:
+                    self.failures.append(FailedProblem(problem.question, problem.answer, text))
+        self.by_model = {
+            model: fitness_of(replies, self.spoken, self.diversity, weights) for model, replies in self.replies.items()
+        }
+        self.fitness = overall(list(self.by_model.values()))
+
+    @property
+    def total(self) -> float | None:
+        return self.fitness.total if self.fitness else None
+
+    @property
+    def missing(self) -> float:
+        return self.fitness.missing if self.fitness else 1.0
+
+    def details(self) -> dict[str, Any]:
+        """What the file keeps of it beside the contract's columns."""
+        by_model = {
+            model: fitness and {"fitness": fitness.total, "accuracy": fitness.accuracy}
+            for model, fitness in self.by_model.items()
+        }
+        return {
+            "unit": self.unit.number,
+            "asked": self.asked,
+            **({"examples": self.genome.examples} if self.genome.examples else {}),
+            **(asdict(self.fitness) if self.fitness else {}),
+            "by_model": by_model,
+        }
+
+
+class Recorder:
+    def __init__(self, run: BatchRun) -> None:
+        self._run = run
+        self._performance = (
+            PerformanceLog(run.context) if settings_of(run.config).detailed_performance_logging else None
+        )
+
+    def tell_problems(self, split: Split, problems: Sequence[Problem]) -> None:
+        """Kept once, for the answers to name them."""
+        for number, problem in enumerate(problems):
+            self._run.ledger.put_problem(split=split, number=number, question=problem.question, gold=problem.answer)
+
+    def tell_genome(self, genome: Genome, judged: Candidate) -> None:
+        """`judged` is the candidate with the same prompt: a prompt that came about twice is asked once."""
+        self._run.ledger.put_genome(
+            generation=genome.generation,
+            genome_id=genome.id,
+            parents=json.dumps(genome.parents),
+            operator=genome.operator,
+            prompt=genome.prompt,
+            fitness=judged.total,
+            accuracy=judged.fitness.accuracy if judged.fitness else None,
+            missing=judged.missing,
+            details=json.dumps(judged.details(), ensure_ascii=False),
+        )
+
+    def tell_generation(self, told: Generation, leader: Candidate, missing: float, *, new: bool) -> None:
+        content = {**asdict(told), "leader": leader.genome.id, "missing": missing}
+        self._run.ledger.put_finding(f"{GENERATION}{told.generation:06}", content)
+        if new:
+            self._run.log(
+                "info",
+                f"Generation {told.generation}: best {told.best:.3f}, mean {told.mean:.3f}, "
+                f"diversity {told.diversity:.2f}, {told.calls:,} calls.",
+            )
+        if new and self._performance:
+            self._performance.tell(f"generation {told.generation}")
+
+    def tell_validation(self, problems: Sequence[Problem], champion: Sequence[float | None]) -> None:
+        """How the champion did on each held-out problem, so that batches can be compared problem by problem."""
+        questions = sha256("\x1f".join(problem.question for problem in problems).encode()).hexdigest()
+        self._run.ledger.put_finding(VALIDATION, {"problems": questions, "champion": list(champion)})
+
+    def tell_result(self, result: dict[str, Any]) -> None:
+        self._run.ledger.put_finding(RESULT, result)
+        if self._performance:
+            self._performance.tell("what followed the search")
+
+
+NOTHING_ANSWERED = "none of its calls was answered"
+
+
+class Evaluator:
+    def __init__(
+        self,
+        run: BatchRun,
+        settings: EvolutionSettings,
+        problems: Sequence[Problem],
+        grader: Grader,
+        numbering: Numbering,
+        recorder: Recorder | None,
+        letter: str = "g",
+    ) -> None:
+        self.run = run
+        self.settings = settings
+        self.grader = grader
+        self.numbering = numbering
+        self.problems = problems
+        self.known: dict[str, Candidate] = {}
+        """by key"""
+        self.history: list[Generation] = []
+        self.calls = 0
+        self.units_ahead = 0
+        """units there may be in all, as far as one can tell before the search is over"""
+        self.calls_saved = 0
+        """by racing, against asking every genome every problem"""
+        self.showable = grader.asking.showable(settings.few_shot)
+        self.guard = Guard(settings.task, settings.labels, problems, bool(settings.guards))
+        self.rewrites: Counter[str] = Counter()
+        """what became of those that came back: accepted, or why they were refused"""
+        self._recorder = recorder
+        self._letter = letter
+        self._calls_told = 0
+        self.objectives = objectives(settings.objectives)
+        self._weights = settings.stated_weights()
+        self._answered = True
+
+    # -- for strategies ----------------------------------------------------------------------------------
+
+    def stream(self, *address: object) -> Random:
+        return stream(self.run.seed, self._letter, *address)
+
+    async def judge(self, genomes: Sequence[Genome]) -> None:
+        """One generation: its new prompts meet the problems."""
+        entrants = self.admit(genomes)
+        await self._race(entrants, len(self.history))
+        self._check_measures([one.fitness for one in entrants if one.fitness])
+        self.end_generation(genomes, entrants)
+
+    def _check_measures(self, judged: Sequence[Fitness]) -> None:
+        """What a scorer calls its metrics is known by its marks alone; in one that it never gives all would be equal."""
+        for one in self.objectives:
+            if judged and all(one.measured(fitness) is None for fitness in judged):
+                given = ", ".join(sorted({name for fitness in judged for name in fitness.metrics})) or "none"
+                raise RunError(
+                    f"evolution.objectives names {one.name!r}, which is no measure ({', '.join(MEASURES)}) and none of the scorer's "
+                    f"metrics (it gave: {given}). Mend the name and run the config anew: what was answered comes from the cache."
+                )
+
+    def stopped(self) -> str | None:
+        """The rule that ends the search now, if one does."""
+        if not self._answered:
+            return "unanswered"
+        settings = self.settings
+        rules = StopRules(settings.target_fitness, settings.max_generations, settings.stagnation)
+        if rule := stopped_by(self.history, rules):
+            return rule
+        next_calls = self.calls_of_generation(settings.population_size, settings.population_size)
+        return "max_calls" if 0 < settings.max_calls < self.calls + next_calls else None
+
+    def scores(self, genomes: Sequence[Genome]) -> list[float]:
+        """Scores that can be compared, whether they rest on few replies or on many."""
+        return self._scores([self.known[genome.key] for genome in genomes])
+
+    def leader(self, operator: str | None = None) -> Candidate:
+        """The best of all, or of those that came about in this way; where there are several objectives, the one of their front
+        that is best in the first of them."""
+        return self.leaders(1, operator)[0]
+
+    def leaders(self, count: int, operator: str | None = None) -> list[Candidate]:
+        """The best so many, in order."""
+        candidates = self.front(operator) or [
+            one for one in self.known.values() if operator in (None, one.genome.operator)
+        ]
+        first = self.objectives[:1]
+        scores = _comparable(candidates, first[0].of) if first else self._scores(candidates)
+        return [candidates[index] for index in elites(scores, count)]
+
+    def front(self, operator: str | None = None) -> list[Candidate]:
+        """Those who met all problems and whom none of these beats in every objective, best in the first one first."""
+        if not self.objectives:
+            return []
+        whole = [
+            one
+            for one in self.known.values()
+            if one.fitness and one.met >= len(self.problems) and operator in (None, one.genome.operator)
+        ]
+        points = self._points(whole)
+        first = fronts(points)[0] if points else []
+        return [whole[index] for index in sorted(first, key=lambda index: (-points[index][0], index))]
+
+    def _points(self, candidates: Sequence[Candidate]) -> list[tuple[float, ...]]:
+        return list(zip(*(_comparable(candidates, one.of) for one in self.objectives), strict=True))
+
+    def _scores(self, candidates: Sequence[Candidate]) -> list[float]:
+        if self.objectives:
+            return pareto_scores(self._points(candidates))
+        return _comparable(candidates, lambda fitness: fitness.total if fitness else None)
+
+    def _racing_scores(self, candidates: Sequence[Candidate]) -> list[float | None]:
+        """On the same problems, so as they are; None: nothing came back."""
+        if not self.objectives:
+            return [one.total for one in candidates]
+        return [score if one.fitness else None for score, one in zip(self._scores(candidates), candidates, strict=True)]
+
+    def order(self, generation: int) -> list[int]:
+        """In which order the problems come: other ones decide early in every generation."""
+        order = list(range(len(self.problems)))
+        self.stream("order", generation).shuffle(order)
+        return order
+
+    def calls_of_generation(self, genomes: int, rewrites: int) -> int:
+        """What a generation of so many new genomes takes."""
+        return self.grader.calls_for(calls_in(self._rungs(genomes))) + rewrites
+
+    def fork(self, letter: str) -> "Evaluator":
+        """Another search from the same judged seeds, which it has paid for too; it leaves no genomes in the file."""
+        other = Evaluator(self.run, self.settings, self.problems, self.grader, self.numbering, None, letter)
+        other.known = {prompt: one for prompt, one in self.known.items() if one.genome.generation == 0}
+        other.history = self.history[:1]
+        other.calls = other._calls_told = self.history[0].calls
+        return other
+
+    # -- one generation, and its parts for strategies that have none ---------------------------------------
+
+    def admit(
+        self, genomes: Sequence[Genome], first_place: int = 0, why: str = "genome", rest: Sequence[str] = ()
+    ) -> list[Candidate]:
+        """Those that are new, each with a unit of its own. `rest` are the shapes of others of the same population."""
+        generation = len(self.history)
+        shapes = [*(genome.shape for genome in genomes), *rest]
+        entrants = []
+        for place, genome in enumerate(genomes, first_place):
+            if genome.key in self.known:
+                continue
+            distance = distance_to_rest(place - first_place, shapes, self.stream("distance", generation, place))
+            unit = self._open(genome, why if self._letter == "g" else "random_search")
+            candidate = Candidate(
+                genome, f"{self._letter}{generation}.{place}", unit, distance, spoken=self.grader.asking.spoken(genome)
+            )
+            self.known[genome.key] = candidate
+            entrants.append(candidate)
+        return entrants
+
+    def call_back(self, candidate: Candidate, why: str) -> None:
+        """A candidate that was closed is to be asked more: in a unit of its own, for the first one has ended."""
+        candidate.unit = self._open(candidate.genome, why)
+
+    def _open(self, genome: Genome, why: str) -> Unit:
+        unit = self.run.open_unit(
+            self.numbering.next_unit(), participants=(genome.id,), round=genome.generation, interaction_type=why
+        )
+        self.run.expect_units(max(self.numbering.units, self.units_ahead))
+        return unit
+
+    async def _race(self, entrants: list[Candidate], generation: int) -> None:
+        order = self.order(generation)
+        racing = list(range(len(entrants)))
+        before = self.calls
+        for rung in self._rungs(len(entrants)) if entrants else ():
+            places = order[rung.start : rung.end]
+            await self.meet([(entrants[index], places) for index in racing], rung.look)
+            kept = survivors(
+                dict(zip(racing, self._racing_scores([entrants[index] for index in racing]), strict=True)), rung.keep
+            )
+            for index in set(racing) - set(kept):
+                self.close(entrants[index])
+            racing = kept
+        for index in racing:
+            self.close(entrants[index])
+        self.calls_saved += self.grader.calls_for(len(self.problems) * len(entrants)) - (self.calls - before)
+
+    async def meet(self, sittings: Sequence[tuple[Candidate, Sequence[int]]], look: int = 0) -> list[Marks]:
+        """Contenders meet problems, each its own: one wave."""
+        wave = self.numbering.next_wave(self.grader.waves)
+        papers = [
+            Paper(
+                one.unit,
+                one.name,
+                one.genome,
+                [(place, self.problems[place]) for place in places],
+                "search",
+                wave,
+                look * self.settings.samples,
+            )
+            for one, places in sittings
+        ]
+        marked = await self.grader.mark(papers)
+        for (candidate, places), marks in zip(sittings, marked, strict=True):
+            candidate.take(marks, [self.problems[place] for place in places], self._weights)
+            candidate.met += 0 if look else len(places)
+            candidate.looked_again |= bool(look)
+        self.calls += self.grader.calls_for(sum(len(places) for _, places in sittings))
+        return marked
+
+    def _rungs(self, genomes: int) -> tuple[Rung, ...]:
+        return rungs(len(self.problems), genomes, self.settings.racing)
+
+    def close(self, candidate: Candidate) -> None:
+        if self._recorder and not candidate.unit.settled:
+            self._recorder.tell_genome(candidate.genome, candidate)
+        self.run.close_unit(candidate.unit, None if candidate.fitness else NOTHING_ANSWERED)
+
+    def end_generation(self, genomes: Sequence[Genome], entrants: Sequence[Candidate]) -> None:
+        """`genomes` is the population as it now is, `entrants` those of it that were new."""
+        generation = len(self.history)
+        self._answered = not entrants or any(entrant.fitness for entrant in entrants)
+        population = [self.known[genome.key] for genome in genomes]
+        known = [one.total for one in population if one.total is not None]
+        shapes = [genome.shape for genome in genomes]
+        leader = self.leader()
+        told = Generation(
+            generation,
+            best=leader.total or 0.0,
+            mean=fmean(known) if known else 0.0,
+            diversity=self._diversity(shapes),
+            calls=self.calls - self._calls_told,
+            mean_ci95=spread.interval if (spread := of_mean(known)) else None,
+        )
+        self._calls_told = self.calls
+        self.history.append(told)
+        if self._recorder:
+            for genome, candidate in zip(genomes, population, strict=True):
+                if genome.generation == generation and genome is not candidate.genome:
+                    self._recorder.tell_genome(genome, candidate)
+            missing = fmean(entrant.missing for entrant in entrants) if entrants else 0.0
+            self._recorder.tell_generation(told, leader, missing, new=any(not one.unit.settled for one in entrants))
+
+    def _diversity(self, prompts: Sequence[str]) -> float:
+        """One prompt alone is no collapsed population: what was known before still holds."""
+        if len(prompts) < 2 and self.history:
+            return self.history[-1].diversity
+        return mean_distance(prompts, self.stream("diversity", len(self.history)))
+
+
+def _comparable(candidates: Sequence[Candidate], measure: Callable[[Fitness | None], float | None]) -> list[float]:
+    replies = [one.fitness.replies if one.fitness else 0 for one in candidates]
+    return comparable([measure(one.fitness) for one in candidates], replies)

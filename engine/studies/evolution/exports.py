@@ -1,7 +1,0 @@
-"""What an export of an evolution holds."""
-
-from tidepool.storage.exporting.contents import ExportContents
-
-CONTENTS = ExportContents(
-    views=("messages", "genomes"), where_filled=("answers",), beside_units=("genomes",), details=None
-)

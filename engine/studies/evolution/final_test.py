@@ -1,0 +1,358 @@
+"""The honest end of an evolution: champion and best seed prompt on problems that chose neither of them.
+
+1. `best_seed` asks every seed prompt with as much care as the champion got. A race drops a seed after a handful of problems,
+   and whoever is only compared with what that leaves looks better than he is.
+2. `choose` picks the champion among the best few by problems that no prompt was bred by, where a study has some.
+3. `validated` asks the finalists the held-out problems, and `compare` tests the difference.
+
+The interval is Wilson's. With several samples a problem, the number of independent replies it may count is estimated from
+the spread between problems and never exceeds the replies. The test is paired by problem: exact McNemar where every problem
+is right or wrong, sign flips where samples make shares of it. A pair with a side missing says nothing and is left out.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import NormalDist, fmean, variance
+from typing import Any
+
+from tidepool.engine.call import expected_tokens, seed_of
+from tidepool.engine.statistics.contrasts import student
+from tidepool.engine.statistics.distributions import even_odds_p_value
+from tidepool.engine.statistics.permutations import sign_flip_p_value
+from tidepool.engine.studies.evolution.evaluator import FIRST_RUNG, NOTHING_ANSWERED, Candidate, Evaluator, Rung, rungs
+from tidepool.engine.studies.evolution.fitness import (
+    Fitness,
+    Objective,
+    Replies,
+    consistency,
+    efficiency,
+    fitness_of,
+    mean_metrics,
+    overall,
+)
+from tidepool.engine.studies.evolution.grader import Marks, Paper
+from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split
+from tidepool.engine.studies.evolution.strategies import SEED, seeds_of
+from tidepool.engine.studies.evolution.tasks.verdict import Verdict
+from tidepool.engine.studies.evolution.variation import elites
+
+LEVEL = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """How one prompt did on the held-out problems."""
+
+    accuracy: float | None
+    """None: nothing came back"""
+    ci95: tuple[float, float] | None
+    problems: int
+    """that were answered at least once"""
+    missing: float
+    """share of calls that did not come back"""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutComparison:
+    champion: HeldOut
+    baseline: HeldOut
+    pairs: int
+    difference: float
+    """champion minus baseline, over the pairs"""
+    p_value: float
+
+    @property
+    def better(self) -> str | None:
+        """champion, baseline, or None where the two cannot be told apart."""
+        if self.p_value > LEVEL or self.difference == 0:
+            return None
+        return "champion" if self.difference > 0 else "baseline"
+
+
+def compare(champion: Sequence[Replies], baseline: Sequence[Replies], seed: int = 0) -> HeldOutComparison:
+    """Both sequences are by problem, in the same order. A seed that stayed champion is asked once."""
+    pairs = [
+        (ours, theirs)
+        for ours, theirs in zip(map(score, champion), map(score, baseline), strict=True)
+        if ours is not None and theirs is not None
+    ]
+    differences = [ours - theirs for ours, theirs in pairs]
+    return HeldOutComparison(
+        held_out(champion),
+        held_out(baseline),
+        len(pairs),
+        fmean(differences) if differences else 0.0,
+        paired_p_value(differences, seed),
+    )
+
+
+def held_out(problems: Sequence[Replies]) -> HeldOut:
+    scores = [share for share in map(score, problems) if share is not None]
+    asked = sum(map(len, problems))
+    replies = sum(reply is not None for one in problems for reply in one)
+    missing = 1 - replies / asked if asked else 0.0
+    if not scores:
+        return HeldOut(None, None, 0, missing)
+    accuracy = fmean(scores)
+    return HeldOut(accuracy, wilson(accuracy, independent_replies(scores, replies)), len(scores), missing)
+
+
+def score(replies: Replies) -> float | None:
+    """The share of right answers to one problem among what came back, or the mean score."""
+    answered = [reply.worth for reply in replies if reply is not None]
+    return fmean(answered) if answered else None
+
+
+def independent_replies(scores: Sequence[float], replies: int) -> float:
+    """Between the number of problems, when samples only repeat each other, and the number of replies."""
+    problems = len(scores)
+    if replies == problems:
+        return problems
+    mean = fmean(scores)
+    spread = variance(scores) if problems > 1 else 0.0
+    if spread == 0 or mean in (0, 1):
+        return problems
+    return max(problems, min(replies, problems * mean * (1 - mean) / spread))
+
+
+def wilson(share: float, count: float, confidence: float = 0.95) -> tuple[float, float]:
+    z = NormalDist().inv_cdf(0.5 + confidence / 2)
+    shrink = 1 + z * z / count
+    centre = (share + z * z / (2 * count)) / shrink
+    half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / shrink
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def paired_p_value(differences: Sequence[float], seed: int = 0) -> float:
+    """Two-sided."""
+    discordant = [difference for difference in differences if difference]
+    if not discordant:
+        return 1.0
+    if all(abs(difference) == 1 for difference in discordant):
+        return even_odds_p_value(sum(difference > 0 for difference in discordant), len(discordant))
+    return sign_flip_p_value(discordant, seed)
+
+
+LEAST_SHARE = 4
+"""a seed meets at least one in so many problems"""
+WHY = "seed_final"
+
+
+async def best_seed(evaluator: Evaluator) -> Candidate:
+    if not evaluator.settings.seed_final:
+        return evaluator.leader(SEED)
+    seeds = seeds_of(evaluator.settings)
+    opened = {one.name: one for one in evaluator.admit(seeds, why=WHY)}
+    field = [evaluator.known[genome.key] for genome in seeds]
+    for rung in seed_rungs(len(evaluator.problems), len(field), evaluator.settings.racing):
+        sittings = [(one, places) for one in field if (places := _still_to_meet(evaluator, one, rung))]
+        for one, _ in sittings:
+            if one.name not in opened:
+                evaluator.call_back(one, WHY)
+                opened[one.name] = one
+        if sittings:
+            await evaluator.meet(sittings, rung.look)
+        scores = evaluator.scores([one.genome for one in field])
+        field = [field[index] for index in elites(scores, rung.keep)]
+    for one in opened.values():
+        evaluator.close(one)
+    return evaluator.leader(SEED)
+
+
+def seed_rungs(problems: int, seeds: int, racing: bool) -> tuple[Rung, ...]:
+    return rungs(problems, seeds, racing, first=max(FIRST_RUNG, problems // LEAST_SHARE))
+
+
+def _still_to_meet(evaluator: Evaluator, one: Candidate, rung: Rung) -> Sequence[int]:
+    """Seeds met the problems in the order of the first generation, as far as they came."""
+    order = evaluator.order(0)
+    if rung.look:
+        return [] if one.looked_again else order
+    return order[one.met : rung.end]
+
+
+Validated = Mapping[str, Marks]
+"""by key"""
+
+
+async def validated(evaluator: Evaluator, finalists: Sequence[Candidate], problems: Sequence[Problem]) -> Validated:
+    return await examined(evaluator, finalists, problems, "judge", "validation")
+
+
+async def examined(
+    evaluator: Evaluator, finalists: Sequence[Candidate], problems: Sequence[Problem], split: Split, name: str
+) -> Validated:
+    """All of them in one wave; a prompt that is there twice is asked once."""
+    genomes = {one.genome.key: one.genome for one in finalists}
+    units = [
+        evaluator.run.open_unit(evaluator.numbering.next_unit(), participants=(genome.id,), interaction_type=name)
+        for genome in genomes.values()
+    ]
+    evaluator.run.expect_units(evaluator.numbering.units)
+    wave = evaluator.numbering.next_wave(evaluator.grader.waves)
+    questions = list(enumerate(problems))
+    sitting = zip(units, genomes.values(), strict=True)
+    papers = [Paper(unit, name, genome, questions, split, wave) for unit, genome in sitting]
+    marks = await evaluator.grader.mark(papers)
+    for unit, marked in zip(units, marks, strict=True):
+        answered = any(sample for by_problem in marked.values() for samples in by_problem for sample in samples)
+        evaluator.run.close_unit(unit, None if answered else NOTHING_ANSWERED)
+    return dict(zip(genomes, marks, strict=True))
+
+
+def portrait(candidate: Candidate, marks: Marks, problems: Sequence[Problem]) -> dict[str, Any]:
+    """One prompt as the contract shows it, with its figures by model. `problems` are those of the search."""
+    outcome = held_out(by_problem(marks))
+    genome, fitness = candidate.genome, candidate.fitness
+    models = {}
+    for model, marked in marks.items():
+        trained, alone = candidate.by_model.get(model), held_out(by_problem({model: marked}))
+        models[model] = {
+            "fitness": trained.total if trained else None,
+            "accuracy": trained.accuracy if trained else None,
+            "validation_accuracy": alone.accuracy,
+            "validation_ci95": alone.ci95,
+        }
+    return {
+        "prompt": genome.prompt,
+        "examples": [{"question": problems[one].question, "answer": problems[one].answer} for one in genome.examples],
+        "length": {"words": len(candidate.spoken.split()), "tokens": expected_tokens(candidate.spoken)},
+        "fitness": fitness.total if fitness else None,
+        "accuracy": fitness.accuracy if fitness else None,
+        "validation_accuracy": outcome.accuracy,
+        "validation_ci95": outcome.ci95,
+        "validation_problems": outcome.problems,
+        "validation_missing": outcome.missing,
+        "missing": candidate.missing,
+        "genome_id": genome.id,
+        "generation": genome.generation,
+        "operator": genome.operator,
+        "components": asdict(fitness) if fitness else None,
+        "models": models,
+        "metrics": _metrics(marks) or None,
+    }
+
+
+def front_portraits(
+    front: Sequence[Candidate], objectives: Sequence[Objective], marks: Validated
+) -> list[dict[str, Any]]:
+    """Each with its objectives as the search measured them, and on the held-out problems with their intervals."""
+    return [
+        {
+            "genome_id": one.genome.id,
+            "prompt": one.genome.prompt,
+            "generation": one.genome.generation,
+            "objectives": {goal.name: goal.measured(one.fitness) for goal in objectives},
+            "held_out": {goal.name: _held_out(goal, marks[one.genome.key], one) for goal in objectives},
+        }
+        for one in front
+    ]
+
+
+def _held_out(goal: Objective, marks: Marks, one: Candidate) -> dict[str, Any]:
+    """Of what does not differ by problem there is one figure."""
+    if goal.name == "accuracy":
+        found = held_out(by_problem(marks))
+        return {"value": found.accuracy, "ci95": found.ci95}
+    if goal.name in ("words", "diversity"):
+        return {"value": goal.measured(one.fitness), "ci95": None}
+    return _over_problems(goal.name, marks)
+
+
+def _metrics(marks: Marks) -> dict[str, Any]:
+    """What a scorer measured beside its score, by name."""
+    named = (name for replies in by_problem(marks) for reply in replies if reply for name in reply.metrics)
+    return {name: _over_problems(name, marks) for name in dict.fromkeys(named)}
+
+
+def _over_problems(name: str, marks: Marks) -> dict[str, Any]:
+    """Student's interval over problems, which are the units."""
+    replies = [[reply for reply in of_problem if reply is not None] for of_problem in by_problem(marks)]
+    values = [value for of_problem in replies if of_problem and (value := _measured(name, of_problem)) is not None]
+    if len(values) < 2:
+        return {"value": values[0] if values else None, "ci95": None}
+    spread = student("student", len(values), fmean(values), variance(values) / len(values), len(values) - 1)
+    return {"value": spread.difference, "ci95": spread.interval}
+
+
+def _measured(name: str, replies: Sequence[Verdict]) -> float | None:
+    """Of one problem."""
+    match name:
+        case "tokens":
+            return fmean(reply.length for reply in replies)
+        case "efficiency":
+            return efficiency(fmean(reply.length for reply in replies))
+        case "consistency":
+            return consistency([replies])
+    return mean_metrics(replies).get(name)
+
+
+def comparison(ours: Marks, theirs: Marks, seed: int) -> dict[str, Any]:
+    """Paired by problem."""
+    compared = compare(by_problem(ours), by_problem(theirs), seed_of(seed, "comparison") & 0xFFFFFFFF)
+    return {
+        "p_value": compared.p_value,
+        "difference": compared.difference,
+        "pairs": compared.pairs,
+        "better": compared.better,
+    }
+
+
+def by_problem(marks: Marks) -> list[Replies]:
+    """The replies to each problem, of all models together: they resemble each other more than other problems'."""
+    return [
+        [sample and sample.verdict for samples in of_problem for sample in samples]
+        for of_problem in zip(*marks.values(), strict=True)
+    ]
+
+
+BEST = 5
+"""so many of a search, and of its seeds, are chosen from"""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    champion: Candidate
+    baseline: Candidate
+    rival: Candidate | None
+    fitness: Mapping[str, Fitness | None]
+    """by prompt, on the problems that choose; empty: the search's own problems chose"""
+    calls: int = 0
+
+    def told(self, candidate: Candidate) -> dict[str, Any]:
+        """What is added to its portrait."""
+        fitness = self.fitness.get(candidate.genome.key)
+        return {"choose_fitness": fitness.total, "choose_accuracy": fitness.accuracy} if fitness else {}
+
+    def summary(self, problems: int) -> dict[str, int] | None:
+        return {"problems": problems, "prompts": len(self.fitness), "calls": self.calls} if self.fitness else None
+
+
+async def choose(
+    evaluator: Evaluator, baseline: Candidate, rival: Evaluator | None, problems: Sequence[Problem]
+) -> Choice:
+    """`baseline` is the best seed by the search's own problems."""
+    if not problems:
+        return Choice(evaluator.leader(), baseline, rival.leader() if rival else None, {})
+    seeds = evaluator.leaders(BEST, SEED)
+    ours, theirs = [*evaluator.leaders(BEST), *seeds], rival.leaders(BEST) if rival else []
+    marks = await examined(evaluator, [*ours, *theirs], problems, "choose", "choose")
+    fitness = {one.genome.key: _fitness(one, marks[one.genome.key], evaluator) for one in [*ours, *theirs]}
+    calls = evaluator.grader.calls_for(len(problems) * len(marks))
+    champion, best_seed = _fittest(ours, fitness, evaluator), _fittest(seeds, fitness, evaluator)
+    return Choice(champion, best_seed, _fittest(theirs, fitness, evaluator) if theirs else None, fitness, calls)
+
+
+def _fittest(candidates: Sequence[Candidate], fitness: Mapping[str, Fitness | None], search: Evaluator) -> Candidate:
+    """Among equals the one that was better in the search, which stands first."""
+    first = search.objectives[:1]
+    found = [fitness[one.genome.key] for one in candidates]
+    worth = [first[0].of(one) if first else one.total if one else None for one in found]
+    return candidates[elites([float("-inf") if one is None else one for one in worth], 1)[0]]
+
+
+def _fitness(candidate: Candidate, marks: Marks, evaluator: Evaluator) -> Fitness | None:
+    weights = evaluator.settings.stated_weights()
+    by_model = ([[sample and sample.verdict for sample in samples] for samples in marked] for marked in marks.values())
+    return overall([fitness_of(replies, candidate.spoken, candidate.diversity, weights) for replies in by_model])

@@ -1,1 +1,0 @@
-"""The honest end of an evolution: champion and best seed prompt on problems that chose neither of them."""

@@ -1,0 +1,276 @@
+"""What a prompt is worth: fitness, several objectives, and the diversity of a population.
+
+Fitness is a weighted sum. With several objectives there is a Pareto front instead: non-dominated sorting and crowding
+distance, as in NSGA-II. Diversity is the mean edit distance between prompts, and mutation rates adapt to it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from random import Random
+from statistics import fmean
+
+from tidepool.engine.errors import UsageError, located
+from tidepool.engine.studies.evolution.tasks.verdict import Verdict
+
+HALF_EFFICIENT_AT = 150
+"""tokens of a reply at which efficiency is one half"""
+FREE_WORDS = 120
+"""words of a prompt that cost nothing"""
+WORD_PENALTY = 0.001
+MOST_PENALTY = 0.2
+
+Replies = Sequence[Verdict | None]
+"""the samples of one problem; None: that call failed"""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    accuracy: float = 0.70
+    consistency: float = 0.15
+    efficiency: float = 0.10
+    diversity: float = 0.05
+
+
+WEIGHTS = Weights()
+
+
+@dataclass(frozen=True, slots=True)
+class Fitness:
+    total: float
+    accuracy: float
+    consistency: float
+    efficiency: float
+    diversity: float
+    length_penalty: float
+    replies: int
+    """calls that came back"""
+    missing: float
+    """share of calls that did not"""
+    tokens: float = 0.0
+    """of a reply"""
+    words: int = 0
+    """of the prompt"""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    """what a scorer measured beside its score, on average"""
+
+
+def weights_from(given: Mapping[str, float]) -> Weights:
+    """The defaults with what the config states."""
+    known = [field.name for field in fields(Weights)]
+    with located("evolution", "weights"):
+        for name, weight in given.items():
+            if name not in known:
+                raise UsageError(f"evolution.weights has no {name!r}; it knows {', '.join(known)}.", (name,))
+            if not 0 <= weight < float("inf"):
+                raise UsageError(f"evolution.weights.{name} is {weight}; a weight is a number of at least 0.", (name,))
+        weights = Weights(**given)
+        if not any(getattr(weights, name) for name in known):
+            raise UsageError("evolution.weights are all 0, so every prompt would be equally fit: raise one of them.")
+    return weights
+
+
+def fitness_of(
+    problems: Sequence[Replies], prompt: str, diversity: float, weights: Weights = WEIGHTS
+) -> Fitness | None:
+    """None when nothing came back: then nothing is known, and that is not the same as bad.
+
+    A problem that racing asked a second time is an entry of its own, so that consistency keeps its meaning.
+    """
+    answered = [[reply for reply in replies if reply is not None] for replies in problems]
+    answered = [replies for replies in answered if replies]
+    if not answered:
+        return None
+    asked = sum(map(len, problems))
+    replies = sum(map(len, answered))
+    accuracy = fmean(fmean(reply.worth for reply in one) for one in answered)
+    consistent = consistency(answered)
+    tokens = fmean(reply.length for one in answered for reply in one)
+    efficient = efficiency(tokens)
+    penalty = length_penalty(prompt)
+    total = (
+        weights.accuracy * accuracy
+        + weights.consistency * consistent
+        + weights.efficiency * efficient
+        + weights.diversity * diversity
+        - penalty
+    )
+    missing = 1 - replies / asked
+    metrics = mean_metrics(reply for one in answered for reply in one)
+    words = len(prompt.split())
+    return Fitness(total, accuracy, consistent, efficient, diversity, penalty, replies, missing, tokens, words, metrics)
+
+
+def overall(by_model: Sequence[Fitness | None]) -> Fitness | None:
+    """Over several models that were asked the same: their mean, so that none weighs more for having answered more."""
+    known = [fitness for fitness in by_model if fitness is not None]
+    if not known:
+        return None
+    shares = ("total", "accuracy", "consistency", "efficiency", "diversity", "length_penalty", "tokens")
+    missing = fmean(1.0 if fitness is None else fitness.missing for fitness in by_model)
+    means = {name: fmean(getattr(fitness, name) for fitness in known) for name in shares}
+    metrics = {name: fmean(one.metrics[name] for one in known if name in one.metrics) for name in known[0].metrics}
+    replies = sum(fitness.replies for fitness in known)
+    return Fitness(**means, replies=replies, missing=missing, words=known[0].words, metrics=metrics)
+
+
+def mean_metrics(replies: Iterable[Verdict]) -> dict[str, float]:
+    """By name, over the replies that have it."""
+    values: dict[str, list[float]] = {}
+    for reply in replies:
+        for name, value in reply.metrics.items():
+            values.setdefault(name, []).append(value)
+    return {name: fmean(found) for name, found in values.items()}
+
+
+def consistency(answered: Sequence[Sequence[Verdict]]) -> float:
+    """Agreement over repeated samples; with one sample, the share of replies that give an answer."""
+    repeated = [replies for replies in answered if len(replies) > 1]
+    if repeated:
+        return fmean(_agreement(replies) for replies in repeated)
+    return fmean(reply.answer is not None for replies in answered for reply in replies)
+
+
+def efficiency(tokens: float) -> float:
+    return 1 / (1 + tokens / HALF_EFFICIENT_AT)
+
+
+def length_penalty(prompt: str) -> float:
+    return min(MOST_PENALTY, WORD_PENALTY * max(0, len(prompt.split()) - FREE_WORDS))
+
+
+def _agreement(replies: Sequence[Verdict]) -> float:
+    """The share of the most common answer; no answer agrees with nothing."""
+    answers = Counter(reply.answer for reply in replies if reply.answer is not None)
+    return max(answers.values(), default=0) / len(replies)
+
+
+MEASURES = ("accuracy", "consistency", "efficiency", "diversity", "tokens", "words")
+"""tokens of a reply, words of a prompt; a scorer may bring others"""
+MOST_ON_FRONT = 8
+"""prompts of a front that meet the held-out problems"""
+Point = Sequence[float]
+"""every measure so that more is better"""
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    name: str
+    smaller: bool
+    """is better"""
+
+    @property
+    def text(self) -> str:
+        return f"{'fewer' if self.name in ('tokens', 'words') else 'less'} {self.name}" if self.smaller else self.name
+
+    def of(self, fitness: Fitness | None) -> float | None:
+        """So that more is better."""
+        value = self.measured(fitness)
+        return None if value is None else -value if self.smaller else value
+
+    def measured(self, fitness: Fitness | None) -> float | None:
+        if fitness is None:
+            return None
+        return fitness.metrics.get(self.name) if self.name not in MEASURES else float(getattr(fitness, self.name))
+
+
+def objective(text: str) -> Objective:
+    return Objective(text.strip().lstrip("-").strip(), text.strip().startswith("-"))
+
+
+def objectives(texts: Sequence[str]) -> tuple[Objective, ...]:
+    return tuple(map(objective, texts))
+
+
+def dominates(one: Point, other: Point) -> bool:
+    return all(mine >= theirs for mine, theirs in zip(one, other, strict=True)) and tuple(one) != tuple(other)
+
+
+def fronts(points: Sequence[Point]) -> list[list[int]]:
+    """Indexes: those whom nobody beats in everything, then those whom only they beat, and so on."""
+    left, found = list(range(len(points))), []
+    while left:
+        first = [one for one in left if not any(dominates(points[other], points[one]) for other in left)]
+        found.append(first)
+        left = [one for one in left if one not in set(first)]
+    return found
+
+
+def crowding(points: Sequence[Point]) -> list[float]:
+    """How far each is from its neighbours; the ends of every measure are infinitely far."""
+    distance = [0.0] * len(points)
+    for measure in range(len(points[0]) if points else 0):
+        order = sorted(range(len(points)), key=lambda index: points[index][measure])
+        low, high = points[order[0]][measure], points[order[-1]][measure]
+        distance[order[0]] = distance[order[-1]] = float("inf")
+        for before, index, after in zip(order, order[1:], order[2:], strict=False):
+            if high > low:
+                distance[index] += (points[after][measure] - points[before][measure]) / (high - low)
+    return distance
+
+
+def scores(points: Sequence[Point]) -> list[float]:
+    """One score for each point, from 1 for the loneliest of the first front down: selection needs no more."""
+    order: list[int] = []
+    for front in fronts(points):
+        far = dict(zip(front, crowding([points[index] for index in front]), strict=True))
+        order += sorted(front, key=lambda index: (-far[index], index))
+    place: Mapping[int, int] = {index: number for number, index in enumerate(order)}
+    return [1 - place[index] / len(points) for index in range(len(points))]
+
+
+MOST_PAIRS = 400
+MOST_OTHERS = 40
+
+LOW, HIGH = 0.30, 0.80
+"""diversity at which rates reach their bounds"""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    crossover: float
+    mutation: float
+
+
+def mean_distance(prompts: Sequence[str], rng: Random, most_pairs: int = MOST_PAIRS) -> float:
+    """Mean pairwise distance; 0 for fewer than two prompts."""
+    from rapidfuzz.distance.Levenshtein import normalized_distance
+
+    count = len(prompts)
+    if count < 2:
+        return 0.0
+    if count * (count - 1) // 2 <= most_pairs:
+        pairs = [[first, second] for second in range(count) for first in range(second)]
+    else:
+        pairs = [rng.sample(range(count), 2) for _ in range(most_pairs)]
+    return fmean(normalized_distance(prompts[first], prompts[second]) for first, second in pairs)
+
+
+def distance_to_rest(index: int, prompts: Sequence[str], rng: Random, most_others: int = MOST_OTHERS) -> float:
+    """Mean distance of one prompt to the others."""
+    from rapidfuzz.distance.Levenshtein import normalized_distance
+
+    others = [*range(index), *range(index + 1, len(prompts))]
+    if not others:
+        return 0.0
+    if len(others) > most_others:
+        others = rng.sample(others, most_others)
+    return fmean(normalized_distance(prompts[index], prompts[other]) for other in others)
+
+
+def adapted(base: Rates, diversity: float) -> Rates:
+    """Alike prompts are mutated more and crossed less; very different ones the other way round.
+
+    At LOW mutation is three times its base (never above 0.9 unless the base is), at HIGH half of it;
+    crossover moves between seven tenths and eleven tenths of its base. Halfway, both are at their base.
+    """
+    middle = (LOW + HIGH) / 2
+    alike = max(-1.0, min(1.0, (middle - diversity) / (middle - LOW)))
+    if alike > 0:
+        most = max(base.mutation, min(0.9, 3 * base.mutation))
+        mutation = base.mutation + alike * (most - base.mutation)
+        crossover = base.crossover * (1 - 0.3 * alike)
+    else:
+        mutation = base.mutation * (1 + 0.5 * alike)
+        crossover = min(1.0, base.crossover * (1 - 0.1 * alike))
+    return Rates(crossover, mutation)

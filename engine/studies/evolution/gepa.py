@@ -1,0 +1,374 @@
+"""GEPA (the package of that name, an extra) on the same problems and with the same budget as the other strategies.
+
+GEPA knows no generations: it reflects on a few prompts at a time and keeps a Pareto front. Here a generation is as many
+calls as one of the genetic strategy takes, so that budgets, stop rules and plots mean the same. The seeds are raced first, as
+everywhere, and GEPA starts from the best of that generation. No reply is asked for twice: what a parent answers in a
+minibatch is known from its full evaluation.
+
+The package cannot wait asynchronously, so it runs in a thread and hands each of its questions to the task of the study
+(`Handover`). That task counts as busy while the thread computes, so waves stay exact; and a question is answered before the
+thread goes on, so a replay asks the same in the same order.
+
+GEPA wants a number for every problem. A call that failed is no wrong answer, so it takes the mean of what was answered with
+it; where nothing was answered there is nothing to reflect on, and a child that nobody answered is not accepted.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass, replace
+from statistics import fmean
+from threading import Lock
+from typing import Any, cast
+
+from tidepool.engine.call import seed_of
+from tidepool.engine.config.endpoints import resolve_model
+from tidepool.engine.errors import UsageError
+from tidepool.engine.studies.evolution.breeding import Breeding, Child, copied, rewritten_by_model
+from tidepool.engine.studies.evolution.evaluator import Candidate, Evaluator
+from tidepool.engine.studies.evolution.final_test import by_problem, score
+from tidepool.engine.studies.evolution.genome import Genome
+from tidepool.engine.studies.evolution.grader import Marks
+from tidepool.engine.studies.evolution.problems.problem_set import Problem
+from tidepool.engine.studies.evolution.rewrites import FailedProblem
+from tidepool.engine.studies.evolution.strategies import founders, material_of
+
+MINIBATCH = 3
+"""problems of a reflection, as GEPA has it by default"""
+PROPOSALS = 8
+"""reflections at once, each on a parent and a minibatch of its own"""
+
+
+@dataclass(frozen=True, slots=True)
+class Exam:
+    """Answered with a Result for each place."""
+
+    prompt: str
+    places: tuple[int, ...]
+    """of the training problems"""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    share: float | None
+    """of right replies; None: none came back"""
+    failure: FailedProblem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reflection:
+    """Answered with a new prompt, or None."""
+
+    prompt: str
+    failures: tuple[FailedProblem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Asked between two iterations; answered with the number of proposals to make now, 0 at the end of the search."""
+
+
+Question = tuple[Exam, ...] | tuple[Reflection, ...] | Turn
+"""several of a kind are answered with as many answers"""
+
+
+Ask = Callable[[Any], Any]
+
+
+class Ended(BaseException):
+    """The run is over: the thread is to unwind. No library takes it for an error of its own."""
+
+
+class Handover:
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._questions: asyncio.Queue[tuple[Any, Future[Any]] | None] = asyncio.Queue()
+        self._lock = Lock()
+        self._open: Future[Any] | None = None
+        """the answer that the thread waits for"""
+        self._ended = False
+
+    async def lead(self, work: Callable[[Ask], None], answer: Callable[[Any], Awaitable[Any]]) -> None:
+        """Runs `work` in a thread to its end; what it asks is answered by `answer`, here."""
+        thread = asyncio.create_task(asyncio.to_thread(self._run, work))
+        try:
+            while (asked := await self._questions.get()) is not None:
+                question, reply = asked
+                reply.set_result(await answer(question))
+            await thread
+        finally:
+            self._end()
+
+    def _run(self, work: Callable[[Ask], None]) -> None:
+        try:
+            work(self._ask)
+        except Ended:
+            return
+        finally:
+            with self._lock:
+                if not self._ended:
+                    self._loop.call_soon_threadsafe(self._questions.put_nowait, None)
+
+    def _ask(self, question: Any) -> Any:
+        reply: Future[Any] = Future()
+        with self._lock:
+            if self._ended:
+                raise Ended
+            self._open = reply
+            self._loop.call_soon_threadsafe(self._questions.put_nowait, (question, reply))
+        return reply.result()
+
+    def _end(self) -> None:
+        with self._lock:
+            self._ended = True
+            if self._open is not None and not self._open.done():
+                self._open.set_exception(Ended())
+
+
+_PROMPT = "prompt"
+_Dataset = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def optimise(ask: Ask, start: str, problems: int, seed: int) -> None:
+    """From one prompt on, until the answer to a Turn is True. It prints nothing and writes no file."""
+    from gepa import optimize
+    from gepa.strategies.proposal_sampling import IndependentSampling
+
+    sampling = IndependentSampling(1)
+    optimize(
+        seed_candidate={_PROMPT: start},
+        trainset=list(range(problems)),
+        adapter=_Adapter(ask),
+        reflection_strategy=_Reflector(ask),
+        sampling_strategy=sampling,
+        reflection_minibatch_size=MINIBATCH,
+        stop_callbacks=_stopper(ask, sampling),
+        logger=_Silence(),
+        track_best_outputs=False,
+        seed=seed,
+    )
+
+
+class _Adapter:
+    propose_new_texts = None
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    def evaluate(self, batch: list[int], candidate: dict[str, str], capture_traces: bool = False) -> Any:
+        return self.batch_evaluate([(candidate, batch)], capture_traces)[0]
+
+    def batch_evaluate(self, items: list[tuple[dict[str, str], list[int]]], capture_traces: bool = True) -> list[Any]:
+        """All of them are one question, and so one wave."""
+        exams = tuple(Exam(candidate[_PROMPT], tuple(batch)) for candidate, batch in items)
+        return [self._judged(results, capture_traces) for results in self._ask(exams)]
+
+    def _judged(self, results: list[Result], capture_traces: bool) -> Any:
+        from gepa import EvaluationBatch
+
+        answered = [one.share for one in results if one.share is not None]
+        mean = fmean(answered) if answered else 0.0
+        return EvaluationBatch(
+            outputs=results,
+            scores=[mean if one.share is None else one.share for one in results],
+            trajectories=(results if answered else []) if capture_traces else None,
+        )
+
+    def make_reflective_dataset(
+        self, candidate: dict[str, str], eval_batch: Any, components_to_update: list[str]
+    ) -> _Dataset:
+        return {_PROMPT: [asdict(one.failure) for one in eval_batch.trajectories if one.failure]}
+
+
+class _Reflector:
+    """GEPA's reflections, those of an iteration together. Where one is of no use there is no text, and no child."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    def reflect(self, candidate: dict[str, str], dataset: _Dataset, components: list[str]) -> tuple[Any, "_Reflector"]:
+        return self.reflect_many([(candidate, dataset, components)])[0]
+
+    def reflect_many(self, jobs: list[tuple[dict[str, str], _Dataset, list[str]]]) -> list[tuple[Any, "_Reflector"]]:
+        from gepa.proposer.reflective_mutation.reflection_lm import ReflectionProposal
+
+        reflections = tuple(
+            Reflection(candidate[_PROMPT], tuple(FailedProblem(**record) for record in dataset[_PROMPT]))
+            for candidate, dataset, _ in jobs
+        )
+        texts: list[str | None] = self._ask(reflections)
+        return [(ReflectionProposal({} if text is None else {_PROMPT: text}), self) for text in texts]
+
+
+class _Silence:
+    def log(self, message: str) -> None: ...
+
+
+def _stopper(ask: Ask, sampling: Any) -> Callable[[Any], bool]:
+    """Before each iteration: how many proposals it is to make."""
+
+    def stopped(state: Any) -> bool:
+        sampling.n = ask(Turn())
+        return not sampling.n
+
+    return stopped
+
+
+NEEDS_EXTRA = 'evolution.strategy = "gepa" needs the extra `gepa`: pip install "tidepool-lab[gepa]"'
+SMALL_WAVES = (
+    "GEPA asks a few calls at a time, and each time waits for the answers: through a batch API that takes long. "
+    'service.name = "live" does not wait.'
+)
+MOST_IDLE = 50
+"""iterations without a single call: whatever GEPA looks at is solved"""
+
+
+async def gepa_search(evaluator: Evaluator) -> str:
+    require_extra()
+    await evaluator.judge(founders(evaluator, material_of(evaluator.settings)))
+    return evaluator.stopped() or await GepaSearch(evaluator).run()
+
+
+def require_extra() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("gepa") is None:
+        raise UsageError(NEEDS_EXTRA, ("evolution", "strategy"))
+
+
+class GepaSearch:
+    """Answers what GEPA asks, and keeps the books of its generations."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._results: dict[str, dict[int, Result]] = {}
+        """by prompt and place"""
+        self._open: dict[str, Candidate] = {}
+        """those of the iteration under way, by prompt"""
+        self._entrants: list[Candidate] = []
+        """proposals of this generation"""
+        self._proposals = 0
+        self._ends = evaluator.calls + self._calls_of_generation()
+        """calls at which this generation is over"""
+        self._seen = evaluator.calls
+        self._idle = 0
+        self._rule = ""
+
+    async def run(self) -> str:
+        evaluator, start = self._evaluator, self._evaluator.leader()
+        if evaluator.grader.gathers(MINIBATCH * (evaluator.settings.proposals or 1)) and not evaluator.run.resumed:
+            evaluator.run.log("warning", SMALL_WAVES)
+        evaluator.call_back(start, "genome")
+        self._open[start.genome.key] = start
+
+        def work(ask: Ask) -> None:
+            optimise(ask, start.genome.key, len(evaluator.problems), seed_of(evaluator.run.seed, "gepa"))
+
+        await Handover().lead(work, self._answer)
+        return self._rule
+
+    async def _answer(self, question: Question) -> Any:
+        match question:
+            case Turn():
+                return self._turn()
+            case (Exam(), *_):
+                return await self._examine(cast(tuple[Exam, ...], question))
+        return await self._reflect(cast(tuple[Reflection, ...], question))
+
+    async def _examine(self, exams: Sequence[Exam]) -> list[list[Result]]:
+        """What is not known yet is asked together; only the first prompt, which raced as a seed, is asked apart."""
+        missing: dict[str, dict[int, None]] = {}
+        for exam in exams:
+            known = self._results.setdefault(exam.prompt, {})
+            missing.setdefault(exam.prompt, {}).update({place: None for place in exam.places if place not in known})
+        sittings = [(self._open[prompt], list(places)) for prompt, places in missing.items() if places]
+        for look in (0, 1):
+            await self._meet([one for one in sittings if int(one[0].genome.generation == 0) == look], look)
+        return [[self._results[exam.prompt][place] for place in exam.places] for exam in exams]
+
+    async def _meet(self, sittings: Sequence[tuple[Candidate, list[int]]], look: int) -> None:
+        marked = await self._evaluator.meet(sittings, look) if sittings else []
+        for (candidate, places), marks in zip(sittings, marked, strict=True):
+            found = results(marks, [self._evaluator.problems[place] for place in places])
+            self._results[candidate.genome.key] |= dict(zip(places, found, strict=True))
+
+    async def _reflect(self, asked: Sequence[Reflection]) -> list[str | None]:
+        evaluator, wave = self._evaluator, self._evaluator.numbering.next_wave()
+        evaluator.run.expect_wave(wave, {resolve_model(evaluator.settings.mutator): len(asked)})
+        first = self._proposals
+        self._proposals += len(asked)
+        genomes = await evaluator.grader.together(
+            self._proposal(one, place, wave) for place, one in enumerate(asked, first)
+        )
+        return [self._admitted(genome, place) for place, genome in enumerate(genomes, first)]
+
+    async def _proposal(self, asked: Reflection, place: int, wave: int) -> Genome:
+        evaluator, generation = self._evaluator, len(self._evaluator.history)
+        mother, rng = evaluator.known[asked.prompt].genome, evaluator.stream("examples", generation, place)
+        child = Child(copied(mother, generation, evaluator.showable, rng), "reflect")
+        return await rewritten_by_model(evaluator, child, asked.failures, f"g{generation}.{place}", wave)
+
+    def _admitted(self, genome: Genome, place: int) -> str | None:
+        """None: it is known already."""
+        evaluator = self._evaluator
+        rest = [evaluator.known[key].genome.shape for key in self._results]
+        for candidate in evaluator.admit([genome], place, rest=rest):
+            self._open[genome.key] = candidate
+            self._entrants.append(candidate)
+            return genome.key
+        return None
+
+    def _turn(self) -> int:
+        """Between two iterations: who was judged is told, and the generation ends when its calls are used up. Answers with the
+        proposals that may be made now: as many as max_calls leaves room for, even if all of them meet every problem."""
+        evaluator = self._evaluator
+        for candidate in self._open.values():
+            evaluator.close(candidate)
+        self._open.clear()
+        self._idle = self._idle + 1 if evaluator.calls == self._seen else 0
+        self._seen = evaluator.calls
+        solved = self._idle >= MOST_IDLE
+        if solved or evaluator.calls >= self._ends:
+            self._end_generation()
+            self._rule = evaluator.stopped() or ("solved" if solved else "")
+        return 0 if self._rule else self._room()
+
+    def _room(self) -> int:
+        settings, evaluator = self._evaluator.settings, self._evaluator
+        most = min(settings.proposals or 1, max(1, len(evaluator.problems) // MINIBATCH))
+        if not settings.max_calls:
+            return most
+        each = 1 + evaluator.grader.calls_for(MINIBATCH + len(evaluator.problems))
+        room = min(most, (settings.max_calls - evaluator.calls) // each)
+        if room < 1:
+            self._end_generation()
+            self._rule = "max_calls"
+        return max(0, room)
+
+    def _end_generation(self) -> None:
+        """Its population: every prompt that met all problems, and what was proposed in it."""
+        evaluator = self._evaluator
+        whole = (
+            evaluator.known[prompt] for prompt, met in self._results.items() if len(met) == len(evaluator.problems)
+        )
+        population = {one.genome.key: one.genome for one in (*whole, *self._entrants)}
+        evaluator.end_generation(list(population.values()), self._entrants)
+        self._entrants, self._proposals = [], 0
+        self._ends += self._calls_of_generation()
+
+    def _calls_of_generation(self) -> int:
+        """As many as the genetic strategy's: its children raced, and a share of them rewritten."""
+        settings = self._evaluator.settings
+        children = settings.population_size - settings.elite_size
+        return self._evaluator.calls_of_generation(children, round(children * Breeding().rewrite_share))
+
+
+def results(marks: Marks, problems: list[Problem]) -> list[Result]:
+    """By problem, over all models and samples: the share of right replies, and one of the wrong ones."""
+    found = [Result(score(replies)) for replies in by_problem(marks)]
+    for place, problem in enumerate(problems):
+        samples = (sample for marked in marks.values() for sample in marked[place])
+        wrong = next((sample for sample in samples if sample and not sample.verdict.correct), None)
+        if wrong:
+            found[place] = replace(found[place], failure=FailedProblem(problem.question, problem.answer, wrong.text))
+    return found

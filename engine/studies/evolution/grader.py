@@ -1,0 +1,299 @@
+"""Asks a model the problems under a prompt, and has its replies marked.
+
+A model is shown the system prompt, solved examples as a conversation before the question, and the question. An example is
+never the very problem that is asked, nor one in hardly other words with the same answer: for that one it is left out.
+"""
+
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from tidepool.engine.call import Call, Message, expected_tokens
+from tidepool.engine.config.endpoints import resolve_model
+from tidepool.engine.config.sections import reasoning_of
+from tidepool.engine.core.batch_run import BatchRun
+from tidepool.engine.core.unit import Unit
+from tidepool.engine.errors import CallFailed
+from tidepool.engine.registries import SCORERS
+from tidepool.engine.studies.evolution.config import EvolutionSettings
+from tidepool.engine.studies.evolution.genome import Genome, filled, parts
+from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split
+from tidepool.engine.studies.evolution.tasks.judge import JudgeMarker
+from tidepool.engine.studies.evolution.tasks.python_task import CodeMarker, CodeRuns
+from tidepool.engine.studies.evolution.tasks.scorer import ScorerMarker, ScorerProcess, allowed, own_scorer
+from tidepool.engine.studies.evolution.tasks.task import AnswerTask, choices_of, letter_of
+from tidepool.engine.studies.evolution.tasks.verdict import GivenReply, Scorer, Unmarked, Verdict, kept
+from tidepool.engine.studies.evolution.variation import Showable
+from tidepool.engine.studies.evolution.width import pace_of
+from tidepool.storage.states import FinishReason
+
+SOLUTIONS = ("solution", "worked", "rationale", "canonical_solution")
+"""columns of a file in which a problem is worked out"""
+
+_CALCULATOR = re.compile(r"<<[^<>]*>>")
+"""GSM8K's notes for one"""
+
+
+NEARLY = 92.0
+"""per cent of letters in common: the same question in hardly other words"""
+
+
+@dataclass(frozen=True)
+class Asking:
+    task: AnswerTask
+    problems: Sequence[Problem]
+    """of the search: the examples are among them"""
+
+    def asked(self, genome: Genome, problem: Problem) -> tuple[str, tuple[Message, ...]]:
+        """The system prompt and the messages."""
+        system, user = parts(genome.prompt)
+        shown = [one for one in self._shown(genome) if not _tells(one, problem)]
+        pairs = (message for one in shown for message in self._pair(one, user))
+        return filled(system, problem), (*pairs, Message("user", filled(user, problem)))
+
+    def spoken(self, genome: Genome) -> str:
+        """All of it but the question, for its length."""
+        user = parts(genome.prompt)[1]
+        return "\n".join((genome.prompt, *(text for one in self._shown(genome) for _, text in self._pair(one, user))))
+
+    def showable(self, most: int) -> Showable:
+        """`most` at once, and never all there are: one must be left to be asked."""
+        return Showable(self._solved, min(most, len(self._solved) - 1)) if most else Showable()
+
+    @cached_property
+    def _solved(self) -> tuple[int, ...]:
+        return tuple(number for number, problem in enumerate(self.problems) if self.demonstrated(problem))
+
+    def _shown(self, genome: Genome) -> Iterator[Problem]:
+        return (self.problems[number] for number in genome.examples)
+
+    def _pair(self, problem: Problem, user: str) -> tuple[Message, Message]:
+        return Message("user", filled(user, problem)), Message("assistant", self.demonstrated(problem))
+
+    def demonstrated(self, problem: Problem) -> str:
+        """The answer in the form in which replies are looked for it, worked out where the file has that; empty: it cannot be shown."""
+        worked = next((str(text).strip() for name in SOLUTIONS if (text := problem.fields.get(name))), "")
+        match self.task.kind(problem.answer):
+            case "number":
+                steps = _CALCULATOR.sub("", worked.partition("####")[0]).strip()
+                return f"{steps}\n#### {problem.answer}".strip()
+            case "choice":
+                return letter_of(problem.answer, choices_of(problem.fields)) or ""
+            case "python":
+                return worked
+        return problem.answer
+
+
+def _tells(example: Problem, problem: Problem) -> bool:
+    if example.question == problem.question:
+        return True
+    if example.answer != problem.answer:
+        return False
+    from rapidfuzz.fuzz import ratio
+
+    return ratio(example.question, problem.question, score_cutoff=NEARLY) > 0
+
+
+T = TypeVar("T")
+
+
+class Marked(NamedTuple):
+    verdict: Verdict
+    text: str
+
+
+Marks = dict[str, list[list[Marked | None]]]
+"""by model: for each problem of the paper its samples; None: that call failed, or its mark is missing"""
+
+Kept = Mapping[str, Mapping[str, Any]]
+"""the marks that the file has of a unit, by step: what was marked once stays marked so"""
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """What one genome is asked in one wave."""
+
+    unit: Unit
+    name: str
+    """the genome's, e.g. g4.17"""
+    genome: Genome
+    questions: Sequence[tuple[int, Problem]]
+    """each with its number in its split"""
+    split: Split
+    wave: int
+    first_sample: int = 0
+
+
+class Marker(Protocol):
+    async def mark(self, reply: GivenReply, problem: Problem) -> Verdict | Unmarked: ...
+
+    async def close(self) -> None: ...
+
+
+class _AtOnce:
+    """What marks within this process has nothing to close."""
+
+    async def close(self) -> None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _ByTask(_AtOnce):
+    task: AnswerTask
+
+    async def mark(self, reply: GivenReply, problem: Problem) -> Verdict:
+        return self.task.mark(reply.text, problem, reply.length, cut=reply.cut)
+
+
+@dataclass(frozen=True, slots=True)
+class _ByScorer(_AtOnce):
+    scorer: Scorer
+
+    async def mark(self, reply: GivenReply, problem: Problem) -> Verdict:
+        return self.scorer(reply.text, problem.answer, reply.length)
+
+
+@asynccontextmanager
+async def open_marker(run: BatchRun, settings: EvolutionSettings) -> AsyncIterator[Marker]:
+    marker = _marker_of(run, settings)
+    try:
+        yield marker
+    finally:
+        await marker.close()
+
+
+def _marker_of(run: BatchRun, settings: EvolutionSettings) -> Marker:
+    if own := own_scorer(settings.scorer):
+        process = ScorerProcess(allowed(own, settings.scorer_sha256), settings.marking_seconds)
+        return ScorerMarker(process, settings.pass_mark, lambda words: run.log("warning", words))
+    if settings.scorer:
+        return _ByScorer(SCORERS.named(settings.scorer))
+    if settings.judged:
+        return JudgeMarker(settings)
+    if settings.task == "python":
+        return CodeMarker(CodeRuns(settings.marking_seconds))
+    return _ByTask(AnswerTask(settings.task, tuple(settings.labels)))
+
+
+class Grader:
+    def __init__(self, run: BatchRun, settings: EvolutionSettings, marker: Marker, search: Sequence[Problem]) -> None:
+        self._run = run
+        self._settings = settings
+        self._marker = marker
+        self.asking = Asking(AnswerTask(settings.task, tuple(settings.labels)), search)
+        self.models = settings.solvers()
+        self.waves = 2 if settings.judged else 1
+        """that a sitting takes: replies, and a judge's marks of them"""
+
+    def calls_for(self, problems: int) -> int:
+        return problems * self._settings.calls_of_problem()
+
+    async def mark(self, papers: Sequence[Paper]) -> list[Marks]:
+        """The marks of each paper, in their order: all of them are one wave."""
+        problems = sum(len(paper.questions) for paper in papers)
+        for place, calls in enumerate(self._waves(problems)):
+            self._run.expect_wave(papers[0].wave + place, calls)
+        pace = pace_of(self._settings, gathers=self.gathers(problems))
+        marked = (self._mark_one(paper, pace.calls_at_once) for paper in papers)
+        return await self.together(marked, pace.genomes_at_once)
+
+    def _waves(self, problems: int) -> Iterator[dict[str, int]]:
+        """What a sitting asks, by model: solutions, then a judge's marks of them."""
+        replies = problems * self._settings.samples
+        yield dict.fromkeys(self.models, replies)
+        if self._settings.judged:
+            yield {resolve_model(self._settings.judge): replies * len(self.models)}
+
+    def gathers(self, problems: int) -> bool:
+        """Whether a wave of so many problems leaves through a batch API, of whichever model."""
+        return any(
+            self._run.gathers(provider, count)
+            for wave in self._waves(problems)
+            for provider, count in _by_provider(wave).items()
+        )
+
+    async def together(self, stories: Iterable[Awaitable[T]], at_once: int | None = None) -> list[T]:
+        """All at once, or so many at a time; one by one where the study is asked to."""
+        if at_once is None:
+            at_once = None if self._settings.enable_async_evaluation else 1
+        return await (self._run.all(stories) if at_once is None else self._run.lanes(stories, at_once))
+
+    async def _mark_one(self, paper: Paper, at_once: int | None) -> Marks:
+        kept = self._run.ledger.marks_of(paper.unit.number) if self._run.resumed else {}
+        calls = (
+            self._ask(paper, number, problem, model, paper.first_sample + sample, kept)
+            for number, problem in paper.questions
+            for model in self.models
+            for sample in range(self._settings.samples)
+        )
+        return self._arranged(await self.together(calls, at_once), len(paper.questions))
+
+    def _arranged(self, replies: list[Marked | None], problems: int) -> Marks:
+        marks: Marks = {model: [] for model in self.models}
+        left = iter(replies)
+        for _ in range(problems):
+            for model in self.models:
+                marks[model].append(list(islice(left, self._settings.samples)))
+        return marks
+
+    async def _ask(
+        self, paper: Paper, number: int, problem: Problem, model: str, sample: int, kept: Kept
+    ) -> Marked | None:
+        step = f"{paper.name}/p{number}/s{sample}"
+        step = step if len(self.models) == 1 else f"{step}/{model}"
+        reply = await self._answer(paper, problem, model, step)
+        mark = reply and await self._mark(reply, problem, kept.get(step))
+        if not paper.unit.settled:
+            self._run.ledger.put_answer(
+                paper.unit.number,
+                step=step,
+                generation=paper.genome.generation,
+                genome_id=paper.genome.id,
+                split=paper.split,
+                problem=number,
+                sample=sample,
+                **(mark.columns() if mark else {}),
+            )
+        return Marked(mark, reply.text) if reply and isinstance(mark, Verdict) else None
+
+    async def _mark(self, reply: GivenReply, problem: Problem, before: Mapping[str, Any] | None) -> Verdict | Unmarked:
+        """What was marked stays marked so; a judge is asked all the same, which is a replay, or a second try where it failed."""
+        mark = kept(before, reply.length) if before else None
+        if mark and not self._settings.judged:
+            return mark
+        if (seals := self._run.context.run.seals) is not None:
+            seals.refuse_unknown(reply.text)
+        said = await self._marker.mark(reply, problem)
+        return mark if isinstance(mark, Verdict) else said
+
+    async def _answer(self, paper: Paper, problem: Problem, model: str, step: str) -> GivenReply | None:
+        system, messages = self.asking.asked(paper.genome, problem)
+        call = Call(
+            step=step,
+            wave=paper.wave,
+            model=model,
+            messages=messages,
+            system=system,
+            temperature=self._settings.temperature,
+            max_tokens=self._settings.max_tokens,
+            **reasoning_of(self._settings),
+        )
+        try:
+            reply = await paper.unit.ask(call)
+        except CallFailed:
+            return None
+        length = reply.output_tokens or expected_tokens(reply.text)
+        cut = reply.finish_reason == FinishReason.CUT
+        return GivenReply(reply.text, length, cut, paper.unit, step, paper.wave)
+
+
+def _by_provider(calls: Mapping[str, int]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for model, count in calls.items():
+        found[model.partition(":")[0]] += count
+    return found

@@ -1,1 +1,0 @@
-"""How prompts are bred: selection, crossover, mutation without a model, rewrites by one."""

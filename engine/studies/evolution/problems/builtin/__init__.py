@@ -1,1 +1,0 @@
-"""The built-in problem sets: arithmetic, logic, strings."""

@@ -1,0 +1,222 @@
+"""Takes problems in before a batch begins: reads files, drops repetitions, divides into splits.
+
+A question that both breeds prompts and judges them would praise what was learned by heart. Questions are the same when they
+agree after folding case, spacing and the punctuation of sentences. Signs that carry meaning in a formula stay: 3 - 5 is not
+3 + 5, and 1.5 is not 15.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from pathlib import Path
+
+from tidepool.engine.call import stream
+from tidepool.engine.config.toml_files import FILES_READ
+from tidepool.engine.errors import Location, UsageError
+from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split, split_problems
+from tidepool.engine.studies.evolution.problems.rows import FORMATS, Asked, Columns, choices_in, rows_of
+
+_DROPPED = str.maketrans(dict.fromkeys("'’‘`´\"“”„«»") | dict.fromkeys(";?…¿¡·•", " "))
+_SENTENCE = re.compile(r"[!,.:](?:(?<=[.,:])(?!\d)|(?<=[!,:])(?<!\d[!,:]))")
+"""a full stop before a digit, a comma or colon between two, and a ! behind one belong to a number"""
+_HYPHEN = re.compile(r"[-‐‑–—](?:(?<=[^\W\d_]{2}.)(?=[^\W\d_]{2})|(?<=[–—])(?<!\d.)(?!\d))")
+_AFTER_SIGN = re.compile(r"(?<=[^\w ]) ")
+_BEFORE_SIGN = re.compile(r" (?=[^\w ])")
+
+SHOWN = 3
+"""places that a note names"""
+
+
+def folded(question: str) -> str:
+    """A file may have a million: what most questions do not need is not tried."""
+    text = question if question.isascii() else unicodedata.normalize("NFKC", question)
+    text = _SENTENCE.sub(" ", text.casefold().translate(_DROPPED))
+    text = " ".join(_HYPHEN.sub(" ", text).split())
+    if not text.replace(" ", "").isalnum():
+        text = _BEFORE_SIGN.sub("", _AFTER_SIGN.sub("", text))
+    return text or question.strip()
+
+
+def key_of(asked: Asked) -> bytes:
+    """Small: a file has many. The choices belong to a question, for "Which of these is true?" is many questions."""
+    choices = "" if asked.choices is None else f"\x1f{asked.choices}"
+    return blake2b(f"{folded(asked.question)}{choices}".encode("utf-8", "replace"), digest_size=16).digest()
+
+
+def distinct(problems: Sequence[Asked], name: str) -> tuple[dict[bytes, Asked], list[str]]:
+    """Each once. A question with two different answers says nothing about a reply: all of it is left out."""
+    found: dict[bytes, Asked] = {}
+    repeated, contradicted = [], {}
+    for asked in problems:
+        key = key_of(asked)
+        first = found.setdefault(key, asked)
+        if first is asked:
+            continue
+        if folded(first.answer) == folded(asked.answer):
+            repeated.append(asked)
+        else:
+            contradicted[key] = asked
+    for key in contradicted:
+        del found[key]
+    notes = []
+    if repeated:
+        stand = f"problem of {name} stands" if len(repeated) == 1 else f"problems of {name} stand"
+        notes.append(f"{len(repeated):,} {stand} in it before, and count once ({places(repeated)}).")
+    if contradicted:
+        have = f"question of {name} has" if len(contradicted) == 1 else f"questions of {name} have"
+        told = f"{len(contradicted):,} {have} two different answers"
+        notes.append(f"{told}: left out ({places(list(contradicted.values()))}).")
+    return found, notes
+
+
+def without(problems: Mapping[bytes, Asked], taken: Mapping[bytes, Asked]) -> dict[bytes, Asked]:
+    return {key: asked for key, asked in problems.items() if key not in taken}
+
+
+def places(problems: Sequence[Asked]) -> str:
+    told = [asked.where.rpartition(", ")[2] for asked in problems[:SHOWN]]
+    return ", ".join(told) + (" …" if len(problems) > SHOWN else "")
+
+
+SPLITS: tuple[Split, ...] = ("judge", "choose", "search")
+"""who keeps a problem that stands in several: the judge stays as its maker made it"""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The file of one split."""
+
+    name: str
+    """as errors and notes call it"""
+    file: Path
+    key: Location
+    """of the config, which names it"""
+
+
+Sources = Mapping[Split, Source]
+"""a split that is not there has its problems from those of the search"""
+
+
+def source_at(name: str, folder: Path, key: str) -> Source:
+    """The file that `evolution.KEY` names. Of a path in full only its end is told: the rest is nobody's business."""
+    shown, path = Path(name).name if Path(name).is_absolute() else name, folder / name
+    if path.is_dir():
+        told = (
+            f"{shown!r} is a folder: name one file in it, and the file of another split with judge_from or choose_from"
+        )
+        raise UsageError(f"{told}. Problems come from {FORMATS}.")
+    if not path.is_file():
+        raise UsageError(f"There is no file {shown!r}. Problems come from {FORMATS}.")
+    return Source(shown, path, ("evolution", key))
+
+
+Pool = dict[bytes, Asked]
+"""the problems of one source, by what makes two the same"""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    where: str
+    """the place in its file"""
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """What the files of a study gave."""
+
+    drawn: Mapping[Split, Sequence[Finished]]
+    answers: Sequence[str]
+    """every expected answer of the files, drawn or not"""
+    chosen_from: bool
+    """every problem has choices"""
+    notes: list[str] = field(default_factory=list)
+
+
+def take_in(sources: Sources, columns: Columns, sizes: Mapping[Split, int], seed: int, *, lettered: bool) -> Intake:
+    """`lettered`: choices are shown with the question, and the expected answer is the letter of one."""
+    notes: list[str] = []
+    pools: dict[Split, Pool] = {}
+    for split in SPLITS:
+        if split in sources:
+            pools[split], told = _pool(sources[split], columns, lettered)
+            notes += told
+    notes += _freed(pools, sources)
+    drawn = _drawn(pools, sources, sizes, seed)
+    left_out: dict[str, None] = {}
+    finished = {split: [_finished(one, columns, left_out) for one in found] for split, found in drawn.items()}
+    if left_out:
+        names = ", ".join(list(left_out)[:10])
+        notes.append(f"Columns that are too large to be kept with their problems are left out: {names}.")
+    everything = [asked for pool in pools.values() for asked in pool.values()]
+    chosen_from = all(asked.choices is not None for asked in everything)
+    return Intake(finished, [asked.answer for asked in everything], chosen_from, notes)
+
+
+def _pool(source: Source, columns: Columns, lettered: bool) -> tuple[Pool, list[str]]:
+    def read() -> tuple[Pool, list[str]]:
+        found = [columns.read(row) for row in rows_of(source.file, source.name)]
+        return distinct([_with_letters(asked) for asked in found] if lettered else found, source.name)
+
+    try:
+        return FILES_READ.made_of((source.file,), (source.name, columns.key, lettered), read)
+    except UsageError as error:
+        error.where = ("evolution", *error.where) if error.where else source.key
+        raise
+
+
+def _with_letters(asked: Asked) -> Asked:
+    choices = choices_in(asked.choices, asked.where)
+    if choices is None:
+        return asked
+    question, answer = choices.shown_in(asked.question), choices.letter(asked.answer)
+    return replace(asked, question=question, answer=answer, choices=dict(choices.texts))
+
+
+def _freed(pools: dict[Split, Pool], sources: Sources) -> list[str]:
+    """What stands in several splits is left in one."""
+    notes = []
+    for place, split in enumerate(SPLITS):
+        for before in SPLITS[:place]:
+            if split in pools and before in pools:
+                kept = without(pools[split], pools[before])
+                if gone := len(pools[split]) - len(kept):
+                    stand = (
+                        f"problem of {sources[split].name} stands"
+                        if gone == 1
+                        else f"problems of {sources[split].name} stand"
+                    )
+                    of = "search" if split == "search" else "choosing"
+                    notes.append(f"{gone:,} {stand} in {sources[before].name} as well: left out of the {of}.")
+                pools[split] = kept
+    return notes
+
+
+def _drawn(
+    pools: Mapping[Split, Pool], sources: Sources, sizes: Mapping[Split, int], seed: int
+) -> dict[Split, Sequence[Asked]]:
+    """A split without files of its own has its problems from those of the search."""
+    drawn: dict[Split, Sequence[Asked]] = {}
+    shared: list[Split] = [split for split in ("search", "judge", "choose") if split == "search" or split not in pools]
+    for split, pool in pools.items():
+        found = list(pool.values())
+        needed = sum(sizes[one] > 0 for one in shared) if split == "search" else 1
+        if len(found) < needed:
+            told = f"{sources[split].name} has {len(found)} different problems; at least {needed} are needed"
+            why = ", one to learn from and one held out" if needed == 2 else ""
+            raise UsageError(f"{told}{why}.", sources[split].key)
+        stream(seed, "problems", "file" if split == "search" else split).shuffle(found)
+        if split == "search":
+            drawn |= zip(shared, split_problems(found, *(sizes[one] for one in shared)), strict=True)
+        else:
+            drawn[split] = found[: sizes[split]]
+    return drawn
+
+
+def _finished(asked: Asked, columns: Columns, left_out: dict[str, None]) -> Finished:
+    """With the other columns; the names of those that cannot be kept go into `left_out`."""
+    kept, too_large = columns.rest(asked)
+    left_out |= dict.fromkeys(too_large)
+    return Finished(asked.where, Problem(asked.question, asked.answer, kept))

@@ -1,0 +1,140 @@
+"""Names of the findings that an evolution stores, and how its finalists and its genealogy are read back."""
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tidepool.storage.study_rows.evolution import fittest_of, genomes_in_order, genomes_named
+from tidepool.storage.study_rows.findings import findings
+
+GENERATION = "generation/"
+RESULT = "result"
+VALIDATION = "validation"
+
+REASONS = {
+    "answer": "told an answer",
+    "question": "quoted a problem",
+    "form": "changed the task",
+    "placeholder": "lost or added a placeholder",
+    "too_long": "too long",
+    "unchanged": "unchanged",
+    "refusal": "declined",
+    "unusable": "no prompt in the reply",
+}
+"""why a rewrite is refused, in words"""
+
+
+def counted_reasons(refused: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {REASONS.get(reason, reason)}" for reason, count in refused.items())
+
+
+ROLES = {"champion": "champion", "baseline": "best seed prompt", "random_search": "random search"}
+"""as the statistics name them → for people"""
+
+
+def finalists(connection: sqlite3.Connection, batch_number: int) -> dict[str, str]:
+    """Role → genome id."""
+    told = findings(connection, batch_number)
+    result = told.get(RESULT)
+    if result is not None:
+        return finalists_in(result)
+    leaders = [content["leader"] for name, content in told.items() if name.startswith(GENERATION)]
+    return {"champion": leaders[-1], "baseline": leaders[0]} if leaders else {}
+
+
+def finalists_in(result: Mapping[str, Any]) -> dict[str, str]:
+    return {role: result[role]["genome_id"] for role in ROLES if result.get(role)}
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    genome_id: str
+    generation: int
+    parents: tuple[str, ...]
+    """the mother first: she gave the prompt that was changed"""
+    operator: str
+    prompt: str
+    fitness: float | None
+    accuracy: float | None
+    missing: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    members: Mapping[str, Member]
+    champion: str | None
+    """of an unfinished run: its leader so far"""
+    baseline: str | None
+
+    def mothers(self, genome_id: str) -> Iterator[Member]:
+        """The line from a genome back to a founder."""
+        seen: set[str] = set()
+        while genome_id in self.members and genome_id not in seen:
+            seen.add(genome_id)
+            member = self.members[genome_id]
+            yield member
+            genome_id = member.parents[0] if member.parents else ""
+
+    def ancestors(self, genome_id: str) -> list[Member]:
+        """All of them, itself included, the youngest first."""
+        found: dict[str, Member] = {}
+        waiting = [genome_id]
+        while waiting:
+            name = waiting.pop()
+            if name in self.members and name not in found:
+                found[name] = self.members[name]
+                waiting += found[name].parents
+        return sorted(found.values(), key=lambda member: (-member.generation, member.genome_id))
+
+    def as_json(self) -> dict[str, Any]:
+        children: Counter[str] = Counter(parent for member in self.members.values() for parent in member.parents)
+        lineage = self.ancestors(self.champion) if self.champion else []
+        return {
+            "champion": self.champion,
+            "baseline": self.baseline,
+            "lineage": [member.genome_id for member in lineage],
+            "operators": dict(Counter(member.operator for member in self.members.values()).most_common()),
+            "genomes": [
+                {**asdict(member), "parents": list(member.parents), "children": children[member.genome_id]}
+                for member in self.members.values()
+            ],
+        }
+
+
+def read_family(connection: sqlite3.Connection, batch_number: int, statistics: Mapping[str, Any]) -> Family:
+    rows = genomes_in_order(connection, batch_number)
+    members = {row[0]: _member(row) for row in rows}
+    named = [(statistics.get(name) or {}).get("genome_id") for name in ("champion", "baseline")]
+    return Family(members, *named)
+
+
+def members_named(connection: sqlite3.Connection, batch_number: int, ids: Sequence[str]) -> list[Member]:
+    return [_member(row) for row in genomes_named(connection, batch_number, ids)]
+
+
+def members_of_generation(
+    connection: sqlite3.Connection, batch_number: int, generation: int, most: int
+) -> list[Member]:
+    """The fittest first."""
+    return [_member(row) for row in fittest_of(connection, batch_number, generation, most)]
+
+
+def mothers_of(connection: sqlite3.Connection, batch_number: int, member: Member, most: int) -> list[Member]:
+    """The line of mothers from a genome back to a founder, as far as it is to be shown."""
+    line: list[Member] = []
+    seen = {member.genome_id}
+    while member.parents and member.parents[0] not in seen and len(line) < most:
+        found = members_named(connection, batch_number, member.parents[:1])
+        if not found:
+            break
+        member = found[0]
+        seen.add(member.genome_id)
+        line.append(member)
+    return line
+
+
+def _member(row: Sequence[Any]) -> Member:
+    return Member(row[0], row[1], tuple(json.loads(row[2])), *row[3:])

@@ -1,0 +1,119 @@
+"""Search strategies: the first generation, and how a search goes on from one generation to the next.
+
+`genetic` selects, crosses and mutates; `reflective` has a model rewrite every child after seeing what its parent got wrong;
+`random` draws sentences without inheritance. `gepa` is in its own module.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tidepool.engine.studies.evolution.breeding import Breeding, Child, breed, copied, finished, random_genome
+from tidepool.engine.studies.evolution.config import EvolutionSettings
+from tidepool.engine.studies.evolution.evaluator import Evaluator
+from tidepool.engine.studies.evolution.fitness import Rates, adapted
+from tidepool.engine.studies.evolution.genome import Genome, genome_from, seed_genomes, segment_pool, unframed
+from tidepool.engine.studies.evolution.variation import SELECTIONS, Material, elites, mutated, varied
+
+SEED = "seed"
+_TRIES = 20
+
+
+def seeds_of(settings: EvolutionSettings) -> tuple[Genome, ...]:
+    """The user's prompts, or those that come with Tidepool; each once, whether there is room for it or not."""
+    own = (genome_from(prompt) for prompt in settings.seed_prompts)
+    found = {genome.key: genome for genome in (own if settings.seed_prompts else seed_genomes())}
+    return tuple(found.values())
+
+
+def material_of(settings: EvolutionSettings) -> Material:
+    """What mutation inserts: sentences of seed prompts, and nothing that the user did not write unless he says so."""
+    taken_apart = [unframed(genome_from(prompt).segments) for prompt in settings.seed_prompts]
+    own = tuple(segment for free, _ in taken_apart for segment in free)
+    built_in = () if own and settings.material == "own" else segment_pool()
+    segments = tuple(dict.fromkeys((*(() if settings.material == "built-in" else own), *built_in)))
+    return Material(
+        segments, tuple(frame for _, frame in taken_apart) if any(frame for _, frame in taken_apart) else ()
+    )
+
+
+def founders(evaluator: Evaluator, material: Material) -> list[Genome]:
+    found = {genome.key: genome for genome in seeds_of(evaluator.settings)[: evaluator.settings.population_size]}
+    seeds = list(found.values())
+    rng = evaluator.stream("founders")
+    for place in range(_TRIES * evaluator.settings.population_size):
+        if len(found) >= evaluator.settings.population_size:
+            break
+        mother = seeds[place % len(seeds)]
+        segments, name = mutated(mother.segments, rng, material)
+        examples, change = varied(mother.examples, evaluator.showable, rng)
+        operator = f"{name}+{change}" if change else name
+        mutant = replace(mother.child(segments, operator, 0), examples=examples)
+        found.setdefault(mutant.key, mutant)
+    return list(found.values())
+
+
+async def search(evaluator: Evaluator) -> str:
+    """Has genomes judged, generation by generation, until a rule stops it; returns that rule's name."""
+    material = material_of(evaluator.settings)
+    population = founders(evaluator, material)
+    await evaluator.judge(population)
+    while not (rule := evaluator.stopped()):
+        match evaluator.settings.strategy:
+            case "genetic":
+                population = await bred_generation(evaluator, population, material)
+            case "reflective":
+                population = await reflected_generation(evaluator, population, material)
+            case "random":
+                population = drawn_generation(evaluator, material)
+        await evaluator.judge(population)
+    return rule
+
+
+async def bred_generation(evaluator: Evaluator, population: Sequence[Genome], material: Material) -> list[Genome]:
+    """Selection, crossover, mutation: the best stay, and their children take the place of the rest."""
+    settings, generation = evaluator.settings, len(evaluator.history)
+    scores = evaluator.scores(population)
+    kept = [population[index] for index in elites(scores, settings.elite_size)]
+    rates = adapted(Rates(settings.crossover_rate, settings.mutation_rate), evaluator.history[-1].diversity)
+    children = breed(
+        population,
+        scores,
+        settings.population_size - len(kept),
+        generation,
+        Breeding(settings.selection, settings.crossover, rates, showable=evaluator.showable),
+        material,
+        evaluator.stream("breed", generation),
+        evaluator.known,
+    )
+    return [*kept, *await finished(evaluator, children, generation, material)]
+
+
+async def reflected_generation(evaluator: Evaluator, population: Sequence[Genome], material: Material) -> list[Genome]:
+    """Every child is a parent that a model rewrote after seeing what the parent got wrong."""
+    settings, generation = evaluator.settings, len(evaluator.history)
+    scores = evaluator.scores(population)
+    kept = [population[index] for index in elites(scores, settings.elite_size)]
+    select = SELECTIONS[settings.selection]
+    count = settings.population_size - len(kept)
+    rng = evaluator.stream("breed", generation)
+    parents = [population[index] for index in select(scores, count, rng)]
+    children = [Child(copied(parent, generation, evaluator.showable, rng), "reflect") for parent in parents]
+    return [*kept, *await finished(evaluator, children, generation, material)]
+
+
+async def search_at_random(evaluator: Evaluator, calls: int) -> None:
+    """Goes on from what is known until at least so many calls were made in all."""
+    material = material_of(evaluator.settings)
+    before = -1
+    while before < evaluator.calls < calls:
+        before = evaluator.calls
+        await evaluator.judge(drawn_generation(evaluator, material))
+
+
+def drawn_generation(evaluator: Evaluator, material: Material) -> list[Genome]:
+    """No inheritance at all: sentences drawn at random. What a search must beat to have searched."""
+    generation = len(evaluator.history)
+    rng = evaluator.stream("draw", generation)
+    return [
+        random_genome(material, generation, rng, evaluator.showable) for _ in range(evaluator.settings.population_size)
+    ]

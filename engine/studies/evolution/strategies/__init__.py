@@ -1,1 +1,0 @@
-"""How a search goes on from one generation to the next: genetic, reflective, random, GEPA."""

@@ -1,0 +1,326 @@
+"""A scorer of the user's own: `scorer = "file.py:function"`, a file in the folder of the config.
+
+It is code, so nothing but the user's own hand has it run. A config that is written down here names it, and its hash is
+frozen; a batch that goes on runs the file with that very hash, where `run.py` has judged the batch to be the user's own and
+looked for the file. Reading results never comes near it. It works in one process beside the run: what hangs, crashes or errs
+costs one mark, never the run.
+"""
+
+import ast
+import asyncio
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from tidepool.engine.config.toml_files import check_file
+from tidepool.engine.errors import RunError, UsageError
+from tidepool.engine.studies.evolution.config import OWN_SCORER, EvolutionSettings
+from tidepool.engine.studies.evolution.problems.problem_set import Problem
+from tidepool.engine.studies.evolution.tasks.verdict import GivenReply, Unmarked, Verdict
+from tidepool.engine.trust.foreign_keys import NOT_TRUSTED
+
+WORKER = Path(__file__).with_name("scorer_worker.py")
+MOST_BYTES = 1 << 20
+LOAD_SECONDS = 60.0
+"""that a scorer's imports may take"""
+WHERE = ("evolution", "scorer")
+READY = b'{"ready": true}\n'
+"""what a worker says when the scorer is loaded"""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnScorer:
+    file: str
+    """as the config names it, from the folder of the config on"""
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.function}"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundScorer:
+    """The file itself, which this process may run."""
+
+    path: Path
+    function: str
+    sha256: str
+
+    def command(self, seconds: float) -> list[str]:
+        return [sys.executable, "-P", "-B", str(WORKER), str(self.path), self.function, self.sha256, str(seconds)]
+
+
+_allowed: dict[tuple[str, str], FoundScorer] = {}
+"""by name and hash: what `find` was asked for by who runs a batch of the user's own"""
+
+
+def own_scorer(scorer: str) -> OwnScorer | None:
+    """None where it is the name of an installed one, or nothing."""
+    named = re.fullmatch(OWN_SCORER, scorer)
+    return OwnScorer(named["file"], named["function"]) if named else None
+
+
+def hash_of(scorer: OwnScorer, folders: Iterable[Path], known: str = "") -> str:
+    """When a batch is made: of the file's content, after a look at it that runs nothing. `known`: it must be this one."""
+    content = _content(_place(scorer, folders, known))
+    found = sha256(content).hexdigest()
+    try:
+        names = {name for statement in ast.parse(content).body for name in _defined(statement)}
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise UsageError(f"The scorer {scorer.file} is no Python: {error}.", WHERE) from None
+    if scorer.function not in names:
+        raise UsageError(f"The scorer {scorer.file} has no function {scorer.function!r} at its top level.", WHERE)
+    return found
+
+
+def _defined(statement: ast.stmt) -> Iterable[str]:
+    match statement:
+        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Assign(targets=targets):
+            yield from (target.id for target in targets if isinstance(target, ast.Name))
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            yield from (alias.asname or alias.name for alias in names)
+
+
+def find(scorer: OwnScorer, expected: str, folders: Iterable[Path], seconds: float) -> FoundScorer:
+    """Looks for the file with this hash, and has it loaded once in a process of its own: what cannot be is told before
+    anything is bought. From then on this process may run it."""
+    found = FoundScorer(_place(scorer, folders, expected), scorer.function, expected)
+    try:
+        told = subprocess.run(
+            found.command(seconds),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=LOAD_SECONDS,
+            cwd=found.path.parent,
+        ).stdout
+    except subprocess.TimeoutExpired:
+        raise UsageError(f"The scorer {scorer} was not loaded within {LOAD_SECONDS:g} seconds.", WHERE) from None
+    if told != READY:
+        words = json.loads(told)["error"] if told else "its process ended"
+        raise UsageError(f"The scorer {scorer} cannot be loaded: {words}.", WHERE)
+    _allowed[str(scorer), expected] = found
+    return found
+
+
+def allowed(scorer: OwnScorer, expected: str) -> FoundScorer:
+    if (found := _allowed.get((str(scorer), expected))) is None:
+        raise UsageError(f"The scorer {scorer} is not run: nobody here has asked for it.", WHERE)
+    return found
+
+
+def _place(scorer: OwnScorer, folders: Iterable[Path], expected: str = "") -> Path:
+    """The first folder that has the file, with this hash where one is expected."""
+    looked, changed = list(dict.fromkeys(folder.resolve() for folder in folders)), None
+    for folder in looked:
+        path = _within(folder, scorer.file)
+        if path.is_file():
+            if not expected or sha256(_content(path)).hexdigest() == expected:
+                return path
+            changed = changed or path
+    if changed:
+        raise UsageError(
+            f"The scorer {changed} was changed since the batch was made (its hash is not {expected[:12]}…), so its marks "
+            "would not be those of the batch. Put the old file back, or run the study anew.",
+            WHERE,
+        )
+    places = " nor in ".join(map(str, looked))
+    raise UsageError(f"There is no scorer {scorer.file} in {places}. Put it there.", WHERE)
+
+
+def _within(folder: Path, name: str) -> Path:
+    """A file of the folder, not one that a name or a link leads to elsewhere."""
+    path = Path(os.path.realpath(folder / name))
+    if Path(name).is_absolute() or not path.is_relative_to(folder):
+        raise UsageError(f"The scorer {name!r} is not in the folder of the config: only what lies there is run.", WHERE)
+    return path
+
+
+def _content(path: Path) -> bytes:
+    try:
+        check_file(path, MOST_BYTES, WHERE)
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"The scorer {path} cannot be read: {error.strerror}.", WHERE) from None
+
+
+SPARE_SECONDS = 2.0
+"""until a worker that should have ended itself is ended"""
+LONGEST_LINE = 1 << 20
+FAILURES_AT_FIRST = 10
+"""marks that may fail before there is one: then the scorer is broken, and going on would buy replies for nothing"""
+
+
+class ScorerFailed(Exception):
+    """Of one reply, in words."""
+
+
+@dataclass(slots=True)
+class ScorerProcess:
+    """One reply at a time; a worker that ended is started anew for the next."""
+
+    found: FoundScorer
+    seconds: float
+    """for one reply"""
+    _process: asyncio.subprocess.Process | None = None
+
+    async def score(self, reply: str, problem: Problem) -> dict[str, Any]:
+        worker = self._process or await self._started()
+        about = {"question": problem.question, "answer": problem.answer, **problem.fields}
+        asked = {"reply": reply, "answer": problem.answer, "problem": about}
+        try:
+            assert worker.stdin
+            worker.stdin.write(json.dumps(asked).encode() + b"\n")
+            line = await self._line(worker, self.seconds + SPARE_SECONDS)
+            found: dict[str, Any] = json.loads(line)
+        except (OSError, ValueError, TimeoutError):
+            await self.close()
+            raise ScorerFailed("its process ended before it had a mark") from None
+        except asyncio.CancelledError:  # its answer would be taken for that to the next reply
+            self._kill()
+            raise
+        if "error" in found:
+            raise ScorerFailed(found["error"])
+        return found
+
+    async def _started(self) -> asyncio.subprocess.Process:
+        worker = await asyncio.create_subprocess_exec(
+            *self.found.command(self.seconds),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            cwd=self.found.path.parent,
+            start_new_session=True,
+            limit=LONGEST_LINE,
+        )
+        self._process = worker
+        try:
+            if await self._line(worker, LOAD_SECONDS) == READY:
+                return worker
+        except TimeoutError:
+            pass
+        await self.close()
+        raise ScorerFailed("it cannot be loaded any more")
+
+    async def _line(self, worker: asyncio.subprocess.Process, seconds: float) -> bytes:
+        """Empty where the worker ended: with -14 it was its own alarm."""
+        assert worker.stdout
+        async with asyncio.timeout(seconds):  # on Python 3.11 `wait_for` loses a cancellation that comes with the line
+            line = await worker.stdout.readline()
+        async with asyncio.timeout(SPARE_SECONDS):
+            ended = await worker.wait() if not line else None
+        if ended == -signal.SIGALRM:
+            await self.close()
+            raise ScorerFailed(f"it took longer than {self.seconds:g} seconds")
+        return line
+
+    async def close(self) -> None:
+        if (worker := self._process) is not None:
+            self._kill()
+            await worker.wait()
+
+    def _kill(self) -> None:
+        """With whatever it has started."""
+        if self._process is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process = None
+
+
+class ScorerMarker:
+    """Marks by the user's own function: what it cannot mark is missing, never wrong."""
+
+    def __init__(self, process: ScorerProcess, pass_mark: float, tell: Callable[[str], None]) -> None:
+        self._process = process
+        self._pass_mark = pass_mark
+        self._tell = tell
+        self._turn = asyncio.Lock()
+        self._marked = self._failed = 0
+
+    async def mark(self, reply: GivenReply, problem: Problem) -> Verdict | Unmarked:
+        async with self._turn:
+            try:
+                found = await self._process.score(reply.text, problem)
+            except ScorerFailed as error:
+                return self._missing(str(error))
+        self._marked += 1
+        score = found["score"]
+        correct = score >= self._pass_mark if found["correct"] is None else found["correct"]
+        return Verdict(f"{score:g}", correct, reply.length, score, found["metrics"])
+
+    def _missing(self, why: str) -> Unmarked:
+        self._failed += 1
+        name = self._process.found.path.name
+        if self._failed == 1:
+            self._tell(f"The scorer {name} could not mark a reply, whose mark is missing: {why}.")
+        if not self._marked and self._failed >= FAILURES_AT_FIRST:
+            raise RunError(
+                f"The scorer {name} has failed {self._failed} times and never marked a reply: {why}. "
+                "Mend the file and run the study anew: a batch keeps the scorer that it began with."
+            )
+        return Unmarked(why)
+
+    async def close(self) -> None:
+        await self._process.close()
+
+
+def with_code_frozen(settings: EvolutionSettings, folder: Path | None) -> EvolutionSettings:
+    """The hash of the scorer in place, when a batch is made; it lies beside the config, or where one stands."""
+    if settings.scorer.startswith(NOT_TRUSTED):
+        raise UsageError(
+            f"evolution.scorer is {settings.scorer!r}: only a stranger's file named this scorer, and it runs code on this "
+            f"machine. If you know the file, write scorer = {settings.scorer.removeprefix(NOT_TRUSTED)!r} yourself.",
+            WHERE,
+        )
+    if (own := own_scorer(settings.scorer)) is None:
+        return _with_code_allowed(settings)
+    if folder is not None:
+        found = hash_of(own, (folder, Path.cwd()), settings.scorer_sha256)
+        return settings.model_copy(update={"scorer_sha256": found})
+    if not settings.scorer_sha256:
+        raise UsageError("The batch's own config names a scorer without its hash, as no frozen one does.", WHERE)
+    return settings
+
+
+def _with_code_allowed(settings: EvolutionSettings) -> EvolutionSettings:
+    if _runs_replies(settings) and not settings.allow_code:
+        raise UsageError(
+            'evolution.task is "python": code that a model writes would be run on this machine. Its time, memory and files are '
+            "limited, but it is no sandbox (docs/tasks.md). If you want that, say so in your config: allow_code = true.",
+            ("evolution", "allow_code"),
+        )
+    return settings
+
+
+def _runs_replies(settings: EvolutionSettings) -> bool:
+    return settings.task == "python" and not settings.scorer
+
+
+def code_in_words(settings: EvolutionSettings) -> tuple[str, ...]:
+    if own := own_scorer(settings.scorer):
+        return (f"the scorer {own} (sha256 {settings.scorer_sha256[:16]}...), which can read your keys and files",)
+    if not _runs_replies(settings):
+        return ()
+    return (
+        'Python that models write (task = "python"); only accidents are prevented: it can read your keys and files',
+    )
+
+
+def code_warnings(settings: EvolutionSettings) -> tuple[str, ...]:
+    """For the plan, the dry run and the first lines of a run."""
+    return tuple(f"Runs code on this machine: {words}." for words in code_in_words(settings))
+
+
+def find_code(settings: EvolutionSettings, folders: Sequence[Path]) -> None:
+    if own := own_scorer(settings.scorer):
+        find(own, settings.scorer_sha256, folders, settings.marking_seconds)

@@ -1,0 +1,131 @@
+"""Runs a user's scorer in a process of its own: a line of JSON in for each reply, a line of JSON out.
+
+The file is read once, and only what was read and has the expected hash is run. What the scorer prints goes nowhere. An
+alarm ends the process when one reply takes too long, also where nobody is left to end it.
+"""
+
+import inspect
+import json
+import math
+import os
+import signal
+import sys
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+LONGEST = 500
+"""letters of an error that are told"""
+MOST_METRICS = 50
+LONGEST_NAME = 60
+
+
+def main() -> None:
+    path, function, expected, seconds = Path(sys.argv[1]), sys.argv[2], sys.argv[3], float(sys.argv[4])
+    requests, answers = _own_pipes()
+    sys.path.insert(0, str(path.parent))
+    try:
+        score, wants_problem = loaded(path, function, expected)
+    except BaseException as error:
+        _tell(answers, {"error": _words(error)})
+        return
+    _tell(answers, {"ready": True})
+    for line in requests:
+        asked = json.loads(line)
+        given = [asked["reply"], asked["answer"], *([asked["problem"]] if wants_problem else [])]
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        try:
+            found = marks(score(*given))
+        except BaseException as error:
+            found = {"error": _words(error)}
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        _tell(answers, found)
+
+
+def _own_pipes() -> tuple[Any, Any]:
+    """Ours alone: a scorer that reads from the keyboard gets nothing, and what it prints disturbs nobody."""
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in range(3):
+        os.dup2(nothing, number)
+    return requests, answers
+
+
+def _tell(answers: Any, found: dict[str, Any]) -> None:
+    answers.write(json.dumps(found).encode() + b"\n")
+    answers.flush()
+
+
+def loaded(path: Path, function: str, expected: str) -> tuple[Callable[..., Any], bool]:
+    """The function, and whether it takes the problem too."""
+    source = path.read_bytes()
+    if sha256(source).hexdigest() != expected:
+        raise ValueError("the file was changed since")
+    module = ModuleType(path.stem)
+    module.__file__ = str(path)
+    sys.modules[path.stem] = module
+    exec(compile(source, str(path), "exec"), module.__dict__)
+    score = getattr(module, function)
+    if not callable(score) or inspect.iscoroutinefunction(score):
+        raise TypeError(f"{function} is no plain function")
+    parameters = list(inspect.signature(score).parameters.values())
+    if any(one.kind == one.VAR_POSITIONAL for one in parameters):
+        return score, True
+    places = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    needed = sum(one.default is one.empty for one in places)
+    if needed > 3 or len(places) < 2:
+        raise TypeError(f"{function} must take (reply, answer) or (reply, answer, problem)")
+    return score, needed == 3 or "problem" in [one.name for one in places[2:3]]
+
+
+def marks(found: Any) -> dict[str, Any]:
+    """A bool, a number from 0 to 1, or a dictionary of numbers with a "score", as {"score", "correct", "metrics"}."""
+    if not isinstance(found, dict):
+        value = _plain(found)
+        return {"score": _share(value), "correct": value if isinstance(value, bool) else None, "metrics": {}}
+    if "score" not in found:
+        raise ValueError(f'its dictionary has no "score", only {", ".join(map(str, found))[:100] or "nothing"}')
+    if len(found) > MOST_METRICS:
+        raise ValueError(f"it returned {len(found)} metrics, and {MOST_METRICS} are the most")
+    values = {str(name)[:LONGEST_NAME]: _plain(value) for name, value in found.items()}
+    correct = values.pop("correct", None)
+    if correct is not None and not isinstance(correct, bool):
+        raise TypeError('"correct" must be true or false')
+    return {"score": _share(values.pop("score")), "correct": correct, "metrics": dict(map(_metric, values.items()))}
+
+
+def _metric(named: tuple[str, Any]) -> tuple[str, float]:
+    name, value = named
+    number = _number(value, name)
+    if not math.isfinite(number):
+        raise ValueError(f"{name} is {number}")
+    return name, number
+
+
+def _share(value: Any) -> float:
+    number = _number(value, "the score")
+    if not 0 <= number <= 1:
+        raise ValueError(f"the score is {number}, and must be from 0 to 1")
+    return number
+
+
+def _number(value: Any, name: str) -> float:
+    if not isinstance(value, bool | int | float):
+        raise TypeError(f"{name} is of the type {type(value).__name__}, and must be true, false or a number")
+    return float(value)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of numpy and torch as Python's own."""
+    item = getattr(value, "item", None)
+    return item() if callable(item) and not isinstance(value, bool | int | float) else value
+
+
+def _words(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:LONGEST]
+
+
+if __name__ == "__main__":
+    main()

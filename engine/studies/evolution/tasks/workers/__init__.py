@@ -1,1 +1,0 @@
-"""Scripts that run in processes of their own, code in them that is not Tidepool's. They import nothing of Tidepool."""

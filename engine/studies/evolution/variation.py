@@ -1,0 +1,371 @@
+"""Variation and selection without a model.
+
+Who becomes a parent; crossover of two parents by segment; mutation by segment and by word; and the solved examples that a
+prompt shows, as genes. Every operator draws from the generator that it is given, so a seed determines a generation.
+
+Word operators move words only: punctuation stays where it stood, and numbers are never touched. Every operator returns at
+least one segment; where it cannot do its work (deleting the only segment) it returns what it got.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, zip_longest
+from random import Random
+from typing import Protocol
+
+from tidepool.engine.studies.evolution.genome import Frame, framed, unframed
+
+TOURNAMENT_SIZE = 3
+ELITIST_SHARE = 0.25
+
+
+class Selection(Protocol):
+    def __call__(self, scores: Sequence[float], count: int, rng: Random) -> list[int]: ...
+
+
+def tournament(scores: Sequence[float], count: int, rng: Random) -> list[int]:
+    """The best of three drawn without repetition."""
+    size = min(TOURNAMENT_SIZE, len(scores))
+    everyone = range(len(scores))
+    return [max(rng.sample(everyone, size), key=scores.__getitem__) for _ in range(count)]
+
+
+def roulette(scores: Sequence[float], count: int, rng: Random) -> list[int]:
+    """In proportion to fitness; scores below zero count as zero."""
+    return rng.choices(range(len(scores)), weights=_shares(scores), k=count)
+
+
+def rank(scores: Sequence[float], count: int, rng: Random) -> list[int]:
+    """In proportion to the place from the bottom, so one runaway score does not take everything."""
+    return rng.choices(range(len(scores)), weights=_ranks(scores), k=count)
+
+
+def sus(scores: Sequence[float], count: int, rng: Random) -> list[int]:
+    """Stochastic universal sampling: one spin, evenly spaced pointers; each gets its fair share."""
+    if not count:
+        return []
+    wheel = list(accumulate(_shares(scores)))
+    gap = wheel[-1] / count
+    first = rng.random() * gap
+    last = len(scores) - 1
+    picked = [min(bisect_left(wheel, first + place * gap), last) for place in range(count)]
+    rng.shuffle(picked)
+    return picked
+
+
+def elitist(scores: Sequence[float], count: int, rng: Random) -> list[int]:
+    """Evenly from the best quarter, two at least."""
+    best = elites(scores, max(2, round(len(scores) * ELITIST_SHARE)))
+    return rng.choices(best, k=count)
+
+
+SELECTIONS: dict[str, Selection] = {
+    "tournament": tournament,
+    "roulette": roulette,
+    "rank": rank,
+    "sus": sus,
+    "elitist": elitist,
+}
+
+
+def elites(scores: Sequence[float], count: int) -> list[int]:
+    """The best by score, the earlier one first among equals."""
+    return sorted(range(len(scores)), key=lambda index: -scores[index])[:count]
+
+
+def _shares(scores: Sequence[float]) -> list[float]:
+    shares = [max(0.0, score) for score in scores]
+    return shares if sum(shares) > 0 else [1.0] * len(scores)
+
+
+def _ranks(scores: Sequence[float]) -> list[float]:
+    """1 for the worst; equals share the mean of their places."""
+    ordered = sorted(scores)
+    last_place = {score: place for place, score in enumerate(ordered, 1)}
+    first_place = {score: place for place, score in reversed(list(enumerate(ordered, 1)))}
+    return [(first_place[score] + last_place[score]) / 2 for score in scores]
+
+
+class Crossover(Protocol):
+    def __call__(self, mother: Sequence[str], father: Sequence[str], rng: Random) -> tuple[str, ...]: ...
+
+
+def single_point(mother: Sequence[str], father: Sequence[str], rng: Random) -> tuple[str, ...]:
+    """The mother up to a point, the father from a point of his own on."""
+    head = mother[: rng.randint(0, len(mother))]
+    tail = father[rng.randint(0, len(father)) :]
+    return _child([*head, *tail], mother)
+
+
+def two_point(mother: Sequence[str], father: Sequence[str], rng: Random) -> tuple[str, ...]:
+    """A stretch of the mother is replaced by a stretch of the father."""
+    start, end = _stretch(mother, rng)
+    his_start, his_end = _stretch(father, rng)
+    return _child([*mother[:start], *father[his_start:his_end], *mother[end:]], mother)
+
+
+def uniform(mother: Sequence[str], father: Sequence[str], rng: Random) -> tuple[str, ...]:
+    """At each place one parent's segment or the other's; past the end of the shorter one, that means none."""
+    pairs = zip_longest(mother, father)
+    chosen = (pair[rng.random() < 0.5] for pair in pairs)
+    return _child([segment for segment in chosen if segment is not None], mother)
+
+
+def blend(mother: Sequence[str], father: Sequence[str], rng: Random) -> tuple[str, ...]:
+    """A share of the mother's segments, the rest of the father's, in the order of where they stood."""
+    share = rng.random()
+    placed = _placed_sample(mother, share, rng) + _placed_sample(father, 1 - share, rng)
+    return _child([segment for _, segment in sorted(placed)], mother)
+
+
+CROSSOVERS: dict[str, Crossover] = {
+    "single_point": single_point,
+    "two_point": two_point,
+    "uniform": uniform,
+    "blend": blend,
+}
+
+
+def _child(segments: Sequence[str], otherwise: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(segments)) or tuple(otherwise)
+
+
+def _stretch(segments: Sequence[str], rng: Random) -> tuple[int, int]:
+    first, second = rng.randint(0, len(segments)), rng.randint(0, len(segments))
+    return min(first, second), max(first, second)
+
+
+def _placed_sample(segments: Sequence[str], share: float, rng: Random) -> list[tuple[float, str]]:
+    kept = sorted(rng.sample(range(len(segments)), round(share * len(segments))))
+    return [((index + 0.5) / len(segments), segments[index]) for index in kept]
+
+
+Segments = tuple[str, ...]
+MOST_SEGMENTS = 20
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+
+
+@dataclass(frozen=True)
+class Material:
+    """What insertion and replacement draw from."""
+
+    segments: tuple[str, ...]
+    frames: tuple[Frame, ...] = ()
+    """what stands around the question in seed prompts that have that, for prompts drawn at random"""
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(word.lower() for text in self.segments for word in _WORD.findall(text)))
+
+
+Mutation = Callable[[Segments, Random, Material], Segments]
+
+
+def segment_insert(segments: Segments, rng: Random, material: Material) -> Segments:
+    if len(segments) >= MOST_SEGMENTS:
+        return segments
+    place = rng.randint(0, len(segments))
+    return (*segments[:place], rng.choice(material.segments), *segments[place:])
+
+
+def segment_delete(segments: Segments, rng: Random, material: Material) -> Segments:
+    if len(segments) < 2:
+        return segments
+    place = rng.randrange(len(segments))
+    return segments[:place] + segments[place + 1 :]
+
+
+def segment_swap(segments: Segments, rng: Random, material: Material) -> Segments:
+    if len(segments) < 2:
+        return segments
+    first, second = rng.sample(range(len(segments)), 2)
+    swapped = list(segments)
+    swapped[first], swapped[second] = swapped[second], swapped[first]
+    return tuple(swapped)
+
+
+def segment_duplicate(segments: Segments, rng: Random, material: Material) -> Segments:
+    """Says one thing again elsewhere: emphasis, and room for the copy to change."""
+    if len(segments) >= MOST_SEGMENTS:
+        return segments
+    place = rng.randint(0, len(segments))
+    return (*segments[:place], rng.choice(segments), *segments[place:])
+
+
+def segment_replace(segments: Segments, rng: Random, material: Material) -> Segments:
+    place = rng.randrange(len(segments))
+    return (*segments[:place], rng.choice(material.segments), *segments[place + 1 :])
+
+
+def word_insert(segments: Segments, rng: Random, material: Material) -> Segments:
+    def change(text: str, words: list[re.Match[str]]) -> str:
+        start = rng.choice(words).start()
+        return f"{text[:start]}{rng.choice(material.words)} {text[start:]}"
+
+    return _in_one_segment(segments, rng, 1, change)
+
+
+def word_delete(segments: Segments, rng: Random, material: Material) -> Segments:
+    def change(text: str, words: list[re.Match[str]]) -> str:
+        gone = rng.choice(words)
+        before, after = text[: gone.start()], text[gone.end() :]
+        return before + after[1:] if after.startswith(" ") else before.rstrip(" ") + after
+
+    return _in_one_segment(segments, rng, 2, change)
+
+
+def word_swap(segments: Segments, rng: Random, material: Material) -> Segments:
+    def change(text: str, words: list[re.Match[str]]) -> str:
+        first, second = sorted(rng.sample(words, 2), key=lambda word: word.start())
+        between = text[first.end() : second.start()]
+        return text[: first.start()] + second[0] + between + first[0] + text[second.end() :]
+
+    return _in_one_segment(segments, rng, 2, change)
+
+
+def word_duplicate(segments: Segments, rng: Random, material: Material) -> Segments:
+    def change(text: str, words: list[re.Match[str]]) -> str:
+        word = rng.choice(words)
+        return f"{text[: word.end()]} {word[0]}{text[word.end() :]}"
+
+    return _in_one_segment(segments, rng, 1, change)
+
+
+def word_replace(segments: Segments, rng: Random, material: Material) -> Segments:
+    def change(text: str, words: list[re.Match[str]]) -> str:
+        word = rng.choice(words)
+        return text[: word.start()] + rng.choice(material.words) + text[word.end() :]
+
+    return _in_one_segment(segments, rng, 1, change)
+
+
+MUTATIONS: dict[str, Mutation] = {
+    operator.__name__: operator
+    for operator in (
+        segment_insert,
+        segment_delete,
+        segment_swap,
+        segment_duplicate,
+        segment_replace,
+        word_insert,
+        word_delete,
+        word_swap,
+        word_duplicate,
+        word_replace,
+    )
+}
+
+
+def _in_one_segment(
+    segments: Segments, rng: Random, least_words: int, change: Callable[[str, list[re.Match[str]]], str]
+) -> Segments:
+    """Applies a change to one of the segments that have words enough for it."""
+    found = [list(_WORD.finditer(text)) for text in segments]
+    fit = [index for index, words in enumerate(found) if len(words) >= least_words]
+    if not fit:
+        return segments
+    place = rng.choice(fit)
+    return (*segments[:place], change(segments[place], found[place]), *segments[place + 1 :])
+
+
+WORD_SHARE = 0.25
+"""share of word operators: they find new wordings, but most of what they do is a typing error"""
+_BY_WORD = tuple(name for name in MUTATIONS if name.startswith("word_"))
+_BY_SEGMENT = tuple(name for name in MUTATIONS if name.startswith("segment_"))
+
+
+def mutated(segments: Segments, rng: Random, material: Material) -> tuple[Segments, str]:
+    """One operator drawn and applied, with its name. Pieces with placeholders stay."""
+    free, frame = unframed(segments)
+    name = rng.choice(_BY_WORD if rng.random() < WORD_SHARE else _BY_SEGMENT) if free else segment_insert.__name__
+    return framed(MUTATIONS[name](free, rng, material), frame), name
+
+
+Examples = tuple[int, ...]
+CHANGED = 0.4
+"""share of children whose examples change"""
+
+
+@dataclass(frozen=True, slots=True)
+class Showable:
+    """Which problems may be shown, and how many at once."""
+
+    problems: Sequence[int] = ()
+    most: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.problems) and self.most > 0
+
+
+NOTHING = Showable()
+
+
+def add_example(examples: Examples, showable: Showable, rng: Random) -> Examples:
+    left = [one for one in showable.problems if one not in examples]
+    if not left or len(examples) >= showable.most:
+        return examples
+    place = rng.randint(0, len(examples))
+    return (*examples[:place], rng.choice(left), *examples[place:])
+
+
+def drop_example(examples: Examples, showable: Showable, rng: Random) -> Examples:
+    place = rng.randrange(len(examples))
+    return examples[:place] + examples[place + 1 :]
+
+
+def swap_examples(examples: Examples, showable: Showable, rng: Random) -> Examples:
+    if len(examples) < 2:
+        return examples
+    first, second = rng.sample(range(len(examples)), 2)
+    swapped = list(examples)
+    swapped[first], swapped[second] = swapped[second], swapped[first]
+    return tuple(swapped)
+
+
+def replace_example(examples: Examples, showable: Showable, rng: Random) -> Examples:
+    left = [one for one in showable.problems if one not in examples]
+    place = rng.randrange(len(examples))
+    return (*examples[:place], rng.choice(left), *examples[place + 1 :]) if left else examples
+
+
+_CHANGES: tuple[Callable[[Examples, Showable, Random], Examples], ...] = (
+    add_example,
+    add_example,
+    drop_example,
+    swap_examples,
+    replace_example,
+    replace_example,
+)
+
+
+def varied(examples: Examples, showable: Showable, rng: Random) -> tuple[Examples, str | None]:
+    """Now and then changed, with the name of the change. Nothing is drawn where nothing may be shown."""
+    if not showable or rng.random() >= CHANGED:
+        return examples, None
+    if not examples:
+        return drawn(showable, rng, least=1), "show_examples"
+    change = rng.choice(_CHANGES)
+    changed = change(examples, showable, rng)
+    return changed, change.__name__ if changed != examples else None
+
+
+def crossed(mother: Examples, father: Examples, showable: Showable, rng: Random) -> Examples:
+    """Any of those that one of them shows, in their order: as many as one of them has, or a number between."""
+    both = list(dict.fromkeys((*mother, *father)))
+    if not showable or not both:
+        return ()
+    fewest, most = sorted((len(mother), len(father)))
+    kept = set(rng.sample(both, min(rng.randint(fewest, most), len(both))))
+    return tuple(one for one in both if one in kept)
+
+
+def drawn(showable: Showable, rng: Random, least: int = 0) -> Examples:
+    """Any number of them: what random search shows, and a prompt's first."""
+    if not showable:
+        return ()
+    most = min(showable.most, len(showable.problems))
+    return tuple(rng.sample(showable.problems, rng.randint(least, most)))

@@ -1,0 +1,87 @@
+"""How many genomes and calls go at once: the presets, what they mean for [service], and the pace of one run.
+
+The evolution's own sizes shape live evaluation: so many genomes at once, each with so many calls. A group is a bound
+too, not a barrier: of genomes and of problems no more than a group is under way, and the next one is taken up as
+soon as one is done, so that a slow call holds up nobody. Through a batch API the sizes must not cut waves, so there
+they do not apply; nor where `dynamic` leaves it all to the adaptive limiter.
+"""
+
+from dataclasses import dataclass
+
+from tidepool.engine.config.sections import Service
+from tidepool.engine.studies.evolution.config import EvolutionSettings
+
+_SIZES = (
+    *("async_batch_size", "max_concurrent_requests", "genome_batch_size", "max_concurrent_genomes"),
+    "rate_limit_per_minute",
+)
+PRESETS: dict[str, dict[str, int]] = {
+    "balanced": dict(zip(_SIZES, (20, 10, 10, 5, 3500), strict=True)),
+    "conservative": dict(zip(_SIZES, (10, 5, 5, 3, 2000), strict=True)),
+    "aggressive": dict(zip(_SIZES, (30, 15, 15, 8, 3500), strict=True)),
+}
+DYNAMIC_CONCURRENT = 100
+"""where the adaptive limiter starts when nothing states a ceiling"""
+TIMEOUT = 30.0
+"""seconds of a call where nothing states them"""
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationPace:
+    """None: no bound."""
+
+    genomes_at_once: int | None = None
+    calls_at_once: int | None = None
+    """of each genome"""
+
+
+UNBOUND = EvaluationPace()
+ONE_BY_ONE = EvaluationPace(genomes_at_once=1, calls_at_once=1)
+
+
+def with_sizes(settings: EvolutionSettings) -> EvolutionSettings:
+    """The sizes written out: the preset's where the config says nothing, and elites that leave room for children."""
+    sizes = {name: size for name, size in PRESETS[settings.preset].items() if getattr(settings, name) is None}
+    if settings.dynamic and "rate_limit_per_minute" in sizes:
+        sizes["rate_limit_per_minute"] = 0
+    if settings.elite_size >= settings.population_size:
+        sizes["elite_size"] = settings.population_size // 2
+    return settings.model_copy(update=sizes)
+
+
+def with_limits(service: Service, settings: EvolutionSettings) -> Service:
+    """What the sizes mean for all calls; what [service] states is a ceiling."""
+    stated = service.model_fields_set
+    bounds = [_at_once(settings), service.max_concurrent if "max_concurrent" in stated else None]
+    timeouts = [settings.async_timeout, service.timeout if "timeout" in stated else None]
+    rates = [rate for rate in (service.requests_per_minute, settings.rate_limit_per_minute) if rate]
+    limits: dict[str, object] = {
+        "max_concurrent": min((bound for bound in bounds if bound is not None), default=DYNAMIC_CONCURRENT),
+        "requests_per_minute": min(rates, default=0),
+        "timeout": min((timeout for timeout in timeouts if timeout is not None), default=TIMEOUT),
+    }
+    if not settings.enable_async_evaluation:
+        limits["name"] = "live"
+    return service.model_copy(update=limits)
+
+
+def pace_of(settings: EvolutionSettings, *, gathers: bool) -> EvaluationPace:
+    """`gathers`: calls leave through a batch API."""
+    if not settings.enable_async_evaluation:
+        return ONE_BY_ONE
+    if gathers or settings.dynamic:
+        return UNBOUND
+    settings = with_sizes(settings)
+    assert settings.genome_batch_size and settings.max_concurrent_genomes
+    assert settings.async_batch_size and settings.max_concurrent_requests
+    calls_of_a_group = settings.samples * len(settings.solvers()) * settings.async_batch_size
+    return EvaluationPace(
+        min(settings.genome_batch_size, settings.max_concurrent_genomes),
+        min(calls_of_a_group, settings.max_concurrent_requests),
+    )
+
+
+def _at_once(settings: EvolutionSettings) -> int | None:
+    """The most calls that the sizes let be in flight; None: they do not say."""
+    pace = pace_of(settings, gathers=False)
+    return pace.genomes_at_once * pace.calls_at_once if pace.genomes_at_once and pace.calls_at_once else None

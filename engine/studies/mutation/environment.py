@@ -1,0 +1,460 @@
+"""Environments of queries that are rewritten step by step: one episode, one step, and many environments together.
+
+A query is rewritten up to `episode_length` times, each rewriting standing on the one before. It ends well (`terminated`) when a
+reward reaches `success`, and is cut (`truncated`) when its length is used up. A lost step (the target never answered) is
+*masked*: the episode ends before it, as if it had not been tried. It is neither rewarded nor punished, and does not count
+towards the budget. `on_error = "refusal"` takes it for an answer worth nothing instead.
+
+Environments step together: rewrites are one wave, answers one, judgements one, embeddings one request. Autoreset happens in
+the same step: when an episode ends, the observation handed out is the first of the next one, and the last of the old one is
+kept in `finals`. With `batching = False` the same work is done one environment after another.
+
+All of it is written once, as coroutines over a `PromptTransport`. Behind a transport that really waits (the engine's) they run
+on a loop; behind one that answers at once (tests, trials, Gymnasium's synchronous calls) `finished` runs them to their end.
+"""
+
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidepool.engine.call import Message, stream
+from tidepool.engine.errors import RunError
+from tidepool.engine.studies.mutation import rewards
+from tidepool.engine.studies.mutation.operators import (
+    OPERATOR_NAMES,
+    OperatorPrompt,
+    Rewrite,
+    operator_named,
+    rewrite_prompt,
+    rewritten,
+)
+from tidepool.engine.studies.mutation.queries import Query
+from tidepool.engine.studies.mutation.rewards import Vectors, similarity
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeRules:
+    episode_length: int = 5
+    success: float = 0.7
+    reward: str = "similarity"
+    """keyword, similarity or judge"""
+    on_error: str = "mask"
+    """mask or refusal"""
+    operators: tuple[str, ...] = OPERATOR_NAMES
+    """what can be done to a query, in the order in which learners number it"""
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    environment: int
+    number: int
+    query: Query
+    text: str
+    """the query as it stands after the rewritings so far"""
+    serial: int = 0
+    """its number among all episodes, given with its first step; 0 before"""
+    rewards: tuple[float, ...] = ()
+
+    @property
+    def steps(self) -> int:
+        return len(self.rewards)
+
+    @property
+    def score(self) -> float | None:
+        """The mean reward of its answered steps; None when none was answered."""
+        return sum(self.rewards) / len(self.rewards) if self.rewards else None
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    episode: Episode
+    terminated: bool = False
+    truncated: bool = False
+    masked: bool = False
+
+    @property
+    def ended(self) -> bool:
+        return self.terminated or self.truncated
+
+
+def begin(environment: int, number: int, query: Query) -> Episode:
+    return Episode(environment, number, query, query.text)
+
+
+def advance(episode: Episode, rewrite: Rewrite, reward: float | None, rules: EpisodeRules) -> Advance:
+    """`reward` is None when the step was lost."""
+    if reward is None:
+        return Advance(episode, truncated=True, masked=True)
+    after = replace(episode, text=rewrite.text, rewards=(*episode.rewards, reward))
+    won = reward >= rules.success
+    return Advance(after, terminated=won, truncated=not won and after.steps >= rules.episode_length)
+
+
+def reward_of_lost_answer(rules: EpisodeRules) -> float | None:
+    return 0.0 if rules.on_error == "refusal" else None
+
+
+def observation(embedding: NDArray[np.float32], steps: int, rules: EpisodeRules) -> NDArray[np.float32]:
+    """The embedding of the query as it stands, and how much of the episode is used up."""
+    return np.append(embedding, np.float32(min(1.0, steps / rules.episode_length)))
+
+
+def credited(reward: float, steps: int, terminated: bool, rules: EpisodeRules, gamma: float) -> float:
+    """The reward a return-maximising learner sees: a success keeps its reward for the steps it makes
+    unnecessary.
+
+    Rewards are never negative, so without this the best return would be had by staying just below success for
+    the whole episode. `steps` counts this one.
+    """
+    if not terminated:
+        return reward
+    left = rules.episode_length - steps
+    return reward * sum(gamma**ahead for ahead in range(left + 1))
+
+
+REWRITE, ANSWER, JUDGE = "rewrite", "answer", "judge"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlace:
+    """Where in the study a prompt belongs: the address of its call."""
+
+    environment: int
+    episode: int
+    """of this environment, from 0"""
+    step: int
+    """of this episode, from 0"""
+    serial: int
+    """of all episodes, in the order of their first steps, from 1"""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRequest:
+    place: CallPlace
+    prompt: OperatorPrompt
+
+
+class PromptTransport(Protocol):
+    """`moment` is the number of the environment step a request belongs to; what is embedded after one step
+    belongs to the next, which sees it.
+    """
+
+    async def ask(self, stage: str, moment: int, requests: Sequence[PromptRequest]) -> Sequence[str | None]:
+        """One wave: the replies in order, None for one lost for good. Stages: rewrite, answer, judge."""
+        ...
+
+    async def embed(self, name: str, moment: int, texts: Sequence[str], *, needed: bool = False) -> Vectors | None:
+        """One request: a unit vector a text, or None when lost for good. The name is unique in a run. `needed`:
+        without it the run stops, so whoever takes the run up again asks it anew.
+        """
+        ...
+
+
+def finished(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Runs a coroutine that never waits, without a loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+    coroutine.close()
+    raise RuntimeError("this transport waits: run it on an event loop")
+
+
+TARGET_SYSTEM = "Answer the question in one or two sentences."
+
+
+@dataclass(slots=True)
+class StepCall:
+    episode: Episode
+    operator: str
+    rewrite: Rewrite
+    answer: str | None = None
+    reward: float | None = None
+
+    @property
+    def place(self) -> CallPlace:
+        return CallPlace(self.episode.environment, self.episode.number, self.episode.steps, self.episode.serial)
+
+
+async def ask_rewrites(transport: PromptTransport, moment: int, group: Sequence[StepCall]) -> None:
+    asked = [attempt for attempt in group if operator_named(attempt.operator).instruction]
+    prompts = [rewrite_prompt(operator_named(attempt.operator), attempt.episode.text) for attempt in asked]
+    replies = dict(
+        zip((attempt.place for attempt in asked), await _wave(transport, REWRITE, moment, asked, prompts), strict=True)
+    )
+    for attempt in group:
+        operator = operator_named(attempt.operator)
+        attempt.rewrite = rewritten(operator, attempt.episode.text, replies.get(attempt.place))
+
+
+async def ask_answers(transport: PromptTransport, moment: int, group: Sequence[StepCall], rules: EpisodeRules) -> None:
+    """Graded at once where the words alone decide."""
+    prompts = [OperatorPrompt(TARGET_SYSTEM, (Message("user", attempt.rewrite.text),)) for attempt in group]
+    for attempt, answer in zip(group, await _wave(transport, ANSWER, moment, group, prompts), strict=True):
+        attempt.answer = answer
+        if answer is None:
+            attempt.reward = reward_of_lost_answer(rules)
+        elif rules.reward == "keyword":
+            attempt.reward = rewards.keyword(answer)
+
+
+async def ask_judgements(transport: PromptTransport, moment: int, group: Sequence[StepCall]) -> None:
+    """A judgement that is lost or cannot be read leaves the step without a reward: masked, not punished."""
+    answered = [(attempt, attempt.answer) for attempt in group if attempt.answer is not None]
+    prompts = [
+        rewards.judge_prompt(attempt.episode.query.text, attempt.episode.query.reference, answer)
+        for attempt, answer in answered
+    ]
+    asked = [attempt for attempt, _ in answered]
+    for attempt, reply in zip(asked, await _wave(transport, JUDGE, moment, asked, prompts), strict=True):
+        attempt.reward = None if reply is None else rewards.read_judgement(reply)
+
+
+async def _wave(
+    transport: PromptTransport, stage: str, moment: int, asked: Sequence[StepCall], prompts: Sequence[OperatorPrompt]
+) -> Sequence[str | None]:
+    if not asked:
+        return []
+    return await transport.ask(
+        stage, moment, [PromptRequest(attempt.place, prompt) for attempt, prompt in zip(asked, prompts, strict=True)]
+    )
+
+
+_NO_QUERY = Query("")
+
+Schedule = Callable[[int, int], Query | None]
+"""(environment, episode number) → its query; None: the environment has nothing more to do"""
+
+
+def endless(queries: Sequence[Query], seed: int) -> Schedule:
+    """For training: every episode draws its query from a stream of its own."""
+    return lambda environment, episode: stream(seed, "query", environment, episode).choice(queries)
+
+
+def once_each(queries: Sequence[Query]) -> Schedule:
+    """For evaluation: environment i plays query i (modulo their number) for one episode."""
+    return lambda environment, episode: queries[environment % len(queries)] if episode == 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One environment's step, as it is learnt from, counted and read in a transcript."""
+
+    environment: int
+    episode: int
+    index: int
+    """from 0 within the episode"""
+    operator: str
+    before: str
+    after: str
+    fell_back: bool
+    answer: str | None
+    reward: float | None
+    """None: masked"""
+    terminated: bool
+    truncated: bool
+    serial: int = 0
+    """of the episode, among all"""
+    query: Query = _NO_QUERY
+    """as the episode began with it"""
+
+    @property
+    def masked(self) -> bool:
+        return self.reward is None
+
+    @property
+    def ended(self) -> bool:
+        return self.terminated or self.truncated
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    steps: tuple[Step | None, ...]
+    """one an environment; None where it was not stepped"""
+    observations: Vectors
+    """what each environment sees now"""
+    finals: dict[int, Vectors] = field(default_factory=dict)
+    """the last observation of the episodes that ended"""
+    scores: dict[int, float] = field(default_factory=dict)
+    """the mean reward of the episodes that ended, where any step was answered"""
+
+    def part(self, first: int, count: int) -> "Outcome":
+        """What came of some of the environments, as if there were no others."""
+        places = range(first, first + count)
+        return Outcome(
+            self.steps[first : first + count],
+            self.observations[first : first + count],
+            {place - first: self.finals[place] for place in places if place in self.finals},
+            {place - first: self.scores[place] for place in places if place in self.scores},
+        )
+
+
+class Environments:
+    def __init__(
+        self,
+        count: int,
+        schedule: Schedule,
+        transport: PromptTransport,
+        rules: EpisodeRules,
+        *,
+        batching: bool = True,
+        steps: int = 0,
+        episodes: int = 0,
+        resets: int = 0,
+    ) -> None:
+        """`steps`, `episodes` and `resets` are those of the run before these environments: counting goes on from there."""
+        self.count = count
+        self.rules = rules
+        self._schedule = schedule
+        self._transport = transport
+        self._batching = batching
+        self._upcoming = [0] * count
+        self._episodes: list[Episode | None] = [None] * count
+        self._known: dict[str, Vectors] = {}
+        self.steps = steps
+        self.episodes = episodes
+        self.resets = resets
+        self.observations: Vectors = np.zeros((count, 1), dtype=np.float32)
+
+    @property
+    def playing(self) -> list[bool]:
+        return [episode is not None for episode in self._episodes]
+
+    async def reset(self) -> Vectors:
+        """Begins each environment's next episode, dropping any under way."""
+        self.resets += 1
+        again = "" if self.resets == 1 else self.resets
+        await self._know(self._openings(range(self.count)), f"w{self.steps}/reset{again}")
+        size = len(next(iter(self._known.values()), ()))
+        self.observations = np.zeros((self.count, size + 1), dtype=np.float32)
+        for environment in range(self.count):
+            self._begin(environment)
+        return self.observations.copy()
+
+    async def step(self, actions: Sequence[int | None]) -> Outcome:
+        """One step of every environment that has an action; None leaves it as it is."""
+        self.steps += 1
+        attempts = [
+            StepCall(self._numbered(episode), self.rules.operators[action], Rewrite(episode.text))
+            for episode, action in zip(self._episodes, actions, strict=True)
+            if action is not None and episode is not None
+        ]
+        steps: list[Step | None] = [None] * self.count
+        finals: dict[int, Vectors] = {}
+        scores: dict[int, float] = {}
+        groups = [attempts] if self._batching else [[attempt] for attempt in attempts]
+        for group in filter(None, groups):
+            await self._grade(group)
+            for attempt in group:
+                moved = advance(attempt.episode, attempt.rewrite, attempt.reward, self.rules)
+                steps[attempt.episode.environment] = _step(attempt, moved)
+                self._move(moved, finals, scores)
+        return Outcome(tuple(steps), self.observations.copy(), finals, scores)
+
+    def _numbered(self, episode: Episode) -> Episode:
+        if episode.serial:
+            return episode
+        self.episodes += 1
+        return replace(episode, serial=self.episodes)
+
+    async def _grade(self, group: Sequence[StepCall]) -> None:
+        """Gives each attempt its rewrite, its answer and its reward, and its environment what it now sees."""
+        await ask_rewrites(self._transport, self.steps, group)
+        await ask_answers(self._transport, self.steps, group, self.rules)
+        if self.rules.reward == "judge":
+            await ask_judgements(self._transport, self.steps, group)
+        await self._embed(group)
+
+    async def _embed(self, group: Sequence[StepCall]) -> None:
+        """Answers to grade, queries as they now stand, and openings that may come next, in one request."""
+        answers = [a.answer for a in group if a.answer is not None] if self.rules.reward == "similarity" else []
+        name = f"w{self.steps}" if self._batching else f"w{self.steps}.{group[0].episode.environment}"
+        rewrites = [attempt.rewrite.text for attempt in group]
+        openings = self._openings([attempt.episode.environment for attempt in group])
+        vectors = await self._request(name, [*answers, *rewrites, *openings])
+        if vectors is None:
+            await self._know(openings, f"{name}/again")
+            for attempt in group:
+                attempt.reward = None
+            return
+        self._known.update((text, vectors[text]) for text in openings)
+        for attempt in group:
+            self._see(attempt, vectors)
+
+    def _see(self, attempt: StepCall, vectors: dict[str, Vectors]) -> None:
+        if self.rules.reward == "similarity" and attempt.answer is not None:
+            attempt.reward = similarity(vectors[attempt.answer], self._known[attempt.episode.query.reference])
+        if attempt.reward is not None:
+            seen = observation(vectors[attempt.rewrite.text], attempt.episode.steps + 1, self.rules)
+            self.observations[attempt.episode.environment] = seen
+
+    def _move(self, moved: Advance, finals: dict[int, Vectors], scores: dict[int, float]) -> None:
+        environment = moved.episode.environment
+        self._episodes[environment] = moved.episode
+        if not moved.ended:
+            return
+        finals[environment] = self.observations[environment].copy()
+        if moved.episode.score is not None:
+            scores[environment] = moved.episode.score
+        self._begin(environment)
+
+    def _begin(self, environment: int) -> None:
+        query = self._schedule(environment, self._upcoming[environment])
+        if query is None:
+            self._episodes[environment] = None
+            return
+        self._episodes[environment] = begin(environment, self._upcoming[environment], query)
+        self._upcoming[environment] += 1
+        self.observations[environment] = observation(self._known[query.text], 0, self.rules)
+
+    def _openings(self, environments: Iterable[int]) -> list[str]:
+        """The texts of these environments' next episodes whose vectors are needed and not yet known."""
+        upcoming = [self._schedule(environment, self._upcoming[environment]) for environment in environments]
+        texts = [query.text for query in upcoming if query is not None]
+        if self.rules.reward == "similarity":
+            texts += [query.reference for query in upcoming if query is not None]
+        return [text for text in dict.fromkeys(texts) if text not in self._known]
+
+    async def _know(self, texts: Sequence[str], name: str) -> None:
+        if not texts:
+            return
+        vectors = await self._request(name, texts, needed=True)
+        if vectors is None:
+            raise RunError(
+                f"The encoder could not embed {len(texts)} texts, so no episode can begin. Check that the "
+                "encoder's server is up and has the model, then resume the batch."
+            )
+        self._known.update(vectors)
+
+    async def _request(self, name: str, texts: Sequence[str], *, needed: bool = False) -> dict[str, Vectors] | None:
+        """The vectors of all these texts; only those not known yet are asked for."""
+        distinct = dict.fromkeys(texts)
+        known = {text: self._known[text] for text in distinct if text in self._known}
+        unknown = [text for text in distinct if text not in known]
+        if not unknown:
+            return known
+        vectors = await self._transport.embed(name, self.steps + 1, unknown, needed=needed)
+        return None if vectors is None else {**known, **dict(zip(unknown, vectors, strict=True))}
+
+
+def _step(attempt: StepCall, moved: Advance) -> Step:
+    return Step(
+        environment=attempt.episode.environment,
+        episode=attempt.episode.number,
+        serial=attempt.episode.serial,
+        index=attempt.episode.steps,
+        query=attempt.episode.query,
+        operator=attempt.operator,
+        before=attempt.episode.text,
+        after=attempt.rewrite.text,
+        fell_back=attempt.rewrite.fell_back,
+        answer=attempt.answer,
+        reward=attempt.reward,
+        terminated=moved.terminated,
+        truncated=moved.truncated,
+    )

@@ -1,1 +1,0 @@
-"""What a learner acts in: episodes, their calls, encoders and rewards."""

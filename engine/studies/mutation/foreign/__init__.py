@@ -1,1 +1,0 @@
-"""A study whose learner is a program outside: `tidepool.make_env`."""

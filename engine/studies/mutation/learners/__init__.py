@@ -1,1 +1,0 @@
-"""Who learns which rewriting helps: bandit, PPO, chance; and the policies they leave."""

@@ -1,0 +1,262 @@
+"""Episodes in the ledger: waves as calls of the batch, episodes as its units.
+
+Calls are asked once, committed, and replayed when a batch is resumed. A wave's number is that of its environment step and
+stage. What belongs to an episode is asked by its unit, which is opened with its first call and closed with what came of each
+step; the one embedding request of a step is asked by the study itself. A unit's transcript is its calls: the rewritten query
+under the name of its operator, the answer under `target`. What was rewarded, masked or fell back is kept in its details.
+
+A learner from outside need not repeat itself: where it goes another way than the run before, it goes on in a new unit
+(`BranchingBook`). Units are numbered in the order in which they are opened, so who does repeat itself meets its own units
+again.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from tidepool.engine.call import Call, Message
+from tidepool.engine.config.endpoints import resolve_model
+from tidepool.engine.config.sections import reasoning_of
+from tidepool.engine.core.batch_run import BatchRun
+from tidepool.engine.core.unit import Unit
+from tidepool.engine.errors import CallFailed
+from tidepool.engine.studies.mutation.config import HASHING, MutationSettings
+from tidepool.engine.studies.mutation.environment import ANSWER, JUDGE, REWRITE, CallPlace, Outcome, PromptRequest, Step
+from tidepool.engine.studies.mutation.rewards import HashingEncoder, Vectors, read_vectors
+
+TARGET = "target"
+LEFT = "left"
+
+
+@dataclass(slots=True)
+class OpenEpisode:
+    unit: Unit
+    player: str
+    steps: list[Step] = field(default_factory=list)
+    rewrites: dict[int, str] = field(default_factory=dict)
+    """the mutator's replies by step: the query is a part of each"""
+    since: int = 0
+    """its first step in this unit"""
+    left: bool = False
+    """whoever leads the study went another way"""
+
+
+class EpisodeBook:
+    def __init__(self, run: BatchRun) -> None:
+        self._run = run
+        self._phase = ""
+        self._players: Sequence[str] = ()
+        self._open: dict[int, OpenEpisode] = {}
+        self.opened = 0
+        """units so far"""
+
+    def begin(self, phase: str, players: Sequence[str]) -> None:
+        """A phase of the study, and who plays in each of its environments."""
+        self._phase, self._players = phase, players
+
+    def open(self, place: CallPlace, call: Call) -> Unit:
+        """The unit of the episode to which the call belongs."""
+        if place.serial not in self._open:
+            player = self._players[place.environment]
+            self._open[place.serial] = OpenEpisode(self._new_unit(place.serial, player), player)
+        return self._open[place.serial].unit
+
+    def _new_unit(self, number: int, player: str) -> Unit:
+        self.opened += 1
+        return self._run.open_unit(number, participants=(player,), interaction_type=self._phase)
+
+    def note_rewrite(self, serial: int, step: int, reply: str) -> None:
+        self._open[serial].rewrites[step] = reply
+
+    def take(self, outcome: Outcome) -> None:
+        for step in filter(None, outcome.steps):
+            self._open[step.serial].steps.append(step)
+            if step.ended:
+                self._close(step.serial)
+
+    def close_rest(self) -> None:
+        """Episodes that the end of the budget cut short."""
+        for serial in list(self._open):
+            self._close(serial)
+
+    def _close(self, serial: int) -> None:
+        self._end(self._open.pop(serial))
+
+    def _end(self, episode: OpenEpisode) -> None:
+        unit, here = episode.unit, episode.steps[episode.since :]
+        if not unit.settled:
+            self._run.ledger.put_lines(unit.number, [line for step in here if (line := _line(episode, step))])
+        self._run.close_unit(unit, details=json.dumps(_details(episode, self._phase), ensure_ascii=False))
+
+
+def _line(episode: OpenEpisode, step: Step) -> dict[str, object] | None:
+    """The rewritten query as a part of the mutator's reply."""
+    reply = episode.rewrites.get(step.index)
+    if reply is None or step.fell_back:
+        return None
+    start = reply.find(step.after)
+    whole = start < 0
+    return {
+        "step": rewrite_step(step.index),
+        "position": 0,
+        "turn": 2 * step.index + 1,
+        "speaker": step.operator,
+        "start": 0 if whole else start,
+        "length": len(reply) if whole else len(step.after),
+    }
+
+
+def rewrite_step(index: int) -> str:
+    return f"s{index + 1}/rewrite"
+
+
+def _details(episode: OpenEpisode, phase: str) -> dict[str, object]:
+    if not episode.steps:
+        nothing: dict[str, object] = {"query": "", "reference": "", "kind": "", "steps": [], "mean_reward": None}
+        return {"phase": phase, "player": episode.player, **nothing, "ended": LEFT}
+    last = episode.steps[-1]
+    rewards = [step.reward for step in episode.steps if step.reward is not None]
+    return {
+        "phase": phase,
+        "player": episode.player,
+        "query": last.query.text,
+        "reference": last.query.reference,
+        "kind": last.query.kind,
+        "steps": [
+            {"operator": step.operator, "reward": step.reward, "fell_back": step.fell_back} for step in episode.steps
+        ],
+        "mean_reward": sum(rewards) / len(rewards) if rewards else None,
+        "ended": LEFT if episode.left else _ending(last),
+        **({"since": episode.since, "asked": episode.steps[episode.since - 1].after} if episode.since else {}),
+    }
+
+
+def _ending(last: Step) -> str:
+    if last.masked:
+        return "lost"
+    return "success" if last.terminated else "length" if last.truncated else "budget"
+
+
+class BranchingBook(EpisodeBook):
+    def open(self, place: CallPlace, call: Call) -> Unit:
+        unit = super().open(place, call)
+        while unit.contradicts(call):
+            unit = self._move(place)
+        return unit
+
+    def _new_unit(self, number: int, player: str) -> Unit:
+        return super()._new_unit(self.opened + 1, player)
+
+    def _move(self, place: CallPlace) -> Unit:
+        left = self._open[place.serial]
+        if not left.unit.settled:
+            self._end(replace(left, left=True))
+        unit = self._new_unit(place.serial, left.player)
+        self._open[place.serial] = replace(left, unit=unit, since=place.step)
+        return unit
+
+
+EMBED = "embed"
+JUDGE_TOKENS = 20
+FORMS = {REWRITE: "query", JUDGE: "score"}
+
+
+def stages_of(settings: MutationSettings) -> list[str]:
+    """The stages of an environment step, in order: what it sees first, what it is worth last."""
+    seeing = [EMBED] if settings.encoder != HASHING else []
+    return [*seeing, REWRITE, ANSWER, *([JUDGE] if settings.reward == "judge" else [])]
+
+
+class LedgerTransport:
+    def __init__(
+        self, run: BatchRun, settings: MutationSettings, book: EpisodeBook, *, branching: bool = False
+    ) -> None:
+        """`branching`: whoever goes on may ask something else than before, and is then asked for anew."""
+        self._run = run
+        self._branching = branching
+        self._settings = settings
+        self._book = book
+        self._stages = stages_of(settings)
+        self._models = {
+            REWRITE: resolve_model(settings.mutator),
+            ANSWER: resolve_model(settings.target),
+            JUDGE: resolve_model(settings.judge) if settings.reward == "judge" else "",
+        }
+        self._hashing = HashingEncoder() if settings.encoder == HASHING else None
+        self._dimensions = 0
+        self.fresh = False
+        """whether anything was asked that the ledger did not know"""
+
+    async def ask(self, stage: str, moment: int, requests: Sequence[PromptRequest]) -> Sequence[str | None]:
+        wave = self._wave(stage, moment)
+        calls = [self._call(stage, wave, request) for request in requests]
+        asked = [(self._book.open(request.place, call), call) for request, call in zip(requests, calls, strict=True)]
+        replies = await self._run.all([self._reply(unit, call) for unit, call in asked])
+        if stage == REWRITE:
+            for request, reply in zip(requests, replies, strict=True):
+                if reply is not None:
+                    self._book.note_rewrite(request.place.serial, request.place.step, reply)
+        return replies
+
+    async def embed(self, name: str, moment: int, texts: Sequence[str], *, needed: bool = False) -> Vectors | None:
+        if self._hashing is not None:
+            return self._hashing.encode(texts)
+        for attempt in count(1):
+            step = f"{name}/embed" if attempt == 1 else f"{name}/embed/{attempt}"
+            call = self._embedding(step, self._wave(EMBED, moment), texts)
+            branches = count(2)
+            while self._branching and self._run.study.contradicts(call):
+                call = call._replace(step=f"{step}~{next(branches)}")
+            replayed = self._run.study.remembers(call.step)
+            reply = await self._reply(self._run.study, call)
+            vectors = None if reply is None else self._read(reply, len(texts))
+            if vectors is not None or not needed or not replayed:
+                break
+        return vectors
+
+    def _read(self, reply: str, texts: int) -> Vectors | None:
+        """All vectors of a study are of one length: an encoder that changes its mind is not believed."""
+        vectors = read_vectors(reply, texts)
+        if vectors is None or (self._dimensions and vectors.shape[1] != self._dimensions):
+            return None
+        self._dimensions = vectors.shape[1]
+        return vectors
+
+    def _wave(self, stage: str, moment: int) -> int:
+        return (moment - 1) * len(self._stages) + self._stages.index(stage) + 1
+
+    async def _reply(self, unit: Unit, call: Call) -> str | None:
+        """None: lost for good. Counted as missing; the episode's own rules say what becomes of it."""
+        self.fresh = self.fresh or not unit.remembers(call.step)
+        try:
+            return (await unit.ask(call)).text
+        except CallFailed:
+            return None
+
+    def _call(self, stage: str, wave: int, request: PromptRequest) -> Call:
+        step = request.place.step
+        names = {REWRITE: rewrite_step(step), ANSWER: f"s{step + 1}/answer", JUDGE: f"s{step + 1}/judge"}
+        return Call(
+            step=names[stage],
+            wave=wave,
+            model=self._models[stage],
+            messages=request.prompt.messages,
+            system=request.prompt.system,
+            temperature=0.0 if stage == JUDGE else self._settings.temperature,
+            max_tokens=JUDGE_TOKENS if stage == JUDGE else self._settings.max_tokens,
+            speaker=TARGET if stage == ANSWER else None,
+            turn=2 * step + 2 if stage == ANSWER else None,
+            form=FORMS.get(stage, ""),
+            **reasoning_of(self._settings),
+        )
+
+    def _embedding(self, step: str, wave: int, texts: Sequence[str]) -> Call:
+        return Call(
+            step=step,
+            wave=wave,
+            model=resolve_model(self._settings.encoder),
+            messages=tuple(Message("user", text) for text in texts),
+            max_tokens=0,
+            operation=EMBED,
+        )

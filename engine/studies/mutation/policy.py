@@ -1,0 +1,302 @@
+"""Policies: what a learner hands over, and its file.
+
+A trained policy is a normaliser and a few dense layers with tanh between them, computed with numpy alone: a bandit's has one
+layer, PPO's has three (two hidden ones of 64). So evaluating a policy file needs no PyTorch. The normaliser divides by the root
+of (a value's own variance + the mean variance): a cell that almost never moves is not blown up into the loudest one.
+
+The file has its arrays as safetensors, and what they are as JSON, inside the file and readable beside it. Never a pickle, which
+would run a stranger's code. A file from a stranger is data: it is bounded in size, its arrays must be finite numbers that fit
+together, and it is refused with a clear word otherwise.
+"""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidepool.engine.config.toml_files import check_file
+from tidepool.engine.errors import NotFound, UsageError
+from tidepool.engine.exports.request import Exporter, ExportRequest
+from tidepool.engine.registries import OPERATORS
+from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
+from tidepool.storage.exporting.files import finished_together
+from tidepool.storage.study_rows.findings import finding
+
+Array = NDArray[np.float64]
+_LIMIT = 10.0
+_TINY = 1e-8
+
+
+class Normaliser:
+    def __init__(self, size: int) -> None:
+        self.count = 0
+        self.mean: Array = np.zeros(size)
+        self._squares: Array = np.zeros(size)
+
+    @property
+    def variance(self) -> Array:
+        return self._squares / max(self.count, 1)
+
+    def update(self, observations: NDArray[np.floating]) -> None:
+        """Chan's rule for joining two samples: the outcome is that of all rows seen at once."""
+        rows = len(observations)
+        if rows == 0:
+            return
+        batch = observations.astype(np.float64)
+        mean = batch.mean(axis=0)
+        shift = mean - self.mean
+        total = self.count + rows
+        self._squares += ((batch - mean) ** 2).sum(axis=0) + shift**2 * (self.count * rows / total)
+        self.mean = self.mean + shift * (rows / total)
+        self.count = total
+
+    def apply(self, observations: NDArray[np.floating]) -> Array:
+        variance = self.variance
+        scale = np.sqrt(variance + variance.mean() + _TINY)
+        normal: Array = np.clip((observations - self.mean) / scale, -_LIMIT, _LIMIT)
+        return normal
+
+    def arrays(self) -> dict[str, Array]:
+        return {
+            "count": np.array([float(self.count)]),
+            "mean": self.mean.copy(),
+            "squares": self._squares.copy(),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[np.floating]]) -> "Normaliser":
+        try:
+            count, mean, squares = (np.asarray(arrays[name], dtype=np.float64) for name in ("count", "mean", "squares"))
+        except KeyError as missing:
+            raise UsageError(f"the normaliser's array {missing} is missing") from None
+        if count.shape != (1,) or mean.ndim != 1 or mean.shape != squares.shape:
+            raise UsageError("the normaliser's arrays do not fit together")
+        if count[0] < 0 or (squares < 0).any():
+            raise UsageError("the normaliser's arrays hold a negative count or variance")
+        normaliser = cls(len(mean))
+        normaliser.count, normaliser.mean, normaliser._squares = int(count[0]), mean.copy(), squares.copy()
+        return normaliser
+
+
+Actions = NDArray[np.intp]
+
+
+class Policy(Protocol):
+    def choose(self, observations: NDArray[np.float32]) -> Actions:
+        """The operator, by index, for each observation."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantPolicy:
+    action: int
+
+    def choose(self, observations: NDArray[np.float32]) -> Actions:
+        return np.full(len(observations), self.action, dtype=np.intp)
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    weights: NDArray[np.float64]
+    """outputs × inputs"""
+    bias: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedPolicy:
+    normaliser: Normaliser
+    layers: Sequence[Layer]
+
+    def preferences(self, observations: NDArray[np.float32]) -> NDArray[np.float64]:
+        values = self.normaliser.apply(observations)
+        for number, layer in enumerate(self.layers):
+            values = values @ layer.weights.T + layer.bias
+            if number + 1 < len(self.layers):
+                values = np.tanh(values)
+        return values
+
+    def choose(self, observations: NDArray[np.float32]) -> Actions:
+        best: Actions = np.argmax(self.preferences(observations), axis=1)
+        return best
+
+
+FORMAT = "tidepool-policy"
+VERSION = 1
+_LARGEST_FILE = 64 * 1024 * 1024
+_MOST_LAYERS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyCard:
+    """What a policy was trained on, and so what it can be used with."""
+
+    learner: str
+    encoder: str
+    observation_size: int
+    operators: tuple[str, ...] = OPERATOR_NAMES
+    episode_length: int = 5
+    reward: str = "similarity"
+    seed: int = 42
+    env_steps: int = 0
+    trained_on: tuple[str, ...] = ()
+    """fingerprints of the queries it learnt from: it is never tested on them"""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPolicy:
+    card: PolicyCard
+    policy: TrainedPolicy
+
+
+def policy_paths(path: Path) -> tuple[Path, Path]:
+    """PATH with the ending .safetensors, and with .json for its description beside it."""
+    stem = path.with_suffix("") if path.suffix in (".safetensors", ".json") else path
+    return stem.with_name(f"{stem.name}.safetensors"), stem.with_name(f"{stem.name}.json")
+
+
+def policy_description(card: PolicyCard) -> str:
+    return json.dumps(_described(card), indent=2) + "\n"
+
+
+def policy_bytes(saved: SavedPolicy) -> bytes:
+    from safetensors.numpy import save
+
+    arrays = {f"normaliser.{name}": array for name, array in saved.policy.normaliser.arrays().items()}
+    for number, layer in enumerate(saved.policy.layers):
+        arrays[f"layer{number}.weights"] = np.ascontiguousarray(layer.weights, dtype=np.float64)
+        arrays[f"layer{number}.bias"] = np.ascontiguousarray(layer.bias, dtype=np.float64)
+    return save(arrays, metadata={FORMAT: json.dumps(_described(saved.card))})
+
+
+def _described(card: PolicyCard) -> dict[str, Any]:
+    return {"format": FORMAT, "version": VERSION, **asdict(card)}
+
+
+def load_policy(path: Path) -> SavedPolicy:
+    """From the .safetensors file, or from the .json beside it."""
+    arrays = policy_paths(path)[0] if path.suffix == ".json" else path
+    try:
+        check_file(arrays, _LARGEST_FILE)
+        content = arrays.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"{arrays if path.exists() else path}: cannot read the policy ({error.strerror or error}). mutation.policy names a file "
+            "written by `tidepool export BATCH --format policy`."
+        ) from None
+    return read_policy(content, str(arrays))
+
+
+def read_policy(content: bytes, source: str) -> SavedPolicy:
+    try:
+        return _policy(content)
+    except UsageError as error:
+        raise UsageError(f"{source}: not a usable policy file: {error}.") from None
+
+
+def _policy(content: bytes) -> SavedPolicy:
+    metadata, arrays = _opened(content)
+    card = _card(metadata)
+    normaliser = Normaliser.from_arrays(
+        {name.removeprefix("normaliser."): array for name, array in arrays.items() if name.startswith("normaliser.")}
+    )
+    layers = _layers(arrays)
+    _check_fit(card, normaliser, layers)
+    return SavedPolicy(card, TrainedPolicy(normaliser, layers))
+
+
+def _opened(content: bytes) -> tuple[dict[str, Any], dict[str, NDArray[np.float64]]]:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        arrays = load(content)
+        length = int.from_bytes(content[:8], "little")
+        header = json.loads(content[8 : 8 + length])
+        card = json.loads(header["__metadata__"][FORMAT])
+    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError, OverflowError):
+        raise UsageError(
+            "it is not safetensors with a Tidepool description (pickles and checkpoints are never read)"
+        ) from None
+    for name, array in arrays.items():
+        if array.dtype != np.float64 or not np.isfinite(array).all():
+            raise UsageError(f"its array {name} is not of finite 64-bit numbers")
+    if not isinstance(card, dict) or card.get("format") != FORMAT:
+        raise UsageError("its description is not that of a policy")
+    if card.get("version") != VERSION:
+        raise UsageError(f"it has version {card.get('version')!r} of the format; this Tidepool reads {VERSION}")
+    return card, arrays
+
+
+_TYPES: dict[str, type] = {
+    "learner": str,
+    "encoder": str,
+    "observation_size": int,
+    "operators": list,
+    "episode_length": int,
+    "reward": str,
+    "seed": int,
+    "env_steps": int,
+    "trained_on": list,
+}
+
+
+def _card(described: dict[str, Any]) -> PolicyCard:
+    for name, kind in _TYPES.items():
+        if not isinstance(described.get(name), kind):
+            raise UsageError(f'its description lacks "{name}"')
+    values = {name: described[name] for name in _TYPES}
+    if strange := [name for name in values["operators"] if name not in OPERATORS]:
+        raise UsageError(
+            f"its operators are not this Tidepool's: {str(strange[0])!r} is none of {', '.join(OPERATORS)}"
+        )
+    if not all(isinstance(fingerprint, str) for fingerprint in values["trained_on"]):
+        raise UsageError('its "trained_on" is not a list of texts')
+    return PolicyCard(**{**values, "operators": tuple(values["operators"]), "trained_on": tuple(values["trained_on"])})
+
+
+def _layers(arrays: dict[str, NDArray[np.float64]]) -> tuple[Layer, ...]:
+    layers: list[Layer] = []
+    while f"layer{len(layers)}.weights" in arrays and len(layers) < _MOST_LAYERS:
+        name = f"layer{len(layers)}"
+        weights, bias = arrays[f"{name}.weights"], arrays.get(f"{name}.bias")
+        if bias is None or weights.ndim != 2 or bias.shape != weights.shape[:1]:
+            raise UsageError(f"{name}'s weights and bias do not fit together")
+        layers.append(Layer(weights, bias))
+    return tuple(layers)
+
+
+def _check_fit(card: PolicyCard, normaliser: Normaliser, layers: Sequence[Layer]) -> None:
+    if not layers:
+        raise UsageError("it has no layers")
+    widths = [len(normaliser.mean), *(len(layer.bias) for layer in layers)]
+    inputs = [layer.weights.shape[1] for layer in layers]
+    if widths[0] != card.observation_size or inputs != widths[:-1] or widths[-1] != len(card.operators):
+        raise UsageError("its layers, its observations and its operators do not fit together")
+
+
+def _export_policy(order: ExportRequest) -> list[Path]:
+    batch = order.batch
+    policy = finding(order.connection, batch["number"], "policy")
+    if policy is None:
+        raise NotFound(
+            f"Batch {batch['id']} holds no trained policy: only a batch that has finished training with the learner "
+            "bandit or ppo does. `tidepool --resume` goes on with one that stopped."
+        )
+    try:
+        content = base64.b64decode(policy["safetensors"])
+    except (ValueError, TypeError, KeyError):
+        raise NotFound(f"The policy that batch {batch['id']} holds cannot be read: its file was changed.") from None
+    saved = read_policy(content, f"batch {batch['id']}")
+    arrays, description = policy_paths(order.file(".safetensors"))
+    with finished_together(arrays.parent) as scratch:
+        (scratch / arrays.name).write_bytes(content)
+        (scratch / description.name).write_text(policy_description(saved.card), encoding="utf-8")
+    return [arrays, description]
+
+
+FORMATS: dict[str, Exporter] = {"policy": _export_policy}

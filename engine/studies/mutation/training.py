@@ -1,0 +1,270 @@
+"""The training loop, the same for every learner: choose, step all environments, learn, until the budgets are
+used.
+
+Several players, the learner and its baselines, each have a share of the environments and a budget of their
+own, and all of them step in the same waves.
+
+Only answered steps count towards a budget: a lost step is tried anew elsewhere, so a bad network costs time
+and never learning.
+"""
+
+import math
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidepool.engine.errors import RunError
+from tidepool.engine.studies.mutation.environment import Environments, Outcome, Step
+from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
+from tidepool.engine.studies.mutation.policy import Policy
+
+
+class Learner(Protocol):
+    heavy: bool
+    """true: it computes for long enough to be given a thread"""
+
+    def choose(self, observations: NDArray[np.float32]) -> Sequence[int | None]:
+        """An operator for each environment, or None for those that shall wait."""
+        ...
+
+    def learn(self, outcome: Outcome) -> None:
+        """What came of the operators chosen last; environments that were not stepped are None there."""
+        ...
+
+    def policy(self) -> Policy: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """The learner's settings, named as in the config."""
+
+    learner: str = "bandit"
+    num_processes: int = 16
+    num_steps: int = 32
+    num_env_steps: int = 10_000
+    ppo_epoch: int = 4
+    num_mini_batch: int = 4
+    learning_rate: float = 3e-4
+    gamma: float = 0.99
+    gae_lambda: float = 0.95
+    clip: float = 0.2
+    entropy: float = 0.01
+    seed: int = 42
+
+
+DETAILS = ("quartiles", "uses", "error", "episodes", "ended")
+"""what is told of an update beside its columns"""
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    update: int
+    env_steps: int
+    mean_reward: float
+    success_rate: float
+    """the share of episodes ended since the last update that ended well"""
+    quartiles: tuple[float, float]
+    """between which the middle half of the rewards lies"""
+    uses: dict[str, int]
+    """of each operator"""
+    error: float | None
+    """standard error of the mean reward: steps of one episode are not independent, so episodes are counted"""
+    episodes: int
+    ended: int
+    """episodes that ended since the last update"""
+
+
+def standard_error(rewards: Mapping[int, Sequence[float]]) -> float | None:
+    """Of the mean over all steps, with the episodes (by their number) as clusters; None with a single one."""
+    if len(rewards) < 2:
+        return None
+    steps = sum(map(len, rewards.values()))
+    mean = sum(map(sum, rewards.values())) / steps
+    squares = sum((sum(episode) - mean * len(episode)) ** 2 for episode in rewards.values())
+    return math.sqrt(len(rewards) / (len(rewards) - 1) * squares) / steps
+
+
+@dataclass(slots=True)
+class OperatorUse:
+    uses: int = 0
+    total_reward: float = 0.0
+
+    @property
+    def mean_reward(self) -> float:
+        return self.total_reward / self.uses if self.uses else 0.0
+
+
+@dataclass(slots=True)
+class Losses:
+    """What did not go as asked, in any phase of a study."""
+
+    episodes: int = 0
+    env_steps: int = 0
+    masked_steps: int = 0
+    fallback_rewrites: int = 0
+
+    def count(self, outcome: Outcome) -> None:
+        for step in filter(None, outcome.steps):
+            self.episodes += step.index == 0
+            self.env_steps += not step.masked
+            self.masked_steps += step.masked
+            self.fallback_rewrites += step.fell_back
+
+
+def unused(operators: Iterable[str]) -> dict[str, OperatorUse]:
+    return {name: OperatorUse() for name in operators}
+
+
+@dataclass(slots=True)
+class TrainingRecord:
+    update_size: int
+    losses: Losses = field(default_factory=Losses)
+    updates: list[Update] = field(default_factory=list)
+    operators: dict[str, OperatorUse] = field(default_factory=lambda: unused(OPERATOR_NAMES))
+    _rewards: list[float] = field(default_factory=list)
+    _episodes: dict[int, list[float]] = field(default_factory=dict)
+    _endings: list[bool] = field(default_factory=list)
+    _uses: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def env_steps(self) -> int:
+        return self.losses.env_steps
+
+    def count(self, outcome: Outcome) -> None:
+        before = self.env_steps
+        self.losses.count(outcome)
+        for step in outcome.steps:
+            if step is not None and step.reward is not None:
+                before += 1
+                self._count_answered(step, step.reward, before)
+
+    def _count_answered(self, step: Step, reward: float, env_steps: int) -> None:
+        self.operators[step.operator].uses += 1
+        self.operators[step.operator].total_reward += reward
+        self._uses[step.operator] = self._uses.get(step.operator, 0) + 1
+        self._rewards.append(reward)
+        self._episodes.setdefault(step.serial, []).append(reward)
+        if step.ended:
+            self._endings.append(step.terminated)
+        if len(self._rewards) == self.update_size:
+            self._close(env_steps)
+
+    def close_update(self) -> None:
+        """The last one, which may be short."""
+        if self._rewards:
+            self._close(self.env_steps)
+
+    def _close(self, env_steps: int) -> None:
+        low, high = np.quantile(self._rewards, (0.25, 0.75))
+        self.updates.append(
+            Update(
+                update=len(self.updates) + 1,
+                env_steps=env_steps,
+                mean_reward=sum(self._rewards) / len(self._rewards),
+                success_rate=sum(self._endings) / len(self._endings) if self._endings else 0.0,
+                quartiles=(float(low), float(high)),
+                uses=self._uses,
+                error=standard_error(self._episodes),
+                episodes=len(self._episodes),
+                ended=len(self._endings),
+            )
+        )
+        self._rewards, self._episodes, self._endings, self._uses = [], {}, [], {}
+
+
+MOST_LOST_IN_A_ROW = 200
+"""steps lost with none answered between: then the target is down, and going on does not help"""
+Offload = Callable[..., Awaitable[Any]]
+"""runs a function in a thread, as `asyncio.to_thread` does"""
+
+
+async def _at_once(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+@dataclass(slots=True)
+class Player:
+    """A learner, its environments, its budget, and what came of it."""
+
+    name: str
+    learner: Learner
+    budget: int
+    first: int
+    """its first environment"""
+    count: int
+    record: TrainingRecord
+
+    @property
+    def left(self) -> int:
+        return self.budget - self.record.env_steps
+
+    async def choose(self, environments: Environments, offload: Offload) -> list[int | None]:
+        if not self.left:
+            return [None] * self.count
+        compute = offload if self.learner.heavy else _at_once
+        seen = environments.observations[self.first : self.first + self.count].copy()
+        return _within(await compute(self.learner.choose, seen), self.left)
+
+    async def learn(self, whole: Outcome, offload: Offload) -> None:
+        outcome = whole.part(self.first, self.count)
+        if not any(outcome.steps):
+            return
+        compute = offload if self.learner.heavy else _at_once
+        self.record.count(outcome)
+        await compute(self.learner.learn, outcome)
+
+
+@dataclass(slots=True)
+class Silence:
+    """Stops a run whose target has stopped answering. Steps that are only replayed are not `heard`: a run taken
+    up again after an outage goes on.
+    """
+
+    heard: Callable[[], bool] = lambda: True
+    lost: int = field(default=0, init=False)
+
+    def listen(self, outcome: Outcome) -> None:
+        if not self.heard():
+            return
+        for step in filter(None, outcome.steps):
+            self.lost = self.lost + 1 if step.masked else 0
+        if self.lost >= MOST_LOST_IN_A_ROW:
+            raise RunError(
+                f"The last {self.lost} steps were lost and none was answered, so there is nothing "
+                "to learn from. Check the target and the judge (`tidepool log`), then resume the batch."
+            )
+
+
+async def train(
+    environments: Environments,
+    players: Sequence[Player],
+    *,
+    offload: Offload = _at_once,
+    on_outcome: Callable[[Outcome], None] = lambda outcome: None,
+    silence: Silence | None = None,
+) -> None:
+    """From where the environments stand, after their reset. `offload` is used for learners that compute long, so
+    that they do not hold up an event loop.
+    """
+    silence = silence or Silence()
+    while any(player.left for player in players):
+        actions = [action for player in players for action in await player.choose(environments, offload)]
+        outcome = await environments.step(actions)
+        for player in players:
+            await player.learn(outcome, offload)
+        on_outcome(outcome)
+        silence.listen(outcome)
+    for player in players:
+        player.record.close_update()
+
+
+def _within(actions: Sequence[int | None], room: int) -> list[int | None]:
+    """The first `room` actions; the other environments wait."""
+    allowed: list[int | None] = []
+    for action in actions:
+        allowed.append(action if room > 0 else None)
+        room -= action is not None
+    return allowed

@@ -1,0 +1,232 @@
+"""Rows become problems: which columns, which choices, which labels, and what is told before a run."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.studies.evolution.problems.taking import config, everything, refusal, taken, written
+from tidepool.engine.config.freezing import load_frozen
+from tidepool.engine.config.toml_files import FILES_READ
+from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
+from tidepool.engine.studies.evolution.problems import intake
+from tidepool.engine.studies.evolution.problems.intake import folded
+from tidepool.engine.studies.kinds import load_kind
+
+ROWS = [{"question": f"q{number}", "answer": str(number)} for number in range(30)]
+OPTIONS = {
+    "list": ["Oslo", "Rome"],
+    "object": {"a": "Oslo", "b": "Rome"},
+    "a cell of a table": '["Oslo", "Rome"]',
+    "holes": {"A": "Oslo", "B": "Rome", "C": None},
+}
+
+
+def test_gsm8k_is_read_as_it_is(tmp_path: Path) -> None:
+    rows = [
+        {"question": "How many clips?", "answer": "She sold 48/2 = <<48/2=24>>24.\nIn all 72.\n#### 1,072"},
+        {"question": "How much?", "answer": 12},
+    ]
+    written(tmp_path, "all.jsonl", rows)
+    assert everything(taken(tmp_path)) == {"How many clips?": "1,072", "How much?": "12"}
+
+
+def test_a_file_too_small_is_divided_with_a_warning_and_shuffled_by_the_seed(tmp_path: Path) -> None:
+    written(tmp_path, "all.jsonl", ROWS)
+    found = taken(tmp_path, max_problems=100, choose_problems=5, validation_problems=15)
+    assert (len(found.training), len(found.choosing), len(found.validation)) == (10, 5, 15)
+    assert len(everything(found)) == 30
+    assert found.notes[0] == (
+        "There are fewer different problems than asked for (max_problems = 100). "
+        "The study uses 10 to search by, 5 to choose the champion, 15 held out."
+    )
+    by_default = taken(tmp_path, max_problems=100).notes[0]
+    assert "(max_problems = 100, validation_problems = 100 by default)" in by_default
+    assert by_default.endswith("The study uses 15 to search by, 15 held out.")
+    assert not [note for note in taken(tmp_path).notes if "fewer" in note], "nobody asked for the defaults"
+    assert [one.question for one in found.training] != [row["question"] for row in ROWS[:10]]
+
+
+def test_columns_are_named_by_the_config_and_the_rest_is_kept(tmp_path: Path) -> None:
+    row = {
+        "prompt": "Who?",
+        "answers": {"text": ["Ada", "Bob"]},
+        "tests": [1, 2],
+        "n": float("nan"),
+        "long": "x" * 30_000,
+    }
+    written(tmp_path, "all.jsonl", [row, {**row, "prompt": "Whom?"}])
+    found = taken(tmp_path, fields={"question": "prompt", "answer": "answers.text.1", "checks": "tests"})
+    assert everything(found) == {"Who?": "Bob", "Whom?": "Bob"}
+    assert found.training[0].fields == {"checks": [1, 2], "tests": [1, 2]}
+    assert found.notes == ["Columns that are too large to be kept with their problems are left out: long."]
+
+
+def test_a_question_is_made_of_several_columns(tmp_path: Path) -> None:
+    rows = [{"context": f"It is {n}.", "question": "How much?", "answer": n, "q.x": "dot", "ok": True} for n in (1, 2)]
+    written(tmp_path, "all.jsonl", rows)
+    found = taken(tmp_path, question_template="{context}\n\n{question} {{{q.x}}} {ok}")
+    assert everything(found) == {f"It is {n}.\n\nHow much? {{dot}} true": str(n) for n in (1, 2)}
+
+
+@pytest.mark.parametrize(
+    ("settings", "key", "words"),
+    [
+        ({"fields": {"question": "prompt"}}, "fields", 'line 1: no "prompt". It has question, answer, deep'),
+        ({"fields": {"checks": "tests"}}, "fields", 'no "tests". It has question, answer, deep'),
+        ({"fields": {"answer": "deep"}}, "fields", 'fields = { answer = "deep.0" }'),
+        ({"fields": {"answer": "deep.7"}}, "problems", '"deep.7" is empty (null)'),
+        ({"question_template": "{contxt}"}, "question_template", "names {contxt}, but there is no such column"),
+        ({"fields": {"choices": "more"}, "task": "choice"}, "fields", 'no "more"'),
+        ({"fields": {"choices": "deep"}, "task": "choice"}, "problems", "Write them as a list, or by letter"),
+        ({"choose_from": "all.jsonl"}, "choose_problems", "choose_problems is 0"),
+        ({"judge_from": "none.jsonl"}, "judge_from", "There is no file 'none.jsonl'"),
+        ({"judge_from": "."}, "judge_from", "is a folder: name one file in it"),
+        ({"judge_from": "all.jsonl"}, "problems", "has 0 different problems"),
+        ({"problems": "arithmetic", "judge_from": "all.jsonl"}, "problems", "the built-in set 'arithmetic'"),
+        ({"task": "number"}, "task", 'No reply could be right with task = "number": all.jsonl, line '),
+        ({"task": "label", "labels": ["yes"]}, "task", "'a' is none of the labels"),
+    ],
+)
+def test_what_cannot_be_meant_is_told_at_its_key(
+    tmp_path: Path, settings: dict[str, Any], key: str, words: str
+) -> None:
+    written(tmp_path, "all.jsonl", [{"question": q, "answer": "a", "deep": ["x"]} for q in ("one", "two")])
+    where, why = refusal(tmp_path, **settings)
+    assert where == key and words in why
+
+
+@pytest.mark.parametrize("choices", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize("answer", ["B", "Rome", "(b)"])
+def test_choices_are_shown_and_the_answer_is_a_letter(tmp_path: Path, choices: Any, answer: str) -> None:
+    rows = [{"question": q, "answer": answer, "options": choices} for q in ("Where is the Pope?", "And the Forum?")]
+    written(tmp_path, "all.jsonl", rows)
+    found = taken(tmp_path, task="choice")
+    assert everything(found)["Where is the Pope?\n\nA) Oslo\nB) Rome"] == "B"
+    assert found.training[0].fields == {"choices": {"A": "Oslo", "B": "Rome"}}
+
+
+def test_a_place_counts_from_0_and_choices_that_the_question_shows_are_not_shown_again(tmp_path: Path) -> None:
+    rows = [{"question": "Placed?", "answer": "1", "choices": ["Oslo", "Rome"]}]
+    rows += [{"question": "Shown? (A) Oslo (B) Rome", "answer": "Oslo", "choices": ["Oslo", "Rome"]}]
+    written(tmp_path, "all.jsonl", rows)
+    shown = {"Placed?\n\nA) Oslo\nB) Rome": "B", "Shown? (A) Oslo (B) Rome": "A"}
+    assert everything(taken(tmp_path, task="choice")) == shown
+
+
+def test_choices_that_nobody_asked_for_are_told(tmp_path: Path) -> None:
+    written(tmp_path, "all.jsonl", [{"question": q, "answer": "A", "choices": ["x", "y"]} for q in "qr"])
+    assert 'task = "choice" does both' in taken(tmp_path).notes[0]
+
+
+def test_labels_are_the_answers_of_all_splits_unless_they_are_listed(tmp_path: Path) -> None:
+    for name, answers in (("all.jsonl", ["spam", "Ham"]), ("test.jsonl", ["eggs", "ham"])):
+        written(tmp_path, name, [{"question": f"{name} {one}", "answer": one} for one in answers])
+    frozen = config(tmp_path, task="label", judge_from="test.jsonl")
+    assert settings_of(frozen).labels == ["eggs", "ham", "spam"]
+    assert settings_of(load_frozen(frozen.to_json())).labels == ["eggs", "ham", "spam"]
+    assert load_kind("evolution").plan(frozen).notes[0] in (
+        f"Problems of all.jsonl: 2 to search by, 2 held out; task label, such as: all.jsonl {one} → {one}"
+        for one in ("spam", "Ham")
+    )
+    listed = config(
+        tmp_path, task="label", labels=["ham", "eggs"], judge_from="test.jsonl", seed_prompts=["Say ham or eggs."]
+    )
+    assert load_kind("evolution").plan(listed).warnings == (
+        "1 of 4 problems have expected answers that no reply can match: all.jsonl, line 1: the expected answer 'spam' is "
+        "none of the labels.",
+    )
+
+
+def test_too_many_labels_are_refused(tmp_path: Path) -> None:
+    written(tmp_path, "all.jsonl", [{"question": f"q{n}", "answer": f"a{n}"} for n in range(101)])
+    key, why = refusal(tmp_path, task="label")
+    assert key == "labels" and "101 different ones" in why
+
+
+def test_a_built_in_set_is_held_against_the_task_too(tmp_path: Path) -> None:
+    assert (
+        "problems have expected answers that no reply can match"
+        in load_kind("evolution").plan(config(tmp_path, "mixed", task="number")).warnings[0]
+    )
+    assert load_kind("evolution").plan(config(tmp_path, "mixed")).warnings == ()
+
+
+def rows(word: str, count: int) -> list[dict[str, str]]:
+    return [{"question": f"{word} {number}?", "answer": str(number)} for number in range(count)]
+
+
+def test_own_files_for_each_split_and_what_stands_in_several_stays_with_the_judge(tmp_path: Path) -> None:
+    written(tmp_path, "train.jsonl", [*rows("train", 9), *rows("test", 3), *rows("dev", 1), *rows("train", 2)])
+    written(tmp_path, "dev.jsonl", [*rows("dev", 4), {"question": "TEST   1", "answer": "1"}])
+    written(tmp_path, "test.jsonl", rows("test", 5))
+    found = taken(tmp_path, "train.jsonl", choose_from="dev.jsonl", choose_problems=9, judge_from="test.jsonl")
+    assert [len(found.training), len(found.choosing), len(found.validation)] == [9, 4, 5]
+    assert found.notes == [
+        "There are fewer different problems than asked for (choose_problems = 9, validation_problems = 100 by default). "
+        "The study uses 9 to search by, 4 to choose the champion, 5 held out.",
+        "2 problems of train.jsonl stand in it before, and count once (line 14, line 15).",
+        "1 problem of dev.jsonl stands in test.jsonl as well: left out of the choosing.",
+        "3 problems of train.jsonl stand in test.jsonl as well: left out of the search.",
+        "1 problem of train.jsonl stands in dev.jsonl as well: left out of the search.",
+    ]
+
+
+def test_a_question_with_two_answers_is_left_out_and_told(tmp_path: Path) -> None:
+    contradiction = [{"question": "Odd?", "answer": "yes"}, {"question": "odd", "answer": "no"}]
+    written(tmp_path, "all.jsonl", [*rows("q", 4), *contradiction])
+    found = taken(tmp_path)
+    assert found.notes == ["1 question of all.jsonl has two different answers: left out (line 6)."]
+    assert not any("dd" in one.question for one in (*found.training, *found.validation))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("What's two  plus two?", "whats TWO plus two", True),
+        ("“Who goes there?”", "Who goes there", True),
+        ("A well-known song", "a well known song!", True),
+        ("2+2", "2 + 2 ?", True),
+        ("Ｗｈｏ？", "who", True),
+        ("3 + 5", "3 - 5", False),
+        ("Is 1.5 odd?", "Is 15 odd?", False),
+        ("5! is?", "5 is?", False),
+        ("(1 + 2) * 3", "1 + (2 * 3)", False),
+        ("?", "!", False),
+    ],
+)
+def test_questions_are_the_same_whatever_their_case_spacing_and_punctuation(one: str, other: str, same: bool) -> None:
+    assert (folded(one) == folded(other)) is same
+
+
+def test_the_same_words_with_other_choices_are_another_question(tmp_path: Path) -> None:
+    written(
+        tmp_path,
+        "all.jsonl",
+        [{"question": "Which is true?", "answer": "A", "choices": [f"{n}", "none"]} for n in (1, 2, 3)],
+    )
+    assert taken(tmp_path, task="choice").notes == []
+
+
+def test_a_frozen_batch_needs_no_file(tmp_path: Path) -> None:
+    written(tmp_path, "all.jsonl", [{**row, "source": {"page": 3}} for row in ROWS])
+    frozen = config(tmp_path, choose_problems=5)
+    (tmp_path / "all.jsonl").unlink()
+    again = load_frozen(frozen.to_json())
+    assert problems_of(again) == problems_of(frozen)
+    assert problems_of(again).choosing[0].fields == {"source": {"page": 3}}
+
+
+def test_a_form_reads_a_file_again_only_when_it_or_its_columns_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    rows_of = intake.rows_of
+    monkeypatch.setattr(intake, "rows_of", lambda file, name: read.append(name) or rows_of(file, name))
+    monkeypatch.setattr(FILES_READ, "most", 1)
+    written(tmp_path, "all.jsonl", ROWS)
+    first = taken(tmp_path)
+    assert taken(tmp_path) == first and taken(tmp_path, max_problems=3).training != first.training and len(read) == 1
+    assert everything(taken(tmp_path, fields={"question": "answer"})) != everything(first) and len(read) == 2
+    written(tmp_path, "all.jsonl", ROWS[:20])
+    assert len(everything(taken(tmp_path))) == 20 and len(read) == 3

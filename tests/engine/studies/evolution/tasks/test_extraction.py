@@ -1,0 +1,195 @@
+"""Which answer a reply gives: a table of forms, and labelled replies whose share of right readings must not fall."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidepool.engine.studies.evolution.problems.problem_set import Problem
+from tidepool.engine.studies.evolution.tasks.task import AnswerTask, expected_number, match, numbers_in
+
+CASES = Path(__file__).parent / "cases"
+CHOICES = {"A": "Paris", "B": "the Rome of old", "C": "A town"}
+LABELS = ("positive", "very positive", "negative")
+
+READ = [
+    # reply, expected answer: a number or words, and right
+    ("#### 42", "42"),
+    ("3 + 4 = 7, so 7.\n#### 7", "7"),
+    ("####7", "7"),
+    ("#### 1,234,567", "1234567"),
+    ("#### 1_234", "1234"),
+    ("#### $18.00", "18"),
+    ("#### 18 dollars", "18"),
+    ("#### -3", "-3"),
+    ("#### −3", "-3"),
+    ("#### Answer: 12", "12"),
+    ("#### **12**", "12"),
+    ("#### x = 12", "12"),
+    ("#### 3/4", "0.75"),
+    ("#### 1 1/2", "1.5"),
+    ("#### 12%", "12"),
+    ("#### 25%", "0.25"),
+    ("#### 5\nWait, that is wrong.\n#### 6", "6"),
+    ("#### Step 1: add 3 and 4\nThe answer is 7.", "7"),
+    ("The answer is 12. It took 3 steps.", "12"),
+    ("The answer is 3.5.", "3.5"),
+    ("The answer is: 12", "12"),
+    ("**Answer:** 12 apples", "12"),
+    ("Answer\n\nAnswer:\n\n12", "12"),
+    ("The answer is 3 + 4 = 7 apples.", "7"),
+    ('{"reason": "3 of 5", "answer": 12}', "12"),
+    ('```json\n{"answer": "1,200 m", "sure": 0.9}\n```', "1200"),
+    ("<answer>12</answer> from 3", "12"),
+    ("<think>The answer is 5.</think>12", "12"),
+    ("The answer is 12.\n\nQuestion: How many are 3 and 4?\nThe answer is 7.", "12"),
+    (r"Thus \boxed{12} follows from 3.", "12"),
+    (r"\boxed{\frac{3}{4}} of 8", "0.75"),
+    (r"\boxed{-\frac34}", "-0.75"),
+    (r"\boxed{2\tfrac{1}{2}}", "2.5"),
+    (r"\boxed{\text{12}}", "12"),
+    ("First 3, then 4, which makes 12", "12"),
+    ("10 - 4", "4"),
+    ("It falls to -4", "-4"),
+    ("That costs $1,250.50", "1250.5"),
+    ("It is .5 of it", "0.5"),
+    ("1e3", "1000"),
+    (r"$3 \times 10^{8}$", "3e8"),
+    ("The answer is 7.0004", "7"),
+    ("#### 0.333", "1/3"),
+    ("#### Tuesday", "Tuesday"),
+    ("#### **tuesday**.", "Tuesday"),
+    ("The answer is Tuesday.", "tuesday"),
+    ("The answer is “the lamp”.", "lamp"),
+    ("The answer is yes, because all of them are.", "yes"),
+    (r"So \boxed{\text{Rosa}} is second.", "Rosa"),
+    ('{"answer": "Rosa"}', "Rosa"),
+    ("It follows that **Rosa** is second of all in the long queue.", "Rosa"),
+    ("The capital of Australia is Canberra.", "Canberra"),
+    ("Tuesday", "Tuesday"),
+    ("On.", "on"),
+    ("#### ice  cream", "Ice cream"),
+    (f"{'1, ' * 20_000}\nSo the answer is 72.", "72"),
+    (f"{'so it goes ' * 5_000}\n#### Rome", "Rome"),
+]
+WRONG = [
+    ("#### 41", "42"),
+    ("#### 42.002", "42"),
+    ("#### no", "yes"),
+    ("It could be Monday or Tuesday", "Tuesday"),
+    ("#### 5 or 6", "6"),
+    ("#### 3,5", "5"),
+]
+SILENT = [
+    ("", "42"),
+    ("I do not know.", "42"),
+    ("####", "42"),
+    (r"\boxed{", "42"),
+    ('{"answer": null, "guess": 42}', "42"),
+    ("There is much to say about the days of the week.", "Tuesday"),
+]
+
+
+@pytest.mark.parametrize(("reply", "expected"), READ)
+def test_the_answer_is_found_and_right(reply: str, expected: str) -> None:
+    assert match(reply, expected).correct
+
+
+@pytest.mark.parametrize(("reply", "expected"), WRONG)
+def test_another_answer_is_wrong(reply: str, expected: str) -> None:
+    assert not match(reply, expected).correct
+
+
+@pytest.mark.parametrize(("reply", "expected"), SILENT)
+def test_a_reply_without_an_answer_gives_none(reply: str, expected: str) -> None:
+    verdict = match(reply, expected, length=9)
+    assert (verdict.answer, verdict.correct, verdict.length) == (None, False, 9)
+
+
+@pytest.mark.parametrize(
+    ("task", "reply", "answer"),
+    [
+        ("choice", "B", "B"),
+        ("choice", "(b)", "B"),
+        ("choice", "B. the Rome of old\n\nC would be a town.", "B"),
+        ("choice", "The answer is (C), not A.", "C"),
+        ("choice", "I would say option A because of the tower.", "A"),
+        ("choice", "A town is not a city, so C", "C"),
+        ("choice", "The answer is Paris.", "A"),
+        ("choice", "It must be the Rome of old", "B"),
+        ("choice", '{"choice": "C"}', "C"),
+        ("choice", "I cannot say.", None),
+        ("label", "Positive. There is nothing negative in it.", "positive"),
+        ("label", "It praises much, so it is very positive", "very positive"),
+        ("label", "Label: negative\nA positive word is meant as irony.", "negative"),
+        ("label", "The answer is **negative**.", "negative"),
+        ("label", "Neither of them.", None),
+    ],
+)
+def test_options_and_labels_are_found(task: str, reply: str, answer: str | None) -> None:
+    problem = Problem("", "A", {"choices": CHOICES} if task == "choice" else {})
+    assert AnswerTask(task, LABELS).mark(reply, problem).answer == answer
+
+
+def test_of_a_reply_that_was_cut_only_what_is_marked_counts() -> None:
+    task, problem = AnswerTask("number"), Problem("", "7")
+    assert task.mark("3 + 4 = 7", problem, cut=True).answer is None
+    assert task.mark("#### 7\nLet me check: 3 +", problem, cut=True).correct
+
+
+def test_the_last_marker_counts_and_what_follows_it_does_not() -> None:
+    reply = r"\boxed{3}. The answer is 2. #### 1" + "\nThat was 4 marks."
+    assert match(reply, "1").answer == "1"
+    assert match(reply.replace("####", ""), "1").answer == "2"
+    assert match(r"\boxed{3}. That was 4 marks.", "1").answer == "3"
+    assert match("That was 4 marks.", "1").answer == "4"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1,234", 1234), ("$5.50", 5.5), ("-3/4", -0.75), ("12 %", 12), ("12 cats", 12), ("3:30", None), ("1/0", None)],
+)
+def test_an_expected_number_stands_alone_or_with_a_unit(text: str, value: float | None) -> None:
+    found = expected_number(text)
+    assert (found and found.value) == value
+
+
+@pytest.mark.parametrize(("answer", "right"), [("0.301", True), ("0.299", True), ("0.3011", False)])
+def test_the_tolerance_is_a_thousandth(answer: str, right: bool) -> None:
+    assert match(answer, "0.3").correct is right
+
+
+def test_equal_answers_look_equal() -> None:
+    assert match("$1,200.00", "1").answer == match("1200", "1").answer == "1200"
+    assert match("-0", "1").answer == match("0", "1").answer
+    assert match("The Lamp.", "lamp").answer == match("lamp", "lamp").answer
+
+
+@given(st.text(), st.text(min_size=1))
+def test_no_reply_is_beyond_reading(reply: str, expected: str) -> None:
+    for text in (reply, f"#### {reply}", f"answer is {reply}", rf"\boxed{{{reply}", f'"answer": {reply}'):
+        match(text, expected)
+    numbers_in(reply)
+
+
+@given(st.integers(-(10**9), 10**9), st.sampled_from(["#### {}", "The answer is {}.", r"\boxed{{{}}}", "so {}"]))
+def test_every_whole_number_is_read_back_from_every_form(number: int, form: str) -> None:
+    assert match(form.format(number), str(number)).correct
+    assert match(form.format(f"{number:,}"), str(number)).correct
+
+
+@pytest.mark.parametrize(("name", "least"), [("models", 82.6), ("practice", 89.0)])
+def test_labelled_replies_are_marked_as_a_careful_reader_marks_them(name: str, least: float) -> None:
+    """Written by people who saw neither the code nor each other's cases; docs/tasks.md has the figures."""
+    cases = [json.loads(line) for line in (CASES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+    wrong = [case["id"] for case in cases if not _right(case)]
+    assert 100 * (1 - len(wrong) / len(cases)) >= least, wrong
+
+
+def _right(case: dict[str, Any]) -> bool:
+    problem = Problem("", case["gold"], {"choices": case.get("choices") or {}})
+    verdict = AnswerTask(case["task"], tuple(case.get("labels") or ())).mark(case["reply"], problem)
+    return bool(verdict.correct == case["correct"])

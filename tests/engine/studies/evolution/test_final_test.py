@@ -1,0 +1,174 @@
+"""The held-out comparison, the choice of the champion, and the final of the seeds."""
+
+from math import comb
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.engine.studies.evolution.running import evolved, run, run_with_interruptions, study
+from tests.support.state import query
+from tidepool.engine.config.freezing import freeze
+from tidepool.engine.simulated.evolution.solver import true_accuracy
+from tidepool.engine.studies.evolution.evaluator import calls_in
+from tidepool.engine.studies.evolution.final_test import (
+    BEST,
+    compare,
+    held_out,
+    independent_replies,
+    paired_p_value,
+    seed_rungs,
+    wilson,
+)
+from tidepool.engine.studies.evolution.genome import seed_genomes
+from tidepool.engine.studies.evolution.problems.problem_set import generate
+from tidepool.engine.studies.evolution.tasks.verdict import Verdict
+from tidepool.engine.studies.kinds import load_kind
+
+RIGHT, WRONG = Verdict("1", True), Verdict("0", False)
+
+
+def once(pattern: str) -> list[list[Verdict | None]]:
+    return [[{"+": RIGHT, "-": WRONG, "?": None}[mark]] for mark in pattern]
+
+
+def coverage(count: int, share: float) -> float:
+    """Exact: the chance that the interval of `count` answers holds the true share."""
+    total = 0.0
+    for right in range(count + 1):
+        low, high = wilson(right / count, count)
+        if low <= share <= high:
+            total += comb(count, right) * share**right * (1 - share) ** (count - right)
+    return total
+
+
+@pytest.mark.parametrize("count", [30, 50, 100, 200])
+@pytest.mark.parametrize("centre", [0.55, 0.75, 0.88, 0.93])
+def test_the_interval_covers_the_truth_in_93_to_97_of_a_hundred(count: int, centre: float) -> None:
+    shares = [centre + 0.002 * step for step in range(-15, 16)]
+    assert 0.93 <= sum(coverage(count, share) for share in shares) / len(shares) <= 0.97
+
+
+def test_missing_answers_are_left_out_and_counted() -> None:
+    result = held_out(once("++-?+?"))
+    assert (result.accuracy, result.problems, result.missing) == (0.75, 4, pytest.approx(1 / 3))
+    assert result.ci95 == wilson(0.75, 4)
+
+
+def test_samples_that_only_repeat_each_other_count_once() -> None:
+    scores = [1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0]
+    assert independent_replies(scores, 32) == 8
+    assert 24 <= independent_replies([0.5, 0.75, 0.5, 0.75, 0.75, 0.5, 0.75, 0.5], 32) <= 32
+
+
+@pytest.mark.parametrize(
+    ("champion", "baseline", "p_value", "winner"),
+    [
+        ("+" * 20, "+" * 20, 1.0, None),
+        ("+" * 5, "-" * 5, 0.0625, None),
+        ("+" * 6, "-" * 6, 0.03125, "champion"),
+        ("-" * 6, "+" * 6, 0.03125, "baseline"),
+        ("+" * 6 + "?", "-" * 6 + "+", 0.03125, "champion"),
+        ("+++---", "---+++", 1.0, None),
+    ],
+)
+def test_a_winner_is_claimed_only_beyond_chance(
+    champion: str, baseline: str, p_value: float, winner: str | None
+) -> None:
+    comparison = compare(once(champion), once(baseline))
+    assert comparison.p_value == pytest.approx(p_value)
+    assert comparison.better == winner
+
+
+def test_shares_of_samples_are_tested_by_sign_flips() -> None:
+    assert paired_p_value([0.5] * 6) == pytest.approx(2 / 64)
+    assert paired_p_value([0.5, -0.5, 0.25, -0.25]) == pytest.approx(1.0)
+    assert paired_p_value([0.5] * 30 + [-0.5] * 5, seed=1) < 0.001
+    assert paired_p_value([0.5, 0.25] * 20, seed=1) == paired_p_value([0.5, 0.25] * 20, seed=1)
+
+
+@pytest.mark.parametrize("samples", [1, 3])
+def test_of_equal_prompts_hardly_one_in_twenty_wins(samples: int) -> None:
+    rng, claims, runs = Random(1), 0, 300 if samples == 1 else 60
+    for number in range(runs):
+        chances = [rng.random() for _ in range(30)]
+        ours, theirs = (
+            [[RIGHT if rng.random() < chance else WRONG for _ in range(samples)] for chance in chances]
+            for _ in range(2)
+        )
+        claims += compare(ours, theirs, seed=number).better is not None
+    assert claims <= 0.05 * runs + 4
+
+
+async def test_the_fittest_on_the_problems_that_choose_is_the_champion(database: Path) -> None:
+    only_right_answers = {"accuracy": 1.0, "consistency": 0.0, "efficiency": 0.0, "diversity": 0.0}
+    config = study(choose_problems=30, random_baseline=True, weights=only_right_answers)
+    summary = await run(config, database)
+    found = summary["statistics"]
+    told = found["choosing"]
+    assert told["problems"] == 30 and told["calls"] == 30 * told["prompts"] and BEST < told["prompts"] <= 3 * BEST
+    met = "SELECT prompt, avg(a.correct) FROM answers a JOIN genomes g USING (batch_id, genome_id) WHERE split = 'choose' GROUP BY prompt"
+    accuracy = dict(query(database, met))
+    assert found["champion"]["choose_accuracy"] == max(accuracy.values())
+    for role in ("champion", "baseline"):
+        assert found[role]["choose_accuracy"] == accuracy[found[role]["prompt"]]
+    assert found["champion"]["choose_fitness"] >= found["baseline"]["choose_fitness"]
+    assert found["random_search"]["choose_accuracy"] is not None
+    assert query(database, "SELECT count(*) FROM problem WHERE split = 'choose'") == [(30,)]
+    plan = load_kind("evolution").plan(freeze(config, database))
+    assert summary["calls"]["total"] <= sum(one.calls for one in plan.calls)
+
+
+async def test_without_such_problems_the_search_picks_it_and_nothing_else_is_different(tmp_path: Path) -> None:
+    plain = (await run(study(), tmp_path / "a.db"))["statistics"]
+    chosen = (await run(study(choose_problems=10), tmp_path / "b.db"))["statistics"]
+    assert "choosing" not in plain and "choose_fitness" not in plain["champion"]
+    assert plain["generations"] == chosen["generations"]
+
+
+async def test_a_choice_that_was_interrupted_ends_the_same(tmp_path: Path) -> None:
+    config = study(choose_problems=12, max_generations=1, seed_final=False)
+    whole = await run(config, tmp_path / "a.db")
+    parts, stops = await run_with_interruptions(config, tmp_path / "b.db", every=60)
+    assert stops > 1 and evolved(parts, tmp_path / "b.db") == evolved(whole, tmp_path / "a.db")
+
+
+SEEDS = [genome.prompt for genome in seed_genomes()]
+WEAK, STRONG = "Be brief. Answer quickly.", "Work step by step. Write out each line. Check the result. Verify it."
+
+
+@pytest.mark.parametrize(("problems", "seeds"), [(100, 50), (80, 30), (12, 10), (3, 2)])
+def test_no_seed_is_dropped_before_it_met_a_quarter_of_the_problems(problems: int, seeds: int) -> None:
+    first, *_, last = seed_rungs(problems, seeds, racing=True)
+    assert first.entrants == seeds and first.end >= problems / 4
+    assert (last.end, last.look) == (problems, 1)
+    assert calls_in(seed_rungs(problems, seeds, racing=False)) == problems * seeds
+
+
+async def test_seeds_without_room_in_the_population_are_considered_too(database: Path) -> None:
+    config = study(seed_prompts=[WEAK, *SEEDS[:8], STRONG], population_size=4, max_problems=30, max_generations=2)
+    summary = await run(config, database)
+    baseline = summary["statistics"]["baseline"]
+    assert baseline["prompt"] == STRONG and baseline["operator"] == "seed"
+    assert query(database, "SELECT generation FROM genomes WHERE genome_id = ?", baseline["genome_id"]) == [(0,)]
+    assert summary["statistics"]["baseline_calls"] > 0
+    rated = query(database, "SELECT count(*) FROM genomes WHERE operator = 'seed' AND fitness IS NOT NULL")
+    assert rated == [(10,)]
+
+
+async def test_what_a_seed_was_answered_before_is_not_asked_again(database: Path) -> None:
+    summary = await run(study(racing=False, population_size=10, max_generations=2), database)
+    assert summary["statistics"]["baseline_calls"] == 0
+    (asked,) = query(database, "SELECT max(n) FROM (SELECT count(*) AS n FROM call GROUP BY unit_id)")
+    assert asked == (20,), "the held-out problems, not the training ones again"
+
+
+async def test_the_seed_named_best_is_nearly_the_truly_best(tmp_path: Path) -> None:
+    questions = [problem.question for problem in generate("arithmetic", 300, Random(5))]
+    best = max(true_accuracy(prompt, questions) for prompt in SEEDS)
+    found = []
+    for seed in range(2):
+        config = study(seed=seed, seed_prompts=SEEDS, population_size=10, max_generations=1, max_problems=60)
+        summary = await run(config, tmp_path / f"{seed}.db")
+        found.append(true_accuracy(summary["statistics"]["baseline"]["prompt"], questions))
+    assert sum(found) / len(found) > best - 0.06

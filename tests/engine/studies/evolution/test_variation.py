@@ -1,0 +1,162 @@
+"""Selection, crossover, mutation and examples: what each operator keeps, changes and draws."""
+
+import re
+from collections import Counter
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidepool.engine.studies.evolution.breeding import Breeding, breed, copied, random_genome
+from tidepool.engine.studies.evolution.genome import Genome, segment_pool
+from tidepool.engine.studies.evolution.variation import (
+    CROSSOVERS,
+    MOST_SEGMENTS,
+    MUTATIONS,
+    SELECTIONS,
+    Material,
+    Showable,
+    crossed,
+    drawn,
+    elites,
+    varied,
+)
+
+SCORES = [0.1, 0.9, 0.5, 0.7, 0.3, 0.2, 0.8, 0.4]
+
+
+@pytest.mark.parametrize("name", SELECTIONS)
+@given(scores=st.lists(st.floats(-1, 1), min_size=1, max_size=30), count=st.integers(0, 40), seed=st.integers())
+def test_every_way_picks_as_many_as_asked_from_the_population(
+    name: str, scores: list[float], count: int, seed: int
+) -> None:
+    picked = SELECTIONS[name](scores, count, Random(seed))
+    assert len(picked) == count
+    assert all(0 <= index < len(scores) for index in picked)
+
+
+@pytest.mark.parametrize("name", SELECTIONS)
+def test_every_way_prefers_the_fitter(name: str) -> None:
+    picked = Counter(SELECTIONS[name](SCORES, 4000, Random(1)))
+    assert picked[1] > 1.5 * picked[7] >= 0
+    assert picked[1] > 3 * picked[0]
+
+
+def test_elites_are_the_best_and_not_the_first() -> None:
+    assert elites(SCORES, 3) == [1, 6, 3]
+
+
+MOTHER = ("M1.", "M2.", "M3.", "M4.")
+FATHER = ("F1.", "F2.", "F3.", "F4.", "F5.")
+segments = st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=8)
+
+
+@pytest.mark.parametrize("name", CROSSOVERS)
+@given(mother=segments, father=segments, seed=st.integers())
+def test_a_child_is_made_of_its_parents_segments_and_says_nothing_twice(
+    name: str, mother: list[str], father: list[str], seed: int
+) -> None:
+    child = CROSSOVERS[name](mother, father, Random(seed))
+    assert child
+    assert set(child) <= {*mother, *father}
+    assert len(child) == len(set(child)) or child == tuple(mother)
+
+
+@pytest.mark.parametrize("name", CROSSOVERS)
+def test_parents_mix_and_keep_their_order(name: str) -> None:
+    children = [CROSSOVERS[name](MOTHER, FATHER, Random(seed)) for seed in range(60)]
+    mixed = [child for child in children if {"M", "F"} <= {segment[0] for segment in child}]
+    assert len(mixed) > 20
+    for child in children:
+        for parent in ("M", "F"):
+            own = [segment for segment in child if segment[0] == parent]
+            assert own == sorted(own)
+
+
+MATERIAL = Material(segment_pool())
+PROMPT = ("Read it: twice!", "Round 3.5 to 4, then add 12 units.", "Stop.")
+
+
+def applied(name: str, segments: tuple[str, ...] = PROMPT, times: int = 40) -> list[tuple[str, ...]]:
+    return [MUTATIONS[name](segments, Random(seed), MATERIAL) for seed in range(times)]
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+@given(
+    segments=st.lists(st.text(min_size=1, max_size=20), min_size=1, max_size=MOST_SEGMENTS).map(tuple),
+    seed=st.integers(),
+)
+def test_no_operator_empties_or_bloats_a_prompt(name: str, segments: tuple[str, ...], seed: int) -> None:
+    after = MUTATIONS[name](segments, Random(seed), MATERIAL)
+    assert 1 <= len(after) <= MOST_SEGMENTS
+
+
+@pytest.mark.parametrize("name", [name for name in MUTATIONS if name.startswith("word_")])
+def test_word_operators_keep_numbers_and_punctuation(name: str) -> None:
+    marks = [re.findall(r"[\d.,:!]", text) for text in PROMPT]
+    for after in applied(name):
+        assert [re.findall(r"[\d.,:!]", text) for text in after] == marks
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [("word_insert", 1), ("word_delete", -1), ("word_swap", 0), ("word_duplicate", 1), ("word_replace", 0)],
+)
+def test_word_operators_change_the_number_of_words_as_they_say(name: str, change: int) -> None:
+    words = len(" ".join(PROMPT).split())
+    assert {len(" ".join(after).split()) for after in applied(name)} == {words + change}
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("segment_insert", 1),
+        ("segment_delete", -1),
+        ("segment_swap", 0),
+        ("segment_duplicate", 1),
+        ("segment_replace", 0),
+    ],
+)
+def test_segment_operators_change_the_number_of_segments_as_they_say(name: str, change: int) -> None:
+    results = applied(name)
+    assert {len(after) for after in results} == {len(PROMPT) + change}
+    assert all(after != PROMPT for after in results)
+
+
+FEW = Showable(range(9), 4)
+shown = st.lists(st.sampled_from(range(9)), max_size=4, unique=True).map(tuple)
+
+
+@given(shown, shown, st.integers(0, 999))
+def test_examples_are_distinct_showable_and_never_too_many(mother: tuple, father: tuple, seed: int) -> None:
+    rng = Random(seed)
+    for examples in (varied(mother, FEW, rng)[0], crossed(mother, father, FEW, rng), drawn(FEW, rng)):
+        assert len(set(examples)) == len(examples) <= 4 and set(examples) <= set(range(9))
+
+
+@given(shown, shown, st.integers(0, 999))
+def test_a_child_takes_examples_from_both_parents_and_no_others(mother: tuple, father: tuple, seed: int) -> None:
+    child = crossed(mother, father, FEW, Random(seed))
+    assert set(child) <= {*mother, *father} and len(child) >= min(len(mother), len(father))
+
+
+def test_every_change_turns_up_and_a_prompt_without_examples_gets_some() -> None:
+    names = {varied((1, 2, 3), FEW, Random(seed))[1] for seed in range(200)}
+    assert names == {None, "add_example", "drop_example", "swap_examples", "replace_example"}
+    assert {varied((), FEW, Random(seed))[1] for seed in range(50)} == {None, "show_examples"}
+
+
+@pytest.mark.parametrize("maker", ["breed", "copied", "random"])
+def test_all_ways_of_breeding_bring_examples(maker: str) -> None:
+    rng, material = Random(1), Material(("Think.", "Check it."))
+    population = [Genome(("Think.",)), Genome(("Check it.",), examples=(2, 7))]
+    match maker:
+        case "breed":
+            how = Breeding(showable=FEW)
+            found = [child.genome for child in breed(population, [0.4, 0.6], 30, 1, how, material, rng)]
+        case "copied":
+            found = [copied(population[0], 1, FEW, rng) for _ in range(30)]
+        case _:
+            found = [random_genome(material, 1, rng, FEW) for _ in range(30)]
+    assert any(genome.examples for genome in found) and all(len(genome.examples) <= 4 for genome in found)
