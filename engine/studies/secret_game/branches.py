@@ -15,7 +15,7 @@ from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.core.unit import Unit
 from tidepool.engine.studies.secret_game.casting import Cast, settings_of
 from tidepool.engine.studies.secret_game.detectors.detection import find_in_talk, is_revealed
-from tidepool.engine.studies.secret_game.detectors.folding import fold
+from tidepool.engine.studies.secret_game.detectors.normalise import fold
 from tidepool.engine.studies.secret_game.game import FinishedConversation, Game, Knowledge
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
 from tidepool.engine.studies.secret_game.story import Conversation

@@ -18,7 +18,7 @@ from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.tasks import Latch
 from tidepool.engine.core.unit import Unit
 from tidepool.engine.studies.secret_game.casting import Cast
-from tidepool.engine.studies.secret_game.detectors.folding import fold
+from tidepool.engine.studies.secret_game.detectors.normalise import fold
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
 from tidepool.engine.studies.secret_game.prompts import EarlierConversation
 from tidepool.engine.studies.secret_game.scoring import Side, game_points, sides

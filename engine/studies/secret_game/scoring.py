@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tidepool.engine.studies.secret_game.detectors.folding import fold
+from tidepool.engine.studies.secret_game.detectors.normalise import fold
 
 MODES = ("standard", "retained", "diversity", "targeted")
 KEEPING_MODES = frozenset(MODES) - {"standard"}

@@ -59,7 +59,7 @@ def freeze(config: "Config", folder: Path | None) -> "Config":
 
 
 def _check_target(target: str, secrets: list[str]) -> None:
-    from tidepool.engine.studies.secret_game.detectors.folding import fold
+    from tidepool.engine.studies.secret_game.detectors.normalise import fold
 
     if fold(target).strip() not in {fold(secret).strip() for secret in secrets}:
         near = get_close_matches(target, secrets, n=1)

@@ -11,7 +11,7 @@ from functools import cached_property
 from tidepool.engine.config.sections import ConfigSections
 from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.secret_game.casting import rules_of, settings_of
-from tidepool.engine.studies.secret_game.detectors.folding import Folded, fold
+from tidepool.engine.studies.secret_game.detectors.normalise import Folded, fold
 from tidepool.engine.studies.secret_game.prompts import Briefing, opening_line, system_prompt
 from tidepool.engine.studies.secret_game.secrets import words
 from tidepool.engine.studies.secret_game.secrets.proposals import better_than

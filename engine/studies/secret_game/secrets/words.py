@@ -4,11 +4,9 @@ import codecs
 import re
 from collections.abc import Iterator, Sequence
 
-from tidepool.engine.studies.secret_game.detectors.exact import find_exact, is_ambiguous_phrase
-from tidepool.engine.studies.secret_game.detectors.folding import Folded, fold
-from tidepool.engine.studies.secret_game.detectors.numbers import value_of
-from tidepool.engine.studies.secret_game.detectors.ordinary_words import REAL, commonness, is_listed
-from tidepool.engine.studies.secret_game.detectors.variants import inflections
+from tidepool.engine.studies.secret_game.detectors.exact import find_exact, inflections, value_of
+from tidepool.engine.studies.secret_game.detectors.normalise import Folded, fold
+from tidepool.engine.studies.secret_game.detectors.ordinary import REAL, commonness, is_ambiguous_phrase, is_listed
 
 SHORT = 2
 """letters; nothing but the plain word can be looked for"""
