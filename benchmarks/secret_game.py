@@ -14,8 +14,8 @@ from tidepool import SecretGame
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Agent, Service
 from tidepool.engine.run import run_batch
+from tidepool.engine.studies.secret_game.casting import MODES
 from tidepool.engine.studies.secret_game.config import Detector
-from tidepool.engine.studies.secret_game.scoring import MODES
 
 ROOT = Path(__file__).parent.parent
 CONVERSATIONS = 1_000

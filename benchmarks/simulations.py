@@ -22,7 +22,7 @@ from typing import Any
 from tidepool.engine.bench.figures import Measurement, at_most
 from tidepool.engine.library.entity_types import generate
 from tidepool.engine.library.type_files import built_in_types
-from tidepool.engine.studies.simulation.meetings.combinations import combinations
+from tidepool.engine.studies.simulation.casting import combinations
 
 SIMULATIONS = 2_000
 CALLS = SIMULATIONS * 2 * 2 * 2

@@ -111,7 +111,7 @@ def test_stories_never_read_the_clock_or_a_random_stream_that_is_not_their_own(k
     assert files and {str(path): _fickle(path) for path in files if _fickle(path)} == {}
 
 
-OUTLINE = ("config", "study", "plan", "story", "statistics", "comparison", "report", "methods", "exports")
+OUTLINE = ("config", "study", "plan", "story", "statistics", "report")
 
 
 @pytest.mark.parametrize("kind", STORIES)

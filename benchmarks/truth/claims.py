@@ -9,7 +9,7 @@ import numpy
 from scipy.special import ndtr  # type: ignore[import-untyped]
 
 from benchmarks.truth.worlds import Planted, World
-from tidepool.engine.studies.secret_game.findings.analysis import SecretGameStatistics
+from tidepool.engine.studies.secret_game.analysis import SecretGameStatistics
 
 
 @dataclass(frozen=True)

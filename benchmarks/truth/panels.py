@@ -7,8 +7,7 @@ from typing import Any
 
 from benchmarks.truth.claims import Claim
 from tidepool.engine.library.entities import Entity
-from tidepool.engine.studies.simulation.attributes import compare_by_attribute, group_mean
-from tidepool.engine.studies.simulation.measures import SpeechTally
+from tidepool.engine.studies.simulation.measures import SpeechTally, compare_by_attribute, group_mean
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from benchmarks.truth.claims import Claim, claims
 from benchmarks.truth.panels import PANELS, Panel, panel_claims
 from benchmarks.truth.worlds import MESSAGES, WORLDS, Planted, World
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
-from tidepool.engine.studies.secret_game.findings.analysis import Played, analysed_sides
+from tidepool.engine.studies.secret_game.analysis import Played, analysed_sides
 
 TABLES = 2_000
 LEAST, MOST, ALARMS = 93.0, 97.0, 6.0

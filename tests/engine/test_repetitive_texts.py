@@ -23,9 +23,9 @@ from tidepool.engine.studies.evolution.tasks.judge import judge_request
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 from tidepool.engine.studies.mutation import operators
 from tidepool.engine.studies.mutation.environment import encoders, rewards
-from tidepool.engine.studies.secret_game.detectors import judge
+from tidepool.engine.studies.secret_game.detectors import detection
 from tidepool.engine.studies.secret_game.detectors.detection import DETECTORS, find_in_talk
-from tidepool.engine.studies.simulation import scenes
+from tidepool.engine.studies.simulation import prompts as simulation_prompts
 from tidepool.storage import plain_text
 from tidepool.storage.exporting import csv_files
 from tidepool.storage.reading import search
@@ -161,10 +161,10 @@ READERS: dict[str, Reader] = {
     "prompt": lambda text: genome.join_segments(genome.split_segments(text)),
     "parts of a prompt": placeholders.parts,
     **{name: partial(_detector, name) for name in DETECTORS},
-    "verdict": judge.read_verdict,
-    "scene": lambda text: scenes.split_scene(text, ("Ada Lovelace", "Bob"), thoughts=True),
-    "message": lambda text: scenes.split_reply(text, "Ada Lovelace", ("Bob",), thoughts=True),
-    "spoken": scenes.spoken_aloud,
+    "verdict": detection.read_verdict,
+    "scene": lambda text: simulation_prompts.split_scene(text, ("Ada Lovelace", "Bob"), thoughts=True),
+    "message": lambda text: simulation_prompts.split_reply(text, "Ada Lovelace", ("Bob",), thoughts=True),
+    "spoken": simulation_prompts.spoken_aloud,
     "words": words_in,
     "thought": replies.split_thought,
     "error body": error_bodies.error_in,

@@ -10,7 +10,7 @@ from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.results.method_words import MOST_NAMED, KindMethods, counted, listing, sampling
 from tidepool.engine.results.wording import interval, number
 from tidepool.engine.statistics.intervals import share_interval
-from tidepool.engine.studies.secret_game.findings.shares import in_percent
+from tidepool.engine.studies.secret_game.shares import in_percent
 
 PAIRINGS = {
     "round_robin": "Everybody met everybody in turn (round robin).",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.blocks import KindReport
 from tidepool.engine.studies.kinds import KindSpec
-from tidepool.engine.studies.secret_game.exports import CONTENTS
+from tidepool.storage.exporting.contents import ExportContents
 
 if TYPE_CHECKING:
     from tidepool.engine.branching.talks import BranchKind
@@ -50,7 +50,7 @@ def freeze(config: "Config", folder: Path | None) -> "Config":
             told = f'The agent {agent.name!r} has no secret. Give it one: secret = "…".'
             raise UsageError(told, ("agents", place, "secret"))
     if folder is not None:  # a batch that was frozen before goes on as it began
-        from tidepool.engine.studies.secret_game.secrets.examination import refuse_what_cannot_be_measured
+        from tidepool.engine.studies.secret_game.secrets import refuse_what_cannot_be_measured
 
         refuse_what_cannot_be_measured(config)
     if settings.mode == "targeted":
@@ -108,7 +108,7 @@ def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config:
 
 
 def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-    from tidepool.engine.studies.secret_game.comparison import differences
+    from tidepool.engine.studies.secret_game.report import differences
 
     return differences(connection, batches)
 
@@ -128,7 +128,7 @@ def methods(
 
 
 def stopping(config: "FrozenConfig") -> "Watched":
-    from tidepool.engine.studies.secret_game.stopping import watched
+    from tidepool.engine.studies.secret_game.outcomes import watched
 
     return watched(config)
 
@@ -140,13 +140,13 @@ def report() -> KindReport:
 
 
 def branches() -> "BranchKind":
-    from tidepool.engine.studies.secret_game import branches
+    from tidepool.engine.studies.secret_game import story
 
-    return branches
+    return story
 
 
 def glimpse(settings: Mapping[str, Any]) -> "Glimpse":
-    from tidepool.engine.studies.secret_game.glimpse import GameGlimpse
+    from tidepool.engine.studies.secret_game.report import GameGlimpse
 
     return GameGlimpse()
 
@@ -168,7 +168,9 @@ KIND = KindSpec(
     first_requests=first_requests,
     differences=differences,
     outcomes=outcomes,
-    contents=CONTENTS,
+    contents=ExportContents(
+        views=("messages", "outcomes"), where_filled=("verdicts",), of_units=("outcomes",), details=None
+    ),
     branches=branches,
     shape=shape,
     stopping=stopping,

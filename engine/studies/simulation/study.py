@@ -79,7 +79,7 @@ def formats() -> Mapping[str, Exporter]:
 
 
 def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-    from tidepool.engine.studies.simulation.comparison import differences
+    from tidepool.engine.studies.simulation.outcomes import differences
 
     return differences(connection, batches)
 
@@ -93,13 +93,13 @@ def outcomes() -> "KindOutcomes":
 def methods(
     batch: Mapping[str, Any], config: "StoredConfig", statistics: Mapping[str, Any], connection: sqlite3.Connection
 ) -> "KindMethods":
-    from tidepool.engine.studies.simulation.methods import methods
+    from tidepool.engine.studies.simulation.report import methods
 
     return methods(batch, config, statistics, connection)
 
 
 def stopping(config: "FrozenConfig") -> "Watched":
-    from tidepool.engine.studies.simulation.stopping import watched
+    from tidepool.engine.studies.simulation.outcomes import watched
 
     return watched(config)
 
@@ -111,13 +111,13 @@ def report() -> KindReport:
 
 
 def branches() -> "BranchKind":
-    from tidepool.engine.studies.simulation import branches
+    from tidepool.engine.studies.simulation import story
 
-    return branches
+    return story
 
 
 def glimpse(settings: Mapping[str, Any]) -> "Glimpse":
-    from tidepool.engine.studies.simulation.glimpse import SimulationGlimpse
+    from tidepool.engine.studies.simulation.report import SimulationGlimpse
 
     return SimulationGlimpse()
 

@@ -12,10 +12,10 @@ from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.stop import StopWhenSure
 from tidepool.engine.studies.kinds import load_kind
-from tidepool.engine.studies.secret_game.findings.outcomes import SideOutcome
+from tidepool.engine.studies.secret_game.outcomes import WatchedGame
 from tidepool.engine.studies.secret_game.pairing import Schedule
-from tidepool.engine.studies.secret_game.stopping import WatchedGame
-from tidepool.engine.studies.simulation.stopping import block_size
+from tidepool.engine.studies.secret_game.sides import SideOutcome
+from tidepool.engine.studies.simulation.outcomes import block_size
 
 HALF = StopWhenSure(outcome="revealed", half_width=0.05)
 LINE = StopWhenSure(outcome="revealed", decided=True, line=0.5)

@@ -26,9 +26,10 @@ from tidepool.engine.studies.secret_game.detectors.detection import (
     find_reveals,
     first_of,
     is_revealed,
+    judge_prompt,
+    read_verdict,
 )
 from tidepool.engine.studies.secret_game.detectors.exact import inflections, value_of, writings
-from tidepool.engine.studies.secret_game.detectors.judge import judge_prompt, read_verdict
 from tidepool.engine.studies.secret_game.detectors.normalise import Folded
 from tidepool.engine.studies.secret_game.detectors.ordinary import commonness, is_listed, languages_of
 from tidepool.engine.studies.secret_game.prompts import read_prompt

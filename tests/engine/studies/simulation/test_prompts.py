@@ -3,17 +3,19 @@ import pytest
 from tidepool.engine.call import Message
 from tidepool.engine.library.entities import Attribute, Entity
 from tidepool.engine.library.portraits import attribute_in_words
-from tidepool.engine.studies.simulation.conversation import SpokenLine, joined, transcript
 from tidepool.engine.studies.simulation.prompts import (
     GO_ON,
     OPENING,
     SILENCE,
     Setting,
+    SpokenLine,
     backstory,
     enacted,
     enacted_messages,
+    joined,
     judgement,
     narrated,
+    transcript,
     written_text,
 )
 
