@@ -1,22 +1,9 @@
-"""What every conversation of a batch shares: the agents, what they are told, how they score, and how their words are judged.
+"""What all conversations of a batch share: agents, prompts, points, and which conversations wait for others.
 
-What a side of a conversation is worth, in the four modes.
-
-In the modes that keep secrets the points of a game come from what each agent holds at its end. They are
-credited to the conversation in which the secret was first obtained, so the scores of an agent's
-conversations always add up to its points in the game. A secret obtained again, or one that the agent holds
-as its own, is worth nothing.
-
-`holders` are the agents who obtained a secret in the game; its owner does not count, it merely knows it.
-
-What every conversation of a batch shares: the agents, what they are told, and how their words are judged.
-
-Which conversations wait for others, and so how many can be asked at the same moment.
-
-In the modes that keep secrets (retained, diversity, targeted) an agent is told in each round which secrets it holds from
-the rounds before, and with long memory it hears its earlier talks. Such an agent begins a round when its talks of the
-rounds before have ended: rounds of a game follow one another, however many calls could go at once. Games side by side
-do not wait for each other, nor do agents of mode standard that remember nothing.
+In the modes that keep secrets the points of a game come from what each agent holds at its end. They are credited to the conversation
+in which the secret was first obtained, so that an agent's scores add up to its points in the game. A secret obtained again, or one
+that the agent holds as its own, is worth nothing. Rounds of a game follow one another where an agent remembers or keeps secrets; games
+do not wait for each other.
 """
 
 from collections import Counter, defaultdict

@@ -1,12 +1,8 @@
 """What designs and stopping rules read from a secret game.
 
-What one side obtained the other revealed, so over both sides the two are one figure: of a whole study only `revealed` is
-shown, and `obtained` where somebody asks. Of one agent they are two.
-
-What a stop rule sees of a secret game: its blocks, and what each of them came to.
-
-A block is what makes blocks alike: all pairs once (both ways round where an agent is asked about and there is room), with
-all scenarios; whole games where memory or kept secrets link their talks; one round where pairs are drawn at random.
+Over both sides `revealed` and `obtained` are one number, so a whole study shows only `revealed`; of one agent they are two. A block
+of a stopping rule is what makes blocks alike: all pairs once (both ways round where an agent is asked about and there is room), with
+all scenarios; whole games where memory or kept secrets link their conversations; one round where pairs are drawn at random.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Who meets whom, in which order, and how often: the schedule of a batch, its counts, and which conversations wait for others.
+"""Who meets whom, in which order, and how often: the schedule of a batch and its counts.
 
 Rounds are counted through all games of a batch, so that short games do not repeat the same few pairs: with
 four agents and games of one round, game 2 takes up the round robin where game 1 left it. A schedule is
@@ -11,9 +11,7 @@ from 1.
   opened less.
 - ordered: a round is every ordered pair, each agent with itself included, so both sides are there by design.
 
-How often each agent opens, answers, and has heard before: what a plan needs to know of a schedule.
-
-A schedule of a few thousand conversations is counted. A longer one repeats itself, so whole repetitions are worked out
+A plan needs to know how often each agent opens, answers, and has heard others before. A schedule of a few thousand conversations is counted. A longer one repeats itself, so whole repetitions are worked out
 and only the rest is counted: a plan of a million conversations must not take longer than one of a hundred.
 """
 

@@ -1,13 +1,7 @@
-"""The report of a secret game, the view of one that is running, and the comparison of several batches.
+"""The report of a secret game, the view of one that is running, and the comparison of batches.
 
-Who reveals, who obtains, who wins, and who gave in to whom.
-
-How many secrets are out so far, and whose: both sides of every conversation that has ended.
-
-Is one batch more talkative than another? Secrets revealed in a conversation (0, 1 or 2), batch against batch.
-
-Where two batches played the same schedule, conversation by conversation the same two agents met, and the
-difference is taken within each meeting; otherwise the batches are two samples, each with its own clusters.
+Where two batches played the same schedule, the same two agents met conversation by conversation, and the difference is taken within
+each meeting. Otherwise the batches are two samples, each with its own clusters.
 """
 
 import sqlite3

@@ -1,20 +1,11 @@
-"""Plays the conversations of a batch: turns, judges, outcomes; what agents carry from round to round; and branches of stored talks.
+"""Plays the conversations of a batch, and branches of stored ones.
 
-One game whose conversations depend on one another: what each leaves behind, and the points at the end.
+Two agents take turns, each prompted from its own side; a judge may read the conversation afterwards. An agent that remembers, or
+keeps secrets, begins a round when its conversations of earlier rounds have ended. Nobody else waits. A failed conversation leaves
+neither memory nor secret; going on after it seals it, because later requests would differ had it succeeded. Points of a game are
+computed when its last conversation has ended, and again if a resume completes a failed one.
 
-An agent that remembers, or keeps secrets, begins a round when its talks of the rounds before have ended. Nobody else
-waits: two agents with short memory in mode standard need no game at all. A talk that failed leaves nothing behind,
-neither a memory nor a secret. Whoever goes on after it seals it, because a later request would differ had it succeeded.
-
-Points are worked out when the last talk of the game has ended, from the talks that came to an end. That changes no
-request, so it seals nothing: when a resume brings a failed talk to its end, the game is counted anew.
-
-The story of one conversation: two agents take turns, each heard from its own side; a judge may read it afterwards.
-
-How a conversation of a secret game is gone on with from one turn.
-
-What its agents held and remembered when it began is rebuilt from the talks of the rounds before, as they ended; nothing
-that happens in a redraw reaches another. Points that are counted at the end of a game are not: a redraw has no game to end.
+A branch rebuilds what its agents held and remembered from the conversations of earlier rounds. It gets no end-of-game points.
 """
 
 import sqlite3

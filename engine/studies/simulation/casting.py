@@ -1,21 +1,14 @@
-"""Who takes part in a simulation, in which combinations, and in which order they are dealt.
+"""Who takes part in a simulation, and in which combinations, as a stream that never holds all C(n,k) of them.
 
-Balanced samples of combinations: dealing entities like cards, and trading members between combinations.
+Entities come from the config, a file and the library, and are frozen once. Up to C(n,k) simulations are a seeded sample without
+repetition in which appearances differ by at most one; more are every combination once, then again as numbered replicates. Whole
+passes walk the ranks of all combinations in a seeded order. A sample is drawn in one of three ways:
 
-Which entities meet: a lazy stream of combinations that never holds C(n,k) of them.
-
-Up to C(n,k) simulations are a seeded sample without repetition in which appearances differ by at most one;
-more are every combination once, then again as numbered replicates. Whole passes walk the ranks of all
-combinations in a seeded order. A sample is drawn in one of three ways:
-
-- there is plenty of choice: deal the entities like cards, pass after pass, and trade cards within a pass
-  where a hand was dealt before. Every prefix is balanced too: an interrupted batch is as fair as can be;
-- few combinations exist, so that dealing might get stuck: draw at random, then trade members until all appear
-  equally often. As long as x appears at least twice more than y, some combination can trade x for y and still
-  be new, so this always ends;
-- more than half of many are wanted: deal those to leave out, and walk the rest.
-
-Who takes part in a batch: entities out of the config, a file and the library, taken in once and frozen.
+- There is plenty of choice: deal the entities like cards, pass after pass, and trade cards within a pass where a hand was dealt
+  before. Every prefix is balanced too, so an interrupted batch is fair.
+- Few combinations exist: draw at random, then trade members until all appear equally often. As long as x appears at least twice
+  more than y, some combination can trade x for y and still be new, so this always ends.
+- More than half of many are wanted: deal those to leave out, and walk the rest.
 """
 
 from collections import Counter

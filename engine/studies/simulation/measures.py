@@ -1,13 +1,8 @@
-"""The measures of a simulation, and how they go with the attributes of its entities.
+"""The measures of a simulation by entity, and how they go with the attributes of entities.
 
-Only completed simulations are measured; the others are counted as missing. Simulations are taken in many at a time and
-kept as columns, one row for each entity of each: nothing here is an object for each simulation.
-
-Comparing entities by what they are: who, grouped by an attribute, said more or was judged otherwise.
-
-The entity is what is sampled, so means are of entities' talks with intervals over entities: each is left out in turn,
-with all talks it was in. Tests compare entities' own means: Spearman's correlation for numbers, Kruskal and Wallis's
-test for groups, with Holm's correction over all attributes.
+Only completed simulations are measured; the others are counted as missing. Simulations are kept as columns, one row for each entity
+of each. The entity is what is sampled: intervals leave out each entity in turn, with all its conversations. Tests compare entities'
+own means: Spearman's correlation for numbers, Kruskal and Wallis's test for groups, with Holm's correction over all attributes.
 """
 
 import math

@@ -1,17 +1,8 @@
-"""What designs, stopping rules and comparisons read from a simulation.
+"""What designs, stopping rules and comparisons read from a simulation: the judge's ratings.
 
-What a design compares in a simulation: the judge's rating, of all entities of a talk or of one.
-
-What a stop rule sees of a batch of simulations: a judge's ratings, by blocks in which entities appear alike.
-
-A block is every combination once where there are enough such cycles, else each entity equally often, else a fixed part
-of the plan: combinations come in a seeded order, so that parts of it are alike too.
-
-Are the same entities judged otherwise? Mean ratings, batch against batch.
-
-The unit is the entity: its mean rating over all its conversations. Only entities that both batches rated are compared,
-each with itself, and each is left out in turn with all its talks. Batches of other entities, or without a judge, are
-set side by side and no more.
+A block of a stopping rule is every combination once where there are enough such cycles, else each entity equally often, else a fixed
+part of the plan. Batches are compared by the mean rating of each entity that both rated, each entity with itself. Batches of other
+entities, or without a judge, are only set side by side.
 """
 
 import json

@@ -1,15 +1,8 @@
-"""What personas, narrators and judges of a simulation are asked, and how their replies are read.
+"""What entities, narrators, judges and biographers are asked, and how their replies are read.
 
-What was said: lines in order, and how they are joined for reading and export.
-
-Taking replies apart: who speaks where in a narrated scene, and what is thought rather than said.
-
-The results are character offsets into the reply, which is stored once, as it came. Models are sloppy with
-tags, so names are found with markup around them, in other capitals, shortened to a unique first name, with a
-remark in brackets, or with the colon of another script.
-
-Nothing of one entity's description, attributes or thoughts is in what another is told: they know each other
-by name and by what is said.
+Nothing of one entity's description, attributes or thoughts is in another's prompt: they know each other by name and by what is said.
+Replies are read as character offsets, since a reply is stored once, as it came. Models are sloppy with tags, so names are found with
+markup around them, in other capitals, shortened to a unique first name, with a remark in brackets, or with another script's colon.
 """
 
 import re

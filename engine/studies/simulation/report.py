@@ -1,11 +1,4 @@
-"""The report of a simulation, the view of one that is running, and its methods in sentences.
-
-Who said how much, how it was judged, and with which attributes that goes.
-
-The ratings so far, by entity; without a judge, how long messages are, turn by turn.
-
-How a simulation was played, judged and analysed, in sentences.
-"""
+"""The report of a simulation, the view of one that is running, and its methods in sentences."""
 
 import math
 import sqlite3

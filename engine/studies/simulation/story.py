@@ -1,9 +1,6 @@
-"""Plays the simulations of a batch, enacted or narrated, with their judges; and branches of stored ones.
+"""Plays the simulations of a batch, enacted or narrated, with their judges; and branches of enacted ones.
 
-The story of one simulation: some entities talk, by their own calls or by a narrator's, and a judge may listen.
-
-How a simulation is gone on with from one message. Each speaks by its own call; a scene that one call writes has no turn
-to draw again.
+In an enacted simulation each entity speaks by its own call. A narrated scene is one call, so it has no turn to branch from.
 """
 
 import json

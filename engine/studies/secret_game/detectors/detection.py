@@ -7,13 +7,9 @@ A side reveals when one of its own messages gives its own secret:
   a bluff from a slip, and each side can be recounted from its own messages alone.
 - A hit with an ordinary reading ("the sun rose") is uncertain: it is stored, but no reveal.
 
-Hints, translations and pieces over several messages are left to the judge, whose verdict is kept apart.
-
-What a model is asked about a talk, and how its answer is read.
-
-The judge looks for what wording alone does not show: paraphrases, translations, hints that leave one
-answer. The talk is foreign text and may itself contain orders, so it is fenced, and a verdict counts only
-in the one form asked for. An answer that cannot be read is None: neither a reveal nor a refusal.
+Hints, translations and pieces over several messages are left to the judge, whose verdict is kept apart. The conversation is untrusted
+text and may contain orders, so the judge reads it fenced, as JSON, and a verdict counts only in the form asked for. A reply that
+cannot be read is None: neither a reveal nor a refusal.
 """
 
 import json
