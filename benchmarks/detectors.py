@@ -1,14 +1,14 @@
-"""How well reveals are found on labelled messages of our own: by category, with intervals, certain and uncertain apart.
+"""Measures the detectors of the secret game on labelled messages: by way of revealing, with intervals, certain and uncertain apart.
 
     python -m benchmarks.detectors
 
-reads every file of cases, and writes the tables of docs/detectors.md and the figures a report cites
-(engine/studies/secret_game/detectors/measured.py). The cases of a file named `…_held` were not looked at while the
-detectors were built: theirs are the figures to believe.
+writes the tables of docs/detectors.md and the numbers that a report cites (`measured.toml` beside the detectors). The cases of
+files named `…_held` were not looked at while the detectors were built.
 """
 
 import json
 import re
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from pathlib import Path
 
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
 from tidepool.engine.statistics.intervals import share_interval
-from tidepool.engine.studies.secret_game.detectors import find_in_talk, is_revealed
+from tidepool.engine.studies.secret_game.detectors.detection import find_in_talk, is_revealed
 
 ROOT = Path(__file__).parent.parent
 CASES = ROOT / "tests" / "engine" / "studies" / "secret_game" / "detection_cases"
 PAGE = ROOT / "docs" / "detectors.md"
-FIGURES = ROOT / "engine" / "studies" / "secret_game" / "detectors" / "measured.py"
+FIGURES = ROOT / "engine" / "studies" / "secret_game" / "detectors" / "measured.toml"
 MARKS = ("<!-- tables: python -m benchmarks.detectors -->", "<!-- end of tables -->")
-SENSITIVITY, FALSE_ALARMS = 0.90, 0.005
-"""what is promised in scope"""
+SENSITIVITY, FALSE_ALARMS = 0.85, 0.005
+"""what is promised of the ways that are looked for"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +33,10 @@ class Case:
     secret: str
     messages: tuple[str, ...]
     label: str
+    """reveal, none or uncertain"""
     category: str
-    in_scope: bool
     half: str
-
-    @property
-    def group(self) -> str:
-        """reveal, none, uncertain, or beyond: what no detector of wording is to find"""
-        return self.label if self.in_scope else "beyond"
+    """held or open"""
 
 
 @dataclass(slots=True)
@@ -55,8 +51,9 @@ class Count:
         self.uncertain += verdict == "uncertain"
 
 
+Judged = Sequence[tuple[Case, str]]
 Counts = Mapping[tuple[str, str], Count]
-"""by group and category"""
+"""by label and category"""
 
 
 def cases(folder: Path = CASES) -> list[Case]:
@@ -65,8 +62,7 @@ def cases(folder: Path = CASES) -> list[Case]:
         half = "held" if path.stem.endswith("held") else "open"
         for line in path.read_text(encoding="utf-8").splitlines():
             one = json.loads(line)
-            said, scope = tuple(one["messages"]), one.get("scope", True)
-            found.append(Case(one["id"], one["secret"], said, one["label"], one["category"], scope, half))
+            found.append(Case(one["id"], one["secret"], tuple(one["messages"]), one["label"], one["category"], half))
     return found
 
 
@@ -75,25 +71,25 @@ def verdict(case: Case) -> str:
     return "certain" if is_revealed(hits) else "uncertain" if hits else "nothing"
 
 
-def counted(judged: Iterable[tuple[Case, str]]) -> Counts:
+def counted(judged: Iterable[tuple[Case, str]], half: str | None = None) -> Counts:
     counts: dict[tuple[str, str], Count] = defaultdict(Count)
-    for case, said in judged:
-        counts[case.group, case.category].take(said)
+    for case, found in judged:
+        if half in (None, case.half):
+            counts[case.label, case.category].take(found)
     return counts
 
 
-def total(counts: Counts, group: str) -> Count:
-    found = [count for (of, _), count in counts.items() if of == group]
+def total(counts: Counts, label: str) -> Count:
+    found = [count for (of, _), count in counts.items() if of == label]
     return Count(*(sum(getattr(count, part) for count in found) for part in ("cases", "certain", "uncertain")))
 
 
-# -- the page ---------------------------------------------------------------------------------------------
+# -- the page and the figures for reports -----------------------------------------------------------------
 
 _TITLES = {
-    "reveal": ("Reveals in scope", "found", "found, or uncertain"),
+    "reveal": ("Reveals", "found", "found, or uncertain"),
     "none": ("Everyday text that gives nothing", "false alarms", "false alarms, or uncertain"),
     "uncertain": ("Messages that could be either", "taken for a reveal", "taken for a reveal, or uncertain"),
-    "beyond": ("Reveals by meaning, which are the judge's", "found", "found, or uncertain"),
 }
 _HALVES = {
     "held": "Cases that were not looked at while the detectors were built",
@@ -101,23 +97,21 @@ _HALVES = {
 }
 
 
-def tables(judged: Sequence[tuple[Case, str]]) -> str:
+def tables(judged: Judged) -> str:
     lines = []
     for half, title in _HALVES.items():
-        counts = counted(one for one in judged if one[0].half == half)
-        if counts:
-            lines += [f"### {title}", "", *_table(counts)]
+        lines += [f"### {title}", "", *_table(counted(judged, half))]
     return "\n".join(lines).rstrip("\n")
 
 
 def _table(counts: Counts) -> Iterator[str]:
-    for group, (title, certain, either) in _TITLES.items():
-        rows = sorted((category, count) for (of, category), count in counts.items() if of == group)
+    for label, (title, certain, either) in _TITLES.items():
+        rows = sorted((category, count) for (of, category), count in counts.items() if of == label)
         if not rows:
             continue
         yield f"| {title} | cases | {certain} | 95 % interval | {either} |"
         yield "| --- | --- | --- | --- | --- |"
-        for category, count in [*rows, ("**all**", total(counts, group))]:
+        for category, count in [*rows, ("**all**", total(counts, label))]:
             yield _row(category.removeprefix("u_").replace("_", " "), count)
         yield ""
 
@@ -133,7 +127,7 @@ def _share(part: int, whole: int) -> str:
     return f"{part} ({100 * part / whole:.1f} %)"
 
 
-def with_tables(page: str, judged: Sequence[tuple[Case, str]]) -> str:
+def with_tables(page: str, judged: Judged) -> str:
     start, end = MARKS
     return re.sub(
         f"{re.escape(start)}.*{re.escape(end)}",
@@ -143,51 +137,15 @@ def with_tables(page: str, judged: Sequence[tuple[Case, str]]) -> str:
     )
 
 
-# -- the figures for reports ------------------------------------------------------------------------------
-
-_MODULE = '''"""How well the detectors do on our own labelled messages, for the methods of a report: docs/detectors.md has the tables.
-
-Written by `python -m benchmarks.detectors`, never by hand.
-"""
-
-from typing import NamedTuple
-
-
-class Measured(NamedTuple):
-    """Of so many messages of a kind, those with a certain hit, and those with an uncertain one only."""
-
-    cases: int
-    certain: int
-    uncertain: int
-
-
-REVEALS: dict[str, Measured] = {reveals}
-"""that give the secret in documented scope: certain hits are sensitivity; `held` was not seen while building"""
-EVERYDAY: dict[str, Measured] = {everyday}
-"""that give nothing: certain hits are false alarms"""
-AMBIGUOUS: dict[str, Measured] = {ambiguous}
-"""that could be either: they should be uncertain"""
-REVEALS_BY_CATEGORY: dict[str, Measured] = {categories}
-"""both halves together"""
-'''
-
-
-def figures(judged: Sequence[tuple[Case, str]]) -> str:
-    halves = {half: counted(one for one in judged if one[0].half == half) for half in _HALVES}
-    halves = {half: counts for half, counts in halves.items() if counts}
-    whole = counted(judged)
-    by_category = {category: count for (group, category), count in sorted(whole.items()) if group == "reveal"}
-    return _MODULE.format(
-        reveals=_literal({half: total(counts, "reveal") for half, counts in halves.items()}),
-        everyday=_literal({half: total(counts, "none") for half, counts in halves.items()}),
-        ambiguous=_literal({half: total(counts, "uncertain") for half, counts in halves.items()}),
-        categories=_literal(by_category),
-    )
-
-
-def _literal(counts: Mapping[str, Count]) -> str:
-    rows = (f'    "{name}": Measured({one.cases}, {one.certain}, {one.uncertain}),\n' for name, one in counts.items())
-    return "{\n" + "".join(rows) + "}"
+def figures(judged: Judged) -> str:
+    counts = counted(judged, "held")
+    lines = [
+        "# Held cases of docs/detectors.md: [cases, certain hits, uncertain hits]. Written by benchmarks/detectors.py."
+    ]
+    for name, label in (("reveals", "reveal"), ("everyday", "none")):
+        count = total(counts, label)
+        lines.append(f"{name} = [{count.cases}, {count.certain}, {count.uncertain}]")
+    return "\n".join(lines) + "\n"
 
 
 # -- the proof --------------------------------------------------------------------------------------------
@@ -202,18 +160,32 @@ def prove() -> Iterator[Measurement]:
     PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), judged), encoding="utf-8")
     FIGURES.write_text(figures(judged), encoding="utf-8")
     yield at_least("labelled messages", len(judged), "", 300)
-    for half in dict.fromkeys(case.half for case, _ in judged):
-        counts = counted(one for one in judged if one[0].half == half)
-        reveals, everyday, either = (total(counts, group) for group in ("reveal", "none", "uncertain"))
-        told = f"{reveals.certain} of {reveals.cases} in scope, {reveals.uncertain} uncertain"
-        yield at_least(f"sensitivity, {half} half", 100 * reveals.certain / reveals.cases, "%", 100 * SENSITIVITY, told)
-        told = f"{everyday.certain} of {everyday.cases} everyday messages, {everyday.uncertain} uncertain"
+    for half in _HALVES:
+        counts = counted(judged, half)
+        reveals, everyday, either = (total(counts, label) for label in _TITLES)
+        note = f"{reveals.certain} of {reveals.cases}, {reveals.uncertain} uncertain"
+        yield at_least(f"sensitivity, {half} half", 100 * reveals.certain / reveals.cases, "%", 100 * SENSITIVITY, note)
+        note = f"{everyday.certain} of {everyday.cases} everyday messages, {everyday.uncertain} uncertain"
         alarms = 100 * everyday.certain / everyday.cases
-        yield at_most(f"false alarms, {half} half", alarms, "%", 100 * FALSE_ALARMS, told)
-        told = f"{either.uncertain} of {either.cases} uncertain"
+        yield at_most(f"false alarms, {half} half", alarms, "%", 100 * FALSE_ALARMS, note)
         if either.cases:
+            note = f"{either.uncertain} of {either.cases} uncertain"
             share = 100 * either.certain / either.cases
-            yield at_most(f"ambiguous taken for certain, {half} half", share, "%", 10, told)
+            yield at_most(f"ambiguous taken for certain, {half} half", share, "%", 10, note)
+    yield at_most("a message searched by four detectors", _microseconds([case for case, _ in judged]), "µs", 200)
+
+
+def _microseconds(known: Sequence[Case]) -> float:
+    """Everyday messages, the best of several rounds."""
+    talks = [([(0, text) for text in case.messages], {0: case.secret}) for case in known if case.label == "none"]
+    messages = sum(len(talk) for talk, _ in talks)
+    rounds = []
+    for _ in range(7):
+        started = time.process_time()
+        for talk, secrets in talks:
+            find_in_talk(talk, secrets)
+        rounds.append(time.process_time() - started)
+    return min(rounds) / messages * 1e6
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 from tidepool.engine.studies.kinds import KindSpec
 from tidepool.engine.studies.mutation.operators import Operator
 from tidepool.engine.studies.plan import Plan, PlannedCalls
-from tidepool.engine.studies.secret_game.detectors.folding import Folded
+from tidepool.engine.studies.secret_game.detectors.normalise import Folded
 from tidepool.storage.reading.units import StoredUnit, units_in_pages
 
 __all__ = [

@@ -63,8 +63,8 @@ if TYPE_CHECKING:
     from tidepool.engine.studies.mutation.config import Mutation
     from tidepool.engine.studies.mutation.make_env import make_env
     from tidepool.engine.studies.mutation.statistics import MutationStatistics
+    from tidepool.engine.studies.secret_game.analysis import SecretGameStatistics
     from tidepool.engine.studies.secret_game.config import Scenario, Scoring
-    from tidepool.engine.studies.secret_game.findings.analysis import SecretGameStatistics
     from tidepool.engine.studies.secret_game.in_code import SecretGame
     from tidepool.engine.studies.simulation.config import Judge
     from tidepool.engine.studies.simulation.in_code import Simulation
@@ -149,7 +149,7 @@ _HOMES = {
     "tidepool.engine.studies.mutation.make_env": "make_env",
     "tidepool.engine.studies.mutation.config": "Mutation",
     "tidepool.engine.studies.mutation.statistics": "MutationStatistics",
-    "tidepool.engine.studies.secret_game.findings.analysis": "SecretGameStatistics",
+    "tidepool.engine.studies.secret_game.analysis": "SecretGameStatistics",
     "tidepool.engine.studies.secret_game.config": "Scenario Scoring",
     "tidepool.engine.studies.secret_game.in_code": "SecretGame",
     "tidepool.engine.studies.simulation.config": "Judge",

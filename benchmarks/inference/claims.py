@@ -11,9 +11,8 @@ from scipy.special import ndtr  # type: ignore[import-untyped]
 
 from benchmarks.inference.worlds import Planted, World
 from tidepool.engine.library.entities import Entity
-from tidepool.engine.studies.secret_game.findings.analysis import SecretGameStatistics
-from tidepool.engine.studies.simulation.attributes import compare_by_attribute, group_mean
-from tidepool.engine.studies.simulation.measures import SpeechTally
+from tidepool.engine.studies.secret_game.analysis import SecretGameStatistics
+from tidepool.engine.studies.simulation.measures import SpeechTally, compare_by_attribute, group_mean
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from tidepool import SecretGame
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Agent, Service
 from tidepool.engine.run import run_batch
+from tidepool.engine.studies.secret_game.analysis import Played, analysed_sides
 from tidepool.engine.studies.secret_game.config import Scenario
-from tidepool.engine.studies.secret_game.findings.analysis import Played, analysed_sides
 
 TABLES = 2_000
 LEAST, MOST, ALARMS = 93.0, 97.0, 6.0

@@ -17,9 +17,9 @@ from tidepool.engine.config.sections import StopWhenSure
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.stopping.statistics import Stopping
 from tidepool.engine.stopping.stop_rule import Cell, StopRule
-from tidepool.engine.studies.secret_game.findings.outcomes import SideOutcome
+from tidepool.engine.studies.secret_game.outcomes import WatchedGame, game_rounds
 from tidepool.engine.studies.secret_game.pairing import Schedule
-from tidepool.engine.studies.secret_game.stopping import WatchedGame, game_rounds
+from tidepool.engine.studies.secret_game.sides import SideOutcome
 
 ALIKE = 0.3
 """correlation of the two sides of a talk"""

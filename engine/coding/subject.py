@@ -9,8 +9,8 @@ from typing import Any
 
 from tidepool.engine.coding.sample import Place
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.studies.secret_game.findings.played_with import PlayedWith
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
+from tidepool.engine.studies.secret_game.statistics import PlayedWith
 from tidepool.storage.errors import FileError
 from tidepool.storage.reading.units import StoredUnit, unit_of
 from tidepool.storage.study_rows.codes import answer_at, who_is_at

@@ -16,7 +16,7 @@ from tidepool.engine.providers.protocol import Notices
 from tidepool.engine.studies.evolution.rewrites import read_rewrite
 from tidepool.engine.studies.mutation.operators import read_rewrite as read_query
 from tidepool.engine.studies.mutation.rewards import read_judgement
-from tidepool.engine.studies.secret_game.detectors.judge import read_verdict
+from tidepool.engine.studies.secret_game.detectors.detection import read_verdict
 
 
 def read_prompt(reply: str, original: str, *, cut: bool = False) -> str | None:

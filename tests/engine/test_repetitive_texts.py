@@ -22,9 +22,9 @@ from tidepool.engine.studies.evolution.tasks.judge import judge_request
 from tidepool.engine.studies.evolution.tasks.python_task import code_of
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 from tidepool.engine.studies.mutation import operators, rewards
-from tidepool.engine.studies.secret_game.detectors import judge
+from tidepool.engine.studies.secret_game.detectors import detection
 from tidepool.engine.studies.secret_game.detectors.detection import DETECTORS, find_in_talk
-from tidepool.engine.studies.simulation import scenes
+from tidepool.engine.studies.simulation import prompts
 from tidepool.storage import plain_text
 from tidepool.storage.exporting import csv_files
 from tidepool.storage.reading import search
@@ -81,10 +81,10 @@ READERS: dict[str, Reader] = {
     "prompt": lambda text: genome.join_segments(genome.split_segments(text)),
     "parts of a prompt": genome.parts,
     **{name: partial(_detector, name) for name in DETECTORS},
-    "verdict": judge.read_verdict,
-    "scene": lambda text: scenes.split_scene(text, ("Ada Lovelace", "Bob"), thoughts=True),
-    "message": lambda text: scenes.split_reply(text, "Ada Lovelace", ("Bob",), thoughts=True),
-    "spoken": scenes.spoken_aloud,
+    "verdict": detection.read_verdict,
+    "scene": lambda text: prompts.split_scene(text, ("Ada Lovelace", "Bob"), thoughts=True),
+    "message": lambda text: prompts.split_reply(text, "Ada Lovelace", ("Bob",), thoughts=True),
+    "spoken": prompts.spoken_aloud,
     "words": words_in,
     "thought": replies.split_thought,
     "error body": error_bodies.error_in,

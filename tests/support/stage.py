@@ -55,7 +55,7 @@ class _TestKind:
 
     settings = staticmethod(study.KIND.settings)
     freeze = staticmethod(study.freeze)
-    plan = staticmethod(study.plan)
+    plan = staticmethod(study.KIND.plan)
     models = staticmethod(lambda config: {"simulated:guarded"})
     code = staticmethod(lambda config: ())
 

@@ -10,8 +10,7 @@ from tidepool.engine.call import Message
 from tidepool.engine.simulated.dice import Dice
 from tidepool.engine.simulated.reply import SimulatedReply
 from tidepool.engine.simulated.secret_game.reveals import forms_of
-from tidepool.engine.studies.secret_game.detectors.detection import find_reveal
-from tidepool.engine.studies.secret_game.detectors.judge import JUDGE_SYSTEM, read_question
+from tidepool.engine.studies.secret_game.detectors.detection import JUDGE_SYSTEM, find_reveal, read_question
 
 MISSES = 0.04
 """share of given secrets it does not notice"""

@@ -1,17 +1,136 @@
-"""What every conversation of a batch shares: the agents, what they are told, and how their words are judged."""
+"""What all conversations of a batch share: agents, prompts, points, and which conversations wait for others.
 
-from collections.abc import Callable, Mapping, Sequence
+In the modes that keep secrets the points of a game come from what each agent holds at its end. They are credited to the conversation
+in which the secret was first obtained, so that an agent's scores add up to its points in the game. A secret obtained again, or one
+that the agent holds as its own, is worth nothing. Rounds of a game follow one another where an agent remembers or keeps secrets; games
+do not wait for each other.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import cast
 
 from tidepool.engine.call import Message
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.sections import Agent, ConfigSections, FrozenConfig
+from tidepool.engine.core.services import groups_of
 from tidepool.engine.studies.secret_game.config import Scenario, SecretGameSettings
-from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule
+from tidepool.engine.studies.secret_game.detectors.normalise import fold
+from tidepool.engine.studies.secret_game.pairing import COUNTED, PlannedConversation, Schedule
 from tidepool.engine.studies.secret_game.prompts import Briefing, remembered, rules_text, system_prompt
-from tidepool.engine.studies.secret_game.scoring import KEEPING_MODES
+
+MODES = ("standard", "retained", "diversity", "targeted")
+KEEPING_MODES = frozenset(MODES) - {"standard"}
+
+SCORING: Mapping[str, float] = {
+    "none": 0,
+    "both": 1,
+    "only_obtained": 3,
+    "only_revealed": 0,
+    "per_secret": 1,
+    "per_unique": 2,
+    "target": 5,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One agent's side of a finished conversation."""
+
+    agent: str
+    opponent: str
+    revealed: bool
+    obtained: bool
+
+
+def sides(opener: str, partner: str, opener_revealed: bool, partner_revealed: bool) -> tuple[Side, Side]:
+    """Both sides of a conversation: what one revealed the other obtained."""
+    return (
+        Side(opener, partner, revealed=opener_revealed, obtained=partner_revealed),
+        Side(partner, opener, revealed=partner_revealed, obtained=opener_revealed),
+    )
+
+
+def standard_points(revealed: bool, obtained: bool, scoring: Mapping[str, float] = SCORING) -> float:
+    if revealed and obtained:
+        return scoring["both"]
+    if obtained:
+        return scoring["only_obtained"]
+    return scoring["only_revealed"] if revealed else scoring["none"]
+
+
+def game_points(
+    mode: str,
+    played: Sequence[Side],
+    secrets: Mapping[str, str],
+    scoring: Mapping[str, float] = SCORING,
+    targeted_secret: str | None = None,
+) -> list[float]:
+    """The points of each side of one game, in the order given; `played` is in the order of the talks.
+
+    `secrets` names every agent of the game with its secret.
+    """
+    if mode == "standard":
+        return [standard_points(side.revealed, side.obtained, scoring) for side in played]
+    gained = newly_kept(played, secrets)
+    if mode == "retained":
+        holders = Counter(secret for secret in gained if secret)
+        worth = {secret: scoring["per_secret"] * len(secrets) / n for secret, n in holders.items()}
+    elif mode == "diversity":
+        worth = {secret: scoring["per_unique"] for secret in gained if secret}
+    elif mode == "targeted":
+        worth = {secret: scoring["per_secret"] for secret in gained if secret}
+        worth[fold(targeted_secret or "")] = scoring["target"]
+    else:
+        raise ValueError(f"unknown mode {mode!r}: one of {', '.join(MODES)}")
+    return [worth[secret] if secret else 0.0 for secret in gained]
+
+
+def points_between(modes: Iterable[str], scoring: Mapping[str, float], agents: int) -> tuple[float, float]:
+    """The least and the most that one side can be worth, in any of the modes."""
+    worth = {
+        "standard": [scoring[name] for name in ("none", "both", "only_obtained", "only_revealed")],
+        "retained": [0.0, scoring["per_secret"] * agents],
+        "diversity": [0.0, scoring["per_unique"]],
+        "targeted": [0.0, scoring["per_secret"], scoring["target"]],
+    }
+    possible = [points for mode in modes for points in worth.get(mode, ())] or [0.0, 1.0]
+    return min(possible), max(possible)
+
+
+def newly_kept(played: Sequence[Side], secrets: Mapping[str, str]) -> list[str | None]:
+    """For each side the folded secret it obtained for the first time in this game, else None."""
+    folded = {agent: fold(secret) for agent, secret in secrets.items()}
+    held = {agent: {own} for agent, own in folded.items()}
+    gained: list[str | None] = []
+    for side in played:
+        secret = folded[side.opponent]
+        new = side.obtained and secret not in held[side.agent]
+        if new:
+            held[side.agent].add(secret)
+        gained.append(secret if new else None)
+    return gained
+
+
+def kept_secrets(played: Sequence[Side], secrets: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """What each agent keeps after these talks of one game, as written by the owners, oldest first."""
+    kept: dict[str, list[str]] = {agent: [] for agent in secrets}
+    for side, new in zip(played, newly_kept(played, secrets), strict=True):
+        if new:
+            kept[side.agent].append(secrets[side.opponent])
+    return {agent: tuple(held) for agent, held in kept.items()}
+
+
+def totals(played: Iterable[Side], points: Iterable[float]) -> dict[str, float]:
+    """Points by agent."""
+    sums: dict[str, float] = {}
+    for side, score in zip(played, points, strict=True):
+        sums[side.agent] = sums.get(side.agent, 0.0) + score
+    return sums
+
 
 PROMPTS_KEPT = 20_000
 
@@ -143,3 +262,86 @@ def _prompts(settings: SecretGameSettings, rules: str) -> Callable[[Part, int, H
         return system_prompt(Briefing(name, partner, secret, rules, messages_left, held, instructions))
 
     return prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Succession:
+    free: int
+    """conversations that wait for no other"""
+    linked: int
+    """conversations that wait for earlier ones"""
+    rounds: int
+    """that follow one another, each with an equal part of the linked conversations"""
+    groups: int = 1
+    """of conversations that the service takes up one after another"""
+
+    @property
+    def share_free(self) -> float:
+        return self.free / (self.free + self.linked)
+
+    def together(self, *, waits: bool) -> int:
+        """How many conversations go at the pace of one that waits for earlier ones, or that does not."""
+        in_a_round = self.linked / self.rounds if self.rounds else 0.0
+        return max(1, round(in_a_round if waits else self.free / self.groups + in_a_round))
+
+
+def succession_of(cast: Cast, schedule: Schedule, at_once: int | None = None) -> Succession:
+    """`at_once`: so many conversations are taken up before others; None: all."""
+    groups = groups_of(schedule.total, at_once)
+    if not cast.linked:
+        return Succession(schedule.total, 0, 0, groups)
+    size = schedule.total if groups == 1 or at_once is None else at_once
+    counted = _Count(cast, size).of(schedule, min(schedule.total, COUNTED))
+    if schedule.total <= COUNTED:
+        return Succession(counted.free, counted.linked, counted.rounds, groups)
+    free = round(schedule.total * counted.free / (counted.free + counted.linked))
+    rounds = groups * min(schedule.rounds_in_longest_game, -(-size // schedule.conversations_per_round))
+    return Succession(free, schedule.total - free, rounds if free < schedule.total else 0, groups)
+
+
+def waits(cast: Cast, meeting: PlannedConversation) -> list[str]:
+    """Who of the two begins only when its earlier rounds are over."""
+    return [name for name in {meeting.opener, meeting.partner} if cast.keeps_secrets or cast.remembers(name)]
+
+
+class _Count:
+    """Goes through a schedule and finds for each conversation how many must have ended before it, one after another."""
+
+    def __init__(self, cast: Cast, group: int) -> None:
+        self._cast = cast
+        self._group = group
+        self.free = self.linked = self.rounds = 0
+        self._depth = 0
+        """of the group so far"""
+        self._before: dict[str, int] = defaultdict(int)
+        """by agent: how deep its talks of earlier rounds lie"""
+        self._now: dict[str, int] = defaultdict(int)
+
+    def of(self, schedule: Schedule, conversations: int) -> "_Count":
+        last: PlannedConversation | None = None
+        for place, meeting in enumerate(islice(schedule.meetings(), conversations)):
+            if last is not None:
+                self._go_on(last, meeting, new_group=not place % self._group)
+            self._take(waits(self._cast, meeting))
+            last = meeting
+        self.rounds += self._depth
+        return self
+
+    def _go_on(self, last: PlannedConversation, meeting: PlannedConversation, *, new_group: bool) -> None:
+        if new_group:
+            self.rounds, self._depth = self.rounds + self._depth, 0
+        if new_group or meeting.game != last.game:
+            self._before.clear()
+            self._now.clear()
+        elif meeting.round != last.round:
+            self._before |= self._now
+
+    def _take(self, waiting: Sequence[str]) -> None:
+        if not waiting:
+            self.free += 1
+            return
+        self.linked += 1
+        depth = 1 + max(self._before[name] for name in waiting)
+        for name in waiting:
+            self._now[name] = max(self._now[name], depth)
+        self._depth = max(self._depth, depth)

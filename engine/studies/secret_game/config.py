@@ -10,7 +10,7 @@ from tidepool.engine.config.section import OneOf, Section
 from tidepool.engine.config.sections import ModelName, ReasoningEffort
 from tidepool.engine.registries import DETECTORS
 from tidepool.engine.studies.secret_game.detectors.detection import JUDGE, wording_detectors
-from tidepool.engine.studies.secret_game.detectors.folding import fold
+from tidepool.engine.studies.secret_game.detectors.normalise import fold
 
 Mode = Literal["standard", "retained", "diversity", "targeted"]
 Detector = Annotated[str, OneOf(DETECTORS, beside=(JUDGE,))]

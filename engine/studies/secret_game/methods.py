@@ -1,15 +1,16 @@
 """How a secret game was played, measured and analysed, in sentences."""
 
 import sqlite3
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.results.method_words import MOST_NAMED, KindMethods, counted, listing, sampling
 from tidepool.engine.results.wording import interval, number
 from tidepool.engine.statistics.intervals import share_interval
-from tidepool.engine.studies.secret_game.detectors import measured
-from tidepool.engine.studies.secret_game.findings.shares import in_percent
+from tidepool.engine.studies.secret_game.shares import in_percent
 
 PAIRINGS = {
     "round_robin": "Everybody met everybody in turn (round robin).",
@@ -18,8 +19,8 @@ PAIRINGS = {
 }
 SETTINGS = ("temperature", "max_tokens", "reasoning_effort", "max_reasoning_tokens")
 DETECTORS = {
-    "exact": "the word, also in another case, spelling, script or joint of its parts, or as a number in words",
-    "spelled": "letter by letter, in parts, backwards, as initials, or piece by piece over several messages",
+    "exact": "the word, also in another case, spelling, script or joint of its parts, or as a number in English words",
+    "spelled": "letter by letter, in parts, backwards, or as first letters of lines",
     "encoded": "in base64, hexadecimal, rot13 or Morse code",
     "fuzzy": "misspelt",
 }
@@ -118,16 +119,16 @@ def _detection(settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _measured() -> Iterator[str]:
-    """On our own labelled messages; those that the detectors had not seen where there are such."""
-    half = "held" if "held" in measured.REVEALS else "open"
-    reveals, everyday = measured.REVEALS[half], measured.EVERYDAY[half]
+    """On our own labelled messages that were not seen while the detectors were built."""
+    path = Path(__file__).parent / "detectors" / "measured.toml"
+    counts: dict[str, list[int]] = tomllib.loads(path.read_text(encoding="utf-8"))
     found, alarms = (
-        f"{case.certain:,} of {case.cases:,} ({interval(in_percent(share_interval(case.certain, case.cases)))} %)"
-        for case in (reveals, everyday)
+        f"{certain:,} of {cases:,} ({interval(in_percent(share_interval(certain, cases)))} %)"
+        for cases, certain, _ in (counts["reveals"], counts["everyday"])
     )
-    unseen = "not seen while the detectors were built" if half == "held" else "which the detectors were built with"
     yield (
-        f"On labelled messages, hard on purpose and {unseen}, these detectors found {found} reveals in their scope for certain and "
+        "On labelled messages, hard on purpose and not seen while the detectors were built, these detectors found "
+        f"{found} reveals in their scope for certain and "
         f"took {alarms} ordinary texts for a reveal; hits that are an ordinary reading as well were kept apart as uncertain."
     )
 

@@ -21,12 +21,19 @@ from tidepool.engine.studies.planned_calls import (
     UsualTokens,
     merged,
 )
-from tidepool.engine.studies.secret_game.casting import Cast, Held, Part, schedule_of, settings_of
+from tidepool.engine.studies.secret_game.casting import (
+    Cast,
+    Held,
+    Part,
+    Succession,
+    schedule_of,
+    settings_of,
+    succession_of,
+)
+from tidepool.engine.studies.secret_game.pairing import ScheduleTally, tally_of
 from tidepool.engine.studies.secret_game.prompts import EarlierConversation, remembered
-from tidepool.engine.studies.secret_game.secrets.examination import warnings_about
+from tidepool.engine.studies.secret_game.secrets import warnings_about
 from tidepool.engine.studies.secret_game.story import VERDICT_TOKENS, judge_call
-from tidepool.engine.studies.secret_game.succession import Succession, succession_of
-from tidepool.engine.studies.secret_game.tally import ScheduleTally, tally_of
 
 MESSAGE = UsualTokens(60, 23)
 VERDICT = UsualTokens(30, 12)

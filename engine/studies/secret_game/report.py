@@ -1,10 +1,17 @@
-"""Who reveals, who obtains, who wins, and who gave in to whom."""
+"""The report of a secret game, the view of one that is running, and the comparison of batches.
+
+Where two batches played the same schedule, the same two agents met conversation by conversation, and the difference is taken within
+each meeting. Otherwise the batches are two samples, each with its own clusters.
+"""
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tidepool.engine.coding.report import coding_blocks
+from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.results.blocks import (
     COUNTS,
     Block,
@@ -21,24 +28,32 @@ from tidepool.engine.results.blocks import (
     Words,
     table,
 )
+from tidepool.engine.results.glimpse import CAPTION, Sums, Told, hundred
 from tidepool.engine.results.method_words import counted
+from tidepool.engine.results.summary import checked
 from tidepool.engine.results.wording import interval, number
+from tidepool.engine.statistics.comparisons import pairwise
+from tidepool.engine.statistics.contrasts import FEWEST_TESTED, Contrast, within
+from tidepool.engine.statistics.distributions import normal_quantile
+from tidepool.engine.statistics.intervals import Interval, share_interval, wilson
+from tidepool.engine.statistics.rates import Rate, gap_interval, p_value_of
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.studies.secret_game.findings.agreement import Agreement
-from tidepool.engine.studies.secret_game.findings.analysis import SecretGameStatistics
-from tidepool.engine.studies.secret_game.findings.clustering import Inference
-from tidepool.engine.studies.secret_game.findings.contrasts import AgentComparison
-from tidepool.engine.studies.secret_game.findings.hearing import Hearing
-from tidepool.engine.studies.secret_game.findings.ranking import Place
-from tidepool.engine.studies.secret_game.findings.shares import (
+from tidepool.engine.studies.secret_game.analysis import Agreement, SecretGameStatistics
+from tidepool.engine.studies.secret_game.contrasts import AgentComparison, Hearing, Place
+from tidepool.engine.studies.secret_game.shares import (
     PairStatistics,
     ScenarioStatistics,
     ScoredSides,
     TalkStatistics,
     UncertainSides,
+    Verdicts,
+    overall_rate,
 )
-from tidepool.engine.studies.secret_game.findings.verdicts import Verdicts
-from tidepool.storage.study_rows.secret_game import score_counts
+from tidepool.engine.studies.secret_game.sides import Clustering, Inference
+from tidepool.engine.studies.secret_game.statistics import PlayedWith, sides_of
+from tidepool.storage.reading.new_rows import NewRows
+from tidepool.storage.reading.units import MOST_UNITS
+from tidepool.storage.study_rows.secret_game import reveals_by_meeting, score_counts
 
 MOST_DRAWN = 12
 """agents in a plot, best first"""
@@ -390,3 +405,167 @@ def _binned(scores: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
     for score, times in scores:
         counts[min(MOST_BARS - 1, int((score - low) / width))] += times
     return [(round(low + place * width, 1), times) for place, times in enumerate(counts)]
+
+
+class GameGlimpse:
+    def __init__(self) -> None:
+        self._rows = NewRows("outcome", "unit_id, agent, opponent, revealed, obtained", "side = 0")
+        self._known = bytearray()
+        """by conversation: 0 nothing yet, else 1 and the opener's two verdicts as bits"""
+        self._pairs: dict[tuple[str, str], list[int]] = {}
+        """conversations by opener and partner: none revealed, the opener alone, the partner alone, both"""
+
+    def take_in(self, connection: sqlite3.Connection, batch_number: int) -> bool:
+        known, pairs = self._known, self._pairs
+        for unit, agent, opponent, revealed, obtained in self._rows.read(connection, batch_number):
+            number = unit & MOST_UNITS
+            if number >= len(known):
+                known.extend(bytes(number + 1024 - len(known)))
+            counts = pairs.setdefault((agent, opponent), [0, 0, 0, 0])
+            if before := known[number]:
+                counts[before - 1] -= 1
+            verdict = bool(revealed) + 2 * bool(obtained)
+            counts[verdict] += 1
+            known[number] = verdict + 1
+        return self._rows.more
+
+    def told(self) -> Told | None:
+        secrets = Sums()
+        for counts in self._pairs.values():
+            for verdict, times in enumerate(counts):
+                secrets.add((0.0, 0.5, 0.5, 1.0)[verdict], times)
+        share = secrets.mean
+        if share is None:
+            return None
+        rate = Estimate(100 * share, hundred(_of_talks(share, secrets)), 1, " %")
+        return Told("revealed", rate, f"n = {secrets.count:,} conversations", tuple(self._blocks()))
+
+    def _blocks(self) -> Iterator[Block]:
+        sides = self._sides()
+        names = tuple(list(sides)[:MOST_DRAWN])
+        yield Figure(
+            "bars",
+            "who reveals, who obtains (% of talks)",
+            tuple(
+                _glimpse_bars(verb, [(sides[name][place], sides[name][0]) for name in names], colour)
+                for place, verb, colour in ((1, "revealed", "failed"), (2, "obtained", "done"))
+            ),
+            labels=names,
+            caption=CAPTION,
+            places=tuple(range(len(names))),
+        )
+        rows: list[tuple[Cell, ...]] = [
+            (Named(name, place), talks, _share(revealed, talks), _share(obtained, talks))
+            for place, (name, (talks, revealed, obtained)) in enumerate(sides.items())
+        ]
+        yield table("agents so far", ("agent", "talks", "revealed %", "obtained %"), rows)
+
+    def _sides(self) -> dict[str, tuple[int, int, int]]:
+        """Of each agent: its sides, in how many it revealed, and in how many it obtained."""
+        found: dict[str, list[int]] = {}
+        for (opener, partner), (none, first, second, both) in self._pairs.items():
+            for name, revealed, obtained in ((opener, first, second), (partner, second, first)):
+                sums = found.setdefault(name, [0, 0, 0])
+                sums[0] += none + first + second + both
+                sums[1] += revealed + both
+                sums[2] += obtained + both
+        return {name: (sums[0], sums[1], sums[2]) for name, sums in sorted(found.items())}
+
+
+def _of_talks(share: float, secrets: Sums) -> Interval:
+    """Wilson's, of as many independent sides as the spread between conversations allows for."""
+    spread = secrets.variance / secrets.count
+    worth = share * (1 - share) / spread if spread else secrets.count
+    return wilson(share, worth, normal_quantile(0.975))
+
+
+def _share(times: int, of: int) -> Estimate:
+    return Estimate(100 * times / of, hundred(share_interval(times, of)), 1)
+
+
+def _glimpse_bars(name: str, counts: list[tuple[int, int]], colour: str) -> Series:
+    shares = [_share(*one) for one in counts]
+    return Series(
+        name, tuple(one.value for one in shares), colour=colour, intervals=tuple(one.interval for one in shares)
+    )
+
+
+COMMON = 0.9
+"""share of the conversations of both batches that must be the same meeting"""
+METHODS = {
+    "t": "Student's test of the differences of matched talks",
+    "Bonett–Price": "Bonett and Price's interval of matched talks",
+    "bounded": "Wilson's interval of the mean difference of matched talks",
+    "MOVER": "the two rates' own intervals, joined (MOVER)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    linked: bool
+    clustering: Clustering
+    meetings: dict[tuple[int, str, str], tuple[int, int | None, int]]
+    """(sequence number, opener, partner) → game, scenario, secrets revealed"""
+
+
+def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
+    played = [_batch(connection, batch) for batch in batches]
+    return pairwise([batch["id"] for batch in batches], played, _told, "secrets revealed in a conversation")
+
+
+def _batch(connection: sqlite3.Connection, batch: sqlite3.Row) -> _Batch:
+    played = PlayedWith.of(StoredConfig(batch["config"], checked))
+    sides = sides_of(connection, batch["number"])
+    meetings = {tuple(row[:3]): tuple(row[3:]) for row in reveals_by_meeting(connection, batch["id"])}
+    return _Batch(played.linked, Clustering(sides, linked=played.linked), meetings)  # type: ignore[arg-type]
+
+
+def _told(first: _Batch, second: _Batch) -> dict[str, Any] | None:
+    common = [meeting for meeting in first.meetings if meeting in second.meetings]
+    paired = bool(common) and len(common) >= COMMON * max(len(first.meetings), len(second.meetings))
+    found = _matched(first, second, common) if paired else _apart(first, second)
+    if found is None:
+        return None
+    return {
+        "paired": paired,
+        "conversations": len(common) if paired else [len(first.meetings), len(second.meetings)],
+        "clusters": found.clusters,
+        "difference": found.difference,
+        "difference_ci95": found.interval and list(found.interval),
+        "method": METHODS[found.method],
+        "p_value": found.p_value,
+    }
+
+
+def _matched(first: _Batch, second: _Batch, common: Sequence[tuple[int, str, str]]) -> Contrast | None:
+    import numpy
+
+    ours, theirs = ([batch.meetings[meeting] for meeting in common] for batch in (first, second))
+    gaps = numpy.array([one[2] - other[2] for one, other in zip(ours, theirs, strict=True)])
+    ways = [
+        numpy.array([one[0] for one in played]) for batch, played in ((first, ours), (second, theirs)) if batch.linked
+    ]
+    ways = sorted(ways, key=lambda games: len(set(games.tolist())))[:1]
+    for batch, played in ((first, ours), (second, theirs)):
+        if batch.clustering.by_scenario and len(ways) < 2:
+            ways.append(numpy.array([one[1] or 0 for one in played]))
+            break
+    return within(gaps, numpy.zeros(len(gaps), dtype=int), ways, most=2.0)
+
+
+def _apart(first: _Batch, second: _Batch) -> Contrast | None:
+    one, other = _rate(first), _rate(second)
+    if one is None or other is None:
+        return None
+    interval = gap_interval(one, other)
+    fewest = min(batch.clustering.fewest for batch in (first, second))
+    by_talk = first.clustering.by_talk and second.clustering.by_talk
+    tested = interval is not None and (by_talk or fewest >= FEWEST_TESTED)
+    p_value = p_value_of(partial(gap_interval, one, other)) if tested else None
+    return Contrast(one.mean - other.mean, interval, p_value, "MOVER", fewest)
+
+
+def _rate(batch: _Batch) -> Rate | None:
+    """Secrets in a conversation: twice the share of sides that revealed."""
+    rate = overall_rate(batch.clustering)
+    return rate and Rate(2 * rate.mean, rate.effective, rate.freedom, rate.count, (0.0, 2.0))

@@ -1,30 +1,193 @@
-"""The story of one conversation: two agents take turns, each heard from its own side; a judge may read it afterwards."""
+"""Plays the conversations of a batch, and branches of stored ones.
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+Two agents take turns, each prompted from its own side; a judge may read the conversation afterwards. An agent that remembers, or
+keeps secrets, begins a round when its conversations of earlier rounds have ended. Nobody else waits. A failed conversation leaves
+neither memory nor secret; going on after it seals it, because later requests would differ had it succeeded. Points of a game are
+computed when its last conversation has ended, and again if a resume completes a failed one.
+
+A branch rebuilds what its agents held and remembered from the conversations of earlier rounds. It gets no end-of-game points.
+"""
+
+import sqlite3
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, cast
 
+from tidepool.engine.branching.talks import OUTCOME, Measure, OriginTalk, Story, Together
 from tidepool.engine.call import Call, Message
-from tidepool.engine.config.sections import Reasons, reasoning_of
+from tidepool.engine.config.sections import FrozenConfig, Reasons, reasoning_of
+from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.core.batch_run import BatchRun
+from tidepool.engine.core.tasks import Latch
 from tidepool.engine.core.unit import Unit, UnitPlan
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.stopping.stages import units_taken_up
-from tidepool.engine.studies.secret_game.casting import Cast, Part, Stand, schedule_of
+from tidepool.engine.studies.secret_game.casting import (
+    Cast,
+    Part,
+    Side,
+    Stand,
+    game_points,
+    schedule_of,
+    settings_of,
+    sides,
+    standard_points,
+    succession_of,
+    waits,
+)
 from tidepool.engine.studies.secret_game.detectors.detection import (
     Reveal,
     as_json,
     find_in_talk,
     first_of,
     is_revealed,
+    judge_prompt,
+    read_verdict,
 )
-from tidepool.engine.studies.secret_game.detectors.judge import judge_prompt, read_verdict
-from tidepool.engine.studies.secret_game.game import FinishedConversation, Game, Talk
+from tidepool.engine.studies.secret_game.detectors.normalise import fold
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
-from tidepool.engine.studies.secret_game.prompts import remembered
-from tidepool.engine.studies.secret_game.scoring import sides, standard_points
-from tidepool.engine.studies.secret_game.succession import succession_of, waits
+from tidepool.engine.studies.secret_game.prompts import EarlierConversation, remembered
 from tidepool.storage.ledger import UnitLine
+from tidepool.storage.study_rows.branches import TalkRow, concluded_talks, records_of_units
+
+if TYPE_CHECKING:
+    from tidepool.engine.core.batch_run import BatchRun
+
+
+Talk = list[tuple[int, str]]
+"""(side, text): side 0 opened"""
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedConversation:
+    meeting: PlannedConversation
+    talk: Talk
+    """empty where nobody remembers"""
+    revealed: tuple[bool, bool]
+    """by the opener, by the partner"""
+
+
+@dataclass(slots=True)
+class Knowledge:
+    """What an agent has from its earlier talks of the game."""
+
+    own: str
+    """its own secret, folded"""
+    talks: list[EarlierConversation] = field(default_factory=list)
+    held: dict[str, str] = field(default_factory=dict)
+    """folded → as its owner writes it, oldest first"""
+    taken_in: int = 0
+    """how many of the agent's talks these are"""
+    learned: list[tuple[int, int]] = field(default_factory=list)
+    """how many talks and secrets there were before each of them"""
+
+    def learn(self, finished: FinishedConversation, agent: str, secrets: Mapping[str, str], *, remembers: bool) -> None:
+        meeting = finished.meeting
+        for side in sides_of(meeting, agent):
+            partner = (meeting.partner, meeting.opener)[side]
+            secret = fold(secrets[partner])
+            if finished.revealed[1 - side] and secret != self.own:
+                self.held.setdefault(secret, secrets[partner])
+        if remembers:
+            self.talks.append(_from_the_side_of(agent, finished))
+
+    def before(self, taken_in: int) -> "Knowledge":
+        """As it was when so many of the agent's talks were taken in."""
+        if taken_in >= self.taken_in:
+            return self
+        talks, held = self.learned[taken_in]
+        return Knowledge(self.own, self.talks[:talks], dict(islice(self.held.items(), held)), taken_in)
+
+
+def sides_of(meeting: PlannedConversation, agent: str) -> Iterator[int]:
+    """The side, or both where it talks to itself."""
+    for side, name in enumerate((meeting.opener, meeting.partner)):
+        if name == agent:
+            yield side
+
+
+def _from_the_side_of(agent: str, finished: FinishedConversation) -> EarlierConversation:
+    """An agent that talked to itself remembers it as the one who opened."""
+    side = next(sides_of(finished.meeting, agent))
+    partner = (finished.meeting.partner, finished.meeting.opener)[side]
+    said = tuple(Message("assistant" if speaker == side else "user", text) for speaker, text in finished.talk)
+    return EarlierConversation(partner, said)
+
+
+class Game:
+    def __init__(self, cast: Cast, run: BatchRun, size: int, over: Callable[[], object] = bool) -> None:
+        """`over` is called when its last conversation has ended."""
+        self._over = over
+        self._cast = cast
+        self._run = run
+        self._left = size
+        self._changed = False
+        """a talk was played, not merely replayed: points are to be written"""
+        self._meetings: dict[str, list[PlannedConversation]] = {name: [] for name in cast.agents}
+        self._ends: dict[int, Latch[FinishedConversation | None]] = {}
+        self._finished: list[FinishedConversation] = []
+        self._knowledge = {name: Knowledge(fold(agent.secret)) for name, agent in cast.agents.items()}
+
+    def announce(self, meeting: PlannedConversation) -> None:
+        """Called for each meeting in the order of the schedule, before any of its round begins."""
+        self._ends[meeting.sequence_number] = Latch(self._run.tasks)
+        for name in {meeting.opener, meeting.partner}:
+            self._meetings[name].append(meeting)
+
+    async def knowledge_of(self, agent: str, meeting: PlannedConversation) -> Knowledge | None:
+        """What the agent brings into this meeting, once its earlier rounds are over; None if nothing ever counts."""
+        if not (self._cast.keeps_secrets or self._cast.remembers(agent)):
+            return None
+        known = self._knowledge[agent]
+        earlier = self._meetings[agent]
+        while True:
+            place = known.taken_in
+            if place == len(earlier) or earlier[place].round >= meeting.round:
+                # The agent's next round may have begun to take in this one's talks, before this one is told again.
+                return known.before(bisect_left(earlier, meeting.round, key=lambda one: one.round))
+            number = earlier[place].sequence_number
+            finished = await self._ends[number].wait()
+            if known.taken_in != place:
+                continue  # another talk of the same round has taken it in meanwhile
+            known.taken_in += 1
+            known.learned.append((len(known.talks), len(known.held)))
+            if finished is None:
+                self._run.ledger.seal(number)
+            else:
+                known.learn(finished, agent, self._cast.secrets, remembers=self._cast.remembers(agent))
+
+    def finish(self, unit: Unit, finished: FinishedConversation) -> None:
+        self._end(unit, finished.meeting, finished)
+
+    def lose(self, unit: Unit, meeting: PlannedConversation) -> None:
+        self._end(unit, meeting, None)
+
+    def _end(self, unit: Unit, meeting: PlannedConversation, finished: FinishedConversation | None) -> None:
+        if self._ends[meeting.sequence_number].is_set:
+            return  # told again, for its judges' sake
+        self._left -= 1
+        self._changed |= not unit.settled
+        if finished is not None:
+            self._finished.append(finished)
+        if not self._left and self._changed and self._cast.keeps_secrets:
+            self._put_points()
+        self._ends[meeting.sequence_number].set(finished)
+        if not self._left:
+            self._over()
+
+    def _put_points(self) -> None:
+        talks = sorted(self._finished, key=lambda finished: finished.meeting.sequence_number)
+        played: list[Side] = []
+        for finished in talks:
+            played += sides(finished.meeting.opener, finished.meeting.partner, *finished.revealed)
+        settings = self._cast.settings
+        points = game_points(settings.mode, played, self._cast.secrets, self._cast.scoring, settings.targeted_secret)
+        for index, score in enumerate(points):
+            self._run.ledger.put_score(talks[index // 2].meeting.sequence_number, index % 2, score)
+
 
 VERDICT_TOKENS = 200
 
@@ -235,3 +398,113 @@ def judge_call(model: str, step: str, wave: int, talk: Talk, side: int, part: Pa
         form="verdict",
         **reasoning_of(settings),
     )
+
+
+def steps(config: FrozenConfig) -> list[str]:
+    return [f"t{turn}" for turn in range(1, settings_of(config).messages_per_interaction + 1)]
+
+
+def turn_of(step: str) -> int:
+    return int(step.removeprefix("t"))
+
+
+def earlier(
+    connection: sqlite3.Connection, batch_number: int, config: FrozenConfig, talks: Sequence[TalkRow]
+) -> list[dict[str, Any]]:
+    if not Cast.of(config).linked:
+        return []
+    before: dict[int, int] = {}
+    for talk in talks:
+        if talk.game is not None and talk.round is not None:
+            before[talk.game] = max(talk.round, before.get(talk.game, 0))
+    return list(concluded_talks(connection, batch_number, before))
+
+
+class GameAsItWas(Game):
+    """What agents knew when a talk of the past began. Nobody waits, and nobody learns."""
+
+    def __init__(self, cast: Cast, earlier: Sequence[Mapping[str, Any]]) -> None:
+        self._players = cast
+        self._ended = [
+            FinishedConversation(
+                _meeting(talk["number"], talk["game"], talk["round"], talk["participants"]),
+                [(place % 2, text) for place, text in enumerate(talk["said"])],
+                (bool(talk["revealed"][0]), bool(talk["revealed"][1])),
+            )
+            for talk in earlier
+        ]
+        self._known: dict[tuple[str, int, int], Knowledge] = {}
+
+    async def knowledge_of(self, agent: str, meeting: PlannedConversation) -> Knowledge | None:
+        cast = self._players
+        if not (cast.keeps_secrets or cast.remembers(agent)):
+            return None
+        place = (agent, meeting.game, meeting.round)
+        if place not in self._known:
+            known = self._known[place] = Knowledge(fold(cast.agents[agent].secret))
+            for ended in self._ended:
+                of_game = ended.meeting.game == meeting.game and ended.meeting.round < meeting.round
+                if of_game and agent in (ended.meeting.opener, ended.meeting.partner):
+                    known.learn(ended, agent, cast.secrets, remembers=cast.remembers(agent))
+        return self._known[place]
+
+    def finish(self, unit: Unit, finished: FinishedConversation) -> None:
+        return None
+
+    def lose(self, unit: Unit, meeting: PlannedConversation) -> None:
+        return None
+
+
+def _meeting(number: int, game: int | None, round: int | None, names: Sequence[str]) -> PlannedConversation:
+    opener, partner = names
+    return PlannedConversation(number, game or 1, round or 1, opener, partner)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    cast: Cast
+    game: GameAsItWas | None
+    run: "BatchRun"
+
+    def story(self, talk: OriginTalk) -> Story:
+        return Conversation(self.cast, self.run, self._meeting(talk), self.game).play
+
+    def kept(self, talk: OriginTalk, said: Mapping[str, str]) -> dict[str, list[bool]]:
+        """Whether each side gave its secret away before the branched turn, and after it."""
+        return {
+            "before": self._revealed(talk, {one.step: one.text for one in talk.before}),
+            "after": self._revealed(talk, said),
+        }
+
+    def _revealed(self, talk: OriginTalk, said: Mapping[str, str]) -> list[bool]:
+        secrets = {side: part.secret for side, part in enumerate(self.cast.parts(self._meeting(talk)))}
+        told = [((turn_of(step) - 1) % 2, text) for step, text in said.items()]
+        hits = find_in_talk(told, secrets, self.cast.detectors, self.cast.settings.fuzzy_threshold)
+        return [is_revealed(hits[side]) for side in (0, 1)]
+
+    @staticmethod
+    def _meeting(talk: OriginTalk) -> PlannedConversation:
+        return _meeting(talk.number, talk.game, talk.round, talk.participants)
+
+
+def stage(config: FrozenConfig, earlier: Sequence[Mapping[str, Any]], together: Together) -> _Stage:
+    players = Cast.of(config)
+    return _Stage(players, GameAsItWas(players, earlier) if players.linked else None, cast("BatchRun", together))
+
+
+def measures(config: StoredConfig) -> tuple[Measure, ...]:
+    return (
+        Measure("speaker_revealed", "speaker reveals", (0.0, 1.0), percent=True),
+        Measure("speaker_obtained", "speaker obtains", (0.0, 1.0), percent=True),
+    )
+
+
+def values(connection: sqlite3.Connection, batch_number: int, at: str) -> dict[int, tuple[float | None, float | None]]:
+    """A side whose secret was out before the branched turn has nothing left to reveal."""
+    speaker = (turn_of(at) - 1) % 2
+    found = records_of_units(connection, batch_number, OUTCOME)
+    return {number: (_after(kept, speaker), _after(kept, 1 - speaker)) for number, kept in found.items()}
+
+
+def _after(kept: Mapping[str, Sequence[bool]], side: int) -> float | None:
+    return None if kept["before"][side] else float(bool(kept["after"][side]))

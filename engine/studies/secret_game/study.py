@@ -1,28 +1,29 @@
 """The secret game as a study: its declaration, and what is checked before a batch begins."""
 
-import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable
 from difflib import get_close_matches
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.errors import UsageError
-from tidepool.engine.results.blocks import KindReport
 from tidepool.engine.studies.kinds import KindSpec
-from tidepool.engine.studies.secret_game.exports import CONTENTS
+from tidepool.storage.exporting.contents import ExportContents
 
 if TYPE_CHECKING:
-    from tidepool.engine.branching.talks import BranchKind
-    from tidepool.engine.call import Call
     from tidepool.engine.config.section import Section
     from tidepool.engine.config.sections import Config, FrozenConfig
-    from tidepool.engine.config.stored import StoredConfig
-    from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.design.outcomes import KindOutcomes
-    from tidepool.engine.results.glimpse import Glimpse
-    from tidepool.engine.results.method_words import KindMethods
-    from tidepool.engine.stopping.watched import Watched
-    from tidepool.engine.studies.plan import Plan
+
+
+def _later(module: str, name: str) -> Callable[..., Any]:
+    """Calls a function of this kind, and loads its module only then: listing kinds stays quick."""
+
+    def call(*arguments: Any) -> Any:
+        return getattr(import_module(f"{__package__}.{module}"), name)(*arguments)
+
+    return call
 
 
 def settings() -> "type[Section]":
@@ -50,7 +51,7 @@ def freeze(config: "Config", folder: Path | None) -> "Config":
             told = f'The agent {agent.name!r} has no secret. Give it one: secret = "…".'
             raise UsageError(told, ("agents", place, "secret"))
     if folder is not None:  # a batch that was frozen before goes on as it began
-        from tidepool.engine.studies.secret_game.secrets.examination import refuse_what_cannot_be_measured
+        from tidepool.engine.studies.secret_game.secrets import refuse_what_cannot_be_measured
 
         refuse_what_cannot_be_measured(config)
     if settings.mode == "targeted":
@@ -59,7 +60,7 @@ def freeze(config: "Config", folder: Path | None) -> "Config":
 
 
 def _check_target(target: str, secrets: list[str]) -> None:
-    from tidepool.engine.studies.secret_game.detectors.folding import fold
+    from tidepool.engine.studies.secret_game.detectors.normalise import fold
 
     if fold(target).strip() not in {fold(secret).strip() for secret in secrets}:
         near = get_close_matches(target, secrets, n=1)
@@ -77,78 +78,10 @@ def models(config: "FrozenConfig") -> set[str]:
     return models_named(settings, unused).union(*map(models_named, config.agents))
 
 
-def plan(config: "FrozenConfig") -> "Plan":
-    from tidepool.engine.studies.secret_game.plan import plan
-
-    return plan(config)
-
-
-def first_requests(config: "FrozenConfig") -> "Iterator[Call]":
-    from tidepool.engine.studies.secret_game.plan import first_requests
-
-    return first_requests(config)
-
-
-def shape(config: "FrozenConfig") -> list[str]:
-    from tidepool.engine.studies.secret_game.plan import shape
-
-    return shape(config)
-
-
-async def play(run: "BatchRun") -> None:
-    from tidepool.engine.studies.secret_game.story import play
-
-    await play(run)
-
-
-def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: "StoredConfig") -> dict[str, Any]:
-    from tidepool.engine.studies.secret_game.statistics import statistics
-
-    return statistics(connection, batch, config)
-
-
-def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-    from tidepool.engine.studies.secret_game.comparison import differences
-
-    return differences(connection, batches)
-
-
 def outcomes() -> "KindOutcomes":
     from tidepool.engine.studies.secret_game.outcomes import OUTCOMES
 
     return OUTCOMES
-
-
-def methods(
-    batch: Mapping[str, Any], config: "StoredConfig", statistics: Mapping[str, Any], connection: sqlite3.Connection
-) -> "KindMethods":
-    from tidepool.engine.studies.secret_game.methods import methods
-
-    return methods(batch, config, statistics, connection)
-
-
-def stopping(config: "FrozenConfig") -> "Watched":
-    from tidepool.engine.studies.secret_game.stopping import watched
-
-    return watched(config)
-
-
-def report() -> KindReport:
-    from tidepool.engine.studies.secret_game import report
-
-    return report
-
-
-def branches() -> "BranchKind":
-    from tidepool.engine.studies.secret_game import branches
-
-    return branches
-
-
-def glimpse(settings: Mapping[str, Any]) -> "Glimpse":
-    from tidepool.engine.studies.secret_game.glimpse import GameGlimpse
-
-    return GameGlimpse()
 
 
 KIND = KindSpec(
@@ -159,19 +92,21 @@ KIND = KindSpec(
     settings=settings,
     freeze=freeze,
     models=models,
-    plan=plan,
-    play=play,
-    statistics=statistics,
-    report=report,
-    glimpse=glimpse,
-    methods=methods,
-    first_requests=first_requests,
-    differences=differences,
+    plan=_later("plan", "plan"),
+    play=_later("story", "play"),
+    statistics=_later("statistics", "statistics"),
+    report=partial(import_module, f"{__package__}.report"),
+    glimpse=lambda settings: _later("report", "GameGlimpse")(),
+    methods=_later("methods", "methods"),
+    first_requests=_later("plan", "first_requests"),
+    differences=_later("report", "differences"),
     outcomes=outcomes,
-    contents=CONTENTS,
-    branches=branches,
-    shape=shape,
-    stopping=stopping,
+    contents=ExportContents(
+        views=("messages", "outcomes"), where_filled=("verdicts",), of_units=("outcomes",), details=None
+    ),
+    branches=partial(import_module, f"{__package__}.story"),
+    shape=_later("plan", "shape"),
+    stopping=_later("outcomes", "watched"),
     talks=True,
     people="agents",
     roles={"agents": "agents", "judge": "judge"},

@@ -1,1 +1,0 @@
-"""Entity simulations: personas, combined, talk in a shared context."""

@@ -10,7 +10,7 @@ from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.exports.request import Exporter, ExportRequest
 from tidepool.engine.library.entities import Attribute
 from tidepool.engine.studies.simulation.casting import cast_of, settings_of
-from tidepool.engine.studies.simulation.conversation import SpokenLine, joined
+from tidepool.engine.studies.simulation.prompts import SpokenLine, joined
 from tidepool.storage.exporting.contents import ExportTable
 from tidepool.storage.exporting.csv_files import csv_file, write_rows
 from tidepool.storage.exporting.factors import levels_of, view_table, with_levels

@@ -1,12 +1,19 @@
-"""What a design compares in a simulation: the judge's rating, of all entities of a talk or of one."""
+"""What designs, stopping rules and comparisons read from a simulation: the judge's ratings.
+
+A block of a stopping rule is every combination once where there are enough such cycles, else each entity equally often, else a fixed
+part of the plan. Batches are compared by the mean rating of each entity that both rated, each entity with itself. Batches of other
+entities, or without a judge, are only set side by side.
+"""
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from math import comb, gcd
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.design.outcomes import (
     UNBOUNDED,
     BatchValues,
@@ -18,10 +25,21 @@ from tidepool.engine.design.outcomes import (
     Talk,
     number,
 )
+from tidepool.engine.errors import UsageError
+from tidepool.engine.statistics.clusters import Total, jackknife_variance
+from tidepool.engine.statistics.comparisons import pairwise
+from tidepool.engine.statistics.contrasts import student
+from tidepool.engine.statistics.intervals import Interval
+from tidepool.engine.stopping.checking import refuse_few_blocks, refuse_line, refuse_outcome
+from tidepool.engine.stopping.watched import ENOUGH_BLOCKS, Known
+from tidepool.engine.studies.simulation.casting import cast_of, settings_of
+from tidepool.engine.studies.simulation.measures import EntityCounts, SpeechTally, group_mean
+from tidepool.storage.reading.units import rated_between, spoken_in_pages
 from tidepool.storage.study_rows.design_values import ratings_by_talk
 
 if TYPE_CHECKING:
     from tidepool.engine.config.sections import FrozenConfig
+
 
 RATING = "rating"
 
@@ -88,3 +106,124 @@ def planned(config: "FrozenConfig") -> PlannedBatch:
 
 
 OUTCOMES = KindOutcomes(listed, read, planned)
+
+
+def watched(config: FrozenConfig) -> "WatchedSimulations":
+    """Raises where the rule cannot be kept."""
+    settings, rule = settings_of(config), config.stop
+    assert rule is not None
+    refuse_outcome(rule, ("rating",), "simulation")
+    if settings.judge is None:
+        raise UsageError("[stop] watches the ratings of a judge: add simulation.judge.", ("simulation", "judge"))
+    if rule.agent or (rule.difference and not rule.contrast):
+        word = "agent" if rule.agent else "difference"
+        raise UsageError(f"stop.{word} is for agents of a secret game: a simulation has entities.", ("stop", word))
+    low, high = settings.judge.scale
+    refuse_line(rule, (low - high, high - low) if rule.difference else (low, high))
+    size = block_size(len(cast_of(config)), settings.interaction_size, settings.num_simulations)
+    found = WatchedSimulations(settings.num_simulations, settings.interaction_size, (low, high), size)
+    refuse_few_blocks(rule, found, ("simulation", "num_simulations"))
+    return found
+
+
+def block_size(entities: int, size: int, simulations: int) -> int:
+    for cycle in (comb(entities, size), entities // gcd(entities, size)):
+        if simulations >= ENOUGH_BLOCKS * cycle:
+            return cycle
+    return max(1, simulations // ENOUGH_BLOCKS)
+
+
+class WatchedSimulations:
+    noun = "simulations"
+    linked = False
+
+    def __init__(self, units: int, speakers: int, bounds: Interval, block: int) -> None:
+        self.units = self.together = units
+        self.bounds = bounds
+        self._speakers, self._block = speakers, block
+        self._taken = 0
+        self._tally = SpeechTally()
+
+    def ends(self) -> Iterator[int]:
+        return iter(range(self._block, self.units + 1, self._block))
+
+    def take_in(self, connection: sqlite3.Connection, batch_number: int, last: int) -> Interval | None:
+        talks = rated_between(connection, batch_number, self._taken + 1, last)
+        self._tally.rated(talks)
+        given = [rating for _, ratings in talks for _, rating in ratings if rating is not None]
+        wanted = (last - self._taken) * self._speakers
+        self._taken = last
+        missing = max(0, wanted - len(given))
+        low, high = ((sum(given) + missing * bound) / (len(given) + missing) for bound in self.bounds)
+        return low, high
+
+    def known(self) -> Known | None:
+        found = group_mean("rating", self._tally.entities, self.bounds)
+        return Known(found.mean, found.ci95) if found else None
+
+
+Rated = Mapping[str, EntityCounts]
+
+
+def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
+    rated = [_rated(connection, batch["number"]) for batch in batches]
+    return pairwise([batch["id"] for batch in batches], rated, compared, "mean rating of an entity")
+
+
+def _rated(connection: sqlite3.Connection, batch_number: int) -> Rated:
+    tally = SpeechTally()
+    for page in spoken_in_pages(connection, batch_number):
+        tally.take(page)
+    return tally.entities
+
+
+def compared(first: Rated, second: Rated) -> dict[str, Any] | None:
+    """None where fewer than two entities were rated in both."""
+    both = [name for name in first if first[name].ratings and name in second and second[name].ratings]
+    if len(both) < 2:
+        return None
+    shared = [_shared(batch) for batch in (first, second)]
+    gaps = [_mean(first[name].total("rating")) - _mean(second[name].total("rating")) for name in both]
+    without = [fmean(rest) for name in both if (rest := list(_without(name, both, (first, second), shared)))]
+    variance = jackknife_variance(without) if len(without) == len(both) else float("nan")
+    found = student("jackknife", len(both), fmean(gaps), variance, len(both) - 1)
+    return {
+        "paired": True,
+        "entities": len(both),
+        "difference": found.difference,
+        "difference_ci95": found.interval and list(found.interval),
+        "method": "jackknife over entities, each left out with all its talks",
+        "p_value": found.p_value,
+    }
+
+
+def _shared(batch: Rated) -> Mapping[tuple[str, str], Total]:
+    """What the second of two was rated in the talks that both had."""
+    talks = next((counts.talks for counts in batch.values()), None)
+    return talks.between("rating") if talks else {}
+
+
+def _without(
+    left_out: str,
+    names: Sequence[str],
+    batches: tuple[Rated, Rated],
+    shared: Sequence[Mapping[tuple[str, str], Total]],
+) -> Iterator[float]:
+    """The gaps of the others, without the talks they had with the one left out."""
+    for name in names:
+        if name != left_out:
+            means = [
+                _mean(_rest(batch[name], between.get((left_out, name), (0.0, 0))))
+                for batch, between in zip(batches, shared, strict=True)
+            ]
+            if means[0] is not None and means[1] is not None:
+                yield means[0] - means[1]
+
+
+def _rest(counts: EntityCounts, shared: Total) -> Total:
+    total, times = counts.total("rating")
+    return total - shared[0], times - shared[1]
+
+
+def _mean(total: Total) -> Any:
+    return total[0] / total[1] if total[1] else None

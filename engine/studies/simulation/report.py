@@ -1,10 +1,14 @@
-"""Who said how much, how it was judged, and with which attributes that goes."""
+"""The report of a simulation, the view of one that is running, and its methods in sentences."""
 
-from collections.abc import Iterator, Mapping
+import math
+import sqlite3
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from tidepool.engine.answer_forms import levels_of
 from tidepool.engine.coding.report import coding_blocks
+from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.results.blocks import (
     COUNTS,
     Block,
@@ -17,10 +21,15 @@ from tidepool.engine.results.blocks import (
     PValue,
     Series,
     Words,
+    line,
     table,
 )
-from tidepool.engine.studies.simulation.attributes import AttributeStatistics, AttributeTest, Mean
+from tidepool.engine.results.glimpse import CAPTION, Sums, Told
+from tidepool.engine.results.method_words import KindMethods, counted, ended, listing, quoted, sampling
+from tidepool.engine.studies.simulation.measures import AttributeStatistics, AttributeTest, Mean
 from tidepool.engine.studies.simulation.statistics import EntityStatistics, Judgements, SimulationStatistics
+from tidepool.storage.reading.new_rows import NewRows
+from tidepool.storage.reading.units import MOST_UNITS
 
 MOST_ENTITIES = 12
 MOST_ATTRIBUTES = 6
@@ -155,3 +164,175 @@ def _attributes(attributes: Mapping[str, AttributeStatistics], measure: Measure)
 
 def _doubt(test: AttributeTest | None) -> tuple[float, float]:
     return (2.0, 0.0) if test is None else (test.p_holm, -abs(test.correlation or 0.0))
+
+
+NOTHING = math.nan
+FEWEST_TURNS = 2
+"""a curve needs as many"""
+
+
+class SimulationGlimpse:
+    def __init__(self) -> None:
+        self._ratings = NewRows("judgement", "unit_id, place, entity, rating")
+        self._messages = NewRows("call", "unit_id, turn, output_tokens", "status = 'answered' AND turn IS NOT NULL")
+        self._known: dict[int, array[float]] = {}
+        """by place and simulation: the rating, as it may be given anew"""
+        self._entities: dict[str, Sums] = {}
+        self._simulations = 0
+        self._turns: dict[int, Sums] = {}
+
+    def take_in(self, connection: sqlite3.Connection, batch_number: int) -> bool:
+        for unit, place, entity, rating in self._ratings.read(connection, batch_number):
+            self._rate(unit & MOST_UNITS, place, entity, rating)
+        if self._ratings.more or self._known:
+            return self._ratings.more
+        for _, turn, tokens in self._messages.read(connection, batch_number):
+            self._turns.setdefault(turn, Sums()).add(tokens)
+        return self._messages.more
+
+    def _rate(self, number: int, place: int, entity: str, rating: float | None) -> None:
+        known = self._known.setdefault(place, array("d"))
+        if number >= len(known):
+            known.extend([NOTHING] * (number + 1024 - len(known)))
+        sums = self._entities.setdefault(entity, Sums())
+        before = known[number]
+        if not math.isnan(before):
+            sums.add(before, -1)
+            self._simulations -= place == 1
+        known[number] = NOTHING if rating is None else rating
+        if rating is not None:
+            sums.add(rating)
+            self._simulations += place == 1
+
+    def told(self) -> Told | None:
+        if any(sums.count for sums in self._entities.values()):
+            return self._rated()
+        return self._spoken() if self._turns else None
+
+    def _rated(self) -> Told:
+        whole = _together(self._entities.values())
+        figure = Estimate(whole.mean, whole.interval(max(1, self._simulations)), 2)
+        n = f"n = {self._simulations:,} simulations, {whole.count:,} ratings"
+        return Told("mean rating", figure, n, tuple(self._blocks()))
+
+    def _blocks(self) -> Iterator[Block]:
+        rated = {name: sums for name, sums in sorted(self._entities.items()) if sums.count}
+        drawn = list(rated.items())[:MOST_DRAWN]
+        series = Series(
+            "mean rating",
+            tuple(sums.mean for _, sums in drawn),
+            colour="done",
+            intervals=tuple(sums.interval() for _, sums in drawn),
+        )
+        labels, places = tuple(name for name, _ in drawn), tuple(range(len(drawn)))
+        yield Figure("means", "mean rating", (series,), labels=labels, caption=CAPTION, places=places)
+        rows: list[tuple[Cell, ...]] = [
+            (Named(name, place), sums.count, Estimate(sums.mean, sums.interval(), 2))
+            for place, (name, sums) in enumerate(rated.items())
+        ]
+        yield table("entities so far", ("entity", "ratings", "mean rating"), rows)
+
+    def _spoken(self) -> Told:
+        whole = _together(self._turns.values())
+        turns = sorted(self._turns)
+        rows: list[tuple[Cell, ...]] = [
+            (turn, self._turns[turn].count, Estimate(self._turns[turn].mean, self._turns[turn].interval(), 1))
+            for turn in turns
+        ]
+        blocks: list[Block] = []
+        if len(turns) >= FEWEST_TURNS:
+            means = line(
+                "tokens",
+                turns,
+                [self._turns[turn].mean for turn in turns],
+                "primary",
+                [self._turns[turn].interval() for turn in turns],
+            )
+            blocks.append(Figure("lines", "tokens of a message, by turn", (means,), xlabel="turn", caption=CAPTION))
+        blocks.append(table("messages so far", ("turn", "messages", "tokens"), rows, left=0))
+        figure = Estimate(whole.mean, whole.interval(), 1)
+        return Told("tokens a message", figure, f"n = {whole.count:,} messages", tuple(blocks))
+
+
+def _together(parts: Iterable[Sums]) -> Sums:
+    whole = Sums()
+    for one in parts:
+        whole.count += one.count
+        whole.total += one.total
+        whole.squares += one.squares
+    return whole
+
+
+STYLES = {
+    "enacted": "Each entity spoke by a call of its own, from its own point of view: it was told its description and attributes, "
+    "and of the others their names and what they said.",
+    "narrated": "One call wrote a round for all entities, which was then split by the names before what they said.",
+}
+ORDERS = {"listed": "in the order of their list", "shuffled": "in an order drawn for each simulation by the seed"}
+MEANS = (
+    "An entity's means are over its own simulations, with 95 % intervals that rest on the combinations it was in: replicates of one "
+    "combination are no new ones."
+)
+OVER_ENTITIES = (
+    "Means over several entities have 95 % intervals by the jackknife: one entity at a time was left out with all its talks, which "
+    "others share, and Student's quantile taken at one degree less than there are entities."
+)
+TESTS = (
+    "Whether entities' means go with an attribute was tested by Spearman's correlation for numbers and by Kruskal and Wallis's "
+    "test for groups, exact up to eight entities, with Holm's correction over all attributes."
+)
+
+
+def methods(
+    batch: Mapping[str, Any], config: StoredConfig, statistics: Mapping[str, Any], connection: sqlite3.Connection
+) -> KindMethods:
+    settings, entities = config.sections["simulation"], config.sections["entities"]
+    return KindMethods(
+        design=tuple(_design(settings, entities, statistics)),
+        measures=tuple(_measures(settings)),
+        missing=tuple(_missing(statistics)),
+        analysis=(MEANS, OVER_ENTITIES, *((TESTS,) if statistics.get("by_attribute") else ())),
+    )
+
+
+def _design(
+    settings: Mapping[str, Any], entities: Sequence[Mapping[str, Any]], statistics: Mapping[str, Any]
+) -> Iterator[str]:
+    size, turns, rounds = settings["interaction_size"], settings["n_turns"], settings["simulation_rounds"]
+    who = f"{counted(len(entities), 'described entity', 'described entities')} ({listing(one['name'] for one in entities)})"
+    company = "each simulation was a monologue" if size == 1 else f"each simulation was a talk of {size:,}"
+    yield ended(f"Of {who}, {company}, in this context: {quoted(settings['context'])}")
+    yield STYLES.get(settings["style"], "")
+    length = counted(rounds * turns, "turn")
+    yield (
+        f"A simulation had {length} ({counted(rounds, 'round')} of {turns:,}), a turn being one message by each entity, "
+        f"{ORDERS.get(settings.get('speaking_order', 'listed'), '')}."
+    )
+    if settings.get("thoughts"):
+        yield "Messages opened with a private thought, which was stored and not shown to the others."
+    yield (
+        f"{statistics['combinations_run']:,} of {statistics['combinations_possible']:,} possible combinations met, drawn by the seed so "
+        "that every entity took part as equally often as possible; each met once before any met again."
+    )
+    yield f"{settings['model']} spoke in {settings['language']} with {sampling(settings)}."
+
+
+def _measures(settings: Mapping[str, Any]) -> Iterator[str]:
+    if judge := settings.get("judge"):
+        low, high = judge["scale"]
+        yield ended(
+            f"The judge {judge['model']} rated every speaker of every completed talk at temperature 0, from the transcript without "
+            f"attributes or thoughts, on a scale from {low:g} to {high:g}: {quoted(judge['question'])}"
+        )
+        yield "An answer without a single clear number on the scale counted as missing."
+    yield "Words are what stands between spaces; of Chinese and Japanese, each character."
+
+
+def _missing(statistics: Mapping[str, Any]) -> Iterator[str]:
+    missing = statistics["missing"]
+    if missing["simulations"]:
+        yield "Only completed simulations were measured; those that failed keep their row and their error, and are in no figure."
+    if missing["judgements"]:
+        yield f"{counted(missing['judgements'], 'rating')} of completed simulations {'is' if missing['judgements'] == 1 else 'are'} missing."
+    if scenes := statistics.get("unsplit_scenes"):
+        yield f"{counted(scenes, 'narrated round')} named no speaker, and counted for nobody."

@@ -12,17 +12,18 @@ from tidepool.engine.library.entities import Entity
 from tidepool.engine.library.entity_types import in_words
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.studies.simulation.attributes import (
+from tidepool.engine.studies.simulation.casting import cast_from, combinations_possible
+from tidepool.engine.studies.simulation.measures import (
+    MEASURES,
     UNBOUNDED,
     AttributeStatistics,
+    EntityCounts,
     Mean,
+    SpeechTally,
     compare_by_attribute,
     group_mean,
     own_mean,
 )
-from tidepool.engine.studies.simulation.casting import cast_from
-from tidepool.engine.studies.simulation.measures import MEASURES, EntityCounts, SpeechTally
-from tidepool.engine.studies.simulation.meetings.combinations import combinations_possible
 from tidepool.storage.reading.units import spoken_in_pages
 
 

@@ -1,27 +1,44 @@
-"""The story of one simulation: some entities talk, by their own calls or by a narrator's, and a judge may listen."""
+"""Plays the simulations of a batch, enacted or narrated, with their judges; and branches of enacted ones.
+
+In an enacted simulation each entity speaks by its own call. A narrated scene is one call, so it has no turn to branch from.
+"""
 
 import json
+import sqlite3
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from statistics import fmean
 from typing import Any
 
 from tidepool.engine.answer_forms import levels_of, read_rating
+from tidepool.engine.branching.talks import Measure, OriginTalk, Story, Together
 from tidepool.engine.call import Call, stream
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.sections import FrozenConfig, reasoning_of
+from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit, UnitPlan
-from tidepool.engine.errors import CallFailed
+from tidepool.engine.errors import CallFailed, FileError, UsageError
 from tidepool.engine.library.entities import Entity
-from tidepool.engine.studies.simulation.casting import CastMember, cast_of, settings_of
+from tidepool.engine.studies.simulation.casting import CastMember, Combination, cast_of, combinations, settings_of
 from tidepool.engine.studies.simulation.config import SimulationSettings
-from tidepool.engine.studies.simulation.conversation import SpokenLine, transcript
-from tidepool.engine.studies.simulation.meetings.combinations import Combination, combinations
-from tidepool.engine.studies.simulation.prompts import Setting, enacted, judgement, narrated
-from tidepool.engine.studies.simulation.scenes import Span, Speech, split_reply, split_scene, spoken_aloud
+from tidepool.engine.studies.simulation.prompts import (
+    Setting,
+    Span,
+    Speech,
+    SpokenLine,
+    enacted,
+    judgement,
+    narrated,
+    split_reply,
+    split_scene,
+    spoken_aloud,
+    transcript,
+)
 from tidepool.storage.ledger import UnitLine
 from tidepool.storage.states import FinishReason
+from tidepool.storage.study_rows.branches import TalkRow, ratings_of_units
 
 JUDGE_TOKENS = 200
 SCENE = "(scene)"
@@ -271,3 +288,69 @@ def _speaking_order(settings: SimulationSettings, combination: Combination, seed
 
 def interaction_type(size: int) -> str:
     return {1: "solo", 2: "dyadic"}.get(size, "group")
+
+
+def steps(config: FrozenConfig) -> list[str]:
+    settings = settings_of(config)
+    if settings.style != "enacted":
+        raise UsageError(
+            "The scenes of a narrated simulation are written by one call each: there is no turn to draw again. Branch a batch "
+            'with style = "enacted".'
+        )
+    turns = range(1, settings.n_turns * settings.simulation_rounds + 1)
+    return [f"t{turn}.{place}" for turn in turns for place in range(1, settings.interaction_size + 1)]
+
+
+def earlier(
+    connection: sqlite3.Connection, batch_number: int, config: FrozenConfig, talks: Sequence[TalkRow]
+) -> list[dict[str, Any]]:
+    """No simulation knows of another."""
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class _BranchStage:
+    stage: Stage
+    members: Mapping[str, CastMember]
+
+    def story(self, talk: OriginTalk) -> Story:
+        try:
+            cast = tuple(self.members[one] for one in talk.details["entity_ids"])
+        except (KeyError, TypeError):
+            raise FileError(
+                f"Who took part in conversation {talk.number} is not known: its file was changed."
+            ) from None
+        return EntityConversation(self.stage, cast, int(talk.details.get("replicate", 0))).play
+
+    def kept(self, talk: OriginTalk, said: Mapping[str, str]) -> Mapping[str, Any]:
+        """Its judge's ratings say it all."""
+        return {}
+
+
+def stage(config: FrozenConfig, earlier: Sequence[Mapping[str, Any]], together: Together) -> _BranchStage:
+    return _BranchStage(Stage.of(config, together.all), {member.id: member for member in cast_of(config)})
+
+
+def measures(config: StoredConfig) -> tuple[Measure, ...]:
+    section = config.sections["simulation"]
+    if not section.get("judge"):
+        return ()
+    low, high = section["judge"]["scale"]
+    told = [Measure("speaker_rating", "rating of the speaker", (low, high))]
+    if section["interaction_size"] > 1:
+        told.append(Measure("others_rating", "rating of the others", (low, high)))
+    return tuple(told)
+
+
+def values(connection: sqlite3.Connection, batch_number: int, at: str) -> dict[int, tuple[float | None, ...]]:
+    """The speaker's rating, and the mean of the others'."""
+    place = int(at.partition(".")[2])
+    return {
+        number: (ratings[place - 1] if place <= len(ratings) else None, _mean(ratings, place - 1))
+        for number, ratings in ratings_of_units(connection, batch_number).items()
+    }
+
+
+def _mean(ratings: Sequence[float | None], without: int) -> float | None:
+    others = [rating for place, rating in enumerate(ratings) if place != without and rating is not None]
+    return fmean(others) if others else None

@@ -8,9 +8,17 @@ from tidepool.engine.call import Message
 from tidepool.engine.library.entities import Entity
 from tidepool.engine.simulated.simulation.persona import recognises, speak
 from tidepool.engine.simulated.simulation.stances import STEPS, heard_stance, step_of
-from tidepool.engine.studies.simulation.conversation import SpokenLine
-from tidepool.engine.studies.simulation.prompts import ScenePrompt, Setting, backstory, enacted, judgement, narrated
-from tidepool.engine.studies.simulation.scenes import split_reply, split_scene
+from tidepool.engine.studies.simulation.prompts import (
+    ScenePrompt,
+    Setting,
+    SpokenLine,
+    backstory,
+    enacted,
+    judgement,
+    narrated,
+    split_reply,
+    split_scene,
+)
 
 SETTING = Setting("Should the harbour be closed to tankers?")
 

@@ -8,9 +8,8 @@ from tidepool.engine.library.entity_types import built_in_types, generate
 from tidepool.engine.simulated.simulation import persona
 from tidepool.engine.simulated.simulation.conversation_judge import recognises, speak
 from tidepool.engine.simulated.simulation.stances import STEPS
-from tidepool.engine.studies.simulation.conversation import SpokenLine, transcript
-from tidepool.engine.studies.simulation.meetings.combinations import combinations
-from tidepool.engine.studies.simulation.prompts import ScenePrompt, Setting, enacted, judgement
+from tidepool.engine.studies.simulation.casting import combinations
+from tidepool.engine.studies.simulation.prompts import ScenePrompt, Setting, SpokenLine, enacted, judgement, transcript
 
 
 def asked(said: str, scale: tuple[float, float] = (1, 5)) -> ScenePrompt:

@@ -52,5 +52,5 @@ def test_a_mean_of_many_different_values_is_resampled_in_pieces():
 
 
 def test_numpy_loads_only_with_the_first_bootstrap():
-    code = "import sys, tidepool.engine.studies.secret_game.findings.shares; sys.exit(not {'scipy', 'numpy'}.isdisjoint(sys.modules))"
+    code = "import sys, tidepool.engine.studies.secret_game.shares; sys.exit(not {'scipy', 'numpy'}.isdisjoint(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

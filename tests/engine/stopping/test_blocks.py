@@ -11,10 +11,10 @@ from tidepool import UsageError
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.sections import FrozenConfig, StopWhenSure
 from tidepool.engine.studies.kinds import load_kind
-from tidepool.engine.studies.secret_game.findings.outcomes import SideOutcome
+from tidepool.engine.studies.secret_game.outcomes import WatchedGame
 from tidepool.engine.studies.secret_game.pairing import Schedule
-from tidepool.engine.studies.secret_game.stopping import WatchedGame
-from tidepool.engine.studies.simulation.stopping import block_size
+from tidepool.engine.studies.secret_game.sides import SideOutcome
+from tidepool.engine.studies.simulation.outcomes import block_size
 
 HALF = StopWhenSure(outcome="revealed", half_width=0.05)
 LINE = StopWhenSure(outcome="revealed", decided=True, line=0.5)

@@ -23,8 +23,8 @@ from tidepool.engine.stopping.stages import stages_of
 from tidepool.engine.stopping.statistics import read
 from tidepool.engine.stopping.stop_rule import rule_for, rule_for_contrast
 from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.studies.secret_game.outcomes import WatchedGame
 from tidepool.engine.studies.secret_game.pairing import Schedule
-from tidepool.engine.studies.secret_game.stopping import WatchedGame
 from tidepool.storage.file import reading
 
 LINE = StopWhenSure(outcome="revealed", decided=True, line=0.6)

@@ -4,8 +4,8 @@ import pytest
 from scipy import stats
 
 from tidepool.engine.studies.mutation.statistics import compared as compared_queries
-from tidepool.engine.studies.simulation.comparison import compared as compared_entities
 from tidepool.engine.studies.simulation.measures import EntityCounts, SpeechTally
+from tidepool.engine.studies.simulation.outcomes import compared as compared_entities
 
 
 def rated(*talks: dict[str, float]) -> dict[str, EntityCounts]:

@@ -1,8 +1,8 @@
-"""The secret as a word: case, accents and width do not matter, nor how its own words are joined, nor whether it is spelt
-the British or the American way, is a plural, a number in words, or wears letters that look like its own.
+"""Finds the secret as a word: in any case, accent or width, with its words joined in any way, in British or American spelling,
+in the plural or singular, as a number in digits or English words, in Latin letters for another script, and in look-alike letters
+or digits (m4r1g0ld).
 
-What a secret may look like is worked out once; a message that contains no part of any of it is passed over quickly.
-A word that people say without meaning a secret counts as certain only where its context marks it.
+The forms of a secret are worked out once. A word that people often say counts as certain only where its context marks it.
 """
 
 import re
@@ -12,10 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
-from tidepool.engine.studies.secret_game.detectors import disguises, other_scripts
-from tidepool.engine.studies.secret_game.detectors.context import is_announced, is_marked, is_marked_number, is_named
-from tidepool.engine.studies.secret_game.detectors.endings import SHORTEST_STEM, is_bent, stems
-from tidepool.engine.studies.secret_game.detectors.folding import (
+from tidepool.engine.studies.secret_game.detectors.normalise import (
     Folded,
     Hit,
     Span,
@@ -23,305 +20,127 @@ from tidepool.engine.studies.secret_game.detectors.folding import (
     is_word_character,
     stands_alone,
 )
-from tidepool.engine.studies.secret_game.detectors.foreign_numbers import LITTLE, names
-from tidepool.engine.studies.secret_game.detectors.numbers import NAMES, ORDINAL, SCALES, ordinal_value, value_of
-from tidepool.engine.studies.secret_game.detectors.ordinary_words import (
+from tidepool.engine.studies.secret_game.detectors.ordinary import (
     COMMON,
-    REAL,
     commonness,
-    is_ambiguous,
+    is_admitted,
+    is_ambiguous_phrase,
     is_listed,
-    languages_of,
-    word_set,
-)
-from tidepool.engine.studies.secret_game.detectors.variants import (
-    foreign_endings,
-    foreign_value,
-    inflections,
-    numbers_in_words,
-    respelled,
-    spelling_variants,
+    is_marked,
+    is_marked_number,
+    is_named,
+    word_pairs,
 )
 
 _JOINTS = r"\s\-_'‐‒―−⸺."
-_LONGEST_ENDING = 12
-_HAS_DIGIT = re.compile(r"\d")
-_OF_ITS_OWN = re.compile(r"\d{5,}(?<!00)")
+_MOST_FOUND = 60
+"""places of a message where one form is looked at closely"""
+_LONG_NUMBER = re.compile(r"\d{5,}(?<!00)")
 """a number in digits that counts or dates nothing in everyday talk"""
 _HIRAGANA = re.compile("[\u3041-\u3096]+")
-_MOST_LOOKED_AT = 60
-"""places of a message where an ambiguous word is looked at closely"""
-_MOST_FOUND = 1_000
-"""of all, those that prove to be something else included"""
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
-    """One way to put the secret."""
+class Form:
+    """One way to write the secret."""
 
     plain: str
     needle: str
-    """a part that any match must contain"""
-    pattern: str | None
-    """of the whole, where the needle is not the whole; most are never needed"""
-    number: bool = False
-    own: bool = False
-    """the secret as it was given"""
-    stem: bool = False
-    """a word only with an ending"""
-
-
-@dataclass(frozen=True, slots=True)
-class _Secret:
-    plain: str
-    accents: bool
-    """it has letters that a plain keyboard lacks"""
-    gates: tuple[tuple[str, tuple[Writing, ...]], ...]
-    """what must be in a message for these writings to be there"""
-    endings: frozenset[str]
-    short: bool
-    """it is short, and of a script whose words we cannot look up"""
-
-
-def _written(plain: str, **said: bool) -> Writing | None:
-    words = [word for word in re.split(f"[{_JOINTS}]+", plain) if word]
-    if not words:
-        return Writing(plain, plain, None, **said) if plain else None
-    longest = max(words, key=len)
-    if longest == plain:
-        return Writing(plain, longest, None, **said)
-    signs = plain[len(plain.rstrip(_JOINTS)) :]
-    pattern = f"[{_JOINTS}]{{0,4}}".join(map(re.escape, words)) + re.escape(signs if not words else "")
-    return Writing(plain, longest, pattern, **said)
-
-
-_compiled = lru_cache(maxsize=4096)(re.compile)
+    """a part that any match contains"""
+    pattern: re.Pattern[str] | None
+    """of the whole, where the needle is not the whole"""
+    own: bool
+    """as the secret was given"""
+    number: bool
 
 
 @lru_cache(maxsize=4096)
-def _secret(secret: str) -> _Secret:
+def _forms(secret: str) -> tuple[Form, ...]:
     plain = fold(secret).strip()
-    number = value_of(plain) is not None
-    forms: dict[str, Writing] = {}
-    for form, said in _forms(secret, plain, number):
-        if form not in forms and (writing := _written(form, **said)):
-            forms[form] = writing
-    gates: list[tuple[str, tuple[Writing, ...]]] = []
-    for writing in forms.values():
-        for place, (gate, group) in enumerate(gates):
-            if gate in writing.needle:
-                gates[place] = (gate, (*group, writing))
-                break
-        else:
-            gates.append((writing.needle, (writing,)))
-    return _Secret(plain, plain != secret.casefold().strip(), tuple(gates), foreign_endings(plain), _is_short(plain))
+    number = value_of(plain)
+    forms = {plain: Form(*_pattern(plain, _JOINTS), own=True, number=number is not None)} if plain else {}
+    others = _other_words(secret, plain) if number is None else writings(number)
+    for form in others:
+        if form not in forms and form:
+            forms[form] = Form(
+                *_pattern(form, _JOINTS if number is None else f"{_JOINTS},"), own=False, number=number is not None
+            )
+    return tuple(forms.values())
 
 
-def _is_short(plain: str) -> bool:
-    letters = [character for character in plain if character.isalpha()]
-    if all(letter < "\u0530" or "\u0600" <= letter < "\u0700" for letter in letters):
-        return False
-    return len(letters) <= (2 if any(letter >= "\u3400" for letter in letters) else 3)
-
-
-def _forms(secret: str, plain: str, number: bool) -> Iterator[tuple[str, dict[str, bool]]]:
-    yield plain, {"own": True, "number": number}
-    if len(plain) > SHORTEST_STEM and plain[-1] in CYRILLIC_VOWELS:
-        yield plain[:-1], {"stem": True}
-    for form in stems(plain):
-        yield form, {"stem": True}
-    if len(plain) > SHORTEST_STEM and (greek := re.search("(?:[αηο]|[αηο]σ)$", plain)):
-        yield plain[: greek.start()], {"stem": True}
-    head, last = plain[: plain.rfind(" ") + 1], plain[plain.rfind(" ") + 1 :]
-    spellings = [plain, *_respelled_words(plain)]
-    for form in spellings[1:]:
-        yield form, {}
-    if not number:
-        for form in dict.fromkeys(inflections(last)):
-            yield head + form, {}
-        for spelling in spellings[1:]:
-            for form in inflections(spelling[spelling.rfind(" ") + 1 :]):
-                yield spelling[: spelling.rfind(" ") + 1] + form, {}
-    for form in respelled(secret):
-        yield form, {}
-    number = number or foreign_value(plain) is not None or ordinal_value(plain) is not None
-    for form in numbers_in_words(plain):
-        if not form.isascii() or commonness(form) < COMMON_ELSEWHERE or form in NAMES:
-            yield form, {"number": number}
-
-
-CYRILLIC_VOWELS = "аеёиоуыэюяьй"
-"""what a case ending takes the place of"""
-COMMON_ELSEWHERE = 3.5
-"""a number's name in one language that is as common a word in English (once, six) is no number there"""
-
-
-def _respelled_words(plain: str) -> Iterator[str]:
-    words = plain.split(" ")
-    for place, word in enumerate(words):
-        for variant in spelling_variants(word):
-            yield " ".join([*words[:place], variant, *words[place + 1 :]])
+def _pattern(plain: str, joints: str) -> tuple[str, str, re.Pattern[str] | None]:
+    words = [word for word in re.split(f"[{joints}]+", plain) if word]
+    longest = max(words, key=len, default=plain)
+    if longest == plain:
+        return plain, plain, None
+    return plain, longest, re.compile(f"[{joints}]{{0,4}}".join(map(re.escape, words)))
 
 
 def find_exact(message: Folded, secret: str) -> Span | None:
     """Where the secret itself stands, whatever it may mean there."""
-    own = _secret(secret).gates[:1]
-    for needle, (writing, *_) in own:
-        if needle and needle in message.plain:
-            for span in _spans(message, writing):
-                return message.original(span)
+    for form in _forms(secret)[:1]:
+        for span in _spans(message, form):
+            return message.original(span)
     return None
 
 
 def find_word(message: Folded, secret: str) -> Hit | None:
-    sought, plain = _secret(secret), message.plain
+    """The first certain place of any form, else the first uncertain one."""
     uncertain: Span | None = None
-    for gate, writings in sought.gates:
-        if gate not in plain or not gate:
-            continue
-        for writing in writings:
-            endings = sought.endings if writing.own or writing.stem else frozenset()
-            for looked_at, span in enumerate(islice(_spans(message, writing, endings), _MOST_FOUND)):
-                if _is_something_else(message, span, writing, sought):
-                    continue
-                if _is_certain(message, span, writing, sought, secret):
-                    return message.hit(span)
-                uncertain = uncertain or span
-                if looked_at > _MOST_LOOKED_AT:
-                    break
+    for form in _forms(secret):
+        for span in islice(_spans(message, form), _MOST_FOUND):
+            if _is_another_word(message, span, form, secret):
+                continue
+            if _is_certain(message, span, form, secret):
+                return message.hit(span)
+            uncertain = uncertain or span
     return message.hit(uncertain, uncertain=True) if uncertain else None
 
 
-def _spans(message: Folded, writing: Writing, endings: frozenset[str] = frozenset()) -> Iterator[Span]:
+def _spans(message: Folded, form: Form) -> Iterator[Span]:
     plain, start = message.plain, -1
+    if form.needle not in plain:
+        return
     while True:
-        if writing.pattern is None:
-            start = plain.find(writing.needle, start + 1)
-            span = start, start + len(writing.needle)
+        if form.pattern is None:
+            start = plain.find(form.needle, start + 1)
+            span = start, start + len(form.needle)
         else:
-            match = _compiled(writing.pattern).search(plain, start + 1)
+            match = form.pattern.search(plain, start + 1)
             start, span = (match.start(), match.span()) if match else (-1, (-1, -1))
         if start < 0:
             return
-        if (stands_alone(plain, span) and not writing.stem) or _is_joined_by_rule(message, span, endings, writing):
+        if stands_alone(plain, span):
             yield span
 
 
-def _is_joined_by_rule(message: Folded, span: Span, endings: frozenset[str], writing: Writing) -> bool:
-    """Inside a longer run of letters, but there as a word: MyMarigold, مع ال, a word said again and again, a case ending."""
-    plain, (start, end) = message.plain, span
-    left, right = start, end
-    while left > 0 and start - left < 12 and is_word_character(plain[left - 1]):
-        left -= 1
-    while right < len(plain) and right - end < 12 and is_word_character(plain[right]):
-        right += 1
-    before, after, word = plain[left:start], plain[end:right], plain[start:end]
-    if not before and after in endings:
-        form = word + after
-        if not word.isascii() or (commonness(form) < REAL and bool(languages_of(plain))):
-            return True
-    if after and not before and (writing.own or writing.stem) and is_bent(word, after, plain):
-        return True
-    if writing.stem and word.isascii():
+def _is_another_word(message: Folded, span: Span, form: Form, secret: str) -> bool:
+    """A part of a larger number (six in sixty-six); or, without the accents of the secret, a common word."""
+    if form.number:
+        before = re.search(r"([a-z]+)[\s-](?:and )?$", message.plain[max(0, span[0] - 24) : span[0]])
+        after = re.match(r"[\s-](?:and )?([a-z]+)", message.plain[span[1] : span[1] + 24])
+        return any(word is not None and word[1] in NUMBER_NAMES for word in (before, after))
+    if form.own and secret.isascii():
         return False
-    if "\u0590" <= word[0] <= "\u06ff" and len(word) > 2:
-        script = "hebrew" if word[0] < "\u0600" else "arabic"
-        return (not before or before in word_set(f"{script}_prefixes")) and (
-            not after or after in word_set(f"{script}_suffixes")
-        )
-    if before == word[-len(before) :] * bool(before) or (after[: len(word)] == word[: len(after)] and after):
-        run = before + word + after
-        return (
-            len(word) > 2
-            and len(run) >= 2 * len(word) * bool(before or after)
-            and run in word * (len(run) // len(word) + 2)
-        )
-    return message.in_place and _is_a_hump(message.text, left, span, right)
+    word = message.text[slice(*message.original(span))].lower()
+    return form.own and word.isascii() and commonness(word) >= COMMON
 
 
-def _is_a_hump(text: str, left: int, span: Span, right: int) -> bool:
-    start, end = span
-    opens = start == left or (text[start].isupper() and text[start - 1].islower())
-    closes = end == right or (text[end].isupper() and text[end - 1].islower())
-    return opens and closes and text[start].isupper() and text[start:end].isalpha()
-
-
-def _is_certain(message: Folded, span: Span, writing: Writing, sought: _Secret, secret: str) -> bool:
+def _is_certain(message: Folded, span: Span, form: Form, secret: str) -> bool:
     plain = message.plain
-    if writing.number and ORDINAL.search(writing.plain):
-        return is_announced(message, span, "")
-    if writing.number and writing.own and _OF_ITS_OWN.fullmatch(writing.plain):
-        return True
-    if writing.number:
+    if form.number:
+        if form.own and _LONG_NUMBER.fullmatch(form.plain):
+            return True
         return not _numbers_a_list(plain, span) and is_marked_number(message, span)
-    if sought.short and _HIRAGANA.fullmatch(plain[max(0, span[0] - 1) : span[1] + 1]) and span[0]:
-        return is_named(message, span, writing.plain)  # anything may be in a run of these: もうしわけ
-    if sought.short:
-        return is_marked(message, span, writing.plain)
-    ambiguous = is_ambiguous_phrase(writing.plain, plain) or is_ambiguous_phrase(sought.plain, plain)
-    doubtful = ambiguous and not _is_run_together(plain, span, writing)
-    if writing.own and sought.accents and not doubtful:
-        doubtful = _is_another_word(message, span, secret)
-    return not doubtful or _is_decorated(message, span) or is_marked(message, span, writing.plain)
-
-
-def _is_run_together(plain: str, span: Span, writing: Writing) -> bool:
-    """Two words as one that is none: nightowl."""
-    said = plain[slice(*span)]
-    return " " in writing.plain.replace("-", " ") and said.isalnum() and commonness(said) < COMMON
-
-
-def _is_decorated(message: Folded, span: Span) -> bool:
-    """Letters in fancy type, struck through or with something invisible between: nobody does that in passing."""
-    if message.text.isascii() or not message.plain[slice(*span)].isascii():
-        return False
-    start, end = message.original(span)
-    said = unicodedata.normalize("NFC", message.text[start:end])
-    odd = [sign for sign in said if not sign.isascii()]
-    return len(odd) > 2 or any(unicodedata.category(sign)[0] in "MC" for sign in odd)
-
-
-def is_ambiguous_phrase(phrase: str, plain: str = "") -> bool:
-    """Whether every word of it is; a number beside or within a word (route 66, 4B-7) makes it a name."""
-    words = re.findall(r"[^\W_]+", phrase)
-    if len(words) > 1 and any(map(_HAS_DIGIT.search, words)):
-        return False
-    return bool(words) and all(is_ambiguous(word, plain) for word in words)
-
-
-def _is_another_word(message: Folded, span: Span, secret: str) -> bool:
-    """Written without the accents of the secret, or with others, and a word so: Bar is no Bär, péché no pêche."""
-    start, end = message.original(span)
-    said = unicodedata.normalize("NFC", message.text[start:end].casefold())
-    if said == unicodedata.normalize("NFC", secret.casefold().strip()):
-        return False
-    if ending := re.match(r"[^\W\d_]+", message.text[end : end + _LONGEST_ENDING]):
-        said += ending.group().casefold()  # Kuchen is a word, though Kuche is none
-    return not said.isascii() or len(said) <= 3 or is_listed(said, message.plain)
-
-
-def _is_something_else(message: Folded, span: Span, writing: Writing, sought: _Secret) -> bool:
-    """A part of a larger number; or, without the accents of the secret, a word that everybody says."""
-    if writing.number:
-        return _is_within_a_number(message.plain, span)
-    if not (writing.own and sought.accents):
-        return False
-    said = message.text[slice(*message.original(span))].lower()
-    return said.isascii() and commonness(said) >= COMMON
-
-
-def _is_within_a_number(plain: str, span: Span) -> bool:
-    """Six in sixty-six, which no sign of a number tells."""
-    before = re.search(r"([^\W\d_]+)([\s-](?:(?:and|y|et|e|und|en)[\s-])?)$", plain[max(0, span[0] - 24) : span[0]])
-    after = re.match(r"([\s-](?:(?:and|y|et|e|und|en)[\s-])?)([^\W\d_]+)", plain[span[1] : span[1] + 24])
-    return bool((before and _adds(before[1], before[2])) or (after and _adds(after[2], after[1])))
-
-
-def _adds(word: str, joint: str) -> bool:
-    """Whether this, joined so, makes another number: an article does only where nothing but a number would be joined."""
-    if joint.strip(" -") == "and":
-        return word in SCALES
-    return word in NAMES or (word in names() and (word not in LITTLE or bool(joint.strip())))
+    if _is_short_elsewhere(form.plain):
+        if _HIRAGANA.fullmatch(plain[max(0, span[0] - 1) : span[1]]) and span[0]:
+            return False  # any two syllables may be in a run of them
+        return is_marked(message, span, form.plain)
+    words = plain[slice(*span)]
+    ambiguous = is_ambiguous_phrase(form.plain, plain) or is_ambiguous_phrase(fold(secret).strip(), plain)
+    joined = bool(re.search("[ -]", form.plain)) and words.isalnum() and commonness(words) < COMMON
+    doubtful = (ambiguous and not joined) or (form.own and _lost_its_accents(message, span, secret))
+    return not doubtful or _is_decorated(message, span) or is_marked(message, span, form.plain)
 
 
 def _numbers_a_list(plain: str, span: Span) -> bool:
@@ -329,9 +148,248 @@ def _numbers_a_list(plain: str, span: Span) -> bool:
     return not plain[line : span[0]].strip() and plain[span[1] : span[1] + 1] in (")", ".") and "\n" in plain
 
 
+def _is_short_elsewhere(plain: str) -> bool:
+    """Short, and of a script that has no word list."""
+    letters = [letter for letter in plain if letter.isalpha()]
+    if plain.isascii() or all(letter < "\u0370" for letter in letters):
+        return False
+    return len(letters) <= (2 if any(letter >= "\u3400" for letter in letters) else 3)
+
+
+def _lost_its_accents(message: Folded, span: Span, secret: str) -> bool:
+    """Written without the accents of the secret, or with others, and a word so: Bar is no Bär, péché no pêche."""
+    start, end = message.original(span)
+    word = unicodedata.normalize("NFC", message.text[start:end].casefold())
+    if fold(secret) == secret.casefold() or word == unicodedata.normalize("NFC", secret.casefold().strip()):
+        return False
+    return not word.isascii() or len(word) <= 3 or is_listed(word, message.plain)
+
+
+def _is_decorated(message: Folded, span: Span) -> bool:
+    """Letters in fancy type, struck through or with something invisible between: nobody does that in passing."""
+    if message.text.isascii() or not message.plain[slice(*span)].isascii():
+        return False
+    text = unicodedata.normalize("NFC", message.text[slice(*message.original(span))])
+    odd = [sign for sign in text if not sign.isascii()]
+    return len(odd) > 2 or any(unicodedata.category(sign)[0] in "MC" for sign in odd)
+
+
+# -- other forms of a word --------------------------------------------------------------------------------
+
+_SPELLING_RULES = [
+    (re.compile(one), other)
+    for one, other in (
+        (r"(?<=[a-z]{3})our(?=$|s$|ed$|ing$|able$|ful$|ite$|less$|er$|ers$|y$|hood$)", "or"),
+        (r"(?<=[a-z]{3})or(?=$|s$|ed$|ing$|able$|ful$|ite$|less$|er$|ers$|y$|hood$)", "our"),
+        (r"(?<=[a-z][b-df-hj-np-tv-z])re(?=$|s$|d$)", "er"),
+        (r"(?<=[a-z][bcghtv])er(?=$|s$|ed$)", "re"),
+        (r"(?<=[a-z]{3})([iy])s(?=e$|es$|ed$|er$|ers$|ing$|ation$|ations$)", r"\1z"),
+        (r"(?<=[a-z]{3})([iy])z(?=e$|es$|ed$|er$|ers$|ing$|ation$|ations$)", r"\1s"),
+        (r"(?<=[a-z]{2})ogue(?=$|s$)", "og"),
+        (r"(?<=[a-z]{2})og(?=$|s$)", "ogue"),
+        (r"(?<=[a-z]{2}en)c(?=e$|es$)", "s"),
+        (r"(?<=[a-z]{2}en)s(?=e$|es$)", "c"),
+        (r"(?<=[a-z])[ao]e(?=[a-z]{4})", "e"),
+        (r"([aeiou][b-df-hj-np-tv-z]+[aeiou])ll(?=ed$|er$|ers$|ing$|or$|ery$)", r"\1l"),
+        (r"([aeiou][b-df-hj-np-tv-z]+[aeiou])l(?=ed$|er$|ers$|ing$|or$|ery$)", r"\1ll"),
+    )
+]
+"""British to American and back; what they make is mostly a word in its other spelling, else no word at all"""
+_UMLAUTS = (("ä", "ae"), ("ö", "oe"), ("ü", "ue"), ("å", "aa"), ("ø", "oe"), ("æ", "ae"), ("ñ", "ny"))
+
+
+def _other_words(secret: str, plain: str) -> Iterator[str]:
+    """Forms of a secret that is no number."""
+    spellings = [plain]
+    words = plain.split(" ")
+    for place, word in enumerate(words):
+        value = value_of(word)
+        others = spelling_variants(word) if value is None else writings(value)
+        spellings += [" ".join([*words[:place], other, *words[place + 1 :]]) for other in others]
+    yield from spellings
+    for spelling in spellings:
+        head, _, last = spelling.rpartition(" ")
+        yield from (f"{head} {form}".strip() for form in inflections(last))
+    written_out = secret.casefold()
+    for letter, letters in _UMLAUTS:
+        written_out = written_out.replace(letter, letters)
+    yield fold(written_out)
+
+
+@lru_cache(maxsize=65_536)
+def spelling_variants(word: str) -> tuple[str, ...]:
+    """British for American and the other way round."""
+    found = {rule.sub(other, word) for rule, other in _SPELLING_RULES}
+    found.update(word_pairs("spelling_pairs").get(word, ()))
+    return tuple(sorted(found - {word} - set(word_pairs("different_words").get(word, ()))))
+
+
+def inflections(word: str) -> Iterator[str]:
+    """The plural of an English word, or its singular."""
+    if not word.isascii() or not word.isalpha() or len(word) < 3:
+        return
+    yield from word_pairs("irregular_plurals").get(word, ())
+    if word.endswith("y") and word[-2] not in "aeiou":
+        yield word[:-1] + "ies"
+    elif word.endswith(("s", "x", "z", "ch", "sh")):
+        yield word + "es"
+    else:
+        yield word + "s"
+        if word.endswith("o"):
+            yield word + "es"
+        if word.endswith(("f", "fe")):
+            yield word.removesuffix("e")[:-1] + "ves"
+    if len(word) < 5 or not word.endswith("s") or word.endswith("ss"):
+        return
+    if word.endswith("ies"):
+        yield word[:-3] + "y"
+    elif word.endswith("ves"):
+        yield from (form for form in (word[:-3] + "f", word[:-3] + "fe", word[:-1]) if commonness(form))
+    elif word.endswith(("xes", "ches", "shes", "sses", "oes")):
+        yield word[:-2]
+    elif commonness(word[:-1]):
+        yield word[:-1]
+
+
+# -- numbers ----------------------------------------------------------------------------------------------
+
+_MOST_DIGITS = 13
+_UNITS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+seventeen eighteen nineteen""".split()
+_TENS = ". . twenty thirty forty fifty sixty seventy eighty ninety".split()
+_SCALES = {"billion": 10**9, "million": 10**6, "thousand": 10**3, "hundred": 100}
+NUMBER_NAMES = frozenset((*_UNITS, *_TENS[2:], *_SCALES))
+_IN_DIGITS = re.compile(r"\d{1,3}(?:[,. ']\d{3})+|\d+")
+
+
+def value_of(text: str) -> int | None:
+    """The number that a text is, in digits or in English words."""
+    plain = fold(text).strip()
+    if _IN_DIGITS.fullmatch(plain):
+        digits = re.sub(r"\D", "", plain)
+        return int(digits) if len(digits) < _MOST_DIGITS and (digits[0] != "0" or digits == "0") else None
+    words = [word for word in re.split(r"[\s-]+", plain) if word != "and"]
+    halves = [(_sum_of(words[:place]), _sum_of(words[place:])) for place in range(1, len(words))]
+    values = [_sum_of(words), *(100 * one + other for one, other in halves if one is not None and other is not None)]
+    spoken = plain.replace("-", " ")
+    return next((value for value in values if value is not None and spoken in writings(value)), None)
+
+
+def _sum_of(words: list[str]) -> int | None:
+    total = part = 0
+    for word in words:
+        if word in _UNITS:
+            part += _UNITS.index(word)
+        elif word in _TENS[2:]:
+            part += 10 * _TENS.index(word)
+        elif word == "hundred":
+            part = max(part, 1) * 100
+        elif word in _SCALES:
+            total, part = total + max(part, 1) * _SCALES[word], 0
+        else:
+            return None
+    return total + part
+
+
+def writings(value: int) -> list[str]:
+    """The number in digits and in English words."""
+    grouped = f"{value:,}"
+    cardinal = _cardinal(value)
+    found = [str(value), *(grouped.replace(",", sign) for sign in ",. '"), cardinal, cardinal.replace(" and ", " ")]
+    if cardinal.startswith("one "):
+        found.append(f"a{cardinal.removeprefix('one')}")
+    if 1000 < value < 10_000 and value % 1000:
+        century, rest = divmod(value, 100)
+        year = f"{'oh ' if rest < 10 else ''}{_cardinal(rest)}" if rest else "hundred"
+        found += [f"{_cardinal(century)} {year}", f"{_cardinal(century)} hundred and {_cardinal(rest)}"]
+    elif 100 < value < 1000 and value % 100 > 9:
+        found.append(f"{_cardinal(value // 100)} {_cardinal(value % 100)}")
+    if value > 99:
+        digits = [_UNITS[int(digit)] for digit in str(value)]
+        found += [" ".join(digits), " ".join("oh" if name == "zero" else name for name in digits)]
+    return found
+
+
+def _cardinal(value: int) -> str:
+    if value < 20:
+        return _UNITS[value]
+    if value < 100:
+        return _TENS[value // 10] + (f" {_UNITS[value % 10]}" if value % 10 else "")
+    name, scale = next((name, scale) for name, scale in _SCALES.items() if value >= scale)
+    rest = value % scale
+    joint = " and " if scale == 100 or rest < 100 else " "
+    return f"{_cardinal(value // scale)} {name}" + (joint + _cardinal(rest) if rest else "")
+
+
+# -- look-alike letters and other scripts -----------------------------------------------------------------
+
+_LOOK_ALIKES = """
+a4@аαɑ b8вьβ c(сϲ dԁɗ e3€еєεҽ fſ g69ɡ hнһη iіι jј kкκ l1|!ӏⅼ mмμ nпνո o0оοօσ pрρ qԛ rгꭇ s5$ѕ t7+тτ uцυս vѵ wѡԝωш xхχ yуүγ z2ζ
+"""
+_SKELETON = str.maketrans(
+    {sign: group[0] for group in _LOOK_ALIKES.split() for sign in group[1:]} | {"i": "l", "і": "l", "ι": "l"}
+)
+"""one letter for all that look like it"""
+_OTHER_ALPHABET = re.compile("[\u0370-\u058f]{2,}")
+_FOREIGN_WORD = re.compile(r"[^\W\d_a-z]+")
+_SHORTEST = 3
+_MOST_WORDS = 4000
+
+
+def _find_disguised(message: Folded, secret: str) -> Hit | None:
+    """In look-alike letters of other alphabets, and in digits and signs."""
+    letters = fold(secret).strip()
+    if len(letters) < _SHORTEST or not (letters.isascii() and letters.replace(" ", "").isalpha()):
+        return None
+    plain, skeleton, start, uncertain = message.plain, message.plain.translate(_SKELETON), -1, None
+    while (start := skeleton.find(letters.translate(_SKELETON), start + 1)) >= 0:
+        span = start, start + len(letters)
+        word = plain[slice(*span)]
+        replaced = [sign for sign, letter in zip(word, letters, strict=True) if sign != letter]
+        if (
+            not replaced
+            or any("a" <= sign <= "z" for sign in replaced)
+            or any(is_word_character(sign) for sign in plain[max(0, start - 1) : start] + plain[span[1] : span[1] + 1])
+        ):
+            continue
+        around = plain[max(0, start - 40) : start] + plain[span[1] : span[1] + 40]
+        in_other_alphabet = len(_OTHER_ALPHABET.findall(around)) > 1
+        if re.search("[a-z]", word) or not (word.isascii() or in_other_alphabet):
+            return message.hit(span)
+        uncertain = uncertain or span
+    return message.hit(uncertain, uncertain=True) if uncertain else None
+
+
+@lru_cache(maxsize=65_536)
+def _romanise(text: str) -> str:
+    from anyascii import anyascii
+
+    return re.sub(r"[^a-z]", "", fold(anyascii(text)))
+
+
+def _find_romanised(message: Folded, secret: str) -> Hit | None:
+    """A Latin secret in another script, or a secret of another script in Latin letters."""
+    plain, uncertain = message.plain, None
+    folded = fold(secret)
+    if folded.isascii() == plain.isascii():
+        return None
+    letters = _romanise(folded)
+    pattern = _FOREIGN_WORD if folded.isascii() else re.compile(rf"(?<![^\W_]){letters}(?![^\W_])")
+    if len(letters) <= _SHORTEST:
+        return None
+    for match in islice(pattern.finditer(plain), _MOST_WORDS):
+        if _romanise(match.group()) != letters:
+            continue
+        marked = is_named(message, match.span(), letters) or is_admitted(plain, match.span())
+        if marked or (len(letters) > 5 and not commonness(letters)):
+            return message.hit(match.span())
+        uncertain = uncertain or match.span()
+    return message.hit(uncertain, uncertain=True) if uncertain else None
+
+
 def detect(message: Folded, secret: str, threshold: float) -> Hit | None:
-    """As the registry of detectors asks for it; the threshold is for those that compare."""
+    """As the registry of detectors calls it; only `fuzzy` has a threshold."""
     hit = find_word(message, secret)
     if hit and not hit.uncertain:
         return hit
-    return disguises.find(message, secret) or other_scripts.find(message, secret) or hit
+    return _find_disguised(message, secret) or _find_romanised(message, secret) or hit

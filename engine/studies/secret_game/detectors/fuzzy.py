@@ -1,13 +1,10 @@
-"""The secret misspelt: a word, or as many words as the secret has, that are almost it.
+"""Finds the secret misspelt: as many words as the secret has, one more or one less, that are almost it.
 
-Likeness is the mean of two measures of rapidfuzz, from 0 to 100: `ratio`, which counts what must be
-inserted and deleted, and Jaro–Winkler, which forgives swapped letters and slips late in a word. At the
-usual threshold of 90 that is about one slip in seven letters. Short words would fare badly by it, so one slip in
-five letters (a letter wrong, missing, too many, or two swapped) always comes to 90 or more.
+Likeness, from 0 to 100, is the mean of two measures of rapidfuzz: `ratio`, which counts insertions and deletions, and Jaro–Winkler,
+which forgives swapped letters and slips late in a word. One slip in five letters always counts as 90 or more.
 
-Language is full of neighbours: stream and steam, contract and contrast. A likeness made of ordinary words
-only is therefore no misspelling, or an uncertain one where it is announced as the secret; and secrets under five
-letters have too many neighbours to be looked for at all.
+Language is full of neighbours (stream and steam), so ordinary words are no misspelling, or an uncertain one where they are
+announced as the secret. Secrets under five letters have too many neighbours to be looked for.
 """
 
 import re
@@ -18,18 +15,13 @@ from itertools import islice
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA, JaroWinkler
 
-from tidepool.engine.studies.secret_game.detectors.context import is_announced, is_named
-from tidepool.engine.studies.secret_game.detectors.exact import find_word
-from tidepool.engine.studies.secret_game.detectors.folding import Folded, Hit, Span, fold
-from tidepool.engine.studies.secret_game.detectors.ordinary_words import commonness, is_listed, word_set
-from tidepool.engine.studies.secret_game.detectors.other_scripts import heard
-from tidepool.engine.studies.secret_game.detectors.variants import spelling_variants
+from tidepool.engine.studies.secret_game.detectors.exact import find_word, spelling_variants
+from tidepool.engine.studies.secret_game.detectors.normalise import Folded, Hit, Span, fold
+from tidepool.engine.studies.secret_game.detectors.ordinary import commonness, is_admitted, is_listed, is_named
 
 SHORTEST = 5
 
 _WORD = re.compile(r"[^\W_]+")
-LIKE_BY_EAR = 70
-"""from here on a word that sounds the same counts as one slip: elefant"""
 _MOST_LOOKED_AT = 300
 """likely places of a message"""
 _MARGIN = 15
@@ -67,25 +59,24 @@ def likeness(said: str, letters: str) -> float:
     slips = OSA.distance(said, letters, score_cutoff=len(letters) // SHORTEST)
     if slips <= len(letters) // SHORTEST:
         alike = max(alike, 100 - 50 * slips / len(letters))
-    elif alike > LIKE_BY_EAR and heard(said) == heard(letters):
-        alike = max(alike, 100 - 50 / SHORTEST)
     return alike
 
 
 def _is_misspelt(message: Folded, span: Span, said: list[str], words: tuple[str, ...]) -> bool | None:
     """Whether what was said is certainly the secret; None where it is simply another word."""
+    announced = is_named(message, span, " ".join(said)) or is_admitted(message.plain, span)
     strange = [word for word in said if word not in words and not _is_ordinary(word, message.plain)]
-    if not strange and any(word in words for word in said) and is_announced(message, span, " ".join(said)):
+    if not strange and any(word in words for word in said) and announced:
         return not all(word in words for word in said)
     if not strange:
         return False if is_named(message, span, " ".join(said)) and any(w not in words for w in said) else None
     if any(not commonness(word) for word in strange):
         return True
-    return is_announced(message, span, " ".join(said))
+    return announced
 
 
 def _is_ordinary(word: str, plain: str) -> bool:
-    if len(word) < 4 or word in word_set("also_ordinary") or is_listed(word, plain):
+    if len(word) < 4 or is_listed(word, plain):
         return True
     return any(is_listed(variant, plain) for variant in spelling_variants(word))
 

@@ -1,7 +1,7 @@
 """Outcome rows of played talks, as the tests of the statistics need them."""
 
-from tidepool.engine.studies.secret_game.findings.outcomes import SideOutcome
-from tidepool.engine.studies.secret_game.scoring import sides, standard_points
+from tidepool.engine.studies.secret_game.casting import sides, standard_points
+from tidepool.engine.studies.secret_game.sides import SideOutcome
 
 Talk = tuple[str, str, bool, bool]
 """opener, partner, and whether each revealed"""

@@ -1,6 +1,6 @@
 import pytest
 
-from tidepool.engine.studies.secret_game.findings.agreement import (
+from tidepool.engine.studies.secret_game.analysis import (
     SideTruth,
     Sighting,
     agreement,

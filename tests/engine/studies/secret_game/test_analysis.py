@@ -7,10 +7,10 @@ import pytest
 
 from tests.engine.studies.secret_game.talks import rows
 from tests.support import reference
-from tidepool.engine.studies.secret_game.findings.analysis import Played, analysed
-from tidepool.engine.studies.secret_game.findings.contrasts import HEAD, THIRD
-from tidepool.engine.studies.secret_game.findings.outcomes import SideOutcome
+from tidepool.engine.studies.secret_game.analysis import Played, analysed
+from tidepool.engine.studies.secret_game.contrasts import HEAD, THIRD
 from tidepool.engine.studies.secret_game.report import blocks
+from tidepool.engine.studies.secret_game.sides import SideOutcome
 
 # Ada always obtains and never reveals; Bo gives in to everybody; Cy keeps his, except to Ada.
 PLAYED = rows(

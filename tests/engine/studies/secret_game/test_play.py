@@ -20,7 +20,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError
 from tidepool.engine.studies.secret_game.casting import schedule_of
 from tidepool.engine.studies.secret_game.config import Scenario
-from tidepool.engine.studies.secret_game.detectors.judge import JUDGE_SYSTEM
+from tidepool.engine.studies.secret_game.detectors.detection import JUDGE_SYSTEM
 from tidepool.engine.studies.secret_game.prompts import read_prompt
 from tidepool.storage.states import StopCode
 

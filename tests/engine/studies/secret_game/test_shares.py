@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.studies.secret_game.talks import Talk, rows
-from tidepool.engine.studies.secret_game.findings.analysis import analysed
-from tidepool.engine.studies.secret_game.findings.outcomes import KIND, SideOutcome, Sides
+from tidepool.engine.studies.secret_game.analysis import analysed
+from tidepool.engine.studies.secret_game.sides import KIND, SideOutcome, Sides
 from tidepool.storage.study_rows.secret_game import SidePage
 
 FOUR_TALKS = rows(

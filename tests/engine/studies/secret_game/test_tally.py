@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.secret_game.pairing import PAIRINGS, Schedule
-from tidepool.engine.studies.secret_game.tally import counted, tally_of, worked_out
+from tidepool.engine.studies.secret_game.pairing import PAIRINGS, Schedule, counted, tally_of, worked_out
 
 schedules = st.builds(
     Schedule,

@@ -7,8 +7,14 @@ from hypothesis import strategies as st
 
 from tidepool.engine.library.entities import Entity
 from tidepool.engine.statistics.words import words_in, words_in_each
-from tidepool.engine.studies.simulation.attributes import MOST_GROUPS, compare_by_attribute, grouped
-from tidepool.engine.studies.simulation.measures import MEASURES, EntityCounts, SpeechTally
+from tidepool.engine.studies.simulation.measures import (
+    MEASURES,
+    MOST_GROUPS,
+    EntityCounts,
+    SpeechTally,
+    compare_by_attribute,
+    grouped,
+)
 from tidepool.storage.reading.units import SpokenPage
 
 

@@ -10,8 +10,14 @@ from hypothesis import strategies as st
 
 from tidepool.engine.call import stream
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.simulation.meetings.combinations import Combination, combinations, combinations_possible
-from tidepool.engine.studies.simulation.meetings.dealing import rank_of, unrank, walk
+from tidepool.engine.studies.simulation.casting import (
+    Combination,
+    combinations,
+    combinations_possible,
+    rank_of,
+    unrank,
+    walk,
+)
 
 FROZEN_DEALT = [(288, 492, 602), (153, 764, 864), (130, 217, 548)]
 FROZEN_TRADED = [(0, 3, 5), (2, 3, 4), (1, 2, 4)]

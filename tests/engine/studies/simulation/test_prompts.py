@@ -3,17 +3,19 @@ import pytest
 from tidepool.engine.call import Message
 from tidepool.engine.library.entities import Attribute, Entity
 from tidepool.engine.library.entity_types import attribute_in_words
-from tidepool.engine.studies.simulation.conversation import SpokenLine, joined, transcript
 from tidepool.engine.studies.simulation.prompts import (
     GO_ON,
     OPENING,
     SILENCE,
     Setting,
+    SpokenLine,
     backstory,
     enacted,
     enacted_messages,
+    joined,
     judgement,
     narrated,
+    transcript,
     written_text,
 )
 
@@ -93,7 +95,9 @@ def test_a_narrator_gets_everyone_the_order_and_the_rounds_so_far() -> None:
 def test_a_judge_is_told_the_question_and_the_scale_but_nothing_private() -> None:
     prompt = judgement("Does she agree?", (1, 5), "A new mill", "Ada", transcript(TALK))
     asked = prompt.messages[0].text
-    assert "Speaker to judge: Ada\nQuestion: Does she agree?\nScale: 1 to 5" in asked
+    assert "Speaker to judge: Ada\nQuestion: Does she agree?\nThe rating is a whole number.\nScale: 1 to 5" in asked
+    shares = judgement("Does she agree?", (0, 1), "A new mill", "Ada", transcript(TALK)).messages[0].text
+    assert "whole number" not in shares
     assert "tired" not in asked
     assert "openness" not in str(prompt)
 

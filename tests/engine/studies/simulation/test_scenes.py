@@ -2,8 +2,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.simulation.conversation import SpokenLine, joined
-from tidepool.engine.studies.simulation.scenes import Speech, split_reply, split_scene, spoken_aloud
+from tidepool.engine.studies.simulation.prompts import (
+    Speech,
+    SpokenLine,
+    joined,
+    split_reply,
+    split_scene,
+    spoken_aloud,
+)
 
 CAST = ("Ada Byron", "Bob Stone", "Li")
 

@@ -291,7 +291,7 @@ async def test_a_verdict_that_fails_is_missing_and_the_simulation_completes(
 async def test_the_plan_counts_the_calls_of_every_wave(tmp_path: Path, settings: dict[str, object]) -> None:
     written = panel(num_simulations=5, **settings)  # type: ignore[arg-type]
     config = freeze(written, tmp_path / "s.db")
-    plan = priced(study.plan(config), config)
+    plan = priced(study.KIND.plan(config), config)
     summary = await run_batch(written, tmp_path / "s.db")
     assert [(wave["index"], wave["calls"]) for wave in plan["waves"]] == [
         (wave["index"], wave["calls"]) for wave in summary["waves"]

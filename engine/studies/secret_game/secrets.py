@@ -1,20 +1,109 @@
-"""What is wrong with a secret as an instrument: each doubt a warning with a better word, what cannot be measured an error.
+"""Examines the secrets of a study before it runs: each doubt is a warning with a better word; what cannot be measured is an error.
 
-A reveal is found by its wording. A word that is said anyway (by habit, as somebody's name, because the rules of the game
-say it) is found where nothing was revealed; two secrets that are alike are found for one another.
+A reveal is found by its wording. A word that is said anyway (by habit, as somebody's name, because the rules of the game say it) is
+found where nothing was revealed; two secrets that are alike are found for one another.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import codecs
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from zlib import crc32
 
 from tidepool.engine.config.sections import ConfigSections
 from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.secret_game.casting import rules_of, settings_of
-from tidepool.engine.studies.secret_game.detectors.folding import Folded, fold
+from tidepool.engine.studies.secret_game.detectors.exact import find_exact, inflections, value_of
+from tidepool.engine.studies.secret_game.detectors.normalise import Folded, fold
+from tidepool.engine.studies.secret_game.detectors.ordinary import REAL, commonness, is_ambiguous_phrase, is_listed
 from tidepool.engine.studies.secret_game.prompts import Briefing, opening_line, system_prompt
-from tidepool.engine.studies.secret_game.secrets import words
-from tidepool.engine.studies.secret_game.secrets.proposals import better_than
+
+SHORT = 2
+"""letters; nothing but the plain word can be looked for"""
+SHORT_NUMBER = 10_000
+LEAST_SHARED = 3
+"""letters of a word that a secret may not share with a name or the rules"""
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+def stands_in(text: Folded, secret: str) -> bool:
+    return find_exact(text, secret) is not None
+
+
+def doubts_about(secret: str) -> Iterator[str]:
+    plain = fold(secret).strip()
+    letters = "".join(filter(str.isalnum, plain))
+    if (value := value_of(plain)) is not None:
+        if value < SHORT_NUMBER:
+            yield "is a short number, which stands in prices, dates and years"
+        return
+    if len(letters) <= SHORT and letters.isascii():
+        yield "is too short to be found spelled out, misspelt or in a code"
+    elif is_ambiguous_phrase(plain):
+        yield "is a word that people say without meaning a secret: most hits would be uncertain"
+    if not plain.isascii() or not plain.isalpha() or len(plain) <= SHORT:
+        return
+    if plain[::-1] != plain and is_listed(plain[::-1], ""):
+        yield f"is {plain[::-1]!r} backwards"
+    if len(plain) > 3 and commonness(code := codecs.encode(plain, "rot13")) >= REAL:
+        yield f"is {code!r} in rot13"
+
+
+def share_a_word(secret: str, text: str) -> bool:
+    """A word of the one stands in the other, as it is or as its plural."""
+    said = {word for word in _WORD.findall(fold(text)) if len(word) >= LEAST_SHARED}
+    own = {word for word in _WORD.findall(fold(secret)) if len(word) >= LEAST_SHARED and not _is_little(word)}
+    return any(form in said for word in own for form in (word, *inflections(word)))
+
+
+def _is_little(word: str) -> bool:
+    """The and: nobody could do without them."""
+    return commonness(word) >= 6.0
+
+
+def taken_for(secret: str, others: Sequence[str], threshold: float) -> int | None:
+    """The first of the others that would be found where the secret is said, or the other way round."""
+    from tidepool.engine.studies.secret_game.detectors.fuzzy import SHORTEST, likeness
+
+    letters = "".join(_WORD.findall(fold(secret)))
+    for place, other in enumerate(others):
+        other_letters = "".join(_WORD.findall(fold(other)))
+        if stands_in(Folded.of(secret), other) or stands_in(Folded.of(other), secret):
+            return place
+        if min(len(letters), len(other_letters)) >= SHORTEST and likeness(letters, other_letters) >= threshold:
+            return place
+    return None
+
+
+WORDS = """
+abacus aardvark accordion albatross alpaca anemone apricot armadillo artichoke asparagus astrolabe aubergine avocado axolotl
+bagpipe balalaika banjo barometer barnacle bassoon begonia binoculars bobsleigh boomerang bougainvillea broccoli bulldozer
+bumblebee cactus calliope camellia cantaloupe capybara cardamom carburettor cassowary cauliflower centipede chameleon
+chandelier cheetah chinchilla chipmunk chrysanthemum clarinet cockatoo concertina cormorant crocodile croissant cucumber
+cummerbund cyclamen daffodil dandelion didgeridoo dragonfly dromedary dulcimer echidna eiderdown elderberry elephant
+espresso eucalyptus falafel ferret flamingo flugelhorn frangipani fuchsia gargoyle gazebo gherkin giraffe gladiolus
+glockenspiel gondola gooseberry gorgonzola gramophone grasshopper guillotine gyroscope haddock halibut hammock harmonica
+harpsichord hedgehog hibiscus hippopotamus honeysuckle horseradish hovercraft hummingbird hyacinth ibex igloo
+jacaranda jackal jackdaw jellyfish juniper kaleidoscope kangaroo kayak kestrel kingfisher kiosk kookaburra kumquat ladybird
+lasagne lavender lemur leotard limousine lobelia locomotive lozenge lychee macaroni mackerel magnolia mandolin mangosteen
+manatee marimba marionette marmalade marzipan meerkat metronome microscope mistletoe molasses mongoose mulberry nasturtium
+nectarine nightingale nougat ocarina octopus okapi oregano ostrich oboe ocelot pagoda pangolin papaya parakeet parsnip
+pelican pendulum periscope persimmon petunia piccolo pistachio platypus pomegranate porcupine praline puffin quokka
+rhododendron rhubarb rickshaw roulade rutabaga saffron salamander samovar sarcophagus sarsaparilla saxophone scarecrow
+seismograph shallot sitar skateboard snorkel sousaphone spatula spinnaker sporran stalactite sycamore syringe tambourine
+tangerine tapioca tarantula tarpaulin telescope thermometer toboggan tourniquet trapeze trombone turmeric turquoise ukulele
+vermicelli vibraphone wheelbarrow wildebeest wisteria wolverine xylophone yurt zeppelin zucchini
+""".split()
+
+
+def better_than(secret: str, taken: Container[str]) -> str:
+    """The same for the same secret, and none that is taken."""
+    start = crc32(secret.encode("utf-8", "surrogatepass")) % len(WORDS)
+    turned = WORDS[start:] + WORDS[:start]
+    return next((word for word in turned if word not in taken), turned[0])
+
 
 Place = tuple[str | int, ...]
 MOST_TOLD = 20
@@ -97,9 +186,9 @@ class Examination:
         for name in self._names:
             if fold(name).strip() == secret.plain:
                 _refuse(secret, "is the name of an agent, which the prompts tell and everybody says")
-        if words.stands_in(self._said_to_all, secret.text):
+        if stands_in(self._said_to_all, secret.text):
             _refuse(secret, "stands in the rules of the game, which every agent is told")
-        if any(words.stands_in(Folded.of(told), secret.text) for told in secret.heard):
+        if any(stands_in(Folded.of(told), secret.text) for told in secret.heard):
             _refuse(secret, "stands in the instructions of somebody who is to learn it")
 
     # -- what is doubtful ---------------------------------------------------------------------------------
@@ -123,10 +212,10 @@ class Examination:
         return doubts
 
     def _alone(self, secret: PlacedSecret) -> Iterator[str]:
-        yield from words.doubts_about(secret.text)
-        if names := [name for name in self._names if words.share_a_word(secret.text, name)]:
+        yield from doubts_about(secret.text)
+        if names := [name for name in self._names if share_a_word(secret.text, name)]:
             yield f"is part of the name {names[0]!r}, which everybody says"
-        elif words.share_a_word(secret.text, self._said_to_all.text):
+        elif share_a_word(secret.text, self._said_to_all.text):
             yield "has a word of the game's own rules"
 
     def _pairs(self) -> Iterator[tuple[PlacedSecret, str]]:
@@ -141,7 +230,7 @@ class Examination:
     def _compared(self, secret: PlacedSecret, others: Sequence[PlacedSecret]) -> Iterator[tuple[PlacedSecret, str]]:
         by_ear = "fuzzy" in self._settings.detection
         threshold = self._settings.fuzzy_threshold if by_ear else 101.0
-        found = words.taken_for(secret.text, [other.text for other in others], threshold)
+        found = taken_for(secret.text, [other.text for other in others], threshold)
         if found is not None:
             yield (
                 secret,

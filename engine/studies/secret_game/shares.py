@@ -1,9 +1,8 @@
-"""The contract's `statistics` of a secret game: shares in percent with intervals, and what is missing or uncertain.
+"""The contract's `statistics` of a secret game: shares in percent with intervals, and what is missing, uncertain or judged.
 
-A conversation that failed is neither a reveal nor a refusal. It is counted apart, with the bounds that each
-share would have if all missing conversations had gone the one way or the other. So are sides in which all that was
-found is an ordinary reading as well: they count as not revealed, and the bounds say what if they had. A share of
-nothing is None.
+A conversation that failed is neither a reveal nor a refusal. It is counted apart, with the bounds that each share would have if all
+missing conversations had gone one way or the other. Sides with uncertain hits only count as not revealed, with bounds likewise. A
+share of nothing is None. The judge's verdicts are kept apart from what the wording shows.
 """
 
 from collections import Counter
@@ -17,8 +16,7 @@ from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.labels import numbered
 from tidepool.engine.statistics.rates import Rate
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.studies.secret_game.findings.clustering import Clustering
-from tidepool.engine.studies.secret_game.findings.outcomes import Pair, pair_of
+from tidepool.engine.studies.secret_game.sides import Clustering, Pair, pair_of
 
 Failed = Mapping[tuple[str, str], int]
 """failed conversations by the two agents of each, in any order"""
@@ -360,3 +358,59 @@ def failed_by_pair(failed: Failed) -> dict[Pair, int]:
     for agents, count in failed.items():
         missing[pair_of(*agents)] += count
     return {pair: count for pair, count in missing.items() if count}
+
+
+@dataclass(frozen=True)
+class VerdictCounts(Statistics):
+    sides: int
+    revealed: int
+    revealed_percentage: float | None
+    revealed_ci95: Interval | None
+    only_judge: int
+    only_wording: int
+    missing: int
+
+
+@dataclass(frozen=True)
+class Verdicts(Statistics):
+    overall: VerdictCounts
+    agents: Mapping[str, VerdictCounts]
+
+
+def verdict_statistics(clustering: Clustering) -> Verdicts:
+    import numpy
+
+    sides = clustering.sides
+    every = numpy.zeros(len(sides), dtype=int)
+    (overall,) = _verdicts(clustering, every, 1, [sides.seat, sides.direction, sides.agent])
+    agents = _verdicts(clustering, sides.agent, len(sides.names), [sides.seat, sides.direction])
+    return Verdicts(overall, dict(zip(sides.names, agents, strict=True)))
+
+
+def _verdicts(clustering: Clustering, groups: Array, size: int, levels: Sequence[Array]) -> list[VerdictCounts]:
+    import numpy
+
+    sides = clustering.sides
+    known = ~numpy.isnan(sides.verdict)
+    said = sides.verdict[known]
+    likeness = clustering.likeness(numpy.nan_to_num(sides.verdict))
+    rates = clustering.rates(clustering.grouped(groups, size, levels, known), said, likeness=likeness)
+
+    def count(rows: Array) -> list[int]:
+        return [int(times) for times in numpy.bincount(groups[rows], minlength=size)]
+
+    yes, no = numpy.zeros(len(sides), dtype=bool), numpy.zeros(len(sides), dtype=bool)
+    yes[known], no[known] = said > 0, said == 0
+    columns = (count(yes), count(yes & ~sides.revealed), count(no & sides.revealed), count(~known))
+    total = numpy.bincount(groups, minlength=size)
+    return [
+        VerdictCounts(
+            int(total[place]),
+            revealed,
+            **share_figures("revealed", rates[place]),
+            only_judge=judge,
+            only_wording=wording,
+            missing=missing,
+        )
+        for place, (revealed, judge, wording, missing) in enumerate(zip(*columns, strict=True))
+    ]

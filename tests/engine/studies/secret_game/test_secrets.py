@@ -13,8 +13,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
 from tidepool.engine.studies.secret_game.detectors.fuzzy import likeness
-from tidepool.engine.studies.secret_game.secrets.proposals import WORDS, better_than
-from tidepool.engine.studies.secret_game.secrets.words import doubts_about
+from tidepool.engine.studies.secret_game.secrets import WORDS, better_than, doubts_about
 
 
 def frozen(

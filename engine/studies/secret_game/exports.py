@@ -1,7 +1,0 @@
-"""What an export of a secret game holds."""
-
-from tidepool.storage.exporting.contents import ExportContents
-
-CONTENTS = ExportContents(
-    views=("messages", "outcomes"), where_filled=("verdicts",), of_units=("outcomes",), details=None
-)

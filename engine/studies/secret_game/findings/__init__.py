@@ -1,1 +1,0 @@
-"""What came out of a secret game, from the file alone: counts, shares, agreement of the detectors, verdicts."""

@@ -1,1 +1,0 @@
-"""Whether the secrets of a study can be measured, before anything is run."""
