@@ -15,10 +15,8 @@ from scipy.special import nctdtr, ndtr, stdtrit  # type: ignore[import-untyped]
 
 from benchmarks.designs.worlds import ACCURACY, PROBLEMS, SCORE, SIDES, World, drawn, shift
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
-from tidepool.engine.design.contrasts import weigh
-from tidepool.engine.design.factors import Cell, Factors
-from tidepool.engine.design.hypotheses import read_hypotheses
-from tidepool.engine.design.study_statistics import FOUND, tested
+from tidepool.engine.design.contrasts import Cell, Factors, read_hypotheses, weigh
+from tidepool.engine.design.statistics import FOUND, tested
 
 STUDIES = 2_000
 MOST_FALSE, WITHIN, LEAST, LEAST_OF_FIVE = 6.5, 5.0, 93.0, 90.0

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy
 
-from tidepool.engine.design.factors import Cell, Factors
-from tidepool.engine.design.outcome_tables import OutcomeTable
+from tidepool.engine.design.contrasts import Cell, Factors
+from tidepool.engine.design.effects import OutcomeTable
 from tidepool.engine.design.outcomes import PERCENT, Outcome
-from tidepool.engine.statistics.rates import UNIT
+from tidepool.engine.statistics.intervals import UNIT
 
 Array = Any
 REVEALED = Outcome(name="revealed", words="sides that revealed", unit=PERCENT, bounds=UNIT)

@@ -20,9 +20,8 @@ from tests.support.studies import game
 from tidepool import resume_batch, run_batch
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
 from tidepool.engine.branching.making import BranchWish, new_branch
-from tidepool.engine.branching.origin import Arm, Origin
-from tidepool.engine.branching.statistics import outcome
-from tidepool.engine.branching.talks import Measure
+from tidepool.engine.branching.results import outcome
+from tidepool.engine.branching.talks import Arm, Measure, Origin
 from tidepool.engine.run import enlist_branch, run_frozen
 from tidepool.engine.simulated.purchase_log import PurchaseLog
 

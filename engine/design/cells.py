@@ -1,14 +1,16 @@
-"""A config with a [design] becomes the batches of a study: one for each cell and replicate.
+"""A config with a [design] becomes the batches of a study: one for each cell and replicate, planned and priced.
 
-All cells of a replicate have one seed, and draw the same pairings, scenarios and problems from it as far as their
-settings let them: so differences between cells are differences within matched talks.
-"""
+A design crosses factors with their levels, each level a bundle of settings. All cells of a replicate have one seed, and draw
+the same pairings, scenarios and problems from it as far as their settings let them: so differences between cells are
+differences within matched conversations."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +19,137 @@ from tidepool.engine.config.design import Design
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.config.paths import put_at
-from tidepool.engine.config.problems import placed, told
+from tidepool.engine.config.paths import put_at, section_of
+from tidepool.engine.config.problems import placed, told, validated
+from tidepool.engine.config.section import Section
 from tidepool.engine.config.sections import Config
-from tidepool.engine.design.crossing import Cell, Factor, as_json, cells_of, factors_of
-from tidepool.engine.design.hypotheses import check_hypotheses, hypotheses_hash
-from tidepool.engine.design.ignored_factors import foreseen
-from tidepool.engine.design.study_statistics import study_outcomes
+from tidepool.engine.design.contrasts import check_hypotheses, hypotheses_hash
+from tidepool.engine.design.statistics import foreseen, study_outcomes
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import with_library
 from tidepool.engine.streams import seed_of
+
+# -- factors and levels ------------------------------------------------------------------------------------------------
+
+
+FIXED = ("service", "providers", "design", "batch", "stop", "cluster")
+"""sections that a study has once: how all of its calls are made, and what it is called"""
+LONGEST_LEVEL = 200
+WRITTEN = 'A level is written { level = "…", set = { KEY = VALUE } }; set = {} leaves all as it is.'
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    name: str
+    set: Mapping[str, Any]
+    """values by path"""
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    name: str
+    levels: tuple[Level, ...]
+
+
+Cell = tuple[tuple[str, Level], ...]
+"""a level of each factor, in the order of the factors"""
+
+
+class _Bundle(Section):
+    level: str
+    set: dict[str, Any]
+
+
+def factors_of(design: Design) -> list[Factor]:
+    """Checked as far as they can be without the rest of the config."""
+    _refuse_too_many(design)
+    factors = [_factor(name, written) for name, written in design.factors.items()]
+    if design.mode == "paired" and len({len(factor.levels) for factor in factors}) > 1:
+        counts = ", ".join(f"{factor.name} {len(factor.levels)}" for factor in factors)
+        raise _wrong(f'mode = "paired" takes lists of one length, and these have: {counts}.', "mode")
+    return factors
+
+
+def _refuse_too_many(design: Design) -> None:
+    """Multiplies the lengths of the lists as written: building the cells to count them can exhaust the memory."""
+    sizes = [max(1, len(levels)) for levels in design.factors.values()]
+    cells = max(sizes, default=1) if design.mode == "paired" else prod(sizes)
+    if (count := cells * design.replicates) > ceilings.CELLS:
+        raise _wrong(
+            f"this makes {count:,} batches, and a study has at most {ceilings.CELLS:,}. Remove factors or levels, or "
+            "lower design.replicates.",
+            "factors",
+        )
+
+
+def cells_of(mode: str, factors: Sequence[Factor]) -> Iterator[Cell]:
+    """Every combination, the last factor changing first; without factors there is one cell."""
+    levels = [factor.levels for factor in factors]
+    combined = zip(*levels, strict=True) if mode == "paired" and levels else product(*levels)
+    names = [factor.name for factor in factors]
+    return (tuple(zip(names, chosen, strict=True)) for chosen in combined)
+
+
+def as_json(factors: Sequence[Factor]) -> list[dict[str, Any]]:
+    return [
+        {"name": factor.name, "levels": [{"level": one.name, "set": dict(one.set)} for one in factor.levels]}
+        for factor in factors
+    ]
+
+
+def _factor(name: str, written: Sequence[Any]) -> Factor:
+    levels = tuple(_level(name, value, place) for place, value in enumerate(written))
+    names = [level.name for level in levels]
+    if len(levels) < 2:
+        raise _wrong(
+            f"{name!r} has {len(levels)} level{'s' * (len(levels) != 1)}, and a factor has two or more.",
+            "factors",
+            name,
+        )
+    if doubled := next((one for one in names if names.count(one) > 1), None):
+        raise _wrong(f"{name!r} has the level {doubled!r} twice.", "factors", name)
+    return Factor(name, levels)
+
+
+def _level(factor: str, value: Any, place: int) -> Level:
+    if isinstance(value, Mapping) and "level" in value and "set" in value:
+        where = ("design", "factors", factor, place)
+        bundle = validated(_Bundle, value, "", where)
+        level = Level(bundle.level.strip(), bundle.set)
+    elif "." in factor:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        level = Level(" ".join(text.split()), {factor: value})
+    else:
+        raise _wrong(f"{_lacks(factor, value, place)} {WRITTEN}", "factors", factor)
+    if not level.name or len(level.name) > LONGEST_LEVEL:
+        raise _wrong(
+            f"a level of {factor!r} needs a name of at most {LONGEST_LEVEL} letters: write it as "
+            '{ level = "short name", set = { KEY = VALUE } }.',
+            "factors",
+            factor,
+        )
+    for path in level.set:
+        if section_of(path) in FIXED:
+            raise _wrong(
+                f"{path} cannot change from cell to cell: a study has one name, one budget and one set of limits.",
+                "factors",
+                factor,
+            )
+    return level
+
+
+def _lacks(factor: str, value: Any, place: int) -> str:
+    if isinstance(value, Mapping) and (lacking := {"level", "set"} - value.keys()) != {"level", "set"}:
+        return f"level {place + 1} of {factor!r} has no {lacking.pop()!r}."
+    return f"{factor!r} is no key of a config, such as agents.Ada.model."
+
+
+def _wrong(words: str, *where: str) -> UsageError:
+    return UsageError(f"[design]: {words}", ("design", *where))
+
+
+# -- cells -------------------------------------------------------------------------------------------------------------
+
 
 MOST_IN_NAME = 160
 """letters of its levels that a cell's name tells"""

@@ -24,8 +24,8 @@ from tidepool.engine.core.open_accounts import OpenAccounts
 from tidepool.engine.core.run_control import RunControl, Stop
 from tidepool.engine.core.session import Session, SessionOutcome, Turn
 from tidepool.engine.design.cells import PlannedCell, PlannedStudy, plan_study
+from tidepool.engine.design.statistics import StudySummary, status_of, summarise_study
 from tidepool.engine.design.stopping import rules_of
-from tidepool.engine.design.summary import StudySummary, status_of, summarise_study
 from tidepool.engine.errors import FileError, NotFound, UsageError
 from tidepool.engine.events import BatchEnded, BatchStarted, Event, Listener, Logged, UnitsExpected
 from tidepool.engine.run import (

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.errors import UsageError
 from tidepool.engine.run import stop_rule
-from tidepool.engine.stopping.stop_rule import StopRule, rule_for_contrast
+from tidepool.engine.stopping.rules import StopRule, rule_for_contrast
 from tidepool.engine.studies.kinds import KindSpec
 
 CellOfStudy = tuple[FrozenConfig, Mapping[str, str], int]

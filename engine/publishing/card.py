@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from tidepool.engine.exports import markdown as md
 from tidepool.engine.publishing.contents import FILE, Publication
 from tidepool.engine.publishing.yaml import Value, yaml
-from tidepool.engine.results.method_words import listing
+from tidepool.engine.results.blocks import listing
 from tidepool.engine.results.simulated_roles import simulated_roles
 from tidepool.storage.plain_text import one_line
 from tidepool.storage.schema.reference import table_of

@@ -9,13 +9,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from tidepool.engine.statistics.comparisons import compare_samples, pairwise
+from tidepool.engine.results.seeds import groups_of, seed_differences
 from tidepool.engine.statistics.intervals import mean_interval
-from tidepool.engine.statistics.permutations import mean_difference_p_value
+from tidepool.engine.statistics.significance import compare_samples, mean_difference_p_value, pairwise
 from tidepool.engine.studies.evolution.evaluation.validation import paired_p_value
 from tidepool.engine.studies.evolution.over_seeds import RUNS
 from tidepool.engine.studies.evolution.records.finding_names import VALIDATION
-from tidepool.engine.studies.several_seeds import groups_of, seed_differences
 from tidepool.storage.study_rows.findings import finding
 
 Scores = Sequence[float | None]

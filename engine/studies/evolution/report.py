@@ -17,12 +17,14 @@ from tidepool.engine.results.blocks import (
     Series,
     Table,
     Words,
+    in_flight,
     line,
+    number,
+    p_value,
     table,
     text_of,
 )
-from tidepool.engine.results.forest import against_the_first
-from tidepool.engine.results.wording import in_flight, number, p_value
+from tidepool.engine.results.figures import against_the_first
 from tidepool.engine.studies.evolution.evaluation.objectives import objectives
 from tidepool.engine.studies.evolution.front_report import front_blocks
 from tidepool.engine.studies.evolution.problem_statistics import ProblemStatistics

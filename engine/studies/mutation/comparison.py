@@ -9,10 +9,10 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tidepool.engine.statistics.comparisons import pairwise
-from tidepool.engine.statistics.paired import paired
+from tidepool.engine.results.seeds import groups_of, seed_differences
+from tidepool.engine.statistics.contrasts import paired
+from tidepool.engine.statistics.significance import pairwise
 from tidepool.engine.studies.mutation.seeds import REWARDS, RUNS
-from tidepool.engine.studies.several_seeds import groups_of, seed_differences
 from tidepool.storage.study_rows.findings import finding
 
 

@@ -18,7 +18,7 @@ from tidepool.engine.results.blocks import (
     table,
     text_of,
 )
-from tidepool.engine.statistics.paired import SEEDS_FOR_A_VERDICT, compared_in_words
+from tidepool.engine.statistics.contrasts import SEEDS_FOR_A_VERDICT, compared_in_words
 from tidepool.engine.studies.mutation.statistics import (
     HeldOutRewards,
     MutationStatistics,

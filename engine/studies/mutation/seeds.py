@@ -15,11 +15,10 @@ from tidepool.engine.design.outcomes import (
     number,
 )
 from tidepool.engine.results.blocks import Block, Figure
-from tidepool.engine.results.seeds_report import BAND, SeedWords, curve_over_seeds, members_of, seed_blocks
-from tidepool.engine.statistics.rates import UNIT
+from tidepool.engine.results.seeds import BAND, Runs, SeedWords, curve_over_seeds, members_of, seed_blocks
+from tidepool.engine.statistics.intervals import UNIT
 from tidepool.engine.studies.mutation.config import FOREIGN
 from tidepool.engine.studies.mutation.statistics import MutationStatistics
-from tidepool.engine.studies.several_seeds import Runs
 from tidepool.storage.study_rows.findings import finding
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.results.summary import checked
-from tidepool.engine.statistics.comparisons import pairwise
 from tidepool.engine.statistics.contrasts import FEWEST_TESTED, Contrast, within
-from tidepool.engine.statistics.rates import Rate, gap_interval, p_value_of
+from tidepool.engine.statistics.intervals import Rate, gap_interval, p_value_of
+from tidepool.engine.statistics.significance import pairwise
 from tidepool.engine.studies.secret_game.findings import records
 from tidepool.engine.studies.secret_game.findings.clustering import Clustering
 from tidepool.engine.studies.secret_game.findings.played_with import PlayedWith

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.results.method_words import MOST_NAMED, KindMethods, counted, listing, sampling
-from tidepool.engine.results.wording import interval, number
+from tidepool.engine.results.blocks import MOST_NAMED, KindMethods, counted, interval, listing, number, sampling
 from tidepool.engine.statistics.intervals import share_interval
 from tidepool.engine.studies.secret_game.detectors import measured
 from tidepool.engine.studies.secret_game.findings.shares import in_percent

@@ -24,8 +24,7 @@ from tidepool.engine.design.outcomes import (
     number,
 )
 from tidepool.engine.results.summary import checked
-from tidepool.engine.statistics.intervals import Interval
-from tidepool.engine.statistics.rates import UNIT
+from tidepool.engine.statistics.intervals import UNIT, Interval
 from tidepool.engine.studies.secret_game.findings.played_with import PlayedWith
 from tidepool.engine.studies.secret_game.scoring import SCORING, points_between
 from tidepool.storage.study_rows.design_values import sides_by_talk

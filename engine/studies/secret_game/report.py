@@ -19,10 +19,11 @@ from tidepool.engine.results.blocks import (
     Series,
     Table,
     Words,
+    counted,
+    interval,
+    number,
     table,
 )
-from tidepool.engine.results.method_words import counted
-from tidepool.engine.results.wording import interval, number
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.findings.agreement import Agreement
 from tidepool.engine.studies.secret_game.findings.analysis import SecretGameStatistics

@@ -13,10 +13,8 @@ from itertools import islice
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.stop import StopWhenSure
 from tidepool.engine.errors import UsageError
-from tidepool.engine.statistics.intervals import Interval
-from tidepool.engine.statistics.rates import UNIT
-from tidepool.engine.stopping.checking import refuse_few_blocks, refuse_line, refuse_outcome
-from tidepool.engine.stopping.watched import ENOUGH_BLOCKS, Known
+from tidepool.engine.statistics.intervals import UNIT, Interval
+from tidepool.engine.stopping.rules import ENOUGH_BLOCKS, Known, refuse_few_blocks, refuse_line, refuse_outcome
 from tidepool.engine.studies.secret_game.casting import Cast, schedule_of, settings_of
 from tidepool.engine.studies.secret_game.findings.clustering import Clustering
 from tidepool.engine.studies.secret_game.findings.outcomes import Labels, SideOutcome, Sides

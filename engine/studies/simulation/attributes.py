@@ -13,10 +13,8 @@ from typing import Any, NamedTuple
 
 from tidepool.engine.library.dimensions import in_words
 from tidepool.engine.library.entities import Attribute, Entity
-from tidepool.engine.statistics.association import group_difference, rank_correlation
-from tidepool.engine.statistics.clusters import Total, interval_over
-from tidepool.engine.statistics.comparisons import holm
-from tidepool.engine.statistics.intervals import Interval
+from tidepool.engine.statistics.intervals import Interval, Total, interval_over
+from tidepool.engine.statistics.significance import group_difference, holm, rank_correlation
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.simulation.measures import MEASURES, EntityCounts
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from tidepool.engine.statistics.clusters import Total, jackknife_variance
-from tidepool.engine.statistics.comparisons import pairwise
 from tidepool.engine.statistics.contrasts import student
+from tidepool.engine.statistics.intervals import Total, jackknife_variance
+from tidepool.engine.statistics.significance import pairwise
 from tidepool.engine.studies.simulation.measures import EntityCounts, SpeechTally
 from tidepool.storage.reading.units import spoken_in_pages
 

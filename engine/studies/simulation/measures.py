@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, compress, repeat
 
-from tidepool.engine.statistics.clusters import Total
-from tidepool.engine.statistics.labels import Array, numbered
+from tidepool.engine.statistics.grouped import Array, numbered
+from tidepool.engine.statistics.intervals import Total
 from tidepool.engine.statistics.words import words_in_each
 from tidepool.storage.reading.units import SpokenPage
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.results.method_words import KindMethods, counted, ended, listing, quoted, sampling
+from tidepool.engine.results.blocks import KindMethods, counted, ended, listing, quoted, sampling
 
 STYLES = {
     "enacted": "Each entity spoke by a call of its own, from its own point of view: it was told its description and attributes, "

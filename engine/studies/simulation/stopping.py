@@ -11,8 +11,7 @@ from math import comb, gcd
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.errors import UsageError
 from tidepool.engine.statistics.intervals import Interval
-from tidepool.engine.stopping.checking import refuse_few_blocks, refuse_line, refuse_outcome
-from tidepool.engine.stopping.watched import ENOUGH_BLOCKS, Known
+from tidepool.engine.stopping.rules import ENOUGH_BLOCKS, Known, refuse_few_blocks, refuse_line, refuse_outcome
 from tidepool.engine.studies.simulation.attributes import group_mean
 from tidepool.engine.studies.simulation.casting import cast_of, settings_of
 from tidepool.engine.studies.simulation.measures import SpeechTally

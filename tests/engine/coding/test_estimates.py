@@ -18,7 +18,7 @@ from tidepool.engine.coding.estimates import (
     two_groups,
     wilson,
 )
-from tidepool.engine.coding.verdicts import majority
+from tidepool.engine.coding.statistics import majority
 from tidepool.engine.errors import UsageError
 
 

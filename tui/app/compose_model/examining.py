@@ -88,8 +88,7 @@ def _remarks(values: Mapping[str, Any], text: str) -> list[str]:
 
 
 def planned(config: FrozenConfig, database: Path) -> Examined:
-    from tidepool.engine.planning.comparisons import foreseen
-    from tidepool.engine.planning.detect import price_of
+    from tidepool.engine.planning.comparisons import foreseen, price_of
     from tidepool.engine.studies.kinds import load_kind
 
     kind = load_kind(config.batch.kind)

@@ -13,7 +13,7 @@ from tidepool.engine.library.dimensions import in_words
 from tidepool.engine.library.entity_types import EntityType
 from tidepool.engine.library.type_files import built_in_records, entity_type_from
 from tidepool.storage.library import StoredAgent, StoredEntity, StoredType, list_agents, list_entities, list_types
-from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.text import one_line
 
 MOST_IN_A_CELL = 240
 MOST_SEARCHED = 4_000

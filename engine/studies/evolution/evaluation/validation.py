@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from statistics import NormalDist, fmean, variance
 
 from tidepool.engine.statistics.distributions import even_odds_p_value
-from tidepool.engine.statistics.permutations import sign_flip_p_value
+from tidepool.engine.statistics.significance import sign_flip_p_value
 from tidepool.engine.studies.evolution.evaluation.fitness import Replies
 
 LEVEL = 0.05

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidepool.engine.statistics.grouped import Grouped
-from tidepool.engine.statistics.intervals import Interval
-from tidepool.engine.statistics.rates import Rate, rates_of
+from tidepool.engine.statistics.intervals import Interval, Rate, rates_of
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.detectors import DEFAULT_THRESHOLD, DETECTORS, find_reveals
 from tidepool.engine.studies.secret_game.findings.clustering import FEW_TALKS

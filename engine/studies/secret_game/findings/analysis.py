@@ -4,9 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tidepool.engine.statistics.grouped import Array
-from tidepool.engine.statistics.intervals import Interval
-from tidepool.engine.statistics.precision import values_needed
-from tidepool.engine.statistics.rates import Rate
+from tidepool.engine.statistics.intervals import Interval, Rate, values_needed
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.findings.agreement import Agreement
 from tidepool.engine.studies.secret_game.findings.clustering import Clustering, Inference

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tidepool.engine.statistics.grouped import Array, Grouped, pair_codes
-from tidepool.engine.statistics.intervals import Interval
-from tidepool.engine.statistics.labels import distinct_number
-from tidepool.engine.statistics.rates import UNIT, Rate, rates_of
+from tidepool.engine.statistics.grouped import Array, Grouped, distinct_number, pair_codes
+from tidepool.engine.statistics.intervals import UNIT, Interval, Rate, rates_of
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.findings.outcomes import Sides
 

@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from tidepool.engine.statistics.comparisons import holm
 from tidepool.engine.statistics.contrasts import Arms, Contrast, within
 from tidepool.engine.statistics.grouped import Array, pair_codes
-from tidepool.engine.statistics.intervals import Interval
-from tidepool.engine.statistics.rates import UNIT
+from tidepool.engine.statistics.intervals import UNIT, Interval
+from tidepool.engine.statistics.significance import holm
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.findings.clustering import Clustering
 

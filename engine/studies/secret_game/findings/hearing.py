@@ -8,10 +8,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tidepool.engine.statistics.grouped import Array
-from tidepool.engine.statistics.intervals import LEVEL, Interval
-from tidepool.engine.statistics.labels import numbered
-from tidepool.engine.statistics.rates import quantile
+from tidepool.engine.statistics.grouped import Array, numbered
+from tidepool.engine.statistics.intervals import LEVEL, Interval, quantile
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.findings.clustering import Clustering
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tidepool.engine.statistics.grouped import Array, pair_codes
-from tidepool.engine.statistics.labels import numbered
+from tidepool.engine.statistics.grouped import Array, numbered, pair_codes
 from tidepool.storage.study_rows.secret_game import SidePage
 
 _MOST_POINTS = 1e100

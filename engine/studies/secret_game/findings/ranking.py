@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from tidepool.engine.statistics.grouped import Array
-from tidepool.engine.statistics.intervals import LEVEL, Interval
-from tidepool.engine.statistics.labels import numbered
-from tidepool.engine.statistics.rates import Rate
+from tidepool.engine.statistics.grouped import Array, numbered
+from tidepool.engine.statistics.intervals import LEVEL, Interval, Rate
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.findings.clustering import Clustering
 

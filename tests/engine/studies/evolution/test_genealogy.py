@@ -10,8 +10,8 @@ from tests.engine.studies.evolution.running import run, study
 from tests.support.command import Tidepool
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.studies.evolution.records.genealogy import Family, Member
-from tidepool.tui.drawing.genealogy import print_family
-from tidepool.tui.drawing.terminal import console
+from tidepool.tui.command.report import print_family
+from tidepool.tui.drawing.text import console
 
 
 def member(name: str, generation: int, *parents: str) -> Member:
