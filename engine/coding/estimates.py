@@ -1,4 +1,17 @@
-"""$EST"""
+"""Shares and ratings of a stratified sample, weighted back to the batch, with intervals at 95 %; agreement of coders.
+
+Limits of several parts are joined by MOVER (Zou and Donner): the distance of a sum from its limit is the root of the squared
+distances of its parts. Each part brings Wilson's limits, which hold where few or none of its sides were coded yes.
+
+Estimates are about conversations like these, not about these alone. A batch's verdicts vary in two ways. As if every side
+were drawn by itself: of that the codes explain a part, by the difference that a verdict makes to them. And as conversations:
+sides that go together go together in truth, of which their verdicts show only so much as the instrument sees, sensitivity +
+specificity − 1 of it; so what the sides' likeness adds to the interval of the verdicts is divided by that. Leaving this out
+covers 92 % where every conversation is coded, and 72–91 % where games are linked.
+
+Cohen's kappa is for two coders, Krippendorff's alpha for all of them; both are 1 − observed ÷ expected disagreement. Codes
+either agree or not; ratings disagree by the square of their difference.
+"""
 
 import math
 from collections import defaultdict
@@ -7,22 +20,15 @@ from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple, TypeVar
 
-from tidepool.engine.statistics import intervals
-from tidepool.engine.statistics.distributions import normal_quantile, student_quantile
-from tidepool.engine.statistics.intervals import LEVEL, Interval
+from tidepool.engine.statistics.distributions import student_quantile
+from tidepool.engine.statistics.intervals import LEVEL, Interval, wilson
 from tidepool.engine.statistics.typed import Statistics
 
 # -- shares ------------------------------------------------------------------------------------------------------------
 
 
-Z = normal_quantile((1 + LEVEL) / 2)
 LEAST_SEEN = 0.2
 """sensitivity + specificity − 1 below which an instrument says next to nothing"""
-
-
-def wilson(share: float, trials: float, z: float = Z) -> Interval:
-    """Wilson's interval; the trials may be an effective number. With none, anything is possible."""
-    return intervals.wilson(share, trials, z) if trials > 0 else (0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +217,6 @@ LEAST_PAIRED = 10
 """sides coded by two from which on their kappa is told: of fewer it says nothing"""
 
 Code = TypeVar("Code", bound=Hashable)
-Disagreement = Callable[[Code, Code], float]
 
 
 def otherwise(one: object, other: object) -> float:

@@ -16,7 +16,7 @@ from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.paths import put_at
 from tidepool.engine.config.sections import Config
-from tidepool.engine.design.cells import PlannedStudy, plan_study
+from tidepool.engine.design.cells import PlannedStudy, plan_study, priced_cells
 from tidepool.engine.design.contrasts import (
     FEWEST_REPLICATES,
     Cell,
@@ -27,7 +27,6 @@ from tidepool.engine.design.contrasts import (
     weigh,
 )
 from tidepool.engine.design.outcomes import Outcome, PlannedBatch, PlannedValues
-from tidepool.engine.design.pricing import priced_cells
 from tidepool.engine.design.statistics import study_outcomes
 from tidepool.engine.errors import TidepoolError
 from tidepool.engine.planning.power import WANTED, Comparison, Layout, World, power

@@ -8,7 +8,6 @@ marks. Sentences about methods are read from the frozen config as the file keeps
 somebody else, so what is not there is not said.
 """
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal, Protocol
@@ -80,15 +79,6 @@ def span(seconds: float) -> str:
 def in_flight(mean: float | None) -> str:
     """How many calls were at a provider at once, on average; nothing where calls took next to no time."""
     return f", calls in flight, mean {mean:,.1f}" if mean is not None and mean >= 1 else ""
-
-
-def round_top(values: Sequence[float]) -> float:
-    """The end of an axis: so that a quarter of it is a number one can read."""
-    highest = max(values, default=0.0)
-    if highest <= 0:
-        return 1.0
-    size = 10.0 ** math.floor(math.log10(highest))
-    return next(top * size for top in (1, 2, 3, 4, 5, 6, 8, 10) if top * size >= highest * 0.999)
 
 
 # -- colours and glyphs ------------------------------------------------------------------------------------------------

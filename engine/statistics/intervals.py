@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Interval = tuple[float, float]
 
 LEVEL = 0.95
+REACH = normal_quantile((1 + LEVEL) / 2)
+"""standard errors to either side of an estimate"""
 RESAMPLES = 2000
 _CELLS = 2_000_000
 """numbers drawn at once, to keep memory small"""
@@ -35,14 +37,17 @@ _COST_OF_A_COUNT = 10
 
 @lru_cache(maxsize=65536)
 def share_interval(successes: int, trials: int) -> Interval:
-    """Wilson's interval of a share; with nothing tried, anything is possible."""
-    if trials == 0:
+    """Wilson's interval of a share."""
+    return wilson(successes / max(1, trials), trials)
+
+
+def wilson(share: float, trials: float, reach: float = REACH) -> Interval:
+    """Wilson's interval; `trials` may be an effective number. With none, anything is possible.
+
+    `reach` is the quantile: how many standard errors to either side.
+    """
+    if trials <= 0:
         return 0.0, 1.0
-    return wilson(successes / trials, trials, normal_quantile((1 + LEVEL) / 2))
-
-
-def wilson(share: float, trials: float, reach: float) -> Interval:
-    """`reach` is the quantile: how many standard errors to either side."""
     share, squared = min(1.0, max(0.0, share)), reach**2
     whole = 1 + squared / trials
     centre = (share + squared / (2 * trials)) / whole
@@ -265,10 +270,9 @@ def values_needed(rate: Rate, half_width: float) -> int:
 
     Each of them says as much as those seen so far: where they come in clusters, less than an independent one.
     """
-    reach = normal_quantile((1 + LEVEL) / 2)
 
     def narrow_enough(trials: int) -> bool:
-        low, high = wilson(rate.share, trials, reach)
+        low, high = wilson(rate.share, trials)
         return high - low <= 2 * half_width
 
     enough = ceil(1 / half_width**2)  # for any share: at one half, (1.96 / 2)² stands above half_width²

@@ -68,7 +68,7 @@ def print_plan(plan: dict[str, Any]) -> None:
 
 def plan_lines(plan: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if cells := plan.get("cells"):
-        from tidepool.engine.design.pricing import shape_of
+        from tidepool.engine.design.cells import shape_of
 
         yield "cells", shape_of(cells)
     some = f", {plan['units_at_once']:,} at once" if plan["units_at_once"] < plan["units"] else ""

@@ -5,7 +5,6 @@ import math
 import pytest
 from scipy.stats import binomtest, norm
 
-from tidepool.engine.coding.elsewhere import corrected_by, read_known
 from tidepool.engine.coding.estimates import (
     Cell,
     Share,
@@ -18,7 +17,7 @@ from tidepool.engine.coding.estimates import (
     two_groups,
     wilson,
 )
-from tidepool.engine.coding.statistics import majority
+from tidepool.engine.coding.statistics import corrected_by, majority, read_known
 from tidepool.engine.errors import UsageError
 
 

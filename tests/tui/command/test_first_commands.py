@@ -20,8 +20,8 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import KINDS
 from tidepool.tui.command.commands.start import copied, examples
 from tidepool.tui.command.main import COMMANDS, main
-from tidepool.tui.command.starting_config import starting_config
 from tidepool.tui.command.main import _problem_with as told_of
+from tidepool.tui.command.starting_config import starting_config
 
 TWO_TALKS = ("--set", "secret_game.num_interactions=2")
 

@@ -102,8 +102,7 @@ def _study(values: Mapping[str, Any], config: FrozenConfig, folder: Path, databa
     """Of a config with a [design]: all its cells together."""
     from tidepool.engine.config.loading import config_from
     from tidepool.engine.config.user_endpoints import with_users_likes
-    from tidepool.engine.design.cells import plan_study
-    from tidepool.engine.design.pricing import priced_cells, shape_of
+    from tidepool.engine.design.cells import plan_study, priced_cells, shape_of
     from tidepool.engine.planning.comparisons import foreseen
     from tidepool.engine.studies.kinds import load_kind
 

@@ -299,7 +299,7 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def _correct_by_others(options: argparse.Namespace) -> int:
-    from tidepool.engine.coding.elsewhere import corrected_by, read_known
+    from tidepool.engine.coding.statistics import corrected_by, read_known
     from tidepool.engine.results.summary import statistics_of
 
     if not (options.sensitivity and options.specificity):

@@ -149,7 +149,7 @@ def _plan(options: argparse.Namespace) -> dict[str, Any]:
             return plan_again(place, options)
         written = load_config(options.run, options.set)
         if written.design is not None:
-            from tidepool.engine.design.pricing import priced_study
+            from tidepool.engine.design.cells import priced_study
 
             plan = priced_study(written, options.db, options.study)
         else:
@@ -266,7 +266,7 @@ def plan_again(place: StudyInFile, options: argparse.Namespace) -> dict[str, Any
     if rerun.design is None:
         config = rerun.parts[0].config
         return priced(rerun.kind.plan(config), config)
-    from tidepool.engine.design.pricing import priced_cells
+    from tidepool.engine.design.cells import priced_cells
 
     return priced_cells(rerun.planned())
 
