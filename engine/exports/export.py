@@ -18,12 +18,17 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.html_report import html_report
 from tidepool.engine.exports.markdown import markdown_report
 from tidepool.engine.exports.request import Exporter, ExportRequest
-from tidepool.engine.exports.toml import study_toml
+from tidepool.engine.exports.svg import write_pictures
+from tidepool.engine.exports.toml import study_toml, toml_of
+from tidepool.engine.results.blocks import Report
+from tidepool.engine.results.report import report_of
+from tidepool.engine.results.summary import statistics_of, summarise
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch
 from tidepool.storage.exporting.contents import ExportContents, ExportTable
 from tidepool.storage.exporting.factors import levels_of, tables_of
 from tidepool.storage.exporting.files import finished_together, write_text
+from tidepool.storage.exporting.json_files import export_results, write_json
 from tidepool.storage.exporting.rows import filled
 from tidepool.storage.file import reading
 from tidepool.storage.study_rows.studies import StoredCell, StoredStudy, cells_of, find_study, study_of
@@ -69,8 +74,6 @@ class StudyExport:
             case "markdown":
                 return write_text(self._file(".md"), study_pages(first.database, self.study.id)["report.md"])
             case "svg":
-                from tidepool.engine.exports.svg import write_pictures
-
                 report = study_report(first.database, summarise_study(first.database, self.study.id), methods=False)
                 return write_pictures(report, self._target, self.study.id)
             case "toml":
@@ -104,10 +107,6 @@ class StudyExport:
                 by_name.setdefault(table.name, []).append(table)
         for name, parts in by_name.items():
             yield ExportTable(name, parts[0].columns, chain.from_iterable(part.rows for part in parts))
-
-
-def summary_of(export: StudyExport) -> dict[str, object]:
-    return summarise_study(export.cells[0].database, export.study.id)
 
 
 # -- a batch -----------------------------------------------------------------------------------------------------------
@@ -161,10 +160,6 @@ def _contents(order: ExportRequest) -> ExportContents:
 
 def _json(order: ExportRequest) -> list[Path]:
     """A folder named by the batch, with the raw results and the analysis; or both in the one file that -o names."""
-    from tidepool.engine.results.summary import statistics_of, summarise
-    from tidepool.storage.exporting.files import finished_together
-    from tidepool.storage.exporting.json_files import export_results, write_json
-
     target = order.target or Path()
     folder = target if target.name == order.batch["id"] else target / order.batch["id"]
     head = summarise(order.database, order.batch["id"], with_statistics=False)
@@ -193,33 +188,22 @@ def _sqlite(order: ExportRequest) -> list[Path]:
     return export_sqlite(order.database, [order.batch], order.file(".db"))
 
 
-def _html(order: ExportRequest) -> list[Path]:
-    from tidepool.engine.exports.html_report import html_report
-    from tidepool.engine.results.report import report_of
-    from tidepool.engine.results.summary import summarise
-    from tidepool.storage.exporting.files import write_text
+def _report(order: ExportRequest, *, methods: bool = True) -> Report:
+    return report_of(order.database, summarise(order.database, order.batch["id"]), methods=methods)
 
-    report = report_of(order.database, summarise(order.database, order.batch["id"]))
-    return write_text(order.file(".html"), html_report(order.connection, [StoredCell(order.batch, {})], report))
+
+def _html(order: ExportRequest) -> list[Path]:
+    text = html_report(order.connection, [StoredCell(order.batch, {})], _report(order))
+    return write_text(order.file(".html"), text)
 
 
 def _markdown(order: ExportRequest) -> list[Path]:
-    from tidepool.engine.exports.markdown import markdown_report
-    from tidepool.engine.results.report import report_of
-    from tidepool.engine.results.summary import summarise
-    from tidepool.storage.exporting.files import write_text
-
-    report = report_of(order.database, summarise(order.database, order.batch["id"]))
-    return write_text(order.file(".md"), markdown_report(order.connection, [StoredCell(order.batch, {})], report))
+    text = markdown_report(order.connection, [StoredCell(order.batch, {})], _report(order))
+    return write_text(order.file(".md"), text)
 
 
 def _svg(order: ExportRequest) -> list[Path]:
-    from tidepool.engine.exports.svg import write_pictures
-    from tidepool.engine.results.report import report_of
-    from tidepool.engine.results.summary import summarise
-
-    report = report_of(order.database, summarise(order.database, order.batch["id"]), methods=False)
-    return write_pictures(report, order.target, order.batch["id"])
+    return write_pictures(_report(order, methods=False), order.target, order.batch["id"])
 
 
 def _parquet(order: ExportRequest) -> list[Path]:
@@ -230,9 +214,7 @@ def _parquet(order: ExportRequest) -> list[Path]:
 
 
 def _toml(order: ExportRequest) -> list[Path]:
-    from tidepool.engine.exports.toml import export_toml
-
-    return export_toml(order)
+    return write_text(order.file(".toml"), toml_of(order.batch))
 
 
 def _study(
@@ -244,9 +226,6 @@ def _study(
     *,
     bom: bool,
 ) -> list[Path]:
-    from tidepool.storage.exporting.files import finished_together
-    from tidepool.storage.exporting.json_files import write_json
-
     cells = [ExportRequest(database, connection, cell.batch, target, bom) for cell in cells_of(connection, study.id)]
     if format_name in SEVERAL_FILES:
         refuse_file(cells[0], format_name, "A study of several batches")
@@ -255,14 +234,12 @@ def _study(
         return export.written(format_name)
     folder = target if target is not None and target.name == study.id else (target or Path()) / study.id
     with finished_together(folder) as scratch:
-        write_json(scratch / "study.json", summary_of(export))
+        write_json(scratch / "study.json", summarise_study(database, study.id))
     return [folder / "study.json", *(path for one in cells for path in _json(replace(one, target=folder)))]
 
 
 def _views(order: ExportRequest, write: TableWriter) -> list[Path]:
     """A file for each view and table of the batch's kind, in one folder."""
-    from tidepool.storage.exporting.files import finished_together
-
     folder, contents = order.folder(), _contents(order)
     tables = (make(order.connection, order.batch) for make in contents.tables)
     with finished_together(folder) as scratch:

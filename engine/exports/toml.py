@@ -9,13 +9,12 @@ import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from pathlib import Path, PureWindowsPath
+from pathlib import PureWindowsPath
 from typing import Any
 
 from tidepool.engine.branching.talks import read_origin
 from tidepool.engine.config import ceilings
 from tidepool.engine.errors import UsageError
-from tidepool.engine.exports.request import ExportRequest
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.engine.trust.file_values import foreign_keys, without_foreign
 from tidepool.engine.trust.gate import copied_config, design_text, without_what
@@ -60,12 +59,6 @@ def refuse_branch(batch: sqlite3.Row) -> None:
             f"Batch {batch['id']} is a branch, taken from batch {one_line(origin.batch_id)}, and no config says so: `tidepool branch "
             f"{one_line(origin.batch_id)} --at {one_line(origin.at)}` takes it anew."
         )
-
-
-def export_toml(order: ExportRequest) -> list[Path]:
-    from tidepool.storage.exporting.files import write_text
-
-    return write_text(order.file(".toml"), toml_of(order.batch))
 
 
 def without_paths(config: Mapping[str, Any]) -> dict[str, Any]:
