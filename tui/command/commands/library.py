@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tidepool.engine.config.user_endpoints import declared_model
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.code_words import code_words
 from tidepool.engine.library.contents import (
+    AddedToLibrary,
     LibraryAdditions,
     agent_from_champion,
     agent_from_entity,
@@ -176,15 +178,20 @@ def _keep_entities(options: argparse.Namespace, haul: LibraryAdditions) -> None:
         tell(f"added {_counted(len(kept.types), 'entity type')}: {', '.join(kept.types)}")
     if not entities:
         return
+    _print_kept(options, kept, [entity.id for entity in entities], "`tidepool entities list`")
+
+
+def _print_kept(options: argparse.Namespace, kept: AddedToLibrary, ids: Sequence[str], more: str) -> None:
+    """The first ten ids; `more` is the command that lists all."""
     if options.json:
-        say_json({"added": kept.added, "known": kept.known, "ids": [entity.id for entity in entities]})
+        say_json({"added": kept.added, "known": kept.known, "ids": list(ids)})
         return
     there = f" ({kept.known:,} were there already)" if kept.known else ""
-    say(f"added {kept.added:,} of {len(entities):,}{there}")
-    for entity in entities[:10]:
-        say(entity.id)
-    if len(entities) > 10:
-        say(f"… and {len(entities) - 10:,} more: `tidepool entities list`")
+    say(f"added {kept.added:,} of {len(ids):,}{there}")
+    for one in ids[:10]:
+        say(one)
+    if more and len(ids) > 10:
+        say(f"… and {len(ids) - 10:,} more: {more}")
 
 
 def _remove_entities(options: argparse.Namespace) -> None:
@@ -365,14 +372,7 @@ def _model(options: argparse.Namespace) -> str:
 
 
 def _keep_agents(options: argparse.Namespace, haul: LibraryAdditions) -> None:
-    kept, stored = keep(options.db, haul), haul.agents
-    if options.json:
-        say_json({"added": kept.added, "known": kept.known, "ids": [agent.id for agent in stored]})
-        return
-    there = f" ({kept.known:,} were there already)" if kept.known else ""
-    say(f"added {kept.added:,} of {len(stored):,}{there}")
-    for agent in stored[:10]:
-        say(agent.id)
+    _print_kept(options, keep(options.db, haul), [agent.id for agent in haul.agents], "")
 
 
 def _remove_agents(options: argparse.Namespace) -> None:
