@@ -14,6 +14,7 @@ import numpy
 
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
 from tidepool.engine.coding.estimates import (
+from tidepool.engine.statistics.intervals import wilson
     Cell,
     Elsewhere,
     Paired,
