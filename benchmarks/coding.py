@@ -14,7 +14,6 @@ import numpy
 
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
 from tidepool.engine.coding.estimates import (
-from tidepool.engine.statistics.intervals import wilson
     Cell,
     Elsewhere,
     Paired,
@@ -28,12 +27,11 @@ from tidepool.engine.statistics.intervals import wilson
     sensitivity,
     specificity,
     two_groups,
-    wilson,
 )
 from tidepool.engine.coding.sample import ANY, NEGATIVE, POSITIVE, Candidate, CodeBook, Frame, Verdicts, drawn
 from tidepool.engine.coding.statistics import coding_of
 from tidepool.engine.statistics.distributions import student_quantile
-from tidepool.engine.statistics.intervals import Interval
+from tidepool.engine.statistics.intervals import Interval, wilson
 
 TABLES = 2_000
 SENSITIVITY, SPECIFICITY = 0.8, 0.9
