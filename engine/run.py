@@ -21,7 +21,7 @@ from tidepool.engine.events import BatchEnded, Listener, ServersNamed
 from tidepool.engine.registries import program_version
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.results.summary import summarise
-from tidepool.engine.stopping.stop_rule import StopRule, rule_for
+from tidepool.engine.stopping.rules import StopRule, rule_for
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.trust.gate import (
     Admission,

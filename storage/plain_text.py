@@ -1,7 +1,7 @@
 """Foreign text on its way out: whatever a model, a file or a stranger wrote is shown, never obeyed.
 
 Every way out makes text plain itself, so that no caller can forget it: lines and tables of a command
-(`tui/command/saying.py`, `tui/drawing/terminal.py`), the app's screen, HTML, CSV, JSON. Control characters (an escape
+(`tui/command/saying.py`, `tui/drawing/text.py`), the app's screen, HTML, CSV, JSON. Control characters (an escape
 sequence, a bell) become a visible mark. Characters that nobody sees and that could reorder or hide what stands beside
 them (direction overrides, zero-width signs, tags) go. What writing needs stays: letters of every script, marks,
 emoji, the joiners of Persian and of the scripts of India. API keys are masked (`key_mask.py`).

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     )
     from tidepool.engine.core.run_control import RunControl
     from tidepool.engine.design.running import resume_study, run_study
-    from tidepool.engine.design.summary import read_study
+    from tidepool.engine.design.statistics import read_study
     from tidepool.engine.errors import (
         BatchLocked,
         CallFailed,
@@ -54,9 +54,8 @@ if TYPE_CHECKING:
         UnitsExpected,
     )
     from tidepool.engine.library.entities import Entity
-    from tidepool.engine.results.batch_summary import Summary
+    from tidepool.engine.results.batch_summary import RowTable, Summary
     from tidepool.engine.results.summary import read_summary
-    from tidepool.engine.results.table import RowTable
     from tidepool.engine.run import resume_batch, run_batch
     from tidepool.engine.studies.evolution.config import Evolution
     from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
@@ -135,14 +134,13 @@ _HOMES = {
     "SimulatedSettings StopWhenSure Study",
     "tidepool.engine.core.run_control": "RunControl",
     "tidepool.engine.design.running": "resume_study run_study",
-    "tidepool.engine.design.summary": "read_study",
+    "tidepool.engine.design.statistics": "read_study",
     "tidepool.engine.errors": "BatchLocked CallFailed FileError NotFound ReplayMismatch RunError TidepoolError UsageError",
     "tidepool.engine.events": "BatchEnded BatchStarted CallAnswered CallLost CallRetried Event Logged "
     "ProviderBatchChanged UnitEnded UnitsExpected",
     "tidepool.engine.library.entities": "Entity",
-    "tidepool.engine.results.batch_summary": "Summary",
+    "tidepool.engine.results.batch_summary": "RowTable Summary",
     "tidepool.engine.results.summary": "read_summary",
-    "tidepool.engine.results.table": "RowTable",
     "tidepool.engine.run": "resume_batch run_batch",
     "tidepool.engine.studies.evolution.config": "Evolution",
     "tidepool.engine.studies.evolution.statistics": "EvolutionStatistics",

@@ -10,9 +10,8 @@ import numpy
 from scipy.special import expit  # type: ignore[import-untyped]
 
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
-from tidepool.engine.branching.origin import Arm, Origin
-from tidepool.engine.branching.statistics import outcome
-from tidepool.engine.branching.talks import Measure
+from tidepool.engine.branching.results import outcome
+from tidepool.engine.branching.talks import Arm, Measure, Origin
 
 SHARE = Measure("revealed", "reveals", (0.0, 1.0), percent=True)
 BASES, EFFECTS, SPREAD = (-3.0, 0.0), (0.0, 0.8), 1.2

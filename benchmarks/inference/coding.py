@@ -13,26 +13,25 @@ from typing import Any
 import numpy
 
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
-from tidepool.engine.coding.agreement import Paired, kappa
-from tidepool.engine.coding.code_book import CodeBook
 from tidepool.engine.coding.estimates import (
     Cell,
     Elsewhere,
+    Paired,
+    RatedTwice,
     Share,
     TwoGroups,
     corrected,
+    kappa,
+    rating_difference,
     rogan_gladen,
     sensitivity,
     specificity,
     two_groups,
-    wilson,
 )
-from tidepool.engine.coding.frame import ANY, Frame, Verdicts
-from tidepool.engine.coding.ratings import RatedTwice, rating_difference
-from tidepool.engine.coding.sample import NEGATIVE, POSITIVE, Candidate, drawn
+from tidepool.engine.coding.sample import ANY, NEGATIVE, POSITIVE, Candidate, CodeBook, Frame, Verdicts, drawn
 from tidepool.engine.coding.statistics import coding_of
 from tidepool.engine.statistics.distributions import student_quantile
-from tidepool.engine.statistics.intervals import Interval
+from tidepool.engine.statistics.intervals import Interval, wilson
 
 TABLES = 2_000
 SENSITIVITY, SPECIFICITY = 0.8, 0.9

@@ -14,13 +14,11 @@ import numpy
 from scipy.special import nctdtr, ndtr, stdtrit  # type: ignore[import-untyped]
 
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
-from tidepool.engine.design.contrasts import weigh
-from tidepool.engine.design.factors import Cell, Factors
-from tidepool.engine.design.hypotheses import read_hypotheses
-from tidepool.engine.design.outcome_tables import OutcomeTable
+from tidepool.engine.design.contrasts import Cell, Factors, read_hypotheses, weigh
+from tidepool.engine.design.effects import OutcomeTable
 from tidepool.engine.design.outcomes import PERCENT, Outcome
-from tidepool.engine.design.study_statistics import FOUND, tested
-from tidepool.engine.statistics.rates import UNIT
+from tidepool.engine.design.statistics import FOUND, tested
+from tidepool.engine.statistics.intervals import UNIT
 
 Array = Any
 REVEALED = Outcome(name="revealed", words="sides that revealed", unit=PERCENT, bounds=UNIT)

@@ -12,15 +12,12 @@ from typing import Any
 import numpy
 
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
-from tidepool.engine.design.contrasts import Asked, Difference, Weighing, weigh
-from tidepool.engine.design.effects import cell_mean, effect
-from tidepool.engine.design.factors import Factor, Factors
-from tidepool.engine.design.outcome_tables import OutcomeTable
+from tidepool.engine.design.contrasts import Asked, Difference, Factor, Factors, Weighing, weigh
+from tidepool.engine.design.effects import OutcomeTable, cell_mean, effect
 from tidepool.engine.design.outcomes import PERCENT, Outcome
 from tidepool.engine.planning.pilot import Pilot, seen
-from tidepool.engine.planning.power import Comparison, Layout, half_width, power, smallest
-from tidepool.engine.planning.worlds import Assumptions, World
-from tidepool.engine.statistics.rates import UNIT
+from tidepool.engine.planning.power import Assumptions, Comparison, Layout, World, half_width, power, smallest
+from tidepool.engine.statistics.intervals import UNIT
 
 TABLES, PILOTS = 1_000, 400
 REVEALED = Outcome(name="revealed", words="sides that revealed", unit=PERCENT, bounds=UNIT)

@@ -15,8 +15,8 @@ import numpy
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
 from tidepool.engine.config.sections import StopWhenSure
 from tidepool.engine.statistics.intervals import Interval
+from tidepool.engine.stopping.rules import Cell, StopRule
 from tidepool.engine.stopping.statistics import Stopping
-from tidepool.engine.stopping.stop_rule import Cell, StopRule
 from tidepool.engine.studies.secret_game.outcomes import WatchedGame, game_rounds
 from tidepool.engine.studies.secret_game.pairing import Schedule
 from tidepool.engine.studies.secret_game.sides import SideOutcome

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidepool.engine.branching.origin import Origin, read_origin
+from tidepool.engine.branching.talks import Origin, read_origin
 from tidepool.engine.results.blocks import KindReport
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.storage.exporting.contents import ExportTable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tidepool.engine.config.sections import FrozenConfig
     from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
-    from tidepool.engine.results.method_words import KindMethods
+    from tidepool.engine.results.blocks import KindMethods
     from tidepool.engine.studies.plan import Plan
 
 Batch = Mapping[str, Any] | sqlite3.Row
@@ -51,7 +51,7 @@ def branching(kind: KindSpec, branch: "Branch") -> KindSpec:
 
 
 def _plan(kind: KindSpec, config: "FrozenConfig", branch: "Branch") -> "Plan":
-    from tidepool.engine.branching.plan import plan_of
+    from tidepool.engine.branching.replay import plan_of
 
     assert kind.branches is not None
     return plan_of(kind.branches(), config, branch)
@@ -59,7 +59,7 @@ def _plan(kind: KindSpec, config: "FrozenConfig", branch: "Branch") -> "Plan":
 
 def _player(kind: KindSpec) -> Any:
     async def play(run: "BatchRun") -> None:
-        from tidepool.engine.branching.story import play
+        from tidepool.engine.branching.replay import play
 
         assert kind.branches is not None
         await play(run, kind.branches())
@@ -72,17 +72,17 @@ def _read_as_branch(kind: KindSpec, origin: Origin) -> KindSpec:
     able = kind.branches
 
     def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: "StoredConfig") -> dict[str, Any]:
-        from tidepool.engine.branching.statistics import statistics
+        from tidepool.engine.branching.results import statistics
 
         return statistics(connection, batch, config, able(), origin)
 
     def methods(*ignored: object) -> "KindMethods":
-        from tidepool.engine.branching.methods import methods
+        from tidepool.engine.branching.results import methods
 
         return methods(origin)
 
     def redraws(connection: sqlite3.Connection, batch: sqlite3.Row) -> ExportTable:
-        from tidepool.engine.branching.exports import redraws
+        from tidepool.engine.branching.results import redraws
 
         return redraws(batch["number"], origin)
 
@@ -93,6 +93,6 @@ def _read_as_branch(kind: KindSpec, origin: Origin) -> KindSpec:
 
 
 def branch_report() -> KindReport:
-    from tidepool.engine.branching import report
+    from tidepool.engine.branching import results
 
-    return report
+    return results

@@ -10,9 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidepool.engine.branching.origin import MOST_TIMES, Origin, read_origin
-from tidepool.engine.branching.rehearsal import OneByOne, rehearse
-from tidepool.engine.branching.talks import Branch, BranchStage, GivenAnswer, OriginTalk
+from tidepool.engine.branching.replay import OneByOne, rehearse
+from tidepool.engine.branching.talks import (
+    MOST_TIMES,
+    Branch,
+    BranchStage,
+    GivenAnswer,
+    Origin,
+    OriginTalk,
+    read_origin,
+)
 from tidepool.engine.call import Call, seed_of
 from tidepool.engine.config.freezing import load_frozen, with_overrides
 from tidepool.engine.config.sections import FrozenConfig

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tidepool.engine.coding.statistics import CodedUnits
-from tidepool.engine.coding.verdicts import LEAST_OF_AN_AGENT, Accuracy, CorrectedRate
+from tidepool.engine.coding.statistics import LEAST_OF_AN_AGENT, Accuracy, CodedUnits, CorrectedRate
 from tidepool.engine.results.blocks import Block, Cell, Estimate, Headline, Number, Words, table
 
 ANSWERS = "answers"

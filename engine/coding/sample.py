@@ -1,16 +1,90 @@
-"""Which sides of a batch people code: a stratified sample, one side a talk, drawn once.
+"""Which sides of a batch people code, and what they can say of them.
 
-Of every talk one side is drawn by lot: first one of the strata that its sides are in, then one of the sides in it. Of
-these the sample takes so many of each stratum, again by lot. So no two sides of a sample are of one talk, and within a stratum
-a side's chance is known: `lots` over its number. The order is random over all strata: whoever stops early has coded a
-smaller sample of the same kind.
-"""
+The frame lists what can be coded and what the batch's instruments say of it. Of every conversation one side is drawn by lot:
+first one of the strata that its sides are in, then one of the sides in it. Of these the sample takes so many of each
+stratum, again by lot. So no two sides of a sample are of one conversation, and within a stratum a side's chance is known. The
+order is random over all strata: whoever stops early has coded a smaller sample of the same kind. A sample is drawn once into
+the file, made larger or drawn anew; no code is lost by it."""
 
+import json
+import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 from typing import Any, Literal
+
+from tidepool.engine.call import stream
+from tidepool.engine.errors import UsageError
+from tidepool.storage.batches import find_batch, refuse_running
+from tidepool.storage.file import reading
+from tidepool.storage.study_rows import codes as rows
+from tidepool.storage.study_rows.codes import GameSide, put_sample
+from tidepool.storage.study_rows.findings import finding
+
+# -- codes -------------------------------------------------------------------------------------------------------------
+
+
+YES, NO, UNCLEAR = "yes", "no", "unclear"
+_WORDS = {
+    **dict.fromkeys(("yes", "y", "revealed"), YES),
+    **dict.fromkeys(("no", "n", "not"), NO),
+    **dict.fromkeys(("unclear", "?", "cannot tell"), UNCLEAR),
+}
+LONGEST_NUMBER = 12
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBook:
+    question: str
+    scale: tuple[float, float] | None = None
+    """lowest and highest rating; None: codes are yes and no"""
+
+    @property
+    def keys(self) -> Mapping[str, str]:
+        """Key → code, for those that one key says; on a scale beyond 0 to 9 ratings are typed."""
+        if self.scale is None:
+            return {"y": YES, "n": NO, "?": UNCLEAR}
+        low, high = self.scale
+        digits = {f"{one}": f"{one}" for one in range(10) if low <= one <= high} if low >= 0 and high <= 9 else {}
+        return {**digits, "?": UNCLEAR}
+
+    @property
+    def typed(self) -> bool:
+        """Whether a rating takes more than one key."""
+        return len(self.keys) == 1
+
+    @property
+    def words(self) -> str:
+        """What may be said, for a person."""
+        if self.scale is None:
+            return "yes, no or unclear (y, n, ?)"
+        return f"a number from {self.scale[0]:g} to {self.scale[1]:g}, or unclear (?)"
+
+    def read(self, text: str) -> str | None:
+        """The code that a text stands for; None where it is none. A spreadsheet may have put an apostrophe in front."""
+        word = " ".join(text.strip().removeprefix("'").casefold().split())
+        known = _WORDS.get(word)
+        if self.scale is None or known == UNCLEAR:
+            return known
+        value = _number(word)
+        return f"{value:g}" if value is not None and self.scale[0] <= value <= self.scale[1] else None
+
+
+def _number(word: str) -> float | None:
+    """Written with a point or a comma; `float` alone would also take "nan", "1e5" and figures of other scripts."""
+    plain = word.replace(",", ".").replace("−", "-")
+    if len(word) > LONGEST_NUMBER or plain.strip("0123456789.-+"):
+        return None
+    try:
+        return float(plain)
+    except ValueError:
+        return None
+
+
+# -- the sample --------------------------------------------------------------------------------------------------------
+
 
 POSITIVE, UNCERTAIN, NEGATIVE = "positive", "uncertain", "negative"
 UNCERTAIN_PART = 4
@@ -165,3 +239,279 @@ def rating_strata(ratings: Sequence[float]) -> dict[float, str]:
         last = edges[place + 1] if place + 1 < len(edges) else None
         found[value] = f"{edges[place]:g} to under {last:g}" if last is not None else f"{edges[place]:g} or more"
     return found
+
+
+# -- the frame ---------------------------------------------------------------------------------------------------------
+
+
+SIDE_QUESTION = "Did this side give its secret away, in whatever way?"
+MESSAGE_QUESTION = "Does this message give the secret away, in whatever way?"
+ANSWER_QUESTION = "Is this reply right?"
+JUDGE, ANY = "judge", "all detectors"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """Of one instrument: the places where it says something, and those of them that it calls positive."""
+
+    said: frozenset[Place]
+    positive: frozenset[Place]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    book: CodeBook
+    candidates: Sequence[Candidate]
+    agents: Mapping[Place, str]
+    missing: int
+    """sides that the instrument says nothing of: they cannot be drawn"""
+    verdicts: Mapping[str, Verdicts]
+    """by the name of a detector, `all detectors` or `judge`"""
+    ratings: Mapping[Place, float]
+    """a judge's, of a simulation"""
+
+
+def frame_of(connection: sqlite3.Connection, batch: Mapping[str, Any], unit: Unit, instrument: Instrument) -> Frame:
+    """Raises where nothing in the batch can be coded so."""
+    if batch["kind"] == "secret_game":
+        return _game(connection, batch["number"], unit, instrument)
+    if batch["kind"] == "simulation" and _judge_of(batch):
+        if unit == "messages":
+            raise UsageError("A simulation's judge rates whole sides: code them with --unit sides.")
+        if instrument != "judge":
+            raise UsageError("What is coded of a simulation are its judge's ratings: leave out --instrument.")
+        return _rated(connection, batch)
+    if batch["kind"] == "evolution":
+        if unit == "messages" or instrument != "marks":
+            raise UsageError(
+                "What is coded of an evolution are its marks of answers: leave out --unit and --instrument."
+            )
+        return _answers(connection, batch)
+    what = "has no judge" if batch["kind"] == "simulation" else f"is a {batch['kind'].replace('_', ' ')}"
+    raise UsageError(
+        f"Batch {batch['id']} {what}: there is nothing to code by hand. Secret games can be coded, evolutions, and simulations with a judge."
+    )
+
+
+def default_instrument(batch: Mapping[str, Any]) -> Instrument:
+    by_kind: dict[str, Instrument] = {"simulation": "judge", "evolution": "marks"}
+    return by_kind.get(batch["kind"], "detectors")
+
+
+def code_book(batch: Mapping[str, Any], unit: Unit) -> CodeBook:
+    if batch["kind"] == "simulation" and (judge := _judge_of(batch)):
+        low, high = judge["scale"]
+        return CodeBook(str(judge["question"]), (float(low), float(high)))
+    if batch["kind"] == "evolution":
+        return CodeBook(ANSWER_QUESTION)
+    return CodeBook(MESSAGE_QUESTION if unit == "messages" else SIDE_QUESTION)
+
+
+def _judge_of(batch: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    judge: Mapping[str, Any] | None = json.loads(batch["config"])["simulation"]["judge"]
+    return judge
+
+
+# -- a secret game -------------------------------------------------------------------------------------------
+
+
+def _game(connection: sqlite3.Connection, batch_number: int, unit: Unit, instrument: Instrument) -> Frame:
+    sides = rows.game_sides(connection, batch_number)
+    if unit == "messages":
+        if instrument == "judge":
+            raise UsageError("The judge speaks of whole sides: code them with --unit sides.")
+        return _messages(sides, rows.message_turns(connection, batch_number))
+    judged = [side for side in sides if side.verdict is not None]
+    if instrument == "judge" and sides and not judged:
+        raise UsageError("No judge was asked in this batch: leave out --instrument judge.")
+    known = judged if instrument == "judge" else sides
+    every = frozenset(side.place for side in sides)
+    found = {(name, side.place) for side in sides for name, _ in hits_of(side)}
+    verdicts = {ANY: Verdicts(every, frozenset(side.place for side in sides if side.revealed)), **_named(found, every)}
+    if judged:
+        called = frozenset(side.place for side in judged if side.verdict)
+        verdicts[JUDGE] = Verdicts(frozenset(side.place for side in judged), called)
+    return Frame(
+        CodeBook(SIDE_QUESTION),
+        [Candidate(side.place, _stratum(side, instrument)) for side in known],
+        {side.place: side.agent for side in sides},
+        len(sides) - len(known),
+        verdicts,
+        {},
+    )
+
+
+def _stratum(side: GameSide, instrument: Instrument) -> str:
+    if side.verdict if instrument == "judge" else side.revealed:
+        return POSITIVE
+    return UNCERTAIN if side.uncertain and not side.revealed else NEGATIVE
+
+
+def _messages(sides: Sequence[GameSide], said: Sequence[tuple[int, int]]) -> Frame:
+    """The messages of each side up to the one in which its secret was found: after it nothing is left to keep."""
+    turns: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+    for number, turn in said:
+        turns[number, (turn - 1) % 2].append(turn)
+    strata: dict[Place, str] = {}
+    agents: dict[Place, str] = {}
+    found: set[tuple[str, Place]] = set()
+    for side in sides:
+        last = side.turn if side.revealed else None
+        for turn in turns[side.number, side.side]:
+            if last is None or turn <= last:
+                strata[side.number, side.side, turn] = (
+                    POSITIVE if turn == last else UNCERTAIN if side.uncertain else NEGATIVE
+                )
+                agents[side.number, side.side, turn] = side.agent
+        found |= {(name, (side.number, side.side, turn)) for name, turn in hits_of(side) if turn is not None}
+    every = frozenset(strata)
+    positive = frozenset(place for place, stratum in strata.items() if stratum == POSITIVE)
+    candidates = [Candidate(place, stratum) for place, stratum in strata.items()]
+    return Frame(
+        CodeBook(MESSAGE_QUESTION), candidates, agents, 0, {ANY: Verdicts(every, positive), **_named(found, every)}, {}
+    )
+
+
+def _named(found: Iterable[tuple[str, Place]], every: frozenset[Place]) -> dict[str, Verdicts]:
+    places: defaultdict[str, set[Place]] = defaultdict(set)
+    for name, place in found:
+        places[name].add(place)
+    return {name: Verdicts(every, frozenset(places[name]) & every) for name in sorted(places)}
+
+
+def hits_of(side: GameSide) -> Iterator[tuple[str, int | None]]:
+    """(detector, turn) of everything that was found and is no ordinary reading; of a side whose details were not kept,
+    what found it first."""
+    kept = _read(side.details)
+    hits = kept.get("hits") if isinstance(kept, dict) else kept
+    if not isinstance(hits, list):
+        if side.revealed and side.detector:
+            yield side.detector, side.turn
+        return
+    for hit in hits:
+        if isinstance(hit, dict) and isinstance(hit.get("detector"), str) and not hit.get("uncertain"):
+            turn = hit.get("turn")
+            yield hit["detector"], turn if isinstance(turn, int) else None
+
+
+def _read(text: str | None) -> Any:
+    try:
+        return json.loads(text) if text else None
+    except (ValueError, RecursionError):
+        return None
+
+
+# -- a simulation --------------------------------------------------------------------------------------------
+
+
+def _rated(connection: sqlite3.Connection, batch: Mapping[str, Any]) -> Frame:
+    sides = rows.rated_sides(connection, batch["number"])
+    ratings = {(side.number, side.side, 0): side.rating for side in sides if side.rating is not None}
+    strata = rating_strata(list(ratings.values()))
+    return Frame(
+        code_book(batch, "sides"),
+        [Candidate(place, strata[rating]) for place, rating in ratings.items()],
+        {(side.number, side.side, 0): side.entity for side in sides},
+        len(sides) - len(ratings),
+        {},
+        ratings,
+    )
+
+
+# -- an evolution --------------------------------------------------------------------------------------------
+
+
+def _answers(connection: sqlite3.Connection, batch: Mapping[str, Any]) -> Frame:
+    """Every marked answer, by whether the mark calls it right; an agent is the model that answered."""
+    answers = {(one.number, one.side, 0): one for one in rows.graded_answers(connection, batch["number"])}
+    marked = {place: one for place, one in answers.items() if one.correct is not None}
+    right = frozenset(place for place, one in marked.items() if one.correct)
+    return Frame(
+        CodeBook(ANSWER_QUESTION),
+        [Candidate(place, POSITIVE if place in right else NEGATIVE) for place in marked],
+        {place: one.model for place, one in answers.items()},
+        len(answers) - len(marked),
+        {_marked_by(batch): Verdicts(frozenset(marked), right)},
+        {},
+    )
+
+
+def _marked_by(batch: Mapping[str, Any]) -> str:
+    """As people call whoever marked: a judge, a scorer, or the task."""
+    settings = json.loads(batch["config"])["evolution"]
+    return f"scorer {settings['scorer']}" if settings.get("scorer") else f"task {settings.get('task', 'auto')}"
+
+
+# -- the sample in the file --------------------------------------------------------------------------------------------
+
+
+SIZE = 100
+LARGEST = 100_000
+
+
+def name_of(unit: Unit) -> str:
+    """Under which the file keeps it."""
+    return f"coding.{unit}"
+
+
+def sample_of(connection: sqlite3.Connection, batch_number: int, unit: Unit) -> Sample | None:
+    found = finding(connection, batch_number, name_of(unit))
+    return None if found is None else Sample.from_json(found)
+
+
+def sampled(
+    path: Path,
+    reference: str,
+    unit: Unit = "sides",
+    *,
+    size: int | None = None,
+    instrument: Instrument | None = None,
+    redraw: bool = False,
+) -> Sample:
+    """The batch's sample; drawn where there is none yet, where it is to be larger, or where it is asked for anew."""
+    with reading(path) as connection:
+        batch = dict(find_batch(connection, reference))
+        there = sample_of(connection, batch["number"], unit)
+        if there and not redraw and _enough(there, size, instrument):
+            return there
+        refuse_running(path, batch["id"])
+        if size is not None and not 1 <= size <= LARGEST:
+            raise UsageError(f"A sample has 1 to {LARGEST:,} {unit}, not {size:,}.")
+        draw = 1 if there is None else there.draw + redraw
+        by = instrument or (there.instrument if there and not redraw else default_instrument(batch))
+        frame = frame_of(connection, batch, unit, by)
+        lots = stream(batch["seed"], "coding", unit, by, draw)
+        new = drawn(frame.candidates, size or size_as_before(there), lots, unit, by, draw)
+    if not new.chosen:
+        raise UsageError(
+            f"Batch {batch['id']} has nothing to code yet: no conversation with a verdict has come to its end."
+        )
+    if there and not redraw and new.strata != there.strata:
+        raise UsageError(
+            f"Batch {batch['id']} has gone on since its sample was drawn, so it cannot be made larger. Draw it anew with "
+            "--redraw: codes of sides that are drawn again count on, the others are kept and stand for nothing."
+        )
+    weights = [(one.place, one.weight) for one in new.chosen]
+    put_sample(path, batch["id"], name_of(unit), new.as_json(), weights, turns=unit == "messages")
+    return new
+
+
+def size_as_before(there: Sample | None) -> int:
+    """As before; a sample of all the talks that there were grows with the batch."""
+    if there is None or (len(there.chosen) == there.talks and there.talks < SIZE):
+        return SIZE
+    return len(there.chosen)
+
+
+def _enough(there: Sample, size: int | None, instrument: Instrument | None) -> bool:
+    """Raises where something else is asked for than a larger one."""
+    if instrument not in (None, there.instrument):
+        raise UsageError(
+            f"The sample was drawn by the verdicts of the {there.instrument}. Its codes tell the errors of every instrument; "
+            "for a sample by another one's verdicts add --redraw."
+        )
+    if size is not None and size < len(there.chosen):
+        raise UsageError(
+            f"The sample has {len(there.chosen):,} {there.unit} already; it can be made larger, or drawn anew with --redraw."
+        )
+    return size is None or size == len(there.chosen) or len(there.chosen) == there.talks

@@ -1,20 +1,106 @@
-"""Coding one after another: what is next, what was said, one step back. Each code is in the file before the next is shown."""
+"""Coding one side after another, at the terminal or in a CSV file.
 
+A coder sees what a side said and heard, and its secret; of an answer: question, expected answer and reply. Neither verdicts
+nor models nor other people's codes; nor, in a game, the agents' names, which often say who plays them. Each code is in
+the file before the next side is shown. A CSV file with a mistake in it is refused as a whole."""
+
+import csv
 import getpass
+import io
+import json
+import sqlite3
 from collections import deque
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
-from tidepool.engine.coding.code_book import CodeBook
-from tidepool.engine.coding.drawing import sampled
-from tidepool.engine.coding.frame import code_book
-from tidepool.engine.coding.sample import Instrument, Place, Sample, Unit
-from tidepool.engine.coding.subject import Subject, subject_at
+from tidepool.engine.coding.sample import CodeBook, Instrument, Place, Sample, Unit, code_book, sampled
+from tidepool.engine.config.stored import StoredConfig
+from tidepool.engine.config.toml_files import check_file
 from tidepool.engine.errors import UsageError
+from tidepool.engine.studies.secret_game.pairing import PlannedConversation
+from tidepool.engine.studies.secret_game.statistics import PlayedWith
 from tidepool.storage.batches import find_batch
+from tidepool.storage.errors import FileError
+from tidepool.storage.exporting.csv_files import csv_file, write_rows
 from tidepool.storage.file import reading
 from tidepool.storage.plain_text import one_line
-from tidepool.storage.study_rows.codes import NewCode, codes, put_codes, remove_code
+from tidepool.storage.reading.units import StoredUnit, unit_of
+from tidepool.storage.study_rows.codes import NewCode, answer_at, codes, put_codes, remove_code, who_is_at
+
+# -- what a coder sees -------------------------------------------------------------------------------------------------
+
+
+OWN, PARTNER, REPLY = "this side", "partner", "reply"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    speaker: str
+    text: str
+    own: bool
+    """what is coded; the rest is there to understand it"""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    place: Place
+    agent: str
+    """for the file, not for the coder"""
+    secret: str | None
+    about: str
+    """whose side it is, as the coder may know it"""
+    said: tuple[Said, ...]
+
+
+def subject_at(connection: sqlite3.Connection, batch: Mapping[str, Any], place: Place) -> Subject:
+    number, side, turn = place
+    if batch["kind"] == "evolution":
+        return _answer(connection, batch, place)
+    unit = unit_of(connection, batch["number"], number)
+    if unit is None:
+        raise FileError("The sample names a conversation that the batch does not have. The file was changed.")
+    agent, secret = who_is_at(connection, batch["number"], place)
+    if batch["kind"] != "secret_game":
+        said = tuple(Said(one.speaker, one.content, one.speaker == agent) for one in unit.messages)
+        return Subject(place, agent, None, agent, said)
+    heard = [one for one in unit.messages if not turn or one.turn <= turn]
+    told = tuple(
+        Said(OWN if (one.turn - 1) % 2 == side else PARTNER, one.content, _coded(one.turn, side, turn)) for one in heard
+    )
+    return Subject(place, agent, secret or _secret(batch, unit, side), OWN, told)
+
+
+def _answer(connection: sqlite3.Connection, batch: Mapping[str, Any], place: Place) -> Subject:
+    """Neither the prompt nor the mark."""
+    found = answer_at(connection, batch["number"], place)
+    if found is None:
+        raise FileError("The sample names an answer that the batch does not have. The file was changed.")
+    texts = {"question": found.question, "expected": found.gold, REPLY: found.reply}
+    said = tuple(Said(name, text, name == REPLY) for name, text in texts.items() if text.strip())
+    return Subject(place, found.model, None, REPLY, said)
+
+
+def _coded(turn: int, side: int, only: int) -> bool:
+    return turn == only if only else (turn - 1) % 2 == side
+
+
+def _secret(batch: Mapping[str, Any], unit: StoredUnit, side: int) -> str:
+    """Of a file of version 1, from what the batch was played with."""
+    played_with = PlayedWith.of(StoredConfig(batch["config"], _unchecked))
+    opener, partner = (*unit.participants, "", "")[:2]
+    meeting = PlannedConversation(unit.sequence_number, unit.game or 1, unit.round or 1, opener, partner)
+    return played_with.secret(meeting, side)
+
+
+def _unchecked(text: str) -> Any:
+    return json.loads(text)
+
+
+# -- one by one --------------------------------------------------------------------------------------------------------
+
 
 LONGEST_NAME = 100
 
@@ -102,3 +188,139 @@ class CodingSession:
         del self.given[place]
         self._open.appendleft(place)
         return True
+
+
+# -- as CSV ------------------------------------------------------------------------------------------------------------
+
+
+COLUMNS = ("key", "number", "code", "codes", "question", "about", "secret", "text", "talk")
+LARGEST_FILE = 200_000_000
+"""characters"""
+
+
+def key_of(batch_id: str, place: Place) -> str:
+    """What names a side in a file, and says nothing about it. Its letter in front keeps spreadsheets from reading 329e19 as a number."""
+    return "k" + blake2b(f"{batch_id}/{place}".encode(), digest_size=6).hexdigest()
+
+
+def refuse_taken(target: Path) -> None:
+    """A file that is there may hold hours of somebody's codes: it is never written over."""
+    if target.exists():
+        raise UsageError(
+            f"{target} is there already, and codes in it would be lost. Name another file, or move that one."
+        )
+
+
+def write_sample(session: CodingSession, target: Path) -> int:
+    """Every side of the sample in the order of coding, with what this coder has said so far and nobody else."""
+    refuse_taken(target)
+    with csv_file(target) as stream, reading(session.path) as connection:
+        stream.write("\ufeff")  # by which spreadsheets know UTF-8
+        subjects = (
+            (number, subject_at(connection, session.batch, one.place))
+            for number, one in enumerate(session.sample.chosen, 1)
+        )
+        rows = (_row(session, number, subject) for number, subject in subjects)
+        write_rows(stream, COLUMNS, rows)
+    return len(session.sample.chosen)
+
+
+def _row(session: CodingSession, number: int, subject: Subject) -> tuple[str | int | float, ...]:
+    said = "\n\n".join(one.text for one in subject.said if one.own)
+    talk = "\n\n".join(f"{one.speaker}: {one.text}" for one in subject.said)
+    book, code = session.book, session.given.get(subject.place, "")
+    key = key_of(session.batch_id, subject.place)
+    return key, number, _cell(code), book.words, book.question, subject.about, subject.secret or "", said, talk
+
+
+def _cell(code: str) -> str | float:
+    """A rating is a number."""
+    try:
+        return float(code)
+    except ValueError:
+        return code
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    new: int
+    changed: int
+    same: int
+    empty: int
+
+
+def take_codes(session: CodingSession, source: Path) -> Taken:
+    """A row without a code says nothing. What the same coder said before is replaced."""
+    places = {key_of(session.batch_id, one.place): one.place for one in session.sample.chosen}
+    codes, empty = _read(_text(source), source, places, session.book)
+    before = session.given
+    told = {place: code for place, code in codes.items() if before.get(place) != code}
+    with reading(session.path) as connection:
+        new = [
+            NewCode(place, who_is_at(connection, session.batch["number"], place)[0], code, session.weights[place])
+            for place, code in told.items()
+        ]
+    put_codes(session.path, session.batch_id, session.coder, new)
+    changed = sum(place in before for place in told)
+    return Taken(len(told) - changed, changed, len(codes) - len(told), empty)
+
+
+def _text(source: Path) -> str:
+    """Whatever a spreadsheet wrote: keys and codes are plain letters in every encoding."""
+    try:
+        check_file(source, LARGEST_FILE)
+        content = source.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{source} cannot be read: {error.strerror or error}.") from None
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return content.decode("utf-16", "replace")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
+def _read(text: str, source: Path, places: Mapping[str, Place], book: CodeBook) -> tuple[dict[Place, str], int]:
+    found: dict[Place, str] = {}
+    lines: dict[Place, int] = {}
+    empty = 0
+    for line, key, word in _rows(text, source):
+        where = f"{source}, line {line}"
+        if (place := places.get(key)) is None:
+            raise UsageError(
+                f"{where}: {one_line(key, 60)!r} is no key of this sample. Was it exported from another batch, or before --redraw? Nothing was taken."
+            )
+        if place in lines:
+            raise UsageError(f"{where}: the key {key} stood in line {lines[place]} already. Nothing was taken.")
+        lines[place] = line
+        if not word:
+            empty += 1
+        elif (code := book.read(word)) is None:
+            raise UsageError(f"{where}: {one_line(word, 60)!r} is no code. It is {book.words}. Nothing was taken.")
+        else:
+            found[place] = code
+    return found, empty
+
+
+def _rows(text: str, source: Path) -> Iterator[tuple[int, str, str]]:
+    """(line, key, code) of each; separated by commas, semicolons or tabs, the columns in any order."""
+    head = text.partition("\n")[0]
+    separator = max(",;\t", key=head.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    usual = csv.field_size_limit(LARGEST_FILE)  # a talk may be long
+    try:
+        names = [name.strip().casefold() for name in next(reader, [])]
+        for column in ("key", "code"):
+            if names.count(column) != 1:
+                raise UsageError(
+                    f"{source} has no column {column!r}, or two of them. Its first line must name the columns."
+                )
+        key, code = names.index("key"), names.index("code")
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                cells += [""] * (len(names) - len(cells))
+                yield reader.line_num, cells[key].strip().removeprefix("'"), cells[code].strip()
+    except csv.Error as error:
+        raise UsageError(f"{source}, line {reader.line_num}: this is no CSV ({error}). Nothing was taken.") from None
+    finally:
+        csv.field_size_limit(usual)

@@ -16,7 +16,7 @@ from tidepool.engine.core.limiting.outage import Outage, Tell
 from tidepool.engine.events import Resting
 from tidepool.engine.providers.keys import scrubbed
 from tidepool.engine.providers.protocol import Answer, ErrorClass, Provider, ProviderError, RateLimits, Silence
-from tidepool.engine.results.wording import span
+from tidepool.engine.results.blocks import span
 
 LONGEST_MESSAGE = 600
 """characters of a server's or a plugin's message that a log line repeats"""

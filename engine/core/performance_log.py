@@ -7,7 +7,7 @@ import time
 
 from tidepool.engine.core.context import RunContext
 from tidepool.engine.core.expected_waves import ExpectedWaves
-from tidepool.engine.results.wording import money, number, span
+from tidepool.engine.results.blocks import money, number, span
 
 
 class PerformanceLog:

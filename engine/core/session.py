@@ -23,11 +23,11 @@ from tidepool.engine.core.tasks import Tasks
 from tidepool.engine.errors import FileError, RunError, TidepoolError
 from tidepool.engine.events import BatchStarted, CallsExpected, Listener, TransportPlanned
 from tidepool.engine.stopping.gate import Gate
+from tidepool.engine.stopping.rules import StopRule
 from tidepool.engine.stopping.stages import stages_of
-from tidepool.engine.stopping.stop_rule import StopRule
 from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.studies.plan import transport_plan
 from tidepool.engine.studies.planned_calls import Plan, together
-from tidepool.engine.studies.transport_plan import transport_plan
 from tidepool.engine.trust.record import ReplySeals
 from tidepool.storage import batches
 from tidepool.storage.file import connect

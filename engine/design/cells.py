@@ -1,14 +1,16 @@
-"""A config with a [design] becomes the batches of a study: one for each cell and replicate.
+"""A config with a [design] becomes the batches of a study: one for each cell and replicate, planned and priced.
 
-All cells of a replicate have one seed, and draw the same pairings, scenarios and problems from it as far as their
-settings let them: so differences between cells are differences within matched talks.
-"""
+A design crosses factors with their levels, each level a bundle of settings. All cells of a replicate have one seed, and draw
+the same pairings, scenarios and problems from it as far as their settings let them: so differences between cells are
+differences within matched conversations."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +18,143 @@ from tidepool.engine.call import seed_of
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.config.problems import format_error, placed
+from tidepool.engine.config.problems import format_error, placed, validated
+from tidepool.engine.config.section import Section
 from tidepool.engine.config.sections import Config, Design, FrozenConfig
-from tidepool.engine.config.toml_files import put_at
-from tidepool.engine.design.crossing import Cell, Factor, as_json, cells_of, factors_of
-from tidepool.engine.design.hypotheses import check_hypotheses, hypotheses_hash
-from tidepool.engine.design.ignored_factors import foreseen
-from tidepool.engine.design.study_statistics import study_outcomes
+from tidepool.engine.config.toml_files import put_at, section_of
+from tidepool.engine.design.contrasts import check_hypotheses, hypotheses_hash
+from tidepool.engine.design.statistics import foreseen, study_outcomes
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import with_library
+from tidepool.engine.run import stop_rule
+from tidepool.engine.stopping.rules import StopRule, rule_for_contrast
+from tidepool.engine.studies.kinds import KindSpec, load_kind
+from tidepool.engine.studies.plan import priced
+from tidepool.engine.studies.planned_calls import together
+from tidepool.storage.file import reading
+from tidepool.storage.study_rows import studies
+
+# -- factors and levels ------------------------------------------------------------------------------------------------
+
+
+FIXED = ("service", "providers", "design", "batch", "stop", "cluster")
+"""sections that a study has once: how all of its calls are made, and what it is called"""
+LONGEST_LEVEL = 200
+WRITTEN = 'A level is written { level = "…", set = { KEY = VALUE } }; set = {} leaves all as it is.'
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    name: str
+    set: Mapping[str, Any]
+    """values by path"""
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    name: str
+    levels: tuple[Level, ...]
+
+
+Cell = tuple[tuple[str, Level], ...]
+"""a level of each factor, in the order of the factors"""
+
+
+class _Bundle(Section):
+    level: str
+    set: dict[str, Any]
+
+
+def factors_of(design: Design) -> list[Factor]:
+    """Checked as far as they can be without the rest of the config."""
+    _refuse_too_many(design)
+    factors = [_factor(name, written) for name, written in design.factors.items()]
+    if design.mode == "paired" and len({len(factor.levels) for factor in factors}) > 1:
+        counts = ", ".join(f"{factor.name} {len(factor.levels)}" for factor in factors)
+        raise _wrong(f'mode = "paired" takes lists of one length, and these have: {counts}.', "mode")
+    return factors
+
+
+def _refuse_too_many(design: Design) -> None:
+    """Multiplies the lengths of the lists as written: building the cells to count them can exhaust the memory."""
+    sizes = [max(1, len(levels)) for levels in design.factors.values()]
+    cells = max(sizes, default=1) if design.mode == "paired" else prod(sizes)
+    if (count := cells * design.replicates) > ceilings.CELLS:
+        raise _wrong(
+            f"this makes {count:,} batches, and a study has at most {ceilings.CELLS:,}. Remove factors or levels, or "
+            "lower design.replicates.",
+            "factors",
+        )
+
+
+def cells_of(mode: str, factors: Sequence[Factor]) -> Iterator[Cell]:
+    """Every combination, the last factor changing first; without factors there is one cell."""
+    levels = [factor.levels for factor in factors]
+    combined = zip(*levels, strict=True) if mode == "paired" and levels else product(*levels)
+    names = [factor.name for factor in factors]
+    return (tuple(zip(names, chosen, strict=True)) for chosen in combined)
+
+
+def as_json(factors: Sequence[Factor]) -> list[dict[str, Any]]:
+    return [
+        {"name": factor.name, "levels": [{"level": one.name, "set": dict(one.set)} for one in factor.levels]}
+        for factor in factors
+    ]
+
+
+def _factor(name: str, written: Sequence[Any]) -> Factor:
+    levels = tuple(_level(name, value, place) for place, value in enumerate(written))
+    names = [level.name for level in levels]
+    if len(levels) < 2:
+        raise _wrong(
+            f"{name!r} has {len(levels)} level{'s' * (len(levels) != 1)}, and a factor has two or more.",
+            "factors",
+            name,
+        )
+    if doubled := next((one for one in names if names.count(one) > 1), None):
+        raise _wrong(f"{name!r} has the level {doubled!r} twice.", "factors", name)
+    return Factor(name, levels)
+
+
+def _level(factor: str, value: Any, place: int) -> Level:
+    if isinstance(value, Mapping) and "level" in value and "set" in value:
+        where = ("design", "factors", factor, place)
+        bundle = validated(_Bundle, value, "", where)
+        level = Level(bundle.level.strip(), bundle.set)
+    elif "." in factor:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        level = Level(" ".join(text.split()), {factor: value})
+    else:
+        raise _wrong(f"{_lacks(factor, value, place)} {WRITTEN}", "factors", factor)
+    if not level.name or len(level.name) > LONGEST_LEVEL:
+        raise _wrong(
+            f"a level of {factor!r} needs a name of at most {LONGEST_LEVEL} letters: write it as "
+            '{ level = "short name", set = { KEY = VALUE } }.',
+            "factors",
+            factor,
+        )
+    for path in level.set:
+        if section_of(path) in FIXED:
+            raise _wrong(
+                f"{path} cannot change from cell to cell: a study has one name, one budget and one set of limits.",
+                "factors",
+                factor,
+            )
+    return level
+
+
+def _lacks(factor: str, value: Any, place: int) -> str:
+    if isinstance(value, Mapping) and (lacking := {"level", "set"} - value.keys()) != {"level", "set"}:
+        return f"level {place + 1} of {factor!r} has no {lacking.pop()!r}."
+    return f"{factor!r} is no key of a config, such as agents.Ada.model."
+
+
+def _wrong(words: str, *where: str) -> UsageError:
+    return UsageError(f"[design]: {words}", ("design", *where))
+
+
+# -- cells -------------------------------------------------------------------------------------------------------------
+
 
 MOST_IN_NAME = 160
 """letters of its levels that a cell's name tells"""
@@ -157,3 +287,145 @@ def _as_kept(config: Config, design: Design, factors: Sequence[Factor]) -> dict[
         "frozen_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "source": config.as_given(),
     }
+
+
+# -- cells that are added to a study ------------------------------------------------------------------------------------
+
+
+def only_new(planned: PlannedStudy, path: Path, into: str) -> tuple[studies.StoredStudy, PlannedStudy]:
+    """The cells that the study has not got yet. What was frozen stays: its hypotheses, and the cells it has."""
+    with reading(path) as connection:
+        study = studies.find_study(connection, into)
+        there = studies.cells_of(connection, study.id)
+    refuse_another_study(study, planned)
+    known = {_place(cell.levels, cell.replicate) for cell in there}
+    more = [cell for cell in planned.cells if _place(cell.levels, cell.replicate) not in known]
+    if not more:
+        raise UsageError(f"Study {study.id} has every cell and replicate of this config: there is nothing to add.")
+    refuse_too_many(study.id, len(there) + len(more))
+    return study, replace(planned, cells=more)
+
+
+def refuse_too_many(study_id: str, batches: int) -> None:
+    """They are run side by side in one process; more than any config makes are a stranger's."""
+    if batches > ceilings.CELLS:
+        raise UsageError(f"Study {study_id} has {batches:,} batches, and {ceilings.CELLS:,} are the most that are run.")
+
+
+def _place(levels: Mapping[str, str], replicate: int) -> str:
+    return json.dumps([sorted(levels.items()), replicate])
+
+
+def refuse_another_study(study: studies.StoredStudy, planned: PlannedStudy) -> None:
+    """Cells are added to a study that is the same but for its levels and replicates."""
+    before, after = study.design, planned.design
+    for what, old, new in (
+        ("batch.kind", before.get("kind"), after["kind"]),
+        ("design.mode", before.get("mode"), after["mode"]),
+        ("batch.seed", before.get("seed"), after["seed"]),
+        ("factors", [one["name"] for one in before.get("factors", [])], [one["name"] for one in after["factors"]]),
+        ("hypotheses", before.get("hypotheses"), after["hypotheses"]),
+        ("settings", _settings(before.get("source", {})), _settings(after["source"])),
+    ):
+        if old != new:
+            raise UsageError(
+                f"Study {study.id} and this config differ in {what} ({old!r:.200} there, {new!r:.200} here): cells are added to "
+                "a study with other levels or more replicates, and all else the same."
+            )
+    for there, here in zip(before["factors"], after["factors"], strict=True):
+        meant = {level["level"]: level["set"] for level in there["levels"]}
+        for level in here["levels"]:
+            if meant.get(level["level"], level["set"]) != level["set"]:
+                raise UsageError(
+                    f"The level {level['level']!r} of {there['name']!r} sets something else than in study {study.id} "
+                    f"({meant[level['level']]!r:.200} there, {level['set']!r:.200} here): give what is new a name of its own."
+                )
+
+
+def _settings(source: Mapping[str, Any]) -> dict[str, Any]:
+    """What is asked: not how, nor what the study is called."""
+    return {
+        name: section for name, section in source.items() if name not in ("batch", "service", "providers", "design")
+    }
+
+
+def widened(before: Mapping[str, Any], after: Mapping[str, Any], batches: int) -> dict[str, Any]:
+    """The study's design with the levels and replicates that came later, and that they did: whoever adds until something
+    is found must be seen to."""
+    factors = []
+    for old, new in zip(before["factors"], after["factors"], strict=True):
+        known = {level["level"] for level in old["levels"]}
+        more = [level for level in new["levels"] if level["level"] not in known]
+        factors.append({**old, "levels": [*old["levels"], *more]})
+    replicates = max(before["replicates"], after["replicates"])
+    return {
+        **before,
+        "factors": factors,
+        "replicates": replicates,
+        "source": after["source"],
+        "batches": before.get("batches", 0) + batches,
+        "added": before.get("added", 0) + batches,
+        "added_at": after["frozen_at"],
+    }
+
+
+# -- stop rules of cells -----------------------------------------------------------------------------------------------
+
+
+CellOfStudy = tuple[FrozenConfig, Mapping[str, str], int]
+"""a cell's config, its levels by factor, and its replicate"""
+
+
+def rules_of(kind: KindSpec, cells: Sequence[CellOfStudy]) -> list[StopRule | None]:
+    """The rule of each cell. A difference of levels is one rule for all, in which a cell's place is its place here."""
+    settings = cells[0][0].stop
+    if settings is None or kind.stopping is None or not settings.contrast:
+        return [stop_rule(kind, config) for config, _, _ in cells]
+    factors = list(cells[0][1])
+    if settings.factor not in factors:
+        raise UsageError(
+            f"stop.difference {settings.difference!r} names the factor {settings.factor!r}, and the design has "
+            f"{', '.join(map(repr, factors)) or 'none'}.",
+            ("stop", "difference"),
+        )
+    watched = [(kind.stopping(config), levels[settings.factor], replicate) for config, levels, replicate in cells]
+    rule = rule_for_contrast(settings, watched)
+    return [rule for _ in cells]
+
+
+# -- prices ------------------------------------------------------------------------------------------------------------
+
+
+def priced_study(config: Config, database: Path, into: str | None = None) -> dict[str, Any]:
+    """As a batch's plan, with its cells and what each of them takes; `into` a study, of those that it has not got yet."""
+    planned = plan_study(config, database)
+    if into is not None:
+        planned = only_new(planned, database, into)[1]
+    return priced_cells(planned)
+
+
+def priced_cells(study: PlannedStudy) -> dict[str, Any]:
+    kind = load_kind(study.config.batch.kind)
+    plans = [kind.plan(cell.config) for cell in study.cells]
+    rules_of(kind, [(cell.config, cell.levels, cell.replicate) for cell in study.cells])
+    whole = priced(together(plans), study.config, several=True)
+    cells = [
+        {"levels": dict(cell.levels), "replicate": cell.replicate, "units": plan.units, "calls": plan.calls_expected}
+        for cell, plan in zip(study.cells, plans, strict=True)
+    ]
+    models = sorted(set().union(*(kind.models(cell.config) for cell in study.cells)))
+    warnings = [*study.warnings, *whole["warnings"]]
+    return {**whole, "name": study.name, "cells": cells, "models": models, "warnings": warnings}
+
+
+def shape_of(cells: Sequence[Mapping[str, Any]]) -> str:
+    """The arithmetic behind the number of batches, in words."""
+    replicates = len({cell["replicate"] for cell in cells})
+    levels = [len({cell["levels"][name] for cell in cells}) for name in cells[0]["levels"]]
+    combined = len({tuple(cell["levels"].values()) for cell in cells})
+    if combined * replicates != len(cells):
+        return f"{len(cells):,} batches, side by side"
+    sizes = f"{' × '.join(map(str, levels))} = " if combined == prod(levels) else "lists in step: "
+    sizes = sizes if len(levels) > 1 else ""
+    times = f"{replicates:,} replicate{'s' * (replicates > 1)}"
+    return f"{sizes}{combined:,} cells × {times} = {len(cells):,} batches, side by side"

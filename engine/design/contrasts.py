@@ -1,22 +1,96 @@
-"""What is asked of a design: differences between cells, as people write them and as weights of cells.
+"""What is asked of a design: factors, differences between cells as people write them and as weights of cells, hypotheses.
 
 `firmness: firm - plain` is a main effect, averaged over the cells of the other factors; `… | mode = retained` takes it within
 a level; `… × mode: retained - standard` (or ` x `) is an interaction, the difference of two differences. Names of factors and
 levels may hold spaces, hyphens, colons, anything: a text is read by the names that the design knows, in every way it
-can be read, and two ways are an error. Quotes around a name settle it.
-"""
+can be read, and two ways are an error. Quotes around a name settle it. Hypotheses are checked before anything is bought,
+frozen by their hash, and read back with it."""
 
+import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from hashlib import sha256
 from itertools import islice, product
 from math import prod
-from typing import TypeVar
+from typing import Any, Literal, TypeVar, cast
 
-from tidepool.engine.design.factors import Cell, Factor, Factors
-from tidepool.engine.errors import UsageError
+from tidepool.engine.design.outcomes import Outcome, find_outcome
+from tidepool.engine.errors import UsageError, located
+
+# -- factors -----------------------------------------------------------------------------------------------------------
+
+
+Cell = tuple[str, ...]
+"""the level of each factor, in the design's order"""
+MOST_CELLS = 100_000
+DRAWING = frozenset(
+    {
+        *("seed", "pairing", "scenarios", "games", "rounds", "interaction_size"),
+        *("entities", "entity_ids", "entity_file", "agents", "agent_ids"),
+    }
+)
+"""keys that say who meets whom over what, and how often; and all that begin with `num_`"""
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    name: str
+    levels: tuple[str, ...]
+    """the first is the reference"""
+    keys: frozenset[str] = frozenset()
+    """of the config, that any level sets"""
+
+    @property
+    def redraws(self) -> bool:
+        """Whether a level may change who or what is drawn: then talks of one number are no matched talks."""
+        last = {key.rpartition(".")[2] for key in self.keys}
+        return bool(last & DRAWING) or any(key.startswith("num_") for key in last)
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    factors: tuple[Factor, ...]
+    mode: Literal["full", "paired"] = "full"
+    """paired: the lists of levels go in step"""
+
+    @classmethod
+    def of(cls, design: Mapping[str, Any]) -> "Factors":
+        """Of the design's JSON, which may be a stranger's."""
+        try:
+            factors = tuple(map(_factor, design.get("factors", ())))
+        except (AttributeError, KeyError, TypeError):
+            raise UsageError("The study's own design cannot be read: its file was changed, or is damaged.") from None
+        return cls(factors, "paired" if design.get("mode") == "paired" else "full")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(factor.name for factor in self.factors)
+
+    def place(self, name: str) -> int:
+        return self.names.index(name)
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """All that were planned, in order."""
+        levels = [factor.levels for factor in self.factors]
+        if self.mode == "full" and prod(map(len, levels)) > MOST_CELLS:
+            raise UsageError(f"The design has more than {MOST_CELLS:,} cells. Cross fewer factors, or fewer levels.")
+        if self.mode == "paired" and levels:
+            return tuple(dict.fromkeys(zip(*levels, strict=False)))
+        return tuple(product(*(dict.fromkeys(one) for one in levels)))
+
+
+def _factor(told: Mapping[str, Any]) -> Factor:
+    levels: Sequence[Mapping[str, Any]] = told.get("levels", ())
+    keys = frozenset(str(key) for level in levels for key in level.get("set", {}))
+    return Factor(str(told["name"]), tuple(str(level["level"]) for level in levels), keys)
+
+
+# -- contrasts ---------------------------------------------------------------------------------------------------------
+
 
 MINUS, TIMES = r"\s*[-\u2212\u2013]\s*", r"\s*[×*]\s*|\s+[xX]\s+"
 COLON, BAR, EQUALS, COMMA = r"\s*:\s*", r"\s*\|\s*", r"\s*=\s*", r"\s*,\s*"
@@ -292,3 +366,88 @@ def exploratory(factors: Factors, cells: Sequence[Cell]) -> list[Weighing]:
     for place, own in enumerate(mains):
         asked += [Asked((first, second)) for later in mains[place + 1 :] for first, second in product(own, later)]
     return [found for one in asked if (found := weigh(one, factors, cells))]
+
+
+# -- hypotheses --------------------------------------------------------------------------------------------------------
+
+
+Direction = Literal["two-sided", "less", "greater"]
+DIRECTIONS: tuple[Direction, ...] = ("two-sided", "less", "greater")
+FEWEST_REPLICATES = 6
+"""replicates as units: fewer have an interval, and no verdict"""
+MOST_OUTCOMES_NAMED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    outcome: Outcome
+    asked: Asked
+    direction: Direction
+
+
+def hypotheses_hash(hypotheses: Sequence[Mapping[str, Any]]) -> str | None:
+    """By which a later change of them is seen; None without any."""
+    if not hypotheses:
+        return None
+    told = json.dumps([dict(one) for one in hypotheses], sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def read_hypotheses(design: Mapping[str, Any], outcomes: Sequence[Outcome]) -> list[Hypothesis]:
+    """Raises a UsageError at its place in the config where one cannot be meant."""
+    factors = Factors.of(design)
+    found: list[Hypothesis] = []
+    for place, told in enumerate(design.get("hypotheses") or ()):
+        with located("design", "hypotheses", place):
+            one = _read(told, factors, outcomes)
+            if any((one.outcome.name, one.asked) == (other.outcome.name, other.asked) for other in found):
+                raise UsageError(
+                    f"The same hypothesis stands here twice: {one.outcome.name}, {one.asked}.", ("contrast",)
+                )
+            found.append(one)
+    return found
+
+
+def _read(told: Mapping[str, Any], factors: Factors, outcomes: Sequence[Outcome]) -> Hypothesis:
+    name, direction = str(told.get("outcome", "")), told.get("direction") or "two-sided"
+    outcome = find_outcome(outcomes, name)
+    if outcome is None:
+        raise UsageError(_no_outcome(name, outcomes), ("outcome",))
+    if direction not in DIRECTIONS:
+        raise UsageError(
+            f"{direction!r} is no direction; known are {', '.join(map(repr, DIRECTIONS))}.", ("direction",)
+        )
+    with located("contrast"):
+        asked = parse_contrast(str(told.get("contrast", "")), factors)
+    return Hypothesis(outcome, asked, cast("Direction", direction))
+
+
+def _no_outcome(name: str, outcomes: Sequence[Outcome]) -> str:
+    if not outcomes:
+        return (
+            f"There is no outcome {name!r}: nothing of this study can be compared. A simulation needs a judge; a kind of a "
+            "package must say what it comes to."
+        )
+    names = [one.name for one in outcomes]
+    folded = {other.casefold(): one.name for one in outcomes for other in (one.name, *one.also)}
+    near = get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
+    hint = f" Did you mean {folded[near[0]]!r}?" if near else ""
+    more = f" and {len(names) - MOST_OUTCOMES_NAMED} more" if len(names) > MOST_OUTCOMES_NAMED else ""
+    return f"{name!r} is no outcome of this study.{hint} Known are {', '.join(map(repr, names[:MOST_OUTCOMES_NAMED]))}{more}."
+
+
+def check_hypotheses(design: Mapping[str, Any], outcomes: Sequence[Outcome]) -> list[str]:
+    """Raises where a hypothesis cannot be meant; tells of those that can have no verdict, however it comes out."""
+    factors, replicates = Factors.of(design), int(design.get("replicates") or 1)
+    told = []
+    for one in read_hypotheses(design, outcomes):
+        weighing = weigh(one.asked, factors, factors.cells)
+        assert weighing is not None  # or it would not have been read
+        why = "" if one.outcome.per_talk else f"{one.outcome.name} is one number a batch"
+        why = why or ("a level changes who or what is drawn" if weighing.redraws else "")
+        if why and replicates < FEWEST_REPLICATES:
+            told.append(
+                f"The hypothesis {str(one.asked)!r} will have no verdict: {why}, so replicates are what is counted, and "
+                f"{replicates} of them are too few. {FEWEST_REPLICATES} or more have one."
+            )
+    return told

@@ -4,16 +4,14 @@ Each cell is a batch like any other; what they share is the session: budget, lim
 """
 
 import asyncio
-import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tidepool.engine.cluster.section import Cluster, said_in
-from tidepool.engine.config import ceilings
 from tidepool.engine.config.freezing import load_frozen, with_overrides
 from tidepool.engine.config.loading import hands_of
 from tidepool.engine.config.sections import Config, FrozenConfig, Providers, ProviderSettings, Study
@@ -21,10 +19,17 @@ from tidepool.engine.core.gc_tuning import CalmGarbageCollector
 from tidepool.engine.core.open_accounts import OpenAccounts
 from tidepool.engine.core.run_control import RunControl, Stop
 from tidepool.engine.core.session import Session, SessionOutcome, Turn
-from tidepool.engine.design.cells import PlannedCell, PlannedStudy, plan_study
-from tidepool.engine.design.stopping import rules_of
-from tidepool.engine.design.summary import StudySummary, status_of, summarise_study
-from tidepool.engine.errors import FileError, NotFound, UsageError
+from tidepool.engine.design.cells import (
+    PlannedCell,
+    PlannedStudy,
+    only_new,
+    plan_study,
+    refuse_too_many,
+    rules_of,
+    widened,
+)
+from tidepool.engine.design.statistics import StudySummary, status_of, summarise_study
+from tidepool.engine.errors import FileError, NotFound
 from tidepool.engine.events import BatchEnded, BatchStarted, Event, Listener, Logged, UnitsExpected
 from tidepool.engine.run import (
     allow,
@@ -91,7 +96,7 @@ def enlist_study(config: Config, database: str | Path) -> str:
 
 def _written_down(path: Path, planned: PlannedStudy, into: str | None) -> str:
     """Refuses what no run would take, then writes all cells at once."""
-    _refuse_too_many(planned.name, len(planned.cells))
+    refuse_too_many(planned.name, len(planned.cells))
     kind = load_kind(planned.config.batch.kind)
     folders = [_checked(kind, cell, planned.folder) for cell in planned.cells]
     rules_of(kind, [(cell.config, cell.levels, cell.replicate) for cell in planned.cells])
@@ -122,20 +127,6 @@ def _checked(kind: KindSpec, cell: PlannedCell, folder: Path | None) -> Path | N
     return found_code(folder, kind, cell.config)
 
 
-def only_new(planned: PlannedStudy, path: Path, into: str) -> tuple[studies.StoredStudy, PlannedStudy]:
-    """The cells that the study has not got yet. What was frozen stays: its hypotheses, and the cells it has."""
-    with reading(path) as connection:
-        study = studies.find_study(connection, into)
-        there = studies.cells_of(connection, study.id)
-    refuse_another_study(study, planned)
-    known = {_place(cell.levels, cell.replicate) for cell in there}
-    more = [cell for cell in planned.cells if _place(cell.levels, cell.replicate) not in known]
-    if not more:
-        raise UsageError(f"Study {study.id} has every cell and replicate of this config: there is nothing to add.")
-    _refuse_too_many(study.id, len(there) + len(more))
-    return study, replace(planned, cells=more)
-
-
 def _refuse_untrusted(path: Path, study_id: str, new: Sequence[FrozenConfig]) -> None:
     """Raises as a resume would with these cells: a study that cannot be run gets no new ones."""
     with reading(path) as connection:
@@ -146,69 +137,6 @@ def _refuse_untrusted(path: Path, study_id: str, new: Sequence[FrozenConfig]) ->
     shared_config(kind, [*(one.config for one in running), *new])
     for one in running:
         find_code_again(kind, one.config, one.cell.batch["id"])
-
-
-def _refuse_too_many(study_id: str, batches: int) -> None:
-    """They are run side by side in one process; more than any config makes are a stranger's."""
-    if batches > ceilings.CELLS:
-        raise UsageError(f"Study {study_id} has {batches:,} batches, and {ceilings.CELLS:,} are the most that are run.")
-
-
-def _place(levels: Mapping[str, str], replicate: int) -> str:
-    return json.dumps([sorted(levels.items()), replicate])
-
-
-def refuse_another_study(study: studies.StoredStudy, planned: PlannedStudy) -> None:
-    """Cells are added to a study that is the same but for its levels and replicates."""
-    before, after = study.design, planned.design
-    for what, old, new in (
-        ("batch.kind", before.get("kind"), after["kind"]),
-        ("design.mode", before.get("mode"), after["mode"]),
-        ("batch.seed", before.get("seed"), after["seed"]),
-        ("factors", [one["name"] for one in before.get("factors", [])], [one["name"] for one in after["factors"]]),
-        ("hypotheses", before.get("hypotheses"), after["hypotheses"]),
-        ("settings", _settings(before.get("source", {})), _settings(after["source"])),
-    ):
-        if old != new:
-            raise UsageError(
-                f"Study {study.id} and this config differ in {what} ({old!r:.200} there, {new!r:.200} here): cells are added to "
-                "a study with other levels or more replicates, and all else the same."
-            )
-    for there, here in zip(before["factors"], after["factors"], strict=True):
-        meant = {level["level"]: level["set"] for level in there["levels"]}
-        for level in here["levels"]:
-            if meant.get(level["level"], level["set"]) != level["set"]:
-                raise UsageError(
-                    f"The level {level['level']!r} of {there['name']!r} sets something else than in study {study.id} "
-                    f"({meant[level['level']]!r:.200} there, {level['set']!r:.200} here): give what is new a name of its own."
-                )
-
-
-def _settings(source: Mapping[str, Any]) -> dict[str, Any]:
-    """What is asked: not how, nor what the study is called."""
-    return {
-        name: section for name, section in source.items() if name not in ("batch", "service", "providers", "design")
-    }
-
-
-def widened(before: Mapping[str, Any], after: Mapping[str, Any], batches: int) -> dict[str, Any]:
-    """The study's design with the levels and replicates that came later, and that they did: whoever adds until something
-    is found must be seen to."""
-    factors = []
-    for old, new in zip(before["factors"], after["factors"], strict=True):
-        known = {level["level"] for level in old["levels"]}
-        more = [level for level in new["levels"] if level["level"] not in known]
-        factors.append({**old, "levels": [*old["levels"], *more]})
-    replicates = max(before["replicates"], after["replicates"])
-    return {
-        **before,
-        "factors": factors,
-        "replicates": replicates,
-        "source": after["source"],
-        "batches": before.get("batches", 0) + batches,
-        "added": before.get("added", 0) + batches,
-        "added_at": after["frozen_at"],
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +180,7 @@ async def _taken_up(
     with reading(path) as connection:
         study = studies.find_study(connection, reference)
         cells = studies.cells_of(connection, study.id)
-        _refuse_too_many(study.id, len(cells))
+        refuse_too_many(study.id, len(cells))
         if all(cell.batch["status"] == BatchStatus.COMPLETED for cell in cells):
             raise NotFound(f"Study {study.id} is completed: there is nothing to resume.")
         taken = _judged(connection, cells, changes)

@@ -1,26 +1,116 @@
-"""`tidepool export`: one batch out, in a format of the table below.
+"""tidepool export: a batch, or a study of several, in a format of the table below.
 
-A kind that writes a format its own way declares it (`KindSpec.formats`), and what it declares wins: a simulation's CSV, a
-policy of the mutation.
-"""
+A kind that writes a format its own way declares it (KindSpec.formats), and what it declares wins: a simulation's CSV, a
+policy of the mutation. Tables of a study hold the rows of all its cells, with a column for each factor."""
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from tidepool.engine.branching.kind import kind_of
+from tidepool.engine.design.report import study_report
+from tidepool.engine.design.statistics import summarise_study
 from tidepool.engine.errors import UsageError
+from tidepool.engine.exports.html_report import html_report
+from tidepool.engine.exports.markdown import markdown_report
 from tidepool.engine.exports.request import Exporter, ExportRequest
+from tidepool.engine.exports.svg import write_pictures
+from tidepool.engine.exports.toml import study_toml, toml_of
+from tidepool.engine.results.blocks import Report
+from tidepool.engine.results.report import report_of
+from tidepool.engine.results.summary import statistics_of, summarise
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch
 from tidepool.storage.exporting.contents import ExportContents, ExportTable
-from tidepool.storage.exporting.factors import levels_of
+from tidepool.storage.exporting.factors import levels_of, tables_of
+from tidepool.storage.exporting.files import finished_together, write_text
+from tidepool.storage.exporting.json_files import export_results, write_json
 from tidepool.storage.exporting.rows import filled
 from tidepool.storage.file import reading
-from tidepool.storage.study_rows.studies import StoredCell, StoredStudy, cells_of, study_of
+from tidepool.storage.study_rows.studies import StoredCell, StoredStudy, cells_of, find_study, study_of
+
+# -- a study -----------------------------------------------------------------------------------------------------------
+
+
+def study_pages(database: Path, study_id: str) -> dict[str, str]:
+    """Texts by the name of their file."""
+    report = study_report(database, summarise_study(database, study_id))
+    with reading(database) as connection:
+        study, cells = find_study(connection, study_id), cells_of(connection, study_id)
+        return {
+            "report.html": html_report(connection, cells, report, study),
+            "report.md": markdown_report(connection, cells, report, study),
+        }
+
+
+STUDY_FORMATS = ("csv", "html", "json", "markdown", "parquet", "sqlite", "svg", "toml")
+
+
+@dataclass(frozen=True, slots=True)
+class StudyExport:
+    study: StoredStudy
+    cells: Sequence[ExportRequest]
+    """one for each batch, all with the target of the whole"""
+    contents: Sequence[ExportContents]
+
+    @property
+    def _target(self) -> Path | None:
+        return self.cells[0].target
+
+    def _file(self, suffix: str) -> Path:
+        if self._target is None or self._target.is_dir():
+            return (self._target or Path()) / f"{self.study.id}{suffix}"
+        return self._target
+
+    def written(self, format_name: str) -> list[Path]:
+        first = self.cells[0]
+        match format_name:
+            case "html":
+                return write_text(self._file(".html"), study_pages(first.database, self.study.id)["report.html"])
+            case "markdown":
+                return write_text(self._file(".md"), study_pages(first.database, self.study.id)["report.md"])
+            case "svg":
+                report = study_report(first.database, summarise_study(first.database, self.study.id), methods=False)
+                return write_pictures(report, self._target, self.study.id)
+            case "toml":
+                return write_text(self._file(".toml"), study_toml(self.study, [one.batch for one in self.cells]))
+            case "sqlite":
+                from tidepool.storage.exporting.sqlite_file import export_sqlite
+
+                return export_sqlite(first.database, [one.batch for one in self.cells], self._file(".db"))
+            case "csv" | "parquet":
+                return self._tables(format_name)
+        known = ", ".join(STUDY_FORMATS)
+        raise UsageError(f"A study of several batches cannot be exported as {format_name!r}. It can be as {known}.")
+
+    def _tables(self, format_name: str) -> list[Path]:
+        from tidepool.storage.exporting import csv_files, parquet_files
+
+        folder = self._target if self._target is not None else Path(self.study.id)
+        with finished_together(folder) as scratch:
+            if format_name == "csv":
+                written = csv_files.write_tables(scratch, self._joined(), bom=self.cells[0].bom)
+            else:
+                written = parquet_files.write_tables(scratch, self._joined())
+        return [folder / path.name for path in written]
+
+    def _joined(self) -> Iterator[ExportTable]:
+        """Cell after cell, in one table of each name."""
+        by_name: dict[str, list[ExportTable]] = {}
+        for one, contents in zip(self.cells, self.contents, strict=True):
+            tables = (make(one.connection, one.batch) for make in contents.tables)
+            for table in tables_of(one.connection, one.batch, contents.views, tables):
+                by_name.setdefault(table.name, []).append(table)
+        for name, parts in by_name.items():
+            yield ExportTable(name, parts[0].columns, chain.from_iterable(part.rows for part in parts))
+
+
+# -- a batch -----------------------------------------------------------------------------------------------------------
+
 
 TableWriter = Callable[[sqlite3.Connection, sqlite3.Row, Path, Iterable[str], Iterable[ExportTable]], list[Path]]
 
@@ -70,10 +160,6 @@ def _contents(order: ExportRequest) -> ExportContents:
 
 def _json(order: ExportRequest) -> list[Path]:
     """A folder named by the batch, with the raw results and the analysis; or both in the one file that -o names."""
-    from tidepool.engine.results.summary import statistics_of, summarise
-    from tidepool.storage.exporting.files import finished_together
-    from tidepool.storage.exporting.json_files import export_results, write_json
-
     target = order.target or Path()
     folder = target if target.name == order.batch["id"] else target / order.batch["id"]
     head = summarise(order.database, order.batch["id"], with_statistics=False)
@@ -102,33 +188,22 @@ def _sqlite(order: ExportRequest) -> list[Path]:
     return export_sqlite(order.database, [order.batch], order.file(".db"))
 
 
-def _html(order: ExportRequest) -> list[Path]:
-    from tidepool.engine.exports.html_report import html_report
-    from tidepool.engine.results.report import report_of
-    from tidepool.engine.results.summary import summarise
-    from tidepool.storage.exporting.files import write_text
+def _report(order: ExportRequest, *, methods: bool = True) -> Report:
+    return report_of(order.database, summarise(order.database, order.batch["id"]), methods=methods)
 
-    report = report_of(order.database, summarise(order.database, order.batch["id"]))
-    return write_text(order.file(".html"), html_report(order.connection, [StoredCell(order.batch, {})], report))
+
+def _html(order: ExportRequest) -> list[Path]:
+    text = html_report(order.connection, [StoredCell(order.batch, {})], _report(order))
+    return write_text(order.file(".html"), text)
 
 
 def _markdown(order: ExportRequest) -> list[Path]:
-    from tidepool.engine.exports.markdown_report import markdown_report
-    from tidepool.engine.results.report import report_of
-    from tidepool.engine.results.summary import summarise
-    from tidepool.storage.exporting.files import write_text
-
-    report = report_of(order.database, summarise(order.database, order.batch["id"]))
-    return write_text(order.file(".md"), markdown_report(order.connection, [StoredCell(order.batch, {})], report))
+    text = markdown_report(order.connection, [StoredCell(order.batch, {})], _report(order))
+    return write_text(order.file(".md"), text)
 
 
 def _svg(order: ExportRequest) -> list[Path]:
-    from tidepool.engine.exports.pictures import write_pictures
-    from tidepool.engine.results.report import report_of
-    from tidepool.engine.results.summary import summarise
-
-    report = report_of(order.database, summarise(order.database, order.batch["id"]), methods=False)
-    return write_pictures(report, order.target, order.batch["id"])
+    return write_pictures(_report(order, methods=False), order.target, order.batch["id"])
 
 
 def _parquet(order: ExportRequest) -> list[Path]:
@@ -139,9 +214,7 @@ def _parquet(order: ExportRequest) -> list[Path]:
 
 
 def _toml(order: ExportRequest) -> list[Path]:
-    from tidepool.engine.exports.toml import export_toml
-
-    return export_toml(order)
+    return write_text(order.file(".toml"), toml_of(order.batch))
 
 
 def _study(
@@ -153,10 +226,6 @@ def _study(
     *,
     bom: bool,
 ) -> list[Path]:
-    from tidepool.engine.exports.study_export import StudyExport, summary_of
-    from tidepool.storage.exporting.files import finished_together
-    from tidepool.storage.exporting.json_files import write_json
-
     cells = [ExportRequest(database, connection, cell.batch, target, bom) for cell in cells_of(connection, study.id)]
     if format_name in SEVERAL_FILES:
         refuse_file(cells[0], format_name, "A study of several batches")
@@ -165,14 +234,12 @@ def _study(
         return export.written(format_name)
     folder = target if target is not None and target.name == study.id else (target or Path()) / study.id
     with finished_together(folder) as scratch:
-        write_json(scratch / "study.json", summary_of(export))
+        write_json(scratch / "study.json", summarise_study(database, study.id))
     return [folder / "study.json", *(path for one in cells for path in _json(replace(one, target=folder)))]
 
 
 def _views(order: ExportRequest, write: TableWriter) -> list[Path]:
     """A file for each view and table of the batch's kind, in one folder."""
-    from tidepool.storage.exporting.files import finished_together
-
     folder, contents = order.folder(), _contents(order)
     tables = (make(order.connection, order.batch) for make in contents.tables)
     with finished_together(folder) as scratch:

@@ -6,7 +6,7 @@ A report is one file without scripts and without anything from elsewhere; a poli
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from tidepool.engine.results.marks import INKS, Colour, ink_of, written
+from tidepool.engine.results.blocks import INKS, Colour, ink_of, written
 from tidepool.storage.plain_text import in_report
 
 _STYLE = """

@@ -1,23 +1,89 @@
-"""`--format html`: a report that reads anywhere, from one file: the blocks that every report has, how it was done, its
-system prompts, the first transcripts, and the config."""
+"""--format html: a report in one file: the blocks of every report, methods, system prompts, first transcripts, config."""
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from tidepool.engine.exports.html import Content, Html, element, folded, page, section
-from tidepool.engine.exports.html_blocks import drawn, named
-from tidepool.engine.results.blocks import Named, Report
-from tidepool.engine.results.marks import places_of
+from tidepool.engine.exports.html import Content, Html, element, folded, joined, page, section, table
+from tidepool.engine.exports.svg import PAGE, drawing
+from tidepool.engine.results.blocks import (
+    Block,
+    Cell,
+    Figure,
+    Folded,
+    Headline,
+    Heat,
+    Named,
+    Report,
+    Table,
+    Words,
+    gave,
+    glyph_of,
+    number,
+    places_of,
+    text_of,
+)
 from tidepool.engine.results.methods import configs_of, prompts_of
-from tidepool.engine.results.wording import gave, number
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.exporting.json_files import units_of
 from tidepool.storage.reading.conversation_heads import everybody
 from tidepool.storage.reading.figures import conversations_of
 from tidepool.storage.study_rows.studies import StoredCell, StoredStudy
+
+# -- blocks ------------------------------------------------------------------------------------------------------------
+
+
+CLASSES = {"quiet": "soft", "simulated": "simulated", "warning": "simulated", "strong": "strong"}
+
+
+def drawn(blocks: Iterable[Block]) -> Iterator[Html]:
+    for block in blocks:
+        match block:
+            case Words():
+                yield _words(block)
+            case Headline():
+                yield element("p", _sentence(block.text), class_="strong")
+            case Table():
+                rows = [[_cell(cell) for cell in row] for row in block.rows]
+                yield _titled(block.title, table(block.columns, rows, left=block.left))
+            case Heat():
+                yield _titled(block.title, joined((drawing(block),)))
+            case Figure():
+                note = element("p", block.note, class_="soft") if block.note else None
+                nothing = element("p", "Nothing to show yet.", class_="soft")
+                yield _titled(block.title, joined((drawing(block) or nothing, note)))
+            case Folded():
+                yield folded(_sentence(block.title), element("div", block.text, class_="said"))
+
+
+def _cell(cell: Cell) -> Content:
+    return named(cell) if isinstance(cell, Named) else text_of(cell)
+
+
+def named(cell: Named) -> Html:
+    """One who takes part, behind their mark."""
+    mark = element("span", glyph_of(cell.place), style=f"color: {PAGE.mark(cell.place)}")
+    return joined((mark, "\N{NO-BREAK SPACE}", cell.name))
+
+
+def _words(block: Words) -> Html:
+    if block.level in ("quoted", "tree"):
+        return element("div", block.text, class_="said")
+    return element("p", _sentence(block.text), class_=CLASSES.get(block.level))
+
+
+def _titled(title: str, content: Html) -> Html:
+    return section(_sentence(title), content) if title else content
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+# -- the report --------------------------------------------------------------------------------------------------------
+
 
 MOST_TRANSCRIPTS = 30
 

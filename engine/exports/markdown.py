@@ -1,13 +1,33 @@
-"""Markdown by construction safe: foreign text is escaped, so that it is read as it stands and never as markup.
+"""--format markdown: a report as one text to edit and to publish from; a figure is the table of its values.
 
-It is written for CommonMark with tables, which GitHub, pandoc and most editors read. There a backslash before a sign of
-ASCII makes it plain; what only some of them know (`$`, `@`, `:smile:`, bare addresses) is escaped as well.
-"""
+Foreign text is escaped, so that it is read as it stands and never as markup. It is written for CommonMark with tables, which
+GitHub, pandoc and most editors read. There a backslash before a sign of ASCII makes it plain; what only some of them know
+(`$`, `@`, `:smile:`, bare addresses) is escaped as well."""
 
+import json
 import re
-from collections.abc import Iterable, Sequence
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
 
+from tidepool.engine.results.blocks import (
+    Block,
+    Estimate,
+    Figure,
+    Folded,
+    Headline,
+    Heat,
+    Report,
+    Table,
+    Words,
+    more,
+    text_of,
+)
+from tidepool.engine.results.methods import configs_of, prompts_of
 from tidepool.storage.plain_text import in_report
+from tidepool.storage.study_rows.studies import StoredCell, StoredStudy
+
+# -- escaping ----------------------------------------------------------------------------------------------------------
+
 
 _SIGNS = re.compile(r"[\\`*_{}\[\]<>|~&$^#@]|:(?=//|[A-Za-z0-9_+-]+:)|(?<=\bwww)\.", re.IGNORECASE)
 """the last two: the name of an emoji, and what makes an address of bare words"""
@@ -76,3 +96,149 @@ def fenced(foreign: str, language: str) -> str:
     runs = [len(run) for run in re.findall("`+", plain)]
     fence = "`" * max(3, *(run + 1 for run in runs)) if runs else "```"
     return f"{fence}{language}\n{plain}\n{fence}"
+
+
+# -- blocks ------------------------------------------------------------------------------------------------------------
+
+
+MOST_ROWS = 200
+MOST_POINTS = 50
+"""rows of a curve"""
+
+
+def drawn(blocks: Iterable[Block]) -> Iterator[str]:
+    for block in blocks:
+        match block:
+            case Words():
+                yield _words(block)
+            case Headline():
+                yield marked("**", sentence(block.text))
+            case Table():
+                yield from _titled(2, block.title)
+                yield from _table(block)
+            case Heat():
+                yield from _titled(2, block.title)
+                yield _heat(block)
+            case Figure():
+                yield from _titled(2, block.title)
+                yield from _figure(block)
+            case Folded():
+                yield from _titled(3, block.title)
+                yield quote(block.text)
+
+
+def sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def _titled(level: int, title: str) -> Iterator[str]:
+    if title:
+        yield heading(level, sentence(title))
+
+
+def _words(block: Words) -> str:
+    match block.level:
+        case "quoted" | "tree":
+            return quote(block.text)
+        case "strong" | "simulated" | "warning":
+            return marked("**", sentence(block.text))
+        case "quiet":
+            return marked("*", sentence(block.text))
+    return paragraph(sentence(block.text))
+
+
+def _table(block: Table) -> Iterator[str]:
+    """Rows that are facts become a list: a table of Markdown has a head."""
+    rows = [[text_of(cell) for cell in row] for row in block.rows[:MOST_ROWS]]
+    if any(block.columns):
+        yield table(block.columns, rows, block.left)
+    elif rows:
+        yield "\n".join(f"- {marked('**', row[0])}: {text(' '.join(row[1:]))}" for row in rows)
+    if len(block.rows) > MOST_ROWS:
+        yield marked("*", more(len(block.rows) - MOST_ROWS))
+
+
+def _heat(block: Heat) -> str:
+    rows = [
+        [name, *("–" if value is None else f"{value:.0f} %" for value in values)]
+        for name, values in zip(block.rows, block.values, strict=True)
+    ]
+    return table(["", *block.columns], rows)
+
+
+def _figure(figure: Figure) -> Iterator[str]:
+    if not any(y is not None for series in figure.series for y in series.ys):
+        yield marked("*", "Nothing to show yet.")
+        return
+    digits = _digits(figure)
+    if figure.form == "points":
+        rows = [
+            [
+                one.name,
+                _cell(one.xs[0], one.across[0] if one.across else None, digits),
+                _cell(one.ys[0], one.bounds[0], digits),
+            ]
+            for one in figure.series
+        ]
+        yield table(["", figure.xlabel or "x", figure.ylabel or "y"], rows)
+    elif figure.form == "lines":
+        yield from _curves(figure, digits)
+    else:
+        rows = [
+            [label, *(_cell(one.ys[place], one.bounds[place], digits) for one in figure.series)]
+            for place, label in enumerate(figure.labels)
+        ]
+        yield table(["", *(one.name for one in figure.series)], rows)
+    if figure.note:
+        yield marked("*", figure.note)
+
+
+def _curves(figure: Figure, digits: int) -> Iterator[str]:
+    """By x; of long curves every so many, and the last."""
+    known = [{x: (y, bounds) for x, y, bounds in zip(one.xs, one.ys, one.bounds, strict=True)} for one in figure.series]
+    xs = sorted({x for values in known for x in values})
+    step = -(-len(xs) // MOST_POINTS)
+    shown = sorted({*xs[::step], xs[-1]})
+    rows = [[f"{x:,g}", *(_cell(*values.get(x, (None, None)), digits) for values in known)] for x in shown]
+    yield table([figure.xlabel or "x", *(one.name or figure.title for one in figure.series)], rows, left=0)
+    if len(shown) < len(xs):
+        yield marked("*", f"{len(shown):,} of {len(xs):,} points.")
+
+
+def _digits(figure: Figure) -> int:
+    values = [y for one in figure.series for y in one.ys if y is not None]
+    if all(value == int(value) for value in values) and not any(any(one.intervals) for one in figure.series):
+        return 0
+    return 1 if max(map(abs, values)) >= 10 else 3
+
+
+def _cell(value: float | None, bounds: tuple[float, float] | None, digits: int) -> str:
+    return text_of(Estimate(value, bounds, digits))
+
+
+# -- the report --------------------------------------------------------------------------------------------------------
+
+
+def markdown_report(
+    connection: sqlite3.Connection, cells: Sequence[StoredCell], report: Report, study: StoredStudy | None = None
+) -> str:
+    return "\n\n".join(part for part in _parts(connection, cells, report, study) if part) + "\n"
+
+
+def _parts(
+    connection: sqlite3.Connection, cells: Sequence[StoredCell], report: Report, study: StoredStudy | None
+) -> Iterator[str]:
+    batch = cells[0].batch
+    yield heading(1, report.title)
+    yield marked("*", f"Made by Tidepool {batch['version']}")
+    yield paragraph(batch["description"])
+    yield from drawn((*report.overview, *report.findings, *report.waves))
+    yield heading(2, "Methods")
+    yield from drawn(report.methods)
+    if prompts := prompts_of(connection, cells):
+        yield heading(2, "Appendix: system prompts")
+        yield from drawn(prompts)
+    yield heading(2, "Appendix: config")
+    for title, content in configs_of(cells, study):
+        yield line(f"{title}:")
+        yield fenced(json.dumps(content, ensure_ascii=False, indent=1), "json")

@@ -1,22 +1,29 @@
-"""`--format toml`: the config of a batch as a file that runs to an equal batch.
+"""--format toml: the config of a batch or a study as a file that runs to an equal one.
 
-A frozen config holds everything that its batch needs, and the same keys may stand in a file: so problems, queries and
-entities are written into it, and no file need lie beside. What only a stranger's file says of servers and code stays out, as
-everywhere where a config becomes somebody's own; of the paths of the machine that it was made on the last name is kept.
-"""
+A frozen config holds everything that its batch needs, and the same keys may stand in a file: problems, queries and entities
+are written into it. What only an untrusted file says of servers and code stays out; of paths the last name is kept. Problems
+that every replicate of a study drew anew from a file are not in the study: there the config names the file still, and
+missing_files lists it."""
 
+import json
 import sqlite3
-from collections.abc import Mapping
-from pathlib import Path, PureWindowsPath
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from pathlib import PureWindowsPath
 from typing import Any
 
-from tidepool.engine.branching.origin import read_origin
+from tidepool.engine.branching.talks import read_origin
 from tidepool.engine.config import ceilings
 from tidepool.engine.errors import UsageError
-from tidepool.engine.exports.request import ExportRequest
 from tidepool.engine.studies.kinds import KINDS, load_kind
-from tidepool.engine.trust.gate import copied_config, without_what
+from tidepool.engine.trust.foreign_keys import foreign_keys, without_foreign
+from tidepool.engine.trust.gate import copied_config, design_text, without_what
+from tidepool.engine.trust.record import trust_record
 from tidepool.storage.plain_text import one_line
+from tidepool.storage.study_rows.studies import StoredStudy
+
+# -- a batch -----------------------------------------------------------------------------------------------------------
+
 
 NOTHING = {"temperature": "none"}
 """keys whose null means something else than leaving them out, and how TOML says it"""
@@ -52,12 +59,6 @@ def refuse_branch(batch: sqlite3.Row) -> None:
             f"Batch {batch['id']} is a branch, taken from batch {one_line(origin.batch_id)}, and no config says so: `tidepool branch "
             f"{one_line(origin.batch_id)} --at {one_line(origin.at)}` takes it anew."
         )
-
-
-def export_toml(order: ExportRequest) -> list[Path]:
-    from tidepool.storage.exporting.files import write_text
-
-    return write_text(order.file(".toml"), toml_of(order.batch))
 
 
 def without_paths(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,3 +103,73 @@ def _place(value: Any) -> int:
     if isinstance(value, dict):
         return 1
     return 2 if isinstance(value, list) and value and all(isinstance(one, dict) for one in value) else 0
+
+
+# -- a study -----------------------------------------------------------------------------------------------------------
+
+
+BESIDE = ("context", "labels")
+"""keys that freezing may complete, beside those that nobody writes"""
+
+
+def study_toml(study: StoredStudy, batches: Sequence[sqlite3.Row]) -> str:
+    head = f"# The config of study {one_line(study.id)}, made by Tidepool {one_line(batches[0]['version'] or '?')}."
+    return f"{head}\n\n{as_toml(study_config(study, batches))}"
+
+
+def study_config(study: StoredStudy, batches: Sequence[sqlite3.Row]) -> dict[str, Any]:
+    source = study.design.get("source")
+    if not isinstance(source, Mapping) or not isinstance(source.get("batch"), Mapping):
+        raise UsageError(
+            f"Study {study.id} does not hold the config it was written with: export its batches one by one."
+        )
+    configs = [json.loads(batch["config"]) for batch in batches]
+    known = trust_record().knows(study.id, design_text(study.design)) and all(
+        trust_record().knows(batch["id"], batch["config"]) for batch in batches
+    )
+    data = deepcopy(dict(source))
+    if known:
+        data |= {"providers": configs[0].get("providers", {})}
+        data.pop("cluster", None)
+    elif any(path == ("design",) for path, _ in foreign_keys(data)):
+        raise UsageError(
+            f"The design of study {study.id} runs code that only its file names. Export its batches one by one."
+        )
+    else:
+        data = without_foreign(data)
+    return without_paths(_completed(data, configs))
+
+
+def missing_files(study: StoredStudy, batches: Sequence[sqlite3.Row]) -> list[str]:
+    """Files that the config still names, and that must lie beside it."""
+    data = study_config(study, batches)
+    kind = load_kind(data["batch"]["kind"])
+    section = data.get(kind.name, {})
+    named = [section[key] for key in kind.files if section.get(key)]
+    there = any(section.get(key) for key in kind.filled_in) or not kind.filled_in
+    return [] if there else [name for name in named if "." in name]
+
+
+def _completed(data: dict[str, Any], configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the cells have taken in alike takes the place of the file that it came from."""
+    kind = load_kind(data["batch"]["kind"])
+    section = dict(data.get(kind.name, {}))
+    if not any(section.get(key) for key in kind.files):
+        return data
+    for key in (*kind.filled_in, *BESIDE):
+        if (value := _alike(configs, kind.name, key)) is not None:
+            section[key] = value
+    if section.get("context"):
+        section.pop("context_file", None)
+    if section.get("entity_file") and (entities := _alike(configs, "entities")) is not None:
+        data["entities"] = entities
+        section.pop("entity_file")
+    return {**data, kind.name: section}
+
+
+def _alike(configs: Sequence[Any], *path: str) -> Any:
+    """What all of them have there; None: they differ, or have nothing."""
+    found = list(configs)
+    for key in path:
+        found = [one.get(key) if isinstance(one, Mapping) else None for one in found]
+    return found[0] if found[0] and all(one == found[0] for one in found) else None

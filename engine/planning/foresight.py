@@ -9,11 +9,9 @@ from typing import Any
 from tidepool.engine.config.sections import Config
 from tidepool.engine.design.outcomes import Outcome, find_outcome
 from tidepool.engine.errors import UsageError
-from tidepool.engine.planning.comparisons import Foreseen, Width
-from tidepool.engine.planning.detect import Needed, Sizing, chosen
+from tidepool.engine.planning.comparisons import Foreseen, Needed, Sizing, Width, chosen
 from tidepool.engine.planning.pilot import Pilot, Seen, read_pilot, seen
-from tidepool.engine.planning.power import WANTED, Comparison, half_width, power, smallest
-from tidepool.engine.planning.worlds import KNOWN, Assumptions, World
+from tidepool.engine.planning.power import KNOWN, WANTED, Assumptions, Comparison, World, half_width, power, smallest
 
 NOTHING = "Nothing can be said of power: a study of this kind does not say what its batches will have to compare."
 NO_OUTCOME = "Nothing can be said of power: nothing of this study is measured. A simulation needs a judge."

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.design.factors import Factors
-from tidepool.engine.design.outcome_tables import CellBatch, OutcomeTable, tables_of
+from tidepool.engine.design.contrasts import Factors
+from tidepool.engine.design.effects import CellBatch, OutcomeTable, tables_of
 from tidepool.engine.design.outcomes import PERCENT, Outcome
 from tidepool.engine.errors import UsageError
-from tidepool.engine.planning.power import Layout
-from tidepool.engine.planning.worlds import World
+from tidepool.engine.planning.power import Layout, World
 from tidepool.engine.results.summary import checked
 from tidepool.engine.statistics.distributions import normal_quantile
 from tidepool.engine.statistics.grouped import Array, pair_codes

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tidepool.engine.design.outcomes import PERCENT
-from tidepool.engine.results.blocks import Block, Cell, Number, Words, table
-from tidepool.engine.results.wording import money, span
+from tidepool.engine.results.blocks import Block, Cell, Number, Words, money, span, table
 
 WORLDS = ("least", "middle", "most")
 """how much an outcome may spread"""

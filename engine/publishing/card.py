@@ -15,7 +15,7 @@ from typing import Any
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports import markdown as md
 from tidepool.engine.registries import program_version
-from tidepool.engine.results.method_words import listing
+from tidepool.engine.results.blocks import listing
 from tidepool.engine.results.simulated_roles import ALL_SIMULATED, merge_roles, simulated_roles, simulated_words
 from tidepool.engine.results.summary import summarise
 from tidepool.storage.exporting.factors import column_of, levels_of

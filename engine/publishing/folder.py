@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.errors import FileError, UsageError
+from tidepool.engine.exports.export import study_pages
 from tidepool.engine.exports.html_report import html_report
-from tidepool.engine.exports.markdown_report import markdown_report
-from tidepool.engine.exports.study_pages import study_pages
-from tidepool.engine.exports.study_toml import missing_files, study_toml
-from tidepool.engine.exports.toml import toml_of, without_paths
+from tidepool.engine.exports.markdown import markdown_report
+from tidepool.engine.exports.toml import missing_files, study_toml, toml_of, without_paths
 from tidepool.engine.providers.replies import ABSOLUTE_PATH
 from tidepool.engine.publishing.card import (
     FILE,

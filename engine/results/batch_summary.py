@@ -1,17 +1,236 @@
-"""What a batch came to, as an object: its figures typed, its rows readable, and still the mapping that `--json` prints."""
+"""The summary of a batch as an object: typed figures, readable rows, and still the mapping that --json prints.
 
-from collections.abc import Mapping
+The names of rows and their meaning are those of docs/data.md, and a test holds them to it."""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from tidepool.engine.errors import UsageError
 from tidepool.engine.statistics.typed import Statistics
+from tidepool.storage.batches import find_batch
+from tidepool.storage.file import reading
+from tidepool.storage.schema.view import ColumnType
 from tidepool.storage.states import BatchStatus
 
 if TYPE_CHECKING:
-    from tidepool.engine.results import rows
-    from tidepool.engine.results.table import RowTable
+    import pandas
+    import polars
+
+
+# -- rows of the views -------------------------------------------------------------------------------------------------
+
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationRow:
+    id: int
+    batch_id: str
+    sequence_number: int
+    game: int | None
+    round: int | None
+    interaction_type: str | None
+    participants: list[Any]
+    status: str
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRow:
+    batch_id: str
+    conversation_id: int
+    turn: int
+    wave: int
+    speaker: str | None
+    model: str
+    served_model: str | None
+    content: str
+    thought: str | None
+    finish_reason: str | None
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    seconds: float | None
+    source: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeRow:
+    batch_id: str
+    conversation_id: int
+    mode: str
+    game: int
+    agent: str
+    opponent: str
+    opener: bool
+    scenario: int | None
+    secret: str | None
+    revealed: bool
+    uncertain: bool | None
+    obtained: bool
+    detector: str | None
+    turn: int | None
+    score: float
+    model: str | None
+    served_model: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgementRow:
+    batch_id: str
+    conversation_id: int
+    place: int
+    entity: str
+    rating: float | None
+    model: str | None
+    answer: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class GenomeRow:
+    batch_id: str
+    generation: int
+    genome_id: str
+    parents: list[str]
+    operator: str
+    prompt: str
+    fitness: float | None
+    accuracy: float | None
+    missing: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRow:
+    batch_id: str
+    generation: int | None
+    genome_id: str
+    problem: int
+    sample: int
+    model: str | None
+    question: str | None
+    gold: str | None
+    reply: str | None
+    extracted: str | None
+    correct: bool | None
+    score: float | None
+    finish_reason: str | None
+    split: str
+    conversation_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRow:
+    batch_id: str
+    update_number: int
+    env_steps: int
+    mean_reward: float | None
+    success_rate: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """Of no view: read out of a mutation's episodes, with the columns of its export."""
+
+    batch_id: str
+    conversation_id: int
+    episode: int
+    split: str
+    player: str
+    step: int
+    operator: str
+    query: str | None
+    rewritten: str | None
+    fell_back: bool
+    model: str | None
+    reply: str | None
+    reward: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LogRow:
+    batch_id: str
+    at: str
+    level: str
+    message: str
+
+
+# -- tables of rows ----------------------------------------------------------------------------------------------------
+
+
+class RowTable(Generic[R]):
+    """Nothing is read before it is asked for, and going through it holds one page at a time."""
+
+    def __init__(
+        self,
+        database: Path,
+        batch_id: str,
+        columns: Mapping[str, ColumnType],
+        stored: Callable[[sqlite3.Connection, sqlite3.Row], Iterable[tuple[Any, ...]]],
+        row: type[R],
+    ) -> None:
+        self._database, self._batch_id, self._row = database, batch_id, row
+        self._columns, self._read_from = columns, stored
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self._columns)
+
+    def __iter__(self) -> Iterator[R]:
+        read = self._readers({"boolean": bool, "JSON": json.loads})
+        return (self._row(*_read(values, read)) for values in self._stored())
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """The rows as a data frame; the package pandas has to be installed."""
+        return _package("pandas").DataFrame(self._by_column())
+
+    def to_polars(self) -> "polars.DataFrame":
+        """The rows as a data frame; the package polars has to be installed."""
+        package = _package("polars")
+        types = {"integer": package.Int64, "real": package.Float64, "boolean": package.Boolean}
+        schema = {name: types.get(kind, package.String) for name, kind in self._columns.items()}
+        return package.DataFrame(self._by_column(), schema=schema)
+
+    def _by_column(self) -> dict[str, Sequence[Any]]:
+        """JSON and moments stay texts, as in every other format of an export."""
+        read = self._readers({"boolean": bool})
+        columns = list(zip(*(_read(values, read) for values in self._stored()), strict=True))
+        return dict(zip(self.columns, columns or [()] * len(self.columns), strict=True))
+
+    def _readers(self, by_type: dict[ColumnType, Callable[[Any], Any]]) -> list[Callable[[Any], Any] | None]:
+        return [by_type.get(kind) for kind in self._columns.values()]
+
+    def _stored(self) -> Iterator[tuple[Any, ...]]:
+        with reading(self._database) as connection:
+            yield from self._read_from(connection, find_batch(connection, self._batch_id))
+
+
+def _read(values: Iterable[Any], readers: Iterable[Callable[[Any], Any] | None]) -> tuple[Any, ...]:
+    """Values of a row as Python has them; nothing stays nothing."""
+    return tuple(
+        value if reader is None or value is None else reader(value)
+        for value, reader in zip(values, readers, strict=True)
+    )
+
+
+def _package(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise UsageError(
+            f"A data frame needs the package {name}, which is not installed: pip install {name}. Without it the rows "
+            "can be gone through one by one."
+        ) from None
+
+
+# -- the summary -------------------------------------------------------------------------------------------------------
+
 
 S = TypeVar("S", bound=Statistics)
 
@@ -225,71 +444,60 @@ class Summary(dict[str, Any]):
 
     def statistics_as(self, kind: type[S]) -> S:
         """The same, typed: `summary.statistics_as(SecretGameStatistics).overall.total_interactions`."""
-        known = {field.name for field in fields(cast(Any, kind))} - kind.LEFT_OUT
+        known = {field.name for field in fields(cast("Any", kind))} - kind.LEFT_OUT
         if not known <= self["statistics"].keys():
             raise UsageError(f"{kind.__name__} do not fit batch {self.batch_id}, which is of kind {self.kind}.")
         return kind.from_json(self["statistics"])
 
     # -- what is in the file -----------------------------------------------------------------------------
 
-    def conversations(self) -> "RowTable[rows.ConversationRow]":
+    def conversations(self) -> "RowTable[ConversationRow]":
         """Every unit of the batch: conversations, simulations, evaluations, episodes."""
-        from tidepool.engine.results.rows import ConversationRow
 
         return self._table("conversations", ConversationRow)
 
-    def messages(self) -> "RowTable[rows.MessageRow]":
+    def messages(self) -> "RowTable[MessageRow]":
         """Every reply that was shown to somebody."""
-        from tidepool.engine.results.rows import MessageRow
 
         return self._table("messages", MessageRow)
 
-    def outcomes(self) -> "RowTable[rows.OutcomeRow]":
+    def outcomes(self) -> "RowTable[OutcomeRow]":
         """Each side of each conversation of a secret game: what it revealed and learned."""
-        from tidepool.engine.results.rows import OutcomeRow
 
         return self._table("outcomes", OutcomeRow)
 
-    def judgements(self) -> "RowTable[rows.JudgementRow]":
+    def judgements(self) -> "RowTable[JudgementRow]":
         """What a judge said of each entity of a simulation."""
-        from tidepool.engine.results.rows import JudgementRow
 
         return self._table("judgements", JudgementRow)
 
-    def genomes(self) -> "RowTable[rows.GenomeRow]":
+    def genomes(self) -> "RowTable[GenomeRow]":
         """Every prompt of an evolution, with its fitness."""
-        from tidepool.engine.results.rows import GenomeRow
 
         return self._table("genomes", GenomeRow)
 
-    def answers(self) -> "RowTable[rows.AnswerRow]":
+    def answers(self) -> "RowTable[AnswerRow]":
         """Every reply of a prompt to a problem, as it was graded."""
-        from tidepool.engine.results.rows import AnswerRow
 
         return self._table("answers", AnswerRow)
 
-    def training(self) -> "RowTable[rows.TrainingRow]":
+    def training(self) -> "RowTable[TrainingRow]":
         """Every update of a mutation's learner."""
-        from tidepool.engine.results.rows import TrainingRow
 
         return self._table("training", TrainingRow)
 
-    def steps(self) -> "RowTable[rows.StepRow]":
+    def steps(self) -> "RowTable[StepRow]":
         """Every step of a mutation's episodes: the query, what was made of it, what was answered, what that earned."""
-        from tidepool.engine.results.rows import StepRow
-        from tidepool.engine.results.table import RowTable
         from tidepool.storage.exporting.steps import COLUMNS, step_rows
 
         return RowTable(self.database, self.batch_id, COLUMNS, step_rows, StepRow)
 
-    def log(self) -> "RowTable[rows.LogRow]":
+    def log(self) -> "RowTable[LogRow]":
         """What the batch told while it ran."""
-        from tidepool.engine.results.rows import LogRow
 
         return self._table("log", LogRow)
 
-    def _table(self, view: str, row: "type[rows.R]") -> "RowTable[rows.R]":
-        from tidepool.engine.results.table import RowTable
+    def _table(self, view: str, row: "type[R]") -> "RowTable[R]":
         from tidepool.storage.exporting.rows import rows_of
         from tidepool.storage.schema.views import VIEWS
 

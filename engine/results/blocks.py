@@ -1,15 +1,148 @@
 """What a report is made of: plain data that the terminal, the app, an HTML page and Markdown each draw in their own way.
 
-A kind of study makes one list of blocks from its statistics, so whatever one of the four shows, all show. How a number
-is written is said once, in `wording`. Blocks cross to other processes as JSON: a `Report` is made beside the app.
+A kind of study makes one list of blocks from its statistics, so whatever one of the four shows, all show. How numbers are
+written, and which colour and glyph each participant has, is decided here too. Blocks cross to other processes as JSON.
+
+Colours are Okabe and Ito's, which people who confuse red and green tell apart; seven colours and ten glyphs make seventy
+marks. Sentences about methods are read from the frozen config as the file keeps it: it may be of an older version or of
+somebody else, so what is not there is not said.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal, Protocol
 
-from tidepool.engine.results.marks import glyph_of
-from tidepool.engine.results.wording import interval, number, p_value
+# -- numbers in words --------------------------------------------------------------------------------------------------
+
+
+UNKNOWN = "–"
+
+
+def number(value: float | None, digits: int = 1, unit: str = "", *, signed: bool = False) -> str:
+    return UNKNOWN if value is None else f"{value:{'+' if signed else ''},.{digits}f}{unit}"
+
+
+def interval(bounds: Sequence[float] | None, digits: int = 1, *, signed: bool = False) -> str:
+    if not bounds:
+        return UNKNOWN
+    low, high = (number(bound, digits, signed=signed) for bound in bounds)
+    return f"{low} to {high}" if signed or bounds[0] < 0 else f"{low}–{high}"
+
+
+def p_value(value: float | None) -> str:
+    return UNKNOWN if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def gave(outcome: Mapping[str, Any]) -> str:
+    """What a side of a secret game came to."""
+    found = f"in message {outcome['turn']} ({outcome['detector']})"
+    if outcome["revealed"]:
+        return f"revealed {found}"
+    return (
+        f"may have revealed {found}, which is an ordinary word as well" if outcome["uncertain"] else "kept the secret"
+    )
+
+
+def more(count: int) -> str:
+    return f"… and {count:,} more"
+
+
+def money(amount: float | None) -> str:
+    return "unknown" if amount is None else f"${amount:,.4f}"
+
+
+def requests(total: int, bought: int, cached: int, failed: int = 0, **more: int) -> str:
+    """What became of all requests: new, cached and failed add up to the total. Then the attempts that were paid for beyond
+    one per new reply; they may be the first ones of requests that failed."""
+    new = total - cached - failed
+    parts = f"{new:,} new, {cached:,} cached" + (f", {failed:,} failed" if failed else "")
+    rest = {"unused attempts billed" if failed else "billed again": bought - new, **more}
+    others = ", ".join(f"{count:,} {name}" for name, count in rest.items() if count > 0)
+    return f"{total:,} request{'s' * (total != 1)}: {parts}{f'; {others}' if others else ''}"
+
+
+def span(seconds: float) -> str:
+    """A length of time in two words at most: 850 ms, 12.3 s, 4 min 05 s, 2 h 10 min, 3 d 4 h."""
+    if seconds < 0.01:
+        return f"{seconds * 1000:.1f} ms"
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    if seconds < 3600:
+        return f"{int(seconds // 60)} min {int(seconds % 60):02} s"
+    if seconds < 86_400:
+        return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60):02} min"
+    return f"{int(seconds // 86_400)} d {int(seconds % 86_400 // 3600)} h"
+
+
+def in_flight(mean: float | None) -> str:
+    """How many calls were at a provider at once, on average; nothing where calls took next to no time."""
+    return f", calls in flight, mean {mean:,.1f}" if mean is not None and mean >= 1 else ""
+
+
+# -- colours and glyphs ------------------------------------------------------------------------------------------------
+
+
+Colour = tuple[int, int, int]
+
+INKS: tuple[Colour, ...] = (
+    (0, 114, 178),  # blue
+    (230, 159, 0),  # orange
+    (0, 158, 115),  # green
+    (204, 121, 167),  # purple
+    (213, 94, 0),  # vermilion
+    (86, 180, 233),  # sky
+    (150, 130, 40),  # olive, in the place of yellow, which a white page swallows
+)
+GLYPHS = "●■▲◆▼○□△◇▽"
+CONTRAST = 4.5
+"""of text on its ground, as WCAG asks for"""
+
+
+def places_of(names: Iterable[str]) -> dict[str, int]:
+    """By name, as statistics have them: who is best, or speaks first, changes nothing."""
+    return {name: place for place, name in enumerate(sorted(set(names)))}
+
+
+def glyph_of(place: int) -> str:
+    return GLYPHS[place % len(GLYPHS)]
+
+
+def ink_of(place: int, ground: Colour) -> Colour:
+    return readable(INKS[place % len(INKS)], ground)
+
+
+def readable(ink: Colour, ground: Colour, contrast: float = CONTRAST) -> Colour:
+    """The ink itself where it stands out from its ground, else as much lighter or darker as it needs."""
+    target = 255 if luminance(ground) < 0.18 else 0
+    for part in range(21):
+        mixed = _mixed(ink, target, part / 20)
+        if contrast_of(mixed, ground) >= contrast:
+            return mixed
+    return _mixed(ink, target, 1.0)
+
+
+def _mixed(ink: Colour, target: int, share: float) -> Colour:
+    red, green, blue = (round(part + (target - part) * share) for part in ink)
+    return red, green, blue
+
+
+def contrast_of(one: Colour, other: Colour) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(colour: Colour) -> float:
+    red, green, blue = (
+        (c / 12.92) if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (p / 255 for p in colour)
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def written(colour: Colour) -> str:
+    return "#" + "".join(f"{part:02x}" for part in colour)
+
 
 Interval = tuple[float, float]
 Level = Literal["plain", "strong", "quiet", "simulated", "warning", "quoted", "tree"]
@@ -261,3 +394,77 @@ class KindReport(Protocol):
 
     def figures(self, statistics: Mapping[str, Any]) -> dict[str, Cell]:
         """The figures by which batches are compared, by name; those of a part of it are named `part: figure`."""
+
+
+# -- methods of a kind, in sentences -----------------------------------------------------------------------------------
+
+
+MOST_NAMED = 12
+LONGEST_QUOTE = 600
+
+
+@dataclass(frozen=True, slots=True)
+class KindMethods:
+    """Whole sentences, in the past tense, as a paper would have them."""
+
+    design: Sequence[str]
+    """who did what, how often, under which settings"""
+    measures: Sequence[str] = ()
+    """what was measured, by what, and how well that measures"""
+    missing: Sequence[str] = ()
+    """what was left out of the figures, and what that leaves open"""
+    analysis: Sequence[str] = ()
+    """estimators, intervals, tests, corrections"""
+
+
+def paragraph(sentences: Iterable[str]) -> str:
+    return " ".join(sentence.strip() for sentence in sentences if sentence.strip())
+
+
+def listing(words: Iterable[Any], most: int = MOST_NAMED) -> str:
+    """a, b and c; of many the first, and how many others."""
+    told = [str(word) for word in words]
+    if len(told) > most:
+        told = [*told[: most - 1], f"{len(told) - most + 1:,} others"]
+    return told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}" if told else "none"
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def quoted(text: str, most: int = LONGEST_QUOTE) -> str:
+    whole = " ".join(text.split())
+    return f"“{whole}”" if len(whole) <= most else f"“{whole[:most]}…” (in full in the config)"
+
+
+def ended(words: str) -> str:
+    """A sentence whose end may be a quotation that has an end of its own."""
+    return words if words.rstrip("”").endswith((".", "?", "!", "…")) else f"{words}."
+
+
+def sampling(settings: Mapping[str, Any], of: str = "a message") -> str:
+    """temperature 0.7 and at most 300 tokens a message"""
+    heat = settings.get("temperature")
+    told = ["the provider's own temperature" if heat is None else f"temperature {heat:g}"]
+    if most := settings.get("max_tokens"):
+        told.append(f"at most {most:,} tokens {of}")
+    if effort := settings.get("reasoning_effort"):
+        told.append(f"reasoning effort {effort}")
+    if room := settings.get("max_reasoning_tokens"):
+        told.append(f"at most {room:,} tokens of reasoning")
+    return listing(told)
+
+
+JUDGE = "simulated:judge"
+JUDGED_BY = {
+    "simulation": "The simulated judge does not read the question: it rates how far a speaker's words are for or against.",
+    "evolution": "The simulated judge does not read the question or the rubric: it looks for words of the expected answer.",
+    "mutation": "The simulated judge does not read the question: it looks for words of the reference answer.",
+}
+"""by kind, what the ratings of the simulated judge rest on"""
+
+
+def judge_notes(kind: str, models: Iterable[str]) -> list[str]:
+    """What a plan and a report say of the simulated judge, where it is among those who are asked."""
+    return [JUDGED_BY[kind]] if kind in JUDGED_BY and JUDGE in set(models) else []

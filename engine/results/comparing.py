@@ -1,7 +1,7 @@
-"""`tidepool compare`: the statistics of several batches of one kind, side by side.
+"""tidepool compare: several batches of one kind side by side, as JSON and as blocks.
 
-What a kind can say beyond that (is the difference more than chance?) stands in its `comparison.py`.
-"""
+A kind says in its comparison.py whether differences are more than chance. A kind with blocks of its own for several
+batches, compared(batches, differences), shows them instead of figures."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +10,10 @@ from typing import Any
 
 from tidepool.engine.branching.kind import kind_of
 from tidepool.engine.errors import UsageError
+from tidepool.engine.results.blocks import Block, Cell, Estimate, Figure, Number, Series, Words, money, span, table
+from tidepool.engine.results.figures import against_the_first
+from tidepool.engine.results.report import kind_report
+from tidepool.engine.results.simulated_roles import simulated_words
 from tidepool.engine.results.summary import summarise
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
@@ -86,3 +90,88 @@ def numbers_in(found: Mapping[str, Any], place: str = "") -> Iterator[tuple[str,
             yield from numbers_in(value, f"{place}{key}.")
         elif isinstance(value, int | float) and not isinstance(value, bool):
             yield f"{place}{key}", value
+
+
+# -- blocks ------------------------------------------------------------------------------------------------------------
+
+
+MOST_ROWS = 60
+Summaries = Sequence[Mapping[str, Any]]
+
+
+def comparison_blocks(batches: Summaries, differences: Sequence[Mapping[str, Any]]) -> list[Block]:
+    """`batches` are summaries, of one kind or of several; `differences` are those of `compare`."""
+    blocks: list[Block] = [_batches(batches)]
+    blocks += (Words(words, "simulated") for words in _simulated(batches))
+    kinds = {batch["kind"] for batch in batches}
+    own = kind_report(kinds.pop(), batches[0].get("origin")) if len(kinds) == 1 else None
+    compared = getattr(own, "compared", None)
+    if compared and (told := compared(batches, differences)):
+        return [*blocks, *told]
+    ids = [batch["batch_id"] for batch in batches]
+    told = (Words(_told(found, ids)) for found in differences)
+    return [*blocks, *_figures(batches), *against_the_first(differences, ids), *told]
+
+
+def _simulated(batches: Summaries) -> Iterator[str]:
+    """Once, where it is the same for all."""
+    told = [simulated_words(batch["roles"]) if batch["simulated"] else "" for batch in batches]
+    if len(set(told)) == 1:
+        yield from filter(None, told[:1])
+    else:
+        yield from (f"#{place}: {words}" for place, words in enumerate(told, 1) if words)
+
+
+def _batches(batches: Summaries) -> Block:
+    rows = [
+        (
+            f"#{place}",
+            f"{batch['batch_id']}  {batch['name']}: {batch['kind'].replace('_', ' ')}, {batch['status']}, "
+            f"{batch['units']['completed']:,} of {batch['units']['total']:,} units, {batch['calls']['total']:,} calls, "
+            f"seed {batch['seed']}, {money(batch['cost_usd'])}, {span(batch['seconds'])}",
+        )
+        for place, batch in enumerate(batches, 1)
+    ]
+    return table("", ("", ""), rows, left=2)
+
+
+def _figures(batches: Summaries) -> Iterator[Block]:
+    """Those of the whole come first, then those of its parts."""
+    found = [_figures_of(batch) for batch in batches]
+    names = sorted(dict.fromkeys(name for figures in found for name in figures), key=lambda name: ": " in name)
+    rows = [(name, *(figures.get(name, Number(None)) for figures in found)) for name in names]
+    yield table("side by side", ("", *(f"#{place + 1}" for place in range(len(batches)))), rows, first=MOST_ROWS)
+    shares = [name for name in names if name.endswith(", %") and ": " not in name]
+    drawn = [[_estimate(figures.get(name)) for name in shares] for figures in found]
+    if shares and all(one.value is not None for estimates in drawn for one in estimates):
+        series = tuple(
+            Series(f"#{place}", tuple(one.value for one in row), intervals=tuple(one.interval for one in row))
+            for place, row in enumerate(drawn, 1)
+        )
+        yield Figure("bars", "per cent", series, labels=tuple(name.removesuffix(", %") for name in shares))
+
+
+def _figures_of(batch: Mapping[str, Any]) -> dict[str, Cell]:
+    own = kind_report(batch["kind"], batch.get("origin"))
+    return own.figures(batch["statistics"]) if own else {}
+
+
+def _estimate(cell: Cell | None) -> Estimate:
+    if isinstance(cell, Estimate):
+        return cell
+    return Estimate(cell.value if isinstance(cell, Number) else None)
+
+
+def _told(difference: Mapping[str, Any], ids: Sequence[str]) -> str:
+    first, second = (f"#{ids.index(batch) + 1}" for batch in difference["batches"])
+    how = "pair by pair" if difference["paired"] else "two samples"
+    told = f"{first} − {second}: {difference['difference']:+.2f} {difference['measure']}"
+    if not (bounds := difference["difference_ci95"]):
+        return f"{told}; no interval and no test: too little that is independent ({how})"
+    low, high = bounds
+    if difference["p_value"] is None:
+        return f"{told} ({low:+.2f} to {high:+.2f}); no test: too little that is independent ({how})"
+    return (
+        f"{told} ({low:+.2f} to {high:+.2f}), p = {difference['p_value']:.3g}, "
+        f"{difference['p_value_holm']:.3g} with Holm's correction ({how})"
+    )

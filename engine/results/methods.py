@@ -15,11 +15,21 @@ from typing import Any
 
 from tidepool.engine.branching.kind import kind_of
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.results.blocks import Block, Estimate, Folded, Words, text_of
-from tidepool.engine.results.method_words import KindMethods, counted, listing, paragraph
+from tidepool.engine.results.blocks import (
+    Block,
+    Estimate,
+    Folded,
+    KindMethods,
+    Words,
+    counted,
+    listing,
+    money,
+    number,
+    paragraph,
+    text_of,
+)
 from tidepool.engine.results.simulated_roles import SIMULATED, simulated_parts
-from tidepool.engine.results.wording import money, number
-from tidepool.engine.stopping.report import stopping_sentences
+from tidepool.engine.stopping.statistics import stopping_sentences
 from tidepool.engine.studies.kinds import KINDS
 from tidepool.storage.exporting.provenance import (
     AskedModel,

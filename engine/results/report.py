@@ -10,14 +10,27 @@ from typing import Any
 from tidepool.engine.branching.kind import branch_report
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import UsageError
-from tidepool.engine.results.blocks import Block, Cell, KindReport, Number, Report, Table, Words, table
-from tidepool.engine.results.method_words import judge_notes
+from tidepool.engine.results.blocks import (
+    Block,
+    Cell,
+    KindReport,
+    Number,
+    Report,
+    Table,
+    Words,
+    in_flight,
+    judge_notes,
+    money,
+    number,
+    requests,
+    span,
+    table,
+)
+from tidepool.engine.results.figures import placed
 from tidepool.engine.results.methods import methods_of
-from tidepool.engine.results.placing import placed
 from tidepool.engine.results.simulated_roles import simulated_words
 from tidepool.engine.results.summary import checked
-from tidepool.engine.results.wording import in_flight, money, number, requests, span
-from tidepool.engine.stopping.report import stopping_blocks
+from tidepool.engine.stopping.statistics import stopping_blocks
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading

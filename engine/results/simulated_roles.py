@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tidepool.engine.results.method_words import counted, listing
+from tidepool.engine.results.blocks import counted, listing
 from tidepool.engine.studies.kinds import KINDS, load_kind
 
 SIMULATED = "simulated"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.branching.kind import kind_of
-from tidepool.engine.branching.origin import read_origin
+from tidepool.engine.branching.talks import read_origin
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.results.simulated_roles import roles_asked, simulated_roles

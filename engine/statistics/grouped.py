@@ -1,16 +1,84 @@
 """Means of many groups at once, with the variance that their clusters give them.
 
-Values that share a talk, a game or a scenario resemble each other, so what counts is the number of those: a group's
-variance is made of what is left in each of its clusters. What is left is measured from the means of strata, such as
-the opponents that a schedule deals to everybody: that opponents differ by design is no uncertainty. Strata are given
-finest first, and a group takes the finest that leave it half of its clusters as degrees of freedom.
+Values that share a conversation, a game or a scenario resemble each other, so what counts is the number of those: a group's
+variance comes from what is left in each of its clusters. It is measured from the means of strata, such as the opponents
+that a schedule deals to everybody: that opponents differ by design is no uncertainty. Strata are given finest first, and a
+group takes the finest that leave it half of its clusters as degrees of freedom.
+
+Labels are numbered without sorting where they are dense: some ten times faster than numpy.unique on a million codes.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from tidepool.engine.statistics.labels import Array as Array
-from tidepool.engine.statistics.labels import counted, numbered
+# -- labels ------------------------------------------------------------------------------------------------------------
+
+
+Array = Any
+"""a numpy array: numpy loads with the first figure, not with the program"""
+_ROOM, _FEW, _MOST = 32, 4_096, 2**24
+"""numbers between the smallest and the largest label, for each label there is, and in all: with more, sorting takes less"""
+
+
+def numbered(labels: Array) -> tuple[Array, Array]:
+    """The distinct labels in order, and each one's place among them."""
+    import numpy
+
+    if (marks := _marked(labels)) is None:
+        return numpy.unique(labels, return_inverse=True)
+    lowest, offsets, present = marks
+    if present.all():
+        return numpy.arange(lowest, lowest + len(present)), offsets.astype(numpy.int64, copy=False)
+    places = numpy.cumsum(present, dtype=numpy.int32)
+    places -= 1
+    return numpy.flatnonzero(present) + lowest, places[offsets].astype(numpy.int64)
+
+
+def counted(labels: Array) -> tuple[Array, Array]:
+    """The distinct labels in order, and how often each occurs."""
+    import numpy
+
+    if (marks := _marked(labels)) is None:
+        return numpy.unique(labels, return_counts=True)
+    lowest, offsets, present = marks
+    return numpy.flatnonzero(present) + lowest, numpy.bincount(offsets)[present]
+
+
+def distinct_number(labels: Array) -> int:
+    import numpy
+
+    if not len(labels):
+        return 0
+    marks = _marked(labels)
+    return len(numpy.unique(labels)) if marks is None else int(numpy.count_nonzero(marks[2]))
+
+
+def _marked(labels: Array) -> tuple[int, Array, Array] | None:
+    """(the smallest, how far each lies above it, which of the numbers from there on occur); None where that is too wide."""
+    import numpy
+
+    if not len(labels) or labels.dtype.kind not in "iuf":
+        return None
+    lowest, highest = labels.min(), labels.max()
+    if labels.dtype.kind == "f" and not max(-lowest, highest) <= _MOST:
+        return None
+    if not highest - lowest < min(_ROOM * len(labels) + _FEW, _MOST):
+        return None
+    if labels.dtype.kind == "f":
+        # points, or no and yes as values, are whole numbers as a rule
+        if not (numpy.floor(labels) == labels).all():
+            return None
+        labels = labels.astype(numpy.int64)
+    lowest, highest = int(lowest), int(highest)
+    offsets = labels - lowest if lowest else labels
+    present = numpy.zeros(highest - lowest + 1, dtype=bool)
+    present[offsets] = True
+    return lowest, offsets, present
+
+
+# -- groups ------------------------------------------------------------------------------------------------------------
+
 
 _MOST_PAIRS, _PAIRS_AT_ONCE = 5_000_000, 500_000
 """of cells in one cluster: with more their meetings are left out, and so many are in memory together"""

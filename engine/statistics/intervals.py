@@ -1,19 +1,33 @@
-"""Intervals, all at 95 %: Wilson's for shares, the bootstrap's for means. numpy loads at the first bootstrap."""
+"""Intervals, all at 95 %: Wilson's for shares and rates, the bootstrap's and the jackknife's for means.
+
+The interval of a rate, or of a mean on a bounded scale, whose values come in clusters is Wilson's with the number of
+independent values that the clusters amount to, and Student's quantile at their degrees of freedom. Where nothing varied
+the clusters themselves are that number; one cluster has no interval. A p-value inverts the same interval. numpy loads at
+the first bootstrap.
+"""
 
 import math
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain, repeat, starmap
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from tidepool.engine.statistics.distributions import normal_quantile
+from tidepool.engine.statistics.distributions import fewest_expected, normal_quantile, root, student_quantile
+from tidepool.engine.statistics.grouped import Spread
 
 if TYPE_CHECKING:
     import numpy
 
+
 Interval = tuple[float, float]
 
 LEVEL = 0.95
+REACH = normal_quantile((1 + LEVEL) / 2)
+"""standard errors to either side of an estimate"""
 RESAMPLES = 2000
 _CELLS = 2_000_000
 """numbers drawn at once, to keep memory small"""
@@ -23,14 +37,17 @@ _COST_OF_A_COUNT = 10
 
 @lru_cache(maxsize=65536)
 def share_interval(successes: int, trials: int) -> Interval:
-    """Wilson's interval of a share; with nothing tried, anything is possible."""
-    if trials == 0:
+    """Wilson's interval of a share."""
+    return wilson(successes / max(1, trials), trials)
+
+
+def wilson(share: float, trials: float, reach: float = REACH) -> Interval:
+    """Wilson's interval; `trials` may be an effective number. With none, anything is possible.
+
+    `reach` is the quantile: how many standard errors to either side.
+    """
+    if trials <= 0:
         return 0.0, 1.0
-    return wilson(successes / trials, trials, normal_quantile((1 + LEVEL) / 2))
-
-
-def wilson(share: float, trials: float, reach: float) -> Interval:
-    """`reach` is the quantile: how many standard errors to either side."""
     share, squared = min(1.0, max(0.0, share)), reach**2
     whole = 1 + squared / trials
     centre = (share + squared / (2 * trials)) / whole
@@ -92,3 +109,172 @@ def resampled_means(counts: Mapping[float, int], random: "numpy.random.Generator
     sizes = [min(at_once, RESAMPLES - done) for done in range(0, RESAMPLES, at_once)]
     means: numpy.ndarray[Any, Any] = numpy.concatenate([sums(size) for size in sizes]) / total
     return means
+
+
+# -- rates whose values come in clusters -------------------------------------------------------------------------------
+
+
+UNIT = (0.0, 1.0)
+_CLOSE = 1e-12
+_SMALLEST_P = 1e-12
+_SURER = 10
+"""values of strata that hardly vary say more than independent ones, but not without end"""
+FEW_EVENTS = 3.5
+FEW_CLUSTERS = 10
+"""fewer clusters that hold any value off the commonest hide how much clusters differ"""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    mean: float
+    effective: float
+    """so many independent values would say as much"""
+    freedom: float
+    """0: one cluster, which has no interval; infinite: as if its spread were known"""
+    count: int
+    bounds: Interval = UNIT
+
+    @property
+    def share(self) -> float:
+        """Where the mean lies between the bounds."""
+        low, high = self.bounds
+        return (self.mean - low) / (high - low)
+
+    def interval(self, level: float = LEVEL) -> Interval | None:
+        low, high = self.bounds
+        if not self.freedom or high <= low:
+            return None
+        ends = _for_few(wilson(self.share, self.effective, quantile(self.freedom, level)), self, level)
+        return low + (high - low) * ends[0], low + (high - low) * ends[1]
+
+
+def _for_few(ends: Interval, rate: Rate, level: float) -> Interval:
+    """With one to three events Wilson's nearer end reaches too little towards none: there it is Poisson's."""
+    low, high = ends
+    for events in (rate.share * rate.effective, (1 - rate.share) * rate.effective):
+        if _CLOSE < events <= FEW_EVENTS:
+            limit = fewest_expected(events, 1 - level) / rate.effective
+            low, high = (
+                (min(low, limit), high) if events == rate.share * rate.effective else (low, max(high, 1 - limit))
+            )
+    return low, high
+
+
+def rates_of(spread: Spread, bounds: Interval = UNIT, few: int = 0, likeness: float = 0.0) -> list[Rate | None]:
+    """By group, None where it is empty.
+
+    Groups of fewer than `few` clusters say too little about their own spread: they take that of independent clusters,
+    within which values are as alike (`likeness`, from 0 to 1) as in all groups together.
+    """
+    width = (bounds[1] - bounds[0]) or 1.0
+    columns = (spread.mean, spread.variance, spread.freedom, spread.clusters, spread.varied, spread.count)
+    found: list[Rate | None] = []
+    for mean, variance, freedom, clusters, varied, count in zip(*(column.tolist() for column in columns), strict=True):
+        if not count:
+            found.append(None)
+        elif clusters < few:
+            alike = count / (1 + (count / clusters - 1) * max(0.0, likeness))
+            found.append(Rate(mean, alike, math.inf, count, bounds))
+        else:
+            effective = effective_number((mean - bounds[0]) / width, variance / width**2, clusters, count)
+            if varied < min(FEW_CLUSTERS, clusters):
+                effective = min(effective, clusters * max(1, varied))
+            found.append(Rate(mean, effective, freedom, count, bounds))
+    return found
+
+
+def effective_number(share: float, variance: float, clusters: int, count: int) -> float:
+    """How many independent values would say as much."""
+    if min(share, 1 - share) < _CLOSE:
+        return clusters
+    most = _SURER * count
+    return min(most, share * (1 - share) / variance) if variance > _CLOSE**2 else count
+
+
+def quantile(freedom: float, level: float) -> float:
+    share = (1 + level) / 2
+    return normal_quantile(share) if math.isinf(freedom) else student_quantile(freedom, share)
+
+
+def gap_interval(first: Rate, second: Rate, level: float = LEVEL) -> Interval | None:
+    """Of the difference of two independent rates: each end takes over how far their own ends are away (MOVER)."""
+    one, other = first.interval(level), second.interval(level)
+    if one is None or other is None:
+        return None
+    gap = first.mean - second.mean
+    below = math.hypot(first.mean - one[0], other[1] - second.mean)
+    above = math.hypot(one[1] - first.mean, second.mean - other[0])
+    return gap - below, gap + above
+
+
+def p_value_of(interval: Callable[[float], Interval | None]) -> float:
+    """Two-sided, of no difference: one less the level at which the interval just touches zero."""
+    point = interval(0.0)
+    if point is None or not point[0] + point[1]:
+        return 1.0
+    above = point[0] + point[1] > 0
+
+    def beyond(chance: float) -> float:
+        low, high = interval(1 - math.exp(chance)) or (0.0, 0.0)
+        return low if above else -high
+
+    return math.exp(root(beyond, math.log(_SMALLEST_P), 0.0))
+
+
+# -- means over clusters that may overlap ------------------------------------------------------------------------------
+
+
+Total = tuple[float, int]
+"""a sum, and of how many values"""
+
+
+def jackknife_variance(without: Iterable[float]) -> float:
+    """From the estimates without each unit in turn, or how often each occurs: sums are exact, so equal ones go together."""
+    often = Counter(without)
+    number = often.total()
+    middle = math.fsum(often.elements()) / number
+    squares = [((one - middle) ** 2, units) for one, units in often.items()]
+    return (number - 1) / number * math.fsum(chain.from_iterable(starmap(repeat, squares)))
+
+
+def interval_over(whole: Total, parts: Iterable[Total], bounds: Interval) -> Interval | None:
+    """The interval of the mean of the whole, by the part of it that each unit has a hand in.
+
+    Parts may be given with how often each occurs. On a scale with two ends it is Wilson's; else Student's. None where there are fewer than two units, or where one has
+    a hand in everything.
+    """
+    total, count = whole
+    often: Counter[float] = Counter()
+    for (part, times), units in Counter(parts).items():
+        if times == count:
+            return None
+        if times:
+            often[(total - part) / (count - times)] += units
+    if (number := often.total()) < 2:
+        return None
+    mean, freedom = total / count, number - 1
+    variance = jackknife_variance(often)
+    low, high = bounds
+    if math.isfinite(low) and math.isfinite(high) and low < high:
+        share, spread = (mean - low) / (high - low), variance / (high - low) ** 2
+        return Rate(mean, effective_number(share, spread, number, count), freedom, count, bounds).interval()
+    reach = quantile(freedom, LEVEL) * math.sqrt(variance)
+    return max(low, mean - reach), min(high, mean + reach)
+
+
+# -- how many more values a precision takes ----------------------------------------------------------------------------
+
+
+def values_needed(rate: Rate, half_width: float) -> int:
+    """Values still needed until the interval of this rate is no wider than ± `half_width`.
+
+    Each of them says as much as those seen so far: where they come in clusters, less than an independent one.
+    """
+
+    def narrow_enough(trials: int) -> bool:
+        low, high = wilson(rate.share, trials)
+        return high - low <= 2 * half_width
+
+    enough = ceil(1 / half_width**2)  # for any share: at one half, (1.96 / 2)² stands above half_width²
+    trials = bisect_left(range(enough), True, lo=1, key=narrow_enough)
+    return max(0, ceil(trials * rate.count / rate.effective) - rate.count)

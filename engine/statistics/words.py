@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from tidepool.engine.statistics.labels import Array
+from tidepool.engine.statistics.grouped import Array
 
 # Scripts written without spaces: there each character counts.
 _WORD = re.compile(

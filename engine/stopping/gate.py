@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from tidepool.engine.core.tasks import Latch, Tasks
 from tidepool.engine.statistics.intervals import Interval
+from tidepool.engine.stopping.rules import StopRule
 from tidepool.engine.stopping.stages import Ends, Stages
 from tidepool.engine.stopping.statistics import FINDING, Stopping, stopping_of
-from tidepool.engine.stopping.stop_rule import StopRule
 from tidepool.storage.ledger import Ledger
 from tidepool.storage.reading.units import last_unit
 

@@ -35,38 +35,18 @@ if TYPE_CHECKING:
     from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.design.outcomes import KindOutcomes
+    from tidepool.engine.results.blocks import KindMethods
     from tidepool.engine.results.glimpse import Glimpse
-    from tidepool.engine.results.method_words import KindMethods
-    from tidepool.engine.stopping.watched import Watched
+    from tidepool.engine.stopping.rules import Watched
     from tidepool.engine.studies.plan import Plan
 
 __all__ = ["KINDS", "KindSpec", "load_kind"]
-
-
-def _no_words(config: "FrozenConfig") -> list[str]:
-    return []
-
-
-def _as_it_is(config: "Config", folder: Path | None) -> "Config":
-    return config
 
 
 def _all_named(config: "FrozenConfig") -> set[str]:
     from tidepool.engine.config.section import models_named
 
     return models_named(config.settings)
-
-
-def _no_code(config: "FrozenConfig") -> tuple[str, ...]:
-    return ()
-
-
-def _nothing_to_find(config: "FrozenConfig", folders: Sequence[Path]) -> None:
-    return None
-
-
-def _nothing(connection: sqlite3.Connection, batch: Mapping[str, Any], config: "StoredConfig") -> dict[str, Any]:
-    return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,20 +67,22 @@ class KindSpec:
     """Units, waves, calls and tokens, before anything is called."""
     play: "Callable[[BatchRun], Coroutine[Any, Any, None]]"
     """The study itself."""
-    freeze: "Callable[[Config, Path | None], Config]" = _as_it_is
+    freeze: "Callable[[Config, Path | None], Config]" = lambda config, folder: config
     """Checks what the config's types cannot, and takes in every file it names: resume needs nothing else.
 
     Relative paths start in the folder. Without one the config comes out of a batch, and naming a file is an error.
     """
     models: "Callable[[FrozenConfig], set[str]]" = _all_named
     """Every PROVIDER:MODEL the study may call; by default all that its section names."""
-    code: "Callable[[FrozenConfig], tuple[str, ...]]" = _no_code
+    code: "Callable[[FrozenConfig], tuple[str, ...]]" = lambda config: ()
     """What it runs on this machine that is no part of Tidepool or of an installed package, in words: asked about before a
     batch of a stranger's file goes on."""
-    find_code: "Callable[[FrozenConfig, Sequence[Path]], None]" = _nothing_to_find
+    find_code: "Callable[[FrozenConfig, Sequence[Path]], None]" = lambda config, folders: None
     """Looks for that code in these folders, and raises before anything is bought where it cannot be run. Called for a batch
     of the user's own alone."""
-    statistics: "Callable[[sqlite3.Connection, Mapping[str, Any], StoredConfig], dict[str, Any]]" = _nothing
+    statistics: "Callable[[sqlite3.Connection, Mapping[str, Any], StoredConfig], dict[str, Any]]" = (
+        lambda connection, batch, config: {}
+    )
     """The `statistics` of the JSON summary, from the file alone; of the config its plain values, or all of it checked."""
     first_requests: "Callable[[FrozenConfig], Iterable[Call]] | None" = None
     """What participants and judge are first asked: a plan warns if simulated models read no difference between cells."""
@@ -120,7 +102,7 @@ class KindSpec:
     contents: ExportContents = PLAIN
     branches: "Callable[[], BranchKind] | None" = None
     """How its talks are gone on with from one turn (`branches.py`); None: they cannot be"""
-    shape: "Callable[[FrozenConfig], list[str]]" = _no_words
+    shape: "Callable[[FrozenConfig], list[str]]" = lambda config: []
     """The arithmetic behind the number of units, in words."""
     stopping: "Callable[[FrozenConfig], Watched] | None" = None
     """What a stop rule watches; raises where [stop] cannot be kept. None: batches of the kind take no [stop]."""

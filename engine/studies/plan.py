@@ -1,20 +1,231 @@
-"""What a batch will take, worked out before anything is called: waves × calls × tokens × money × time × transport."""
+"""What a batch will take, worked out before anything is called: waves, calls, tokens, money, time and transport.
+
+A wave goes by batch API where its provider is expected to be asked enough calls at the same moment (`batch_from`). Rounds that
+wait for one another are waves of their own: a game of many rounds may take thousands of small ones."""
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from tidepool.engine.call import PriceTag, worst_price
+from tidepool.engine.call import Call, PriceTag, worst_price
 from tidepool.engine.config.endpoints import refuse_retired, resolve_model
 from tidepool.engine.config.sections import FrozenConfig, Limits
-from tidepool.engine.core.services import units_at_once
+from tidepool.engine.core.services import SERVICES, batch_from, units_at_once
 from tidepool.engine.providers.catalogue import open_provider
-from tidepool.engine.providers.protocol import Provider
-from tidepool.engine.results.method_words import judge_notes
+from tidepool.engine.providers.protocol import BatchApi, Provider
+from tidepool.engine.results.blocks import judge_notes, span
 from tidepool.engine.studies.planned_calls import Plan, PlannedCalls, merged
-from tidepool.engine.studies.transport_plan import transport_plan
+
+# -- transport ---------------------------------------------------------------------------------------------------------
+
+
+UNKNOWN_WAIT = "minutes to 24 h each"
+"""what hosted providers promise of a provider batch"""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderTransport:
+    """How the calls of one provider go."""
+
+    provider: str
+    calls_live: int
+    calls_batch: int
+    provider_batches: int
+    one_after_another: int
+    """of the provider batches: those that leave at the same moment count once"""
+    largest_wave: int
+    """most calls that are expected at the same moment"""
+    batch_from: int | None
+    """how many it takes to go by batch API; None: all go live, however many"""
+    wait: str
+    """how long a provider batch takes"""
+
+    def in_words(self, *, at_most: bool) -> str:
+        if not self.calls_batch:
+            return f"{self.provider} live{self._why_live()}"
+        live = f"; {_counted(self.calls_live, 'call')} of small waves live" if self.calls_live else ""
+        batches = _batches(self.provider_batches, self.one_after_another, self.wait)
+        return f"{self.provider} by batch API: {'at most ' if at_most else ''}{batches}{live}"
+
+    def _why_live(self) -> str:
+        if not self.batch_from or self.largest_wave >= self.batch_from:
+            return ""
+        return f": waves of {_counted(self.largest_wave, 'call')} at most (batch API from {self.batch_from:,}, service.batch_from)"
+
+
+@dataclass(frozen=True, slots=True)
+class TransportPlan:
+    providers: tuple[ProviderTransport, ...]
+    provider_batches: int
+    one_after_another: int
+    at_most: bool
+    """stories go on live between their provider batches, so that some of those leave together"""
+    batched: tuple[int, ...]
+    """for each entry of the plan, how many of its calls go by batch API"""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """One line for each provider: the same wherever the plan is shown."""
+        return tuple(one.in_words(at_most=self.at_most) for one in self.providers)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "provider_batches": self.provider_batches,
+            "one_after_another": self.one_after_another,
+            "at_most": self.at_most,
+            "providers": [asdict(one) for one in self.providers],
+            "words": list(self.words),
+        }
+
+
+def transport_plan(
+    plan: Plan, config: FrozenConfig, apis: Mapping[str, BatchApi | None], *, several: bool = False
+) -> TransportPlan:
+    """`apis`: the batch API of each provider, None where it has none. `several`: of batches that run side by side, of which
+    one may go live where another has enough calls."""
+    by_provider: dict[str, list[_Entry]] = defaultdict(list)
+    for place, planned in enumerate(plan.calls):
+        by_provider[planned.model.partition(":")[0]].append((place, planned))
+    tallies = [_ProviderTally(name, config, apis.get(name)) for name in sorted(by_provider)]
+    for tally in tallies:
+        tally.count(by_provider[tally.name])
+    waves = {wave for tally in tallies for wave, times in tally.moments.items() if times}
+    for tally in tallies:
+        tally.count_beside(by_provider[tally.name], waves)
+    batched = Counter[int]()
+    for tally in tallies:
+        batched += tally.batched
+    told = tuple(tally.told(by_provider[tally.name]) for tally in tallies)
+    return TransportPlan(
+        told,
+        sum(one.provider_batches for one in told),
+        sum(max(tally.moments[wave] for tally in tallies) for wave in waves),
+        any(one.calls_batch for one in told) and (several or any(one.calls_live for one in told)),
+        tuple(batched[place] for place in range(len(plan.calls))),
+    )
+
+
+_Entry = tuple[int, PlannedCalls]
+"""with its place in the plan"""
+
+
+class _ProviderTally:
+    """Goes through what is planned for one provider, wave by wave."""
+
+    def __init__(self, name: str, config: FrozenConfig, api: BatchApi | None) -> None:
+        self.name = name
+        self._api = api if SERVICES[config.service.name].batched else None
+        self._limits = config.limits_for(name)
+        self._least = batch_from(config.service, name, self._limits)
+        self.provider_batches = 0
+        self.batched: Counter[int] = Counter()
+        """calls that go by batch API, by the place of their entry"""
+        self.moments: Counter[int] = Counter()
+        """by wave: how often, one after another, something leaves by batch API"""
+        self._sizes: dict[tuple[int, str], int] = {}
+        """by wave and group: how many calls leave together, each time"""
+
+    def count(self, entries: Iterable[_Entry]) -> None:
+        """Waves that a story waits for."""
+        for wave, members in self._by_wave(entries, joining=False).items():
+            for times, together in _by_company(members):
+                groups = self._groups(together)
+                for group, calls in groups.items():
+                    self._sizes[wave, group] = _size(calls)
+                    self._leave(calls, times, self._batches_of(_size(calls)))
+                self.moments[wave] += times if groups else 0
+
+    def count_beside(self, entries: Iterable[_Entry], leaving: Collection[int]) -> None:
+        """What leaves with the first wave of the next round; or, where that goes live, all at the end."""
+        for members in self._by_wave(entries, joining=True).values():
+            for group, calls in self._groups(members).items():
+                (_, first), *_ = calls
+                there = self._sizes.get((first.joins, group), 0)
+                more = self._batches_of(there + _size(calls)) - self._batches_of(there)
+                self._leave(calls, first.rounds, more if first.joins in leaving else 0)
+
+    def _by_wave(self, entries: Iterable[_Entry], *, joining: bool) -> dict[int, list[_Entry]]:
+        waves: dict[int, list[_Entry]] = defaultdict(list)
+        for place, planned in entries:
+            if planned.operation == "chat" and bool(planned.joins) == joining:
+                waves[planned.wave].append((place, planned))
+        return waves
+
+    def _groups(self, together: Iterable[_Entry]) -> dict[str, list[_Entry]]:
+        """Those of one moment that may share provider batches, where they go by batch API at all."""
+        groups: dict[str, list[_Entry]] = defaultdict(list)
+        if self._api is not None and _size(together) >= self._least:
+            for place, planned in together:
+                groups[self._api.group(Call("", planned.wave, planned.model, ()))].append((place, planned))
+        return {group: members for group, members in groups.items() if _size(members) > 1}
+
+    def _leave(self, calls: Iterable[_Entry], times: int, provider_batches: int) -> None:
+        self.provider_batches += times * provider_batches
+        for place, planned in calls:
+            self.batched[place] += round(times * planned.together)
+
+    def _batches_of(self, calls: int) -> int:
+        most = (
+            self._limits.batch_size if self._api is None else min(self._limits.batch_size, self._api.bounds.max_calls)
+        )
+        return math.ceil(calls / max(2, most))
+
+    def told(self, entries: Iterable[_Entry]) -> ProviderTransport:
+        planned = [one for _, one in entries]
+        batched = self.batched.total()
+        return ProviderTransport(
+            self.name,
+            sum(one.calls for one in planned) - batched,
+            batched,
+            self.provider_batches,
+            self.moments.total(),
+            self._largest(planned),
+            None if self._api is None else self._least,
+            self._wait,
+        )
+
+    def _largest(self, planned: Iterable[PlannedCalls]) -> int:
+        sizes: dict[tuple[int, int], float] = defaultdict(float)
+        for one in planned:
+            sizes[one.joins, one.wave] += one.together
+        return round(max(sizes.values()))
+
+    @property
+    def _wait(self) -> str:
+        seconds: float | None = getattr(self._limits, "batch_seconds", None)
+        if seconds is None:
+            return UNKNOWN_WAIT
+        return f"{span(seconds)} each" if seconds else "an instant each"
+
+
+def _size(entries: Iterable[_Entry]) -> int:
+    """How many calls are asked at the same moment."""
+    return round(sum(planned.together for _, planned in entries))
+
+
+def _by_company(members: Sequence[_Entry]) -> Iterator[tuple[int, list[_Entry]]]:
+    """Those of one wave side by side, with how often they are: who has more rounds goes on without the others."""
+    done = 0
+    for rounds in sorted({planned.rounds for _, planned in members}):
+        yield rounds - done, [(place, planned) for place, planned in members if planned.rounds >= rounds]
+        done = rounds
+
+
+def _batches(count: int, one_after_another: int, wait: str) -> str:
+    many = _counted(count, "provider batch", "es")
+    if count < 2:
+        return f"{many}, {wait.removesuffix(' each')}"
+    return f"{many}, {f'{one_after_another:,} one after another' if one_after_another > 1 else 'all at once'}, {wait}"
+
+
+def _counted(count: int, what: str, plural: str = "s") -> str:
+    return f"{count:,} {what}{plural if count != 1 else ''}"
+
+
+# -- prices ------------------------------------------------------------------------------------------------------------
+
 
 __all__ = ["Plan", "PlannedCalls", "merged", "priced"]
 

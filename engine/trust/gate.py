@@ -23,7 +23,7 @@ from tidepool.engine.config.sections import FrozenConfig, ProviderSettings
 from tidepool.engine.errors import FileError, NotTrusted, TidepoolError
 from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint, is_loopback
 from tidepool.engine.registries import KINDS, PROVIDERS
-from tidepool.engine.results.wording import money
+from tidepool.engine.results.blocks import money
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.studies.plan import Plan, priced
 from tidepool.engine.trust.foreign_keys import foreign_keys, foreign_provider_keys, without_foreign

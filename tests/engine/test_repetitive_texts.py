@@ -28,7 +28,8 @@ from tidepool.engine.studies.simulation import prompts
 from tidepool.storage import plain_text
 from tidepool.storage.exporting import csv_files
 from tidepool.storage.reading import search
-from tidepool.tui.drawing import word_changes, wrapping
+from tidepool.tui.drawing import text as word_changes
+from tidepool.tui.drawing import text as wrapping
 
 Reader = Callable[[str], object]
 

@@ -9,10 +9,9 @@ from xml.etree import ElementTree
 import pytest
 from rich.cells import cell_len
 
-from tidepool.engine.exports.drawings import drawing
+from tidepool.engine.exports.svg import drawing
 from tidepool.engine.results.blocks import Figure, Series, line
-from tidepool.tui.drawing.figures import draw, wanted_height
-from tidepool.tui.drawing.points import label_sides
+from tidepool.tui.drawing.figures import draw, label_sides, wanted_height
 
 SERIES = (Series("first", (1.0, 2.0), (1.0, 2.0)), Series("second", (2.0, 1.0), (1.0, 2.0)))
 

@@ -20,8 +20,7 @@ from tidepool.tui.app.screens.watch import WatchScreen
 from tidepool.tui.app.widgets.shelf_list import ShelfList
 from tidepool.tui.app.widgets.talk import TranscriptPane, talk_lines
 from tidepool.tui.app.widgets.talks import ConversationsPane
-from tidepool.tui.drawing.plain import fitted, one_line, plain
-from tidepool.tui.drawing.wrapping import wrapped
+from tidepool.tui.drawing.text import fitted, one_line, plain, wrapped
 
 HOSTILE = {
     "closing tag": "[/foo] [/] [b",

@@ -45,8 +45,7 @@ from tidepool.tui.app.widgets.batch_list import BatchList
 from tidepool.tui.app.widgets.navigation import PLACES, Navigation
 from tidepool.tui.app.widgets.rows import Rows
 from tidepool.tui.app.worker_process.process import WorkerProcess
-from tidepool.tui.drawing.plain import one_line
-from tidepool.tui.drawing.terminal import console
+from tidepool.tui.drawing.text import console, one_line
 
 if TYPE_CHECKING:
     from tidepool.tui.app.compose_model.examiner import Examiner
@@ -292,7 +291,7 @@ class TidepoolApp(OrderedKeysApp):
 
     async def compose_copy(self, batch: Watched) -> None:
         """The config of a batch, in Compose."""
-        from tidepool.tui.drawing.config_text import config_of
+        from tidepool.tui.drawing.configs import config_of
 
         try:
             text = await self.file.look(config_of, batch.number)

@@ -33,7 +33,7 @@ async def _agreed(app: "TidepoolApp", wish: "BranchWish") -> bool:
     """What it takes; and before that, where a stranger's file would have its calls go."""
     from tidepool.engine.branching.kind import branching
     from tidepool.engine.branching.making import new_branch
-    from tidepool.engine.results.wording import money
+    from tidepool.engine.results.blocks import money
     from tidepool.engine.studies.kinds import load_kind
     from tidepool.engine.studies.plan import priced
     from tidepool.engine.trust.gate import adopt, question_about

@@ -16,11 +16,10 @@ from textual.content import Content
 from textual.widgets import Static, Tree
 from textual.widgets.tree import TreeNode
 
-from tidepool.engine.results.wording import more, number
+from tidepool.engine.results.blocks import more, number
 from tidepool.engine.studies.evolution.records import Member, members_named, members_of_generation, mothers_of
 from tidepool.tui.app.shutdown import while_open
-from tidepool.tui.drawing.plain import one_line, shortened
-from tidepool.tui.drawing.word_changes import changes
+from tidepool.tui.drawing.text import changes, one_line, shortened
 
 if TYPE_CHECKING:
     from tidepool.tui.app.app import TidepoolApp

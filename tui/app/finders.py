@@ -13,7 +13,7 @@ from tidepool.storage.reading.queries import transcript
 from tidepool.storage.reading.watching import Watched, all_watched
 from tidepool.tui.app.library_view.items import read_library
 from tidepool.tui.app.widgets.batch_list import status_of
-from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.text import one_line
 
 if TYPE_CHECKING:
     from tidepool.tui.app.app import TidepoolApp

@@ -32,8 +32,7 @@ from tidepool.storage.study_rows.evolution import genome_history, genomes_like, 
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.widgets.marked_names import marked_names
 from tidepool.tui.app.widgets.rows import Piece
-from tidepool.tui.drawing.plain import fitted, one_line
-from tidepool.tui.drawing.words import count
+from tidepool.tui.drawing.text import count, fitted, one_line
 
 MOST_WAVES = 200
 NAMES = 28

@@ -10,8 +10,7 @@ from tidepool.storage.errors import TidepoolError
 from tidepool.storage.file import prepare, reading, settle
 from tidepool.storage.reading.watching import all_watched
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.drawing.plain import one_line
-from tidepool.tui.drawing.terminal import console
+from tidepool.tui.drawing.text import console, one_line
 
 PATIENCE = 0.4
 """seconds after which it is said what is waited for"""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from textual.color import Color
 from textual.theme import Theme
 
-from tidepool.engine.results.marks import INKS, ink_of, written
+from tidepool.engine.results.blocks import INKS, ink_of, written
 
 
 @dataclass(frozen=True, slots=True)

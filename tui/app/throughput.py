@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 
 from tidepool.engine.results.blocks import Figure, line
 from tidepool.storage.reading.watching import Stretch, Watched
-from tidepool.tui.drawing.words import span
+from tidepool.tui.drawing.text import span
 
 MOST = 480
 SHORTEST = 0.2

@@ -4,7 +4,7 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -22,7 +22,10 @@ COMMANDS = {
     "run": ("run", "runs a study headless, as --run does; FILE.db#BATCH: one of a file again"),
     "new": ("start", "writes a commented config to start from, which runs offline: of one kind of study"),
     "examples": ("start", "the examples; NAME copies one out, with the files it needs"),
-    "plan": ("plan", "what a study would take, and how sure it would be: calls, money, time, power; calls no model"),
+    "plan": (
+        "plan:plan",
+        "what a study would take, and how sure it would be: calls, money, time, power; calls no model",
+    ),
     "list": ("list_batches", "the batches of the file"),
     "show": (
         "read",
@@ -30,31 +33,31 @@ COMMANDS = {
     ),
     "stats": ("read", "the statistics of one batch"),
     "log": ("read", "what happened while a batch ran"),
-    "stop": ("steer", "stops a running batch; it can be resumed"),
-    "pause": ("steer", "pauses a running batch"),
-    "continue": ("steer", "lets a paused batch go on"),
-    "orders": ("orders", "the provider batches of a batch: their states and ages; --give-up ID lets go of one"),
-    "limits": ("steer", "changes limits of a running batch: KEY=VALUE…"),
+    "stop": ("manage:steer", "stops a running batch; it can be resumed"),
+    "pause": ("manage:steer", "pauses a running batch"),
+    "continue": ("manage:steer", "lets a paused batch go on"),
+    "orders": ("manage:orders", "the provider batches of a batch: their states and ages; --give-up ID lets go of one"),
+    "limits": ("manage:steer", "changes limits of a running batch: KEY=VALUE…"),
     "code": ("code", "coding a blinded sample by hand: one key a code; --status, --export and --import CSV"),
-    "branch": ("branch", "goes on with talks of a batch from one turn: drawn again, or said otherwise"),
-    "compare": ("compare", "side-by-side statistics of several batches"),
-    "export": ("export", "one batch out: json, csv, sqlite, html, markdown, svg, parquet, toml, policy"),
+    "branch": ("run:branch", "goes on with talks of a batch from one turn: drawn again, or said otherwise"),
+    "compare": ("read:compare", "side-by-side statistics of several batches"),
+    "export": ("files:export", "one batch out: json, csv, sqlite, html, markdown, svg, parquet, toml, policy"),
     "publish": (
-        "publish",
+        "files:publish",
         "a study as a folder to publish: its file, Parquet, reports, configs, a dataset card, a citation",
     ),
-    "entities": ("entities", "the library's entities: list, show, add, generate, remove, types"),
-    "agents": ("agents", "the library's agents: list, show, add, generate, remove"),
-    "import": ("import_file", "batches, entities and agents of another Tidepool file in, each once"),
+    "entities": ("library:entities", "the library's entities: list, show, add, generate, remove, types"),
+    "agents": ("library:agents", "the library's agents: list, show, add, generate, remove"),
+    "import": ("files:import", "batches, entities and agents of another Tidepool file in, each once"),
     "models": ("models", "models of each provider, prices, retirement dates, keys; --pull NAME for Ollama"),
-    "delete": ("delete", "removes a batch, after a question or with --yes"),
-    "web": ("web", "the same app in a browser, on loopback"),
-    "api": ("api", "the HTTP API, on loopback"),
-    "trust": ("trust", "batches that this machine trusts: list, add, remove"),
-    "bench": ("bench", "measures this machine; with a CONFIG.toml, what waves gain over one call at a time"),
-    "completion": ("completion", "what a shell must read to complete commands and options: bash, zsh, tcsh"),
+    "delete": ("manage:delete", "removes a batch, after a question or with --yes"),
+    "web": ("serve:web", "the same app in a browser, on loopback"),
+    "api": ("serve:api", "the HTTP API, on loopback"),
+    "trust": ("manage:trust", "batches that this machine trusts: list, add, remove"),
+    "bench": ("plan:bench", "measures this machine; with a CONFIG.toml, what waves gain over one call at a time"),
+    "completion": ("start:completion", "what a shell must read to complete commands and options: bash, zsh, tcsh"),
 }
-"""name → (module in tidepool.tui.command.commands, help)"""
+"""name → (MODULE in tidepool.tui.command.commands with its `run`, or MODULE:NAME with its `run_NAME`; help)"""
 
 EPILOG = (
     "BATCH is an id, a unique prefix of one, `last`, or `last~1` for the one before. Exit codes: 0 completed, 1 failed, 2 wrong usage or config, "
@@ -118,9 +121,7 @@ def _print_what_can_be_printed() -> None:
 
 def _dispatch(arguments: list[str]) -> int:
     if arguments[1:] and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
-        from tidepool.tui.command.study_file import turned
-
-        arguments = turned(arguments, COMMANDS)
+        arguments = _with_study_file(arguments, COMMANDS)
     parser, chosen = _parser(arguments)
     options = parser.parse_args(arguments)
     if chosen is None and options.file:
@@ -128,8 +129,8 @@ def _dispatch(arguments: list[str]) -> int:
     options.db = Path(options.db)
     _tidy_up()
     if chosen is not None:
-        command = import_module(f"tidepool.tui.command.commands.{COMMANDS[chosen][0]}")
-        return int(command.run(options))
+        run_command, _ = _functions_of(chosen)
+        return int(run_command(options))
     if options.trust and not options.resume and "#" not in (options.run or ""):
         parser.error("--trust goes with --resume or FILE.db#BATCH: a config that is handed to --run is your own word")
     if options.run or options.resume:
@@ -148,9 +149,8 @@ def _dispatch(arguments: list[str]) -> int:
 def _app_file(parser: argparse.ArgumentParser, options: argparse.Namespace) -> str:
     """The study file that was named in place of a command: `tidepool FILE.db`."""
     from tidepool.engine.errors import UsageError
-    from tidepool.tui.command.study_file import told_of
 
-    words = told_of(options.file, COMMANDS)
+    words = _problem_with(options.file, COMMANDS)
     if words is None and options.db != parser.get_default("db"):
         words = f"--db {options.db} and {options.file} are two study files: name one."
     if words is None and (options.run or options.resume):
@@ -194,7 +194,7 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-CURES = {
+ARGPARSE_HINTS = {
     "are required: BATCH": ": `last` is the newest, and `tidepool list` shows all",
     "are required: ACTION": ": `--help` lists them",
     "unrecognized arguments: --": ". `--help` lists the options; run, plan and bench override values of their config by --set KEY=VALUE",
@@ -206,8 +206,8 @@ class _Parser(argparse.ArgumentParser):
     """A complaint quotes what was typed, and a shell types names of files as it finds them."""
 
     def error(self, message: str) -> NoReturn:
-        cure = next((words for beginning, words in CURES.items() if beginning in message), "")
-        super().error(f"{message}{cure}")
+        hint = next((words for beginning, words in ARGPARSE_HINTS.items() if beginning in message), "")
+        super().error(f"{message}{hint}")
 
     def _print_message(self, message: str, file: "SupportsWrite[str] | None" = None) -> None:
         super()._print_message(plain(message), file)
@@ -271,11 +271,23 @@ def _commands_of(parser: argparse.ArgumentParser) -> "argparse._SubParsersAction
 
 
 def _add_command(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, *, whole: bool) -> None:
-    module, text = COMMANDS[name]
+    text = COMMANDS[name][1]
     command = subparsers.add_parser(name, help=text, description=text)
     if whole:
         shared_options(command, default=False)
-        import_module(f"tidepool.tui.command.commands.{module}").add_arguments(name, command)
+        _, add_arguments = _functions_of(name)
+        add_arguments(name, command)
+
+
+def _functions_of(
+    name: str,
+) -> tuple[Callable[[argparse.Namespace], int], Callable[[str, argparse.ArgumentParser], None]]:
+    """What runs a command, and what adds its arguments; its module is loaded now."""
+    module_name, _, part = COMMANDS[name][0].partition(":")
+    module = import_module(f"tidepool.tui.command.commands.{module_name}")
+    if not part:
+        return module.run, module.add_arguments
+    return getattr(module, f"run_{part}"), getattr(module, f"add_{part}_arguments")
 
 
 def _bare_parser() -> argparse.ArgumentParser:
@@ -348,6 +360,75 @@ def run_options(parser: argparse.ArgumentParser, *, default: bool) -> None:
         default=False if default else missing,
         help="with --resume and FILE.db#BATCH: trust a batch that was not created here, as it is now",
     )
+
+
+# -- `tidepool FILE.db`: whether a word in a command's place is a study file ------------------------------------------
+
+
+ELSEWHERE = {
+    "help": "tidepool --help",
+    "version": "tidepool --version",
+    "resume": "tidepool --resume last",
+    "init": "tidepool new secret_game",
+    "start": "tidepool run CONFIG.toml",
+    "ls": "tidepool list",
+    "status": "tidepool list",
+    "rm": "tidepool delete BATCH",
+    "remove": "tidepool delete BATCH",
+    "results": "tidepool show last",
+    "view": "tidepool show last",
+    "report": "tidepool export last --format html -o report.html",
+    "serve": "tidepool web",
+    "price": "tidepool plan CONFIG.toml",
+}
+"""what other programs call a command, and how it is written here"""
+SUFFIXES = (".db", ".sqlite", ".sqlite3")
+
+
+def _problem_with(word: str, commands: Iterable[str]) -> str | None:
+    """What is wrong with the word; None: it is a study file, or will be one."""
+    path = Path(word)
+    if path.is_dir():
+        return f"{word} is a folder: name the study file in it, such as {path / 'tidepool.db'}."
+    if path.suffix.lower() in SUFFIXES or _is_sqlite(path):
+        return None
+    if "#" in word:
+        return f"{word} is a study of a file: `tidepool run {word}` runs it again."
+    if path.suffix.lower() == ".toml":
+        return f"{word} is no study file but a config: `tidepool run {word}` runs it."
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, list(commands), n=1)
+    hint = f": did you mean {near[0]!r}?" if near else ": `tidepool --help` lists the commands."
+    hint = f": here it is `{ELSEWHERE[word]}`." if word in ELSEWHERE else hint
+    return f"{word!r} is neither a command nor a study file (*.db){hint}"
+
+
+def _with_study_file(arguments: list[str], commands: Iterable[str]) -> list[str]:
+    """`tidepool FILE.db list` is `tidepool --db FILE.db list`. Complains where the first word is no study file."""
+    word, following = arguments[0], arguments[1]
+    words = _problem_with(word, commands)
+    if words is None and following in commands:
+        if not any(other == "--db" or other.startswith("--db=") for other in arguments):
+            return ["--db", *arguments]
+        words = f"{word} and what --db names are two study files: name one."
+    if words is not None:
+        from tidepool.engine.errors import UsageError
+
+        raise UsageError(words)
+    return arguments
+
+
+def _is_sqlite(path: Path) -> bool:
+    from tidepool.engine.config.toml_files import SQLITE
+
+    try:
+        if not path.is_file():  # opening a pipe waits for who writes into it
+            return False
+        with path.open("rb") as file:
+            return file.read(len(SQLITE)) == SQLITE
+    except OSError:
+        return False
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from tidepool.engine.events import (
 )
 from tidepool.storage.plain_text import one_line
 from tidepool.tui.command.saying import tell
-from tidepool.tui.drawing import words
+from tidepool.tui.drawing import text as words
 
 BAR_SECONDS = 0.1
 LINE_SECONDS = 5.0
@@ -183,7 +183,7 @@ def _bar(stream: TextIO) -> Iterator[Listener]:
     from rich.progress import BarColumn, Progress, TextColumn
     from rich.text import Text
 
-    from tidepool.tui.drawing.terminal import console
+    from tidepool.tui.drawing.text import console
 
     tally = ProgressTally()
     out = console(stream)

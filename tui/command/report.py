@@ -1,19 +1,27 @@
-"""The readable summary of a batch on the terminal, with plots, and a plan before anything is called."""
+"""What commands print: the summary of a batch or a study, a plan, one conversation or episode, a family tree."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from rich.tree import Tree
 
-from tidepool.engine.results.blocks import Report
+from tidepool.engine.branching.talks import ASSIGNED
+from tidepool.engine.results.blocks import Report, gave, glyph_of, money, number, places_of, span
 from tidepool.engine.results.report import MOST_WAVES, report_of
-from tidepool.engine.results.wording import money, span
-from tidepool.tui.drawing.blocks import print_blocks
-from tidepool.tui.drawing.plain import one_line
-from tidepool.tui.drawing.terminal import console
+from tidepool.engine.results.simulated_roles import is_simulated
+from tidepool.engine.studies.evolution.records import Family, Member
+from tidepool.storage.reading.queries import Transcript
+from tidepool.storage.reading.units import StoredMessage
+from tidepool.storage.study_rows.episodes import SPLITS, EpisodeStep, episode_steps, split_of
+from tidepool.tui.drawing.blocks import COLOURS, print_blocks
+from tidepool.tui.drawing.figures import mark_ink
+from tidepool.tui.drawing.text import console, one_line, plain, shortened
+
+# -- summaries and plans -----------------------------------------------------------------------------------------------
 
 
 def print_summary(database: Path, summary: dict[str, Any], *, waves: bool = True, methods: bool = False) -> None:
@@ -60,7 +68,7 @@ def print_plan(plan: dict[str, Any]) -> None:
 
 def plan_lines(plan: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if cells := plan.get("cells"):
-        from tidepool.engine.design.pricing import shape_of
+        from tidepool.engine.design.cells import shape_of
 
         yield "cells", shape_of(cells)
     some = f", {plan['units_at_once']:,} at once" if plan["units_at_once"] < plan["units"] else ""
@@ -88,3 +96,182 @@ def plan_lines(plan: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "time", f"about {span(plan['seconds_live'])} live" if plan["seconds_live"] >= 0.01 else "an instant"
     for note in plan["notes"]:
         yield "note", note
+
+
+# -- one unit to read --------------------------------------------------------------------------------------------------
+
+
+MOST_SHOWN = 50_000
+"""characters of one message: more than anybody reads here, and laying out millions takes minutes"""
+
+
+def print_transcript(out: Console, kind: str, talk: Transcript, people: Sequence[str] = ()) -> None:
+    """`people` are all who take part in the batch, by which each has a colour and a glyph."""
+    places = places_of(people)
+    if kind == "mutation":
+        _episode(out, talk, _label(talk))
+    else:
+        (_game if kind == "secret_game" else _any)(out, talk, _label(talk), places)
+
+
+def _label(talk: Transcript) -> str:
+    """By who spoke: a judge that is simulated makes no talk a simulated one."""
+    spoken = {is_simulated(message.model) for message in talk.messages if message.model != ASSIGNED}
+    return "" if True not in spoken else " (partly simulated)" if False in spoken else " (simulated)"
+
+
+def _any(out: Console, talk: Transcript, label: str, places: Mapping[str, int]) -> None:
+    where = f", game {talk.game}, round {talk.round}" if talk.game is not None else ""
+    title = f"conversation {talk.sequence_number}{where}: {' and '.join(talk.participants)}, {talk.status}{label}"
+    out.print(Text(one_line(title), style="bold"))
+    for message in talk.messages:
+        out.print()
+        out.print(_spoken(message, places))
+        if message.thought:
+            out.print(Text(f"*{shortened(message.thought, MOST_SHOWN)}*", style="italic"))
+        out.print(_marked(message.content))
+    if talk.error:
+        out.print(Text(f"\nfailed: {shortened(talk.error)}", style="red"))
+    for outcome in talk.outcomes:
+        out.print(Text(one_line(f"{outcome['agent']} {gave(outcome)}, score {outcome['score']}")))
+    for judgement in talk.judgements:
+        rating = "no clear rating" if judgement["rating"] is None else f"{judgement['rating']:g}"
+        out.print(Text(f"\n{one_line(str(judgement['entity']))} is judged: {rating}"))
+
+
+def _game(out: Console, talk: Transcript, label: str, places: Mapping[str, int]) -> None:
+    names = " and ".join(talk.participants)
+    title = f"conversation {talk.sequence_number}, game {talk.game}, round {talk.round}: {names}, {talk.status}{label}"
+    out.print(Text(one_line(title), style="bold"))
+    spans = {outcome["turn"]: outcome for outcome in talk.outcomes if outcome["revealed"] or outcome["uncertain"]}
+    for message in talk.messages:
+        out.print()
+        out.print(_spoken(message, places))
+        out.print(_marked(message.content, spans.get(message.turn)))
+    out.print()
+    if talk.error:
+        out.print(Text(f"failed: {shortened(talk.error)}", style="red"))
+    for outcome in talk.outcomes:
+        out.print(Text(one_line(_came_to(outcome))))
+
+
+def _spoken(message: StoredMessage, places: Mapping[str, int]) -> Text:
+    place = places.get(message.speaker or "")
+    name = one_line(message.speaker) if place is None else f"{glyph_of(place)} {one_line(message.speaker)}"
+    ink = "" if place is None else mark_ink(place, COLOURS)
+    assigned = " (assigned)" if message.model == ASSIGNED else ""
+    return Text.assemble(f"{message.turn}. ", (name, ink), assigned, style="bold")
+
+
+def _marked(text: str, outcome: dict[str, Any] | None = None) -> Text:
+    """What gave the secret away, marked. Its place is that in the text as it was said, before it is made plain."""
+    start, end = (outcome["start"], outcome["end"]) if outcome else (0, 0)
+    start, end = (start, end) if isinstance(start, int) and isinstance(end, int) else (0, 0)
+    before, marked, after = text[:MOST_SHOWN][:start], text[:MOST_SHOWN][start:end], text[end:]
+    return Text.assemble(plain(before), (plain(marked), "reverse"), shortened(after, MOST_SHOWN))
+
+
+def _came_to(outcome: dict[str, Any]) -> str:
+    name, how = outcome["agent"], gave(outcome)
+    score = "score open until the game ends" if outcome["score"] is None else f"score {number(outcome['score'], 2)}"
+    if outcome["verdict_step"] is None:
+        return f"{name} {how}, {score}"
+    verdict = {None: "no verdict", 0: "kept", 1: "revealed"}[outcome["verdict"]]
+    return f"{name} {how}, {score}; judge: {verdict}"
+
+
+ENDINGS = {
+    "success": "ended well",
+    "length": "its length was used up",
+    "lost": "the last step was lost and does not count",
+    "budget": "the budget was used up",
+    "left": "its learner went another way when it was started again",
+}
+
+
+def _episode(out: Console, episode: Transcript, label: str) -> None:
+    details = episode.details
+    who = " and ".join(episode.participants)
+    split = SPLITS.get(split_of(details), split_of(details))
+    out.print(
+        Text(one_line(f"episode {episode.sequence_number}, {split}, {who}, {episode.status}{label}"), style="bold")
+    )
+    if not details:
+        out.print(Text("under way: rewards are told when it has ended"))
+    else:
+        kind = f" ({details['kind']})" if details.get("kind") else ""
+        out.print(Text(shortened(f"query{kind}: {details.get('query', '')}", MOST_SHOWN)))
+        if details.get("reference"):
+            out.print(Text(shortened(f"reference: {details['reference']}", MOST_SHOWN), style="dim"))
+    for step in episode_steps(details, episode.messages):
+        _print_step(out, step)
+    if details:
+        score = number(details.get("mean_reward"), 3)
+        out.print(Text(f"\n{ENDINGS.get(str(details.get('ended')), 'ended')}; mean reward {score}"))
+
+
+def _print_step(out: Console, step: EpisodeStep) -> None:
+    fell_back = " (fell back: no usable rewrite)" if step.fell_back else ""
+    out.print()
+    out.print(Text(one_line(f"{step.number}. {step.operator}{fell_back}"), style="bold"))
+    said = {"query": step.query, "rewritten": step.rewritten if step.rewritten != step.query else None}
+    for name, text in {**said, "target": step.reply}.items():
+        if text is not None:
+            out.print(Text(f"{name}: ", style="bold") + Text(shortened(text, MOST_SHOWN), style="not bold"))
+    if step.ended:
+        out.print(Text("lost: masked" if step.reward is None else f"reward {step.reward:.3f}", style="dim"))
+
+
+# -- family trees ------------------------------------------------------------------------------------------------------
+
+
+MOST_LINES = 200
+_PROMPT_SHOWN = 60
+
+
+def print_family(out: Console, family: Family) -> None:
+    if not family.champion:
+        out.print(Text("no generation is judged yet"))
+        return
+    ancestors = family.ancestors(family.champion)
+    founders = sum(not member.parents for member in ancestors)
+    out.print(
+        Text(
+            f"{len(family.members):,} genomes in {1 + max(m.generation for m in family.members.values()):,} generations; "
+            f"the champion has {len(ancestors) - 1:,} ancestors, {founders:,} of them seed prompts"
+            if len(ancestors) > 1
+            else f"{len(family.members):,} genomes; the champion is a seed prompt"
+        )
+    )
+    tree = Tree(Text("champion", style="bold"), guide_style="dim")
+    shown: set[str] = set()
+    _grow(tree, family, family.champion, shown)
+    out.print(tree)
+    if len(ancestors) > len(shown):
+        out.print(Text(f"… and {len(ancestors) - len(shown):,} more ancestors: see --json"))
+
+
+def _grow(tree: Tree, family: Family, genome_id: str, shown: set[str]) -> None:
+    """The line of mothers first, so that fathers who belong to it are not told twice."""
+    branches = []
+    for member in family.mothers(genome_id):
+        if member.genome_id in shown:
+            tree.add(Text(one_line(f"g{member.generation} {member.genome_id} … in another branch"), style="dim"))
+            break
+        if len(shown) >= MOST_LINES:
+            break
+        shown.add(member.genome_id)
+        branches.append((tree.add(_line(member)), member))
+    for branch, member in branches:
+        for father in member.parents[1:]:
+            _grow(branch, family, father, shown)
+
+
+def _line(member: Member) -> Text:
+    return Text.assemble(
+        (one_line(f"g{member.generation} {member.genome_id}"), "bold"),
+        f"  {number(member.fitness, 3)}  {one_line(member.operator)}  ",
+        (one_line(member.prompt, _PROMPT_SHOWN - 1), "dim"),
+        overflow="ellipsis",
+        no_wrap=True,
+    )

@@ -1,6 +1,6 @@
 """What commands say: every line, question and JSON object to the terminal leaves here, made plain on its way.
 
-Tables and plots leave through `tui/drawing/terminal.py`, which does the same. A test holds that nothing else prints.
+Tables and plots leave through `tui/drawing/text.py`, which does the same. A test holds that nothing else prints.
 """
 
 import sys

@@ -7,11 +7,21 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from tidepool.engine.results.blocks import Block, Cell, Figure, Folded, Headline, Heat, Named, Table, Words, text_of
-from tidepool.engine.results.wording import more
-from tidepool.tui.drawing.figures import draw, mark_ink, wanted_height
-from tidepool.tui.drawing.heat_map import heat_map
-from tidepool.tui.drawing.plain import one_line, shortened
+from tidepool.engine.results.blocks import (
+    Block,
+    Cell,
+    Figure,
+    Folded,
+    Headline,
+    Heat,
+    Named,
+    Table,
+    Words,
+    more,
+    text_of,
+)
+from tidepool.tui.drawing.figures import draw, heat_map, mark_ink, wanted_height
+from tidepool.tui.drawing.text import one_line, shortened
 
 STYLES = {"strong": "bold", "quiet": "dim", "simulated": "yellow", "warning": "yellow"}
 WIDEST_FIGURE = 100

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from tidepool.engine.core.limiting.limits import Limiter
 from tidepool.engine.events import Resting
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError, Silence
-from tidepool.engine.results.wording import span
+from tidepool.engine.results.blocks import span
 
 SEVERAL = 3
 """different calls that must have failed"""

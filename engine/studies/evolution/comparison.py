@@ -21,15 +21,21 @@ from tidepool.engine.design.outcomes import (
     number,
 )
 from tidepool.engine.results.blocks import Block, Figure
-from tidepool.engine.results.seeds_report import BAND, SeedWords, curve_over_seeds, members_of, seed_blocks
-from tidepool.engine.statistics.comparisons import compare_samples, pairwise
-from tidepool.engine.statistics.intervals import mean_interval
-from tidepool.engine.statistics.permutations import mean_difference_p_value
-from tidepool.engine.statistics.rates import UNIT
+from tidepool.engine.results.seeds import (
+    BAND,
+    Runs,
+    SeedWords,
+    curve_over_seeds,
+    groups_of,
+    members_of,
+    seed_blocks,
+    seed_differences,
+)
+from tidepool.engine.statistics.intervals import UNIT, mean_interval
+from tidepool.engine.statistics.significance import compare_samples, mean_difference_p_value, pairwise
 from tidepool.engine.studies.evolution.final_test import paired_p_value
 from tidepool.engine.studies.evolution.records import RESULT, VALIDATION
 from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
-from tidepool.engine.studies.several_seeds import Runs, groups_of, seed_differences
 from tidepool.storage.study_rows.findings import finding
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from typing import Any
 from tidepool.engine.call import expected_tokens, seed_of
 from tidepool.engine.statistics.contrasts import student
 from tidepool.engine.statistics.distributions import even_odds_p_value
-from tidepool.engine.statistics.permutations import sign_flip_p_value
+from tidepool.engine.statistics.significance import sign_flip_p_value
 from tidepool.engine.studies.evolution.evaluator import FIRST_RUNG, NOTHING_ANSWERED, Candidate, Evaluator, Rung, rungs
 from tidepool.engine.studies.evolution.fitness import (
     Fitness,

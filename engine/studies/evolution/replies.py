@@ -10,8 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tidepool.engine.errors import NotFound
-from tidepool.engine.results.blocks import Block, Cell, Folded, Number, Words, table
-from tidepool.engine.results.wording import UNKNOWN, number
+from tidepool.engine.results.blocks import UNKNOWN, Block, Cell, Folded, Number, Words, number, table
 from tidepool.engine.studies.evolution.records import ROLES, finalists
 from tidepool.engine.studies.evolution.tasks.verdict import WHY
 from tidepool.storage.reading.answers import (

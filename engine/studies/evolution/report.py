@@ -18,13 +18,15 @@ from tidepool.engine.results.blocks import (
     Series,
     Table,
     Words,
+    in_flight,
     line,
+    number,
+    p_value,
     table,
     text_of,
 )
-from tidepool.engine.results.forest import against_the_first
+from tidepool.engine.results.figures import against_the_first
 from tidepool.engine.results.glimpse import Told
-from tidepool.engine.results.wording import in_flight, number, p_value
 from tidepool.engine.studies.evolution.fitness import Objective, dominates, objectives
 from tidepool.engine.studies.evolution.records import GENERATION, RESULT, counted_reasons
 from tidepool.engine.studies.evolution.replies import mistakes

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tidepool.engine.statistics.comparisons import holm
-from tidepool.engine.statistics.contrasts import of_mean
-from tidepool.engine.statistics.paired import Paired, paired
+from tidepool.engine.statistics.contrasts import Paired, of_mean, paired
+from tidepool.engine.statistics.significance import holm
 from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, PromptTransport, once_each
 from tidepool.engine.studies.mutation.learners import RandomPolicy
 from tidepool.engine.studies.mutation.operators import NOOP, OPERATOR_NAMES, played

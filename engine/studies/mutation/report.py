@@ -21,7 +21,7 @@ from tidepool.engine.results.blocks import (
     text_of,
 )
 from tidepool.engine.results.glimpse import Told
-from tidepool.engine.statistics.paired import SEEDS_FOR_A_VERDICT, compared_in_words
+from tidepool.engine.statistics.contrasts import SEEDS_FOR_A_VERDICT, compared_in_words
 from tidepool.engine.studies.mutation.statistics import (
     HeldOutRewards,
     MutationStatistics,

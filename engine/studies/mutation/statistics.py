@@ -24,15 +24,22 @@ from tidepool.engine.design.outcomes import (
 )
 from tidepool.engine.registries import OPERATORS
 from tidepool.engine.results.blocks import Block, Figure
-from tidepool.engine.results.seeds_report import BAND, SeedWords, curve_over_seeds, members_of, seed_blocks
-from tidepool.engine.statistics.comparisons import pairwise
+from tidepool.engine.results.seeds import (
+    BAND,
+    Runs,
+    SeedWords,
+    curve_over_seeds,
+    groups_of,
+    members_of,
+    seed_blocks,
+    seed_differences,
+)
+from tidepool.engine.statistics.contrasts import paired
 from tidepool.engine.statistics.distributions import student_quantile
-from tidepool.engine.statistics.intervals import Interval, share_interval
-from tidepool.engine.statistics.paired import paired
-from tidepool.engine.statistics.rates import UNIT
+from tidepool.engine.statistics.intervals import UNIT, Interval, share_interval
+from tidepool.engine.statistics.significance import pairwise
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.mutation.config import FOREIGN
-from tidepool.engine.studies.several_seeds import Runs, groups_of, seed_differences
 from tidepool.storage.study_rows.findings import finding
 from tidepool.storage.study_rows.mutation import training_updates
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.design.outcomes import KindOutcomes
+    from tidepool.engine.results.blocks import KindMethods
     from tidepool.engine.results.glimpse import Glimpse
-    from tidepool.engine.results.method_words import KindMethods
     from tidepool.engine.studies.plan import Plan
 
 

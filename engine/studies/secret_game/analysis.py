@@ -10,9 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tidepool.engine.statistics.grouped import Array, Grouped
-from tidepool.engine.statistics.intervals import Interval
-from tidepool.engine.statistics.precision import values_needed
-from tidepool.engine.statistics.rates import Rate, rates_of
+from tidepool.engine.statistics.intervals import Interval, Rate, rates_of, values_needed
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.casting import SCORING, points_between
 from tidepool.engine.studies.secret_game.contrasts import AgentComparison, Hearing, Place, comparisons, hearing, ranking

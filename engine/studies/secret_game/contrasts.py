@@ -11,12 +11,10 @@ from itertools import combinations
 from math import inf
 from typing import Any
 
-from tidepool.engine.statistics.comparisons import holm
 from tidepool.engine.statistics.contrasts import Arms, Contrast, within
-from tidepool.engine.statistics.grouped import Array, pair_codes
-from tidepool.engine.statistics.intervals import LEVEL, Interval
-from tidepool.engine.statistics.labels import numbered
-from tidepool.engine.statistics.rates import UNIT, Rate, quantile
+from tidepool.engine.statistics.grouped import Array, numbered, pair_codes
+from tidepool.engine.statistics.intervals import LEVEL, UNIT, Interval, Rate, quantile
+from tidepool.engine.statistics.significance import holm
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.sides import Clustering
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.results.method_words import MOST_NAMED, KindMethods, counted, listing, sampling
-from tidepool.engine.results.wording import interval, number
+from tidepool.engine.results.blocks import MOST_NAMED, KindMethods, counted, interval, listing, number, sampling
 from tidepool.engine.statistics.intervals import share_interval
 from tidepool.engine.studies.secret_game.shares import in_percent
 

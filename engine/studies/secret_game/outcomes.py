@@ -29,10 +29,8 @@ from tidepool.engine.design.outcomes import (
 )
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.summary import checked
-from tidepool.engine.statistics.intervals import Interval
-from tidepool.engine.statistics.rates import UNIT
-from tidepool.engine.stopping.checking import refuse_few_blocks, refuse_line, refuse_outcome
-from tidepool.engine.stopping.watched import ENOUGH_BLOCKS, Known
+from tidepool.engine.statistics.intervals import UNIT, Interval
+from tidepool.engine.stopping.rules import ENOUGH_BLOCKS, Known, refuse_few_blocks, refuse_line, refuse_outcome
 from tidepool.engine.studies.secret_game.casting import SCORING, Cast, points_between, schedule_of, settings_of
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule
 from tidepool.engine.studies.secret_game.shares import Shares, overall_rate

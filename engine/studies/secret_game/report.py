@@ -26,17 +26,17 @@ from tidepool.engine.results.blocks import (
     Series,
     Table,
     Words,
+    counted,
+    interval,
+    number,
     table,
 )
 from tidepool.engine.results.glimpse import CAPTION, Sums, Told, hundred
-from tidepool.engine.results.method_words import counted
 from tidepool.engine.results.summary import checked
-from tidepool.engine.results.wording import interval, number
-from tidepool.engine.statistics.comparisons import pairwise
 from tidepool.engine.statistics.contrasts import FEWEST_TESTED, Contrast, within
 from tidepool.engine.statistics.distributions import normal_quantile
-from tidepool.engine.statistics.intervals import Interval, share_interval, wilson
-from tidepool.engine.statistics.rates import Rate, gap_interval, p_value_of
+from tidepool.engine.statistics.intervals import Interval, Rate, gap_interval, p_value_of, share_interval, wilson
+from tidepool.engine.statistics.significance import pairwise
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.analysis import Agreement, SecretGameStatistics
 from tidepool.engine.studies.secret_game.contrasts import AgentComparison, Hearing, Place

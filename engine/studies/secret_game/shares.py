@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import ref
 
-from tidepool.engine.statistics.grouped import Array, Grouped, pair_codes
-from tidepool.engine.statistics.intervals import Interval
-from tidepool.engine.statistics.labels import numbered
-from tidepool.engine.statistics.rates import Rate
+from tidepool.engine.statistics.grouped import Array, Grouped, numbered, pair_codes
+from tidepool.engine.statistics.intervals import Interval, Rate
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.sides import Clustering, Pair, pair_of
 

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tidepool.engine.statistics.grouped import Array, Grouped, pair_codes
-from tidepool.engine.statistics.intervals import Interval
-from tidepool.engine.statistics.labels import distinct_number, numbered
-from tidepool.engine.statistics.rates import UNIT, Rate, rates_of
+from tidepool.engine.statistics.grouped import Array, Grouped, distinct_number, numbered, pair_codes
+from tidepool.engine.statistics.intervals import UNIT, Interval, Rate, rates_of
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.storage.study_rows.secret_game import SidePage
 

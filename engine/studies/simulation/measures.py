@@ -14,11 +14,9 @@ from typing import Any, NamedTuple
 
 from tidepool.engine.library.entities import Attribute, Entity
 from tidepool.engine.library.entity_types import in_words
-from tidepool.engine.statistics.association import group_difference, rank_correlation
-from tidepool.engine.statistics.clusters import Total, interval_over
-from tidepool.engine.statistics.comparisons import holm
-from tidepool.engine.statistics.intervals import Interval
-from tidepool.engine.statistics.labels import Array, numbered
+from tidepool.engine.statistics.grouped import Array, numbered
+from tidepool.engine.statistics.intervals import Interval, Total, interval_over
+from tidepool.engine.statistics.significance import group_difference, holm, rank_correlation
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.statistics.words import words_in_each
 from tidepool.storage.reading.units import SpokenPage

@@ -26,12 +26,10 @@ from tidepool.engine.design.outcomes import (
     number,
 )
 from tidepool.engine.errors import UsageError
-from tidepool.engine.statistics.clusters import Total, jackknife_variance
-from tidepool.engine.statistics.comparisons import pairwise
 from tidepool.engine.statistics.contrasts import student
-from tidepool.engine.statistics.intervals import Interval
-from tidepool.engine.stopping.checking import refuse_few_blocks, refuse_line, refuse_outcome
-from tidepool.engine.stopping.watched import ENOUGH_BLOCKS, Known
+from tidepool.engine.statistics.intervals import Interval, Total, jackknife_variance
+from tidepool.engine.statistics.significance import pairwise
+from tidepool.engine.stopping.rules import ENOUGH_BLOCKS, Known, refuse_few_blocks, refuse_line, refuse_outcome
 from tidepool.engine.studies.simulation.casting import cast_of, settings_of
 from tidepool.engine.studies.simulation.measures import EntityCounts, SpeechTally, group_mean
 from tidepool.storage.reading.units import rated_between, spoken_in_pages

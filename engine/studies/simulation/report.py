@@ -16,16 +16,21 @@ from tidepool.engine.results.blocks import (
     Estimate,
     Figure,
     Headline,
+    KindMethods,
     Named,
     Number,
     PValue,
     Series,
     Words,
+    counted,
+    ended,
     line,
+    listing,
+    quoted,
+    sampling,
     table,
 )
 from tidepool.engine.results.glimpse import CAPTION, Sums, Told
-from tidepool.engine.results.method_words import KindMethods, counted, ended, listing, quoted, sampling
 from tidepool.engine.studies.simulation.measures import AttributeStatistics, AttributeTest, Mean
 from tidepool.engine.studies.simulation.statistics import EntityStatistics, Judgements, SimulationStatistics
 from tidepool.storage.reading.new_rows import NewRows

@@ -4,10 +4,8 @@ from statistics import fmean, stdev
 
 import pytest
 
-from tidepool.engine.branching.origin import Origin, read_origin
-from tidepool.engine.branching.report import blocks
-from tidepool.engine.branching.statistics import Values, freedom_of, outcome
-from tidepool.engine.branching.talks import Measure
+from tidepool.engine.branching.results import Values, blocks, freedom_of, outcome
+from tidepool.engine.branching.talks import Measure, Origin, read_origin
 from tidepool.engine.results.blocks import Words
 from tidepool.engine.results.report import plain_blocks
 

@@ -7,8 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from tidepool.engine.coding.sample import Unit
-from tidepool.engine.coding.session import CodingSession
-from tidepool.engine.coding.subject import subject_at
+from tidepool.engine.coding.session import CodingSession, subject_at
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.toml_files import parse_toml
 from tidepool.engine.run import run_batch

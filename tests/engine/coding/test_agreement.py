@@ -6,7 +6,7 @@ import krippendorff
 import numpy
 import pytest
 
-from tidepool.engine.coding.agreement import Paired, alpha, kappa, squared
+from tidepool.engine.coding.estimates import Paired, alpha, kappa, squared
 
 CODES = ["yes", "no", "unclear"]
 

@@ -13,11 +13,8 @@ import pytest
 from tests.engine.coding.coded import code_all, played_game, played_simulation
 from tests.storage.test_plain_text import steers
 from tests.support.poison import ALL_KINDS, POISON
-from tidepool.engine.coding.code_book import CodeBook
-from tidepool.engine.coding.drawing import SIZE, size_as_before
-from tidepool.engine.coding.exchange import Taken, key_of, take_codes, write_sample
-from tidepool.engine.coding.frame import hits_of
-from tidepool.engine.coding.session import CodingSession, coder_name
+from tidepool.engine.coding.sample import SIZE, CodeBook, hits_of, size_as_before
+from tidepool.engine.coding.session import CodingSession, Taken, coder_name, key_of, take_codes, write_sample
 from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.publishing.reuse import import_file

@@ -5,7 +5,6 @@ import math
 import pytest
 from scipy.stats import binomtest, norm
 
-from tidepool.engine.coding.elsewhere import corrected_by, read_known
 from tidepool.engine.coding.estimates import (
     Cell,
     Share,
@@ -16,10 +15,10 @@ from tidepool.engine.coding.estimates import (
     sensitivity,
     specificity,
     two_groups,
-    wilson,
 )
-from tidepool.engine.coding.verdicts import majority
+from tidepool.engine.coding.statistics import corrected_by, majority, read_known
 from tidepool.engine.errors import UsageError
+from tidepool.engine.statistics.intervals import wilson
 
 
 def groups(positives: int, negatives: int, yes: int, coded: int, missed: int, quiet: int) -> TwoGroups:

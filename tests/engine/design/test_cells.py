@@ -10,8 +10,7 @@ from tests.engine.design.designs import FACTORS, written
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.config.toml_files import put_at
-from tidepool.engine.design.cells import plan_study, replicate_seed
-from tidepool.engine.design.pricing import priced_study
+from tidepool.engine.design.cells import plan_study, priced_study, replicate_seed
 from tidepool.engine.design.running import enlist_study
 from tidepool.engine.errors import UsageError
 from tidepool.tui.app.compose_model.examining import examined

@@ -7,10 +7,8 @@ import numpy
 import pytest
 from scipy import stats
 
-from tidepool.engine.design.contrasts import Weighing, parse_contrast, weigh
-from tidepool.engine.design.effects import Effect, cell_mean, effect, in_direction
-from tidepool.engine.design.factors import Factor, Factors
-from tidepool.engine.design.outcome_tables import CellBatch, OutcomeTable, tables_of
+from tidepool.engine.design.contrasts import Factor, Factors, Weighing, parse_contrast, weigh
+from tidepool.engine.design.effects import CellBatch, Effect, OutcomeTable, cell_mean, effect, in_direction, tables_of
 from tidepool.engine.design.outcomes import PERCENT, BatchValues, Outcome, Talk
 from tidepool.engine.statistics.contrasts import matched, within
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tidepool.engine.config.loading import load_config
-from tidepool.engine.design.pricing import priced_study
+from tidepool.engine.design.cells import priced_study
 from tidepool.engine.design.report import study_report
 from tidepool.engine.design.running import run_study
 from tidepool.engine.results.blocks import Words

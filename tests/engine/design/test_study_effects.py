@@ -13,13 +13,11 @@ import pytest
 from tests.engine.design.made_studies import design_of, made_study
 from tests.support.studies import game
 from tidepool import SecretGame
-from tidepool.engine.design.effects import FEWEST_REPLICATES
-from tidepool.engine.design.factors import Cell
-from tidepool.engine.design.hypotheses import check_hypotheses, hypotheses_hash
-from tidepool.engine.design.outcome_tables import CellBatch, tables_of
+from tidepool.engine.design.contrasts import Cell, check_hypotheses, hypotheses_hash
+from tidepool.engine.design.effects import FEWEST_REPLICATES, CellBatch, tables_of
 from tidepool.engine.design.outcomes import BatchValues, Outcome, Talk
-from tidepool.engine.design.study_report import study_blocks
-from tidepool.engine.design.study_statistics import design_statistics, study_outcomes, study_statistics
+from tidepool.engine.design.report import study_blocks
+from tidepool.engine.design.statistics import design_statistics, study_outcomes, study_statistics
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.blocks import Block, Figure, Table, Words, as_json, from_json
 from tidepool.engine.results.summary import summarise

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 import pytest
 
 from tidepool.engine.errors import UsageError
-from tidepool.engine.exports.html_blocks import drawn
-from tidepool.engine.exports.pictures import write_pictures
+from tidepool.engine.exports.html_report import drawn
+from tidepool.engine.exports.svg import write_pictures
 from tidepool.engine.results.blocks import Figure, Heat, Report, Series, Words, line
 
 HOSTILE = "<script>alert(1)</script> & ../../x \x1b[31m"

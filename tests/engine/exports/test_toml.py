@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.state import query
 from tests.support.studies import game
-from tidepool.engine.branching.origin import Origin
+from tidepool.engine.branching.talks import Origin
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from, load_config

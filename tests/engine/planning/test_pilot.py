@@ -6,11 +6,10 @@ from typing import Any
 import numpy
 import pytest
 
-from tidepool.engine.design.outcome_tables import CellBatch, tables_of
+from tidepool.engine.design.effects import CellBatch, tables_of
 from tidepool.engine.design.outcomes import PERCENT, BatchValues, Outcome, Talk
 from tidepool.engine.planning.pilot import Pilot, seen
-from tidepool.engine.planning.power import Layout
-from tidepool.engine.planning.worlds import Assumptions
+from tidepool.engine.planning.power import Assumptions, Layout
 
 SHARE = Outcome(name="revealed", words="sides that revealed", unit=PERCENT, bounds=(0.0, 1.0))
 ACCURACY = Outcome(name="accuracy", words="accuracy", unit=PERCENT, bounds=(0.0, 1.0), per_talk=False)

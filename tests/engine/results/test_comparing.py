@@ -9,8 +9,7 @@ from tests.support.studies import game
 from tidepool import SecretGame
 from tidepool.engine.config.sections import Agent
 from tidepool.engine.errors import UsageError
-from tidepool.engine.results.comparing import compare, numbers_in, side_by_side
-from tidepool.engine.results.comparison_report import comparison_blocks
+from tidepool.engine.results.comparing import compare, comparison_blocks, numbers_in, side_by_side
 from tidepool.engine.run import run_batch
 
 

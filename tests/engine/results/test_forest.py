@@ -1,6 +1,6 @@
 """A comparison as differences: every batch against the first, by the estimates of `compare` themselves."""
 
-from tidepool.engine.results.forest import against_the_first
+from tidepool.engine.results.figures import against_the_first
 
 FOUND = [
     {"batches": ["a", "b"], "measure": "shares", "difference": -0.07, "difference_ci95": [-0.26, 0.12]},

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tidepool.engine.results.marks import CONTRAST, INKS, contrast_of, glyph_of, ink_of, places_of
+from tidepool.engine.results.blocks import CONTRAST, INKS, contrast_of, glyph_of, ink_of, places_of
 
 
 @pytest.mark.parametrize("ground", [(12, 21, 23), (255, 255, 255), (251, 250, 247), (40, 42, 54), (253, 246, 227)])

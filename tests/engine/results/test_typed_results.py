@@ -25,20 +25,20 @@ from tidepool import (
     read_summary,
     run_batch,
 )
-from tidepool.engine.results import rows
+from tidepool.engine.results import batch_summary
 from tidepool.engine.results.batch_summary import CallCounts, FailureCount, ReplyCounts, UnitCounts, WaveFigures
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.storage.schema.views import VIEWS
 
 ROW_OF = {
-    "conversations": rows.ConversationRow,
-    "messages": rows.MessageRow,
-    "outcomes": rows.OutcomeRow,
-    "judgements": rows.JudgementRow,
-    "genomes": rows.GenomeRow,
-    "answers": rows.AnswerRow,
-    "training": rows.TrainingRow,
-    "log": rows.LogRow,
+    "conversations": batch_summary.ConversationRow,
+    "messages": batch_summary.MessageRow,
+    "outcomes": batch_summary.OutcomeRow,
+    "judgements": batch_summary.JudgementRow,
+    "genomes": batch_summary.GenomeRow,
+    "answers": batch_summary.AnswerRow,
+    "training": batch_summary.TrainingRow,
+    "log": batch_summary.LogRow,
 }
 PYTHON_TYPES: dict[str, set[object]] = {
     "text": {str, str | None},

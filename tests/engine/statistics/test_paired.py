@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tidepool.engine.statistics.paired import compared_in_words, paired, paired_by_seed, seeds_needed
+from tidepool.engine.statistics.contrasts import compared_in_words, paired, paired_by_seed, seeds_needed
 
 GAPS = [0.4, -0.1, 0.7, 0.2, 0.3, 0.05, 0.1, 0.25]
 
@@ -38,7 +38,7 @@ def test_equal_differences_have_no_interval_but_can_be_told_from_none() -> None:
 def test_many_signs_are_drawn_in_pieces_that_are_the_same_as_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
     gaps = np.random.default_rng(1).normal(0.05, 1, 200).tolist()
     whole = paired(gaps)
-    monkeypatch.setattr("tidepool.engine.statistics.permutations._CELLS", 1000)
+    monkeypatch.setattr("tidepool.engine.statistics.significance._CELLS", 1000)
     assert paired(gaps) == whole
 
 

@@ -4,7 +4,7 @@ import numpy
 import pytest
 from scipy.stats import permutation_test
 
-from tidepool.engine.statistics.permutations import RESAMPLES, mean_difference_p_value, sign_flip_p_value
+from tidepool.engine.statistics.significance import RESAMPLES, mean_difference_p_value, sign_flip_p_value
 
 DIFFERENCES = [0.5, 0.25, -0.25, 1.0, 0.75, -0.5, 0.125, 1.0, -0.25, 0.5, 0.5, 0.25, 0.75, -0.125, 0.375, 0.25]
 

@@ -1,8 +1,6 @@
 import pytest
 
-from tidepool.engine.statistics.intervals import wilson
-from tidepool.engine.statistics.precision import values_needed
-from tidepool.engine.statistics.rates import Rate
+from tidepool.engine.statistics.intervals import Rate, values_needed, wilson
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(0, 10), (5, 10), (30, 100), (99, 100)])

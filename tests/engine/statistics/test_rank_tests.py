@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 
-from tidepool.engine.statistics.rank_tests import mean_ranks, rank_sum_p_value
+from tidepool.engine.statistics.significance import mean_ranks, rank_sum_p_value
 
 few_values = st.integers(-4, 4).map(float)
 any_values = st.floats(-5, 5, allow_nan=False, allow_subnormal=False).map(lambda value: round(value, 3) + 0.0)

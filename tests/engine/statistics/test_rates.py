@@ -10,8 +10,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from tidepool.engine.statistics.distributions import fewest_expected
 from tidepool.engine.statistics.grouped import Grouped
-from tidepool.engine.statistics.intervals import wilson
-from tidepool.engine.statistics.rates import Rate, gap_interval, p_value_of, rates_of
+from tidepool.engine.statistics.intervals import Rate, gap_interval, p_value_of, rates_of, wilson
 
 RANDOM = numpy.random.default_rng(4)
 

@@ -19,9 +19,9 @@ from tidepool.engine.config.sections import StopWhenSure
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.report import report_of
 from tidepool.engine.statistics.intervals import Interval
+from tidepool.engine.stopping.rules import rule_for, rule_for_contrast
 from tidepool.engine.stopping.stages import stages_of
 from tidepool.engine.stopping.statistics import read
-from tidepool.engine.stopping.stop_rule import rule_for, rule_for_contrast
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.secret_game.outcomes import WatchedGame
 from tidepool.engine.studies.secret_game.pairing import Schedule

@@ -16,7 +16,7 @@ from tests.engine.trust.conftest import KEY, TREASURE, Move
 from tests.engine.trust.studies import EXAMPLES, code_study, game, lab, openai_at, requests
 from tests.support.command import Tidepool
 from tests.support.state import change, log_of, query
-from tidepool.engine.branching.origin import read_origin
+from tidepool.engine.branching.talks import read_origin
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import Service

@@ -18,11 +18,10 @@ from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from, load_config
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import KINDS
-from tidepool.tui.command.example_files import copied
+from tidepool.tui.command.commands.start import copied, examples
 from tidepool.tui.command.main import COMMANDS, main
+from tidepool.tui.command.main import _problem_with as told_of
 from tidepool.tui.command.starting_config import starting_config
-from tidepool.tui.command.study_file import told_of
-from tidepool.tui.drawing.example_files import examples
 
 TWO_TALKS = ("--set", "secret_game.num_interactions=2")
 

@@ -16,7 +16,7 @@ from tidepool.engine.events import (
 )
 from tidepool.storage.states import BatchStatus
 from tidepool.tui.command.progress import ProgressTally
-from tidepool.tui.drawing.words import countdown, in_flight, rate, requests
+from tidepool.tui.drawing.text import countdown, in_flight, rate, requests
 
 
 @pytest.mark.parametrize(

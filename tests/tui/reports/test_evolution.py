@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from tests.engine.studies.evolution.running import run, study
-from tidepool.engine.results.axes import round_ticks
+from tidepool.engine.results.figures import round_ticks
 from tidepool.engine.studies.evolution.report import blocks, figures, verdict
 from tidepool.engine.studies.evolution.statistics import EvolutionStatistics, evolution_statistics
 from tidepool.storage.file import reading

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tidepool.engine.results.marks import places_of
+from tidepool.engine.results.blocks import places_of
 from tidepool.tui.app.widgets.marked_names import marked_names
 
 NAMES = st.lists(st.text(max_size=30), max_size=4)

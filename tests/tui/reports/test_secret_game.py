@@ -15,7 +15,7 @@ from tidepool.engine.results.blocks import Heat
 from tidepool.engine.run import run_batch
 from tidepool.engine.studies.secret_game.report import blocks
 from tidepool.tui.drawing.blocks import print_blocks
-from tidepool.tui.drawing.heat_map import heat_map
+from tidepool.tui.drawing.figures import heat_map
 
 PERSONAS = ("guarded", "trusting", "bargainer", "talkative", "deceptive")
 

@@ -17,8 +17,8 @@ from tests.engine.studies.simulation.panels import panel
 from tests.tui.reports.test_secret_game import study as secret_game
 from tidepool import run_batch
 from tidepool.engine.exports.html import joined
-from tidepool.engine.exports.html_blocks import drawn
-from tidepool.engine.exports.markdown_blocks import drawn as in_markdown_blocks
+from tidepool.engine.exports.html_report import drawn
+from tidepool.engine.exports.markdown import drawn as in_markdown_blocks
 from tidepool.engine.results.blocks import (
     Block,
     Figure,
@@ -32,8 +32,7 @@ from tidepool.engine.results.blocks import (
     from_json,
     text_of,
 )
-from tidepool.engine.results.comparing import compare
-from tidepool.engine.results.comparison_report import comparison_blocks
+from tidepool.engine.results.comparing import compare, comparison_blocks
 from tidepool.engine.results.methods import SIMULATED_DATA as SIMULATED
 from tidepool.engine.results.report import plain_blocks, report_of
 from tidepool.engine.statistics.typed import Statistics

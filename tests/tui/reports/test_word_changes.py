@@ -2,7 +2,7 @@
 
 import pytest
 
-from tidepool.tui.drawing.word_changes import MOST_WORDS, changes
+from tidepool.tui.drawing.text import MOST_WORDS, changes
 
 
 @pytest.mark.parametrize(

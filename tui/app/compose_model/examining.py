@@ -87,8 +87,7 @@ def _remarks(values: Mapping[str, Any], text: str) -> list[str]:
 
 
 def planned(config: FrozenConfig, database: Path) -> Examined:
-    from tidepool.engine.planning.comparisons import foreseen
-    from tidepool.engine.planning.detect import price_of
+    from tidepool.engine.planning.comparisons import foreseen, price_of
     from tidepool.engine.studies.kinds import load_kind
 
     kind = load_kind(config.batch.kind)
@@ -101,8 +100,7 @@ def planned(config: FrozenConfig, database: Path) -> Examined:
 def _study(values: Mapping[str, Any], config: FrozenConfig, folder: Path, database: Path) -> Examined:
     """Of a config with a [design]: all its cells together."""
     from tidepool.engine.config.loading import config_from, with_users_likes
-    from tidepool.engine.design.cells import plan_study
-    from tidepool.engine.design.pricing import priced_cells, shape_of
+    from tidepool.engine.design.cells import plan_study, priced_cells, shape_of
     from tidepool.engine.planning.comparisons import foreseen
     from tidepool.engine.studies.kinds import load_kind
 

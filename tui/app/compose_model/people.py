@@ -9,7 +9,7 @@ from tidepool.storage.library import StoredAgent, StoredEntity
 from tidepool.tui.app.compose_model.edits import value_at
 from tidepool.tui.app.compose_model.fields import Field, Path
 from tidepool.tui.app.compose_model.outline import AGENT_FIELDS, ENTITY_FIELDS
-from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.text import one_line
 
 Stored = StoredAgent | StoredEntity
 

@@ -7,8 +7,7 @@ from typing import Any
 from textual.content import Content
 
 from tidepool.tui.app.compose_model.examining import Examined
-from tidepool.tui.drawing.plain import shortened
-from tidepool.tui.drawing.words import count, dollars, span
+from tidepool.tui.drawing.text import count, dollars, shortened, span
 
 MOST_WAVES_SHOWN = 12
 NAMES, WORDS = 10, 34

@@ -6,7 +6,7 @@ from textual.content import Content
 
 from tidepool.tui.app.compose_model.fields import UNSET, Field, Form, shown
 from tidepool.tui.app.compose_model.outline import words_of_choice
-from tidepool.tui.drawing.plain import one_line, plain, shortened
+from tidepool.tui.drawing.text import one_line, plain, shortened
 
 MOST_DEFAULT = 30
 """cells"""

@@ -8,10 +8,10 @@ from textual.content import Content
 from textual.widgets import Button, Checkbox, Input, Label, Select, Static
 
 from tidepool.engine.branching.making import FEW, MANY, BranchWish
-from tidepool.engine.branching.origin import MOST_TIMES
+from tidepool.engine.branching.talks import MOST_TIMES
 from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.widgets.text_line import TextLine
-from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.text import one_line
 
 LONGEST = 60
 

@@ -11,7 +11,7 @@ from textual.widgets import Button
 from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.dialogs.pick import Choice
 from tidepool.tui.app.widgets.rows import Piece, Rows
-from tidepool.tui.drawing.plain import fitted, one_line
+from tidepool.tui.drawing.text import fitted, one_line
 
 
 class ChoiceList(Rows):

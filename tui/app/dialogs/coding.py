@@ -13,10 +13,8 @@ from textual.content import Content
 from textual.events import Key
 from textual.widgets import Button, Input, Label, Select, Static
 
-from tidepool.engine.coding.exchange import take_codes, write_sample
 from tidepool.engine.coding.sample import Unit
-from tidepool.engine.coding.session import CodingSession, coder_name
-from tidepool.engine.coding.subject import Subject
+from tidepool.engine.coding.session import CodingSession, Subject, coder_name, take_codes, write_sample
 from tidepool.engine.errors import UsageError
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.reading.watching import Watched
@@ -24,7 +22,7 @@ from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.widgets.key_line import KeyLine
 from tidepool.tui.app.widgets.reading import Passage, ReadingPane
 from tidepool.tui.app.widgets.text_line import TextLine
-from tidepool.tui.drawing.plain import one_line, shortened
+from tidepool.tui.drawing.text import one_line, shortened
 
 if TYPE_CHECKING:
     from tidepool.tui.app.app import TidepoolApp

@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
-from tidepool.tui.drawing.plain import shortened
+from tidepool.tui.drawing.text import shortened
 
 T = TypeVar("T")
 

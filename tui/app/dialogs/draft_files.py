@@ -20,8 +20,8 @@ from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.kind_screens import STARTERS, installed, template
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.app.widgets.text_line import TextLine
-from tidepool.tui.drawing.example_files import about, examples
-from tidepool.tui.drawing.plain import fitted, one_line, shortened
+from tidepool.tui.drawing.configs import about, examples
+from tidepool.tui.drawing.text import fitted, one_line, shortened
 
 MOST_FILES = 200
 

@@ -16,7 +16,7 @@ from tidepool.tui.app.dialogs.dialog import Confirm, Dialog
 from tidepool.tui.app.key_order import messages_handled
 from tidepool.tui.app.provider_view.settings import rules_in_draft
 from tidepool.tui.app.widgets.form.row import FieldRow
-from tidepool.tui.drawing.plain import plain
+from tidepool.tui.drawing.text import plain
 
 Record = dict[str, Any]
 Check = Callable[[Mapping[str, Any]], dict[Path, str]]

@@ -21,7 +21,7 @@ from tidepool.tui.app.library_view.details import examples
 from tidepool.tui.app.widgets.form.editors import Tick
 from tidepool.tui.app.widgets.reading import ReadingPane
 from tidepool.tui.app.widgets.text_line import TextLine
-from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.text import one_line
 
 MOST = 100_000
 USUAL = "human"

@@ -12,8 +12,8 @@ from tidepool.engine.errors import UsageError
 from tidepool.storage.reading.watching import Watched
 from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.widgets.text_line import TextLine
-from tidepool.tui.command.commands.steer import read_change
-from tidepool.tui.drawing.plain import shortened
+from tidepool.tui.command.commands.manage import read_change
+from tidepool.tui.drawing.text import shortened
 
 FIELDS = {
     "max_concurrent": "calls at once",

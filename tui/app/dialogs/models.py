@@ -22,7 +22,7 @@ from tidepool.tui.app.provider_view.offers import OfferedModel, narrowed, offers
 from tidepool.tui.app.shutdown import while_open
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.app.widgets.text_line import TextLine
-from tidepool.tui.drawing.plain import fitted, one_line
+from tidepool.tui.drawing.text import fitted, one_line
 
 PRICES = 9
 """cells of a price"""

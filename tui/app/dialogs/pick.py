@@ -15,7 +15,7 @@ from tidepool.engine.call import stream
 from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.app.widgets.text_line import TextLine
-from tidepool.tui.drawing.plain import fitted, one_line
+from tidepool.tui.drawing.text import fitted, one_line
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from textual.content import Content
 from textual.widgets import Button, Static
 
 from tidepool.tui.app.dialogs.dialog import Dialog
-from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.text import one_line
 
 
 class StopDialog(Dialog[str]):

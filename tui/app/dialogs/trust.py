@@ -8,7 +8,7 @@ from textual.widgets import Button, Static
 
 from tidepool.engine.trust.gate import FOREIGN, MEANING, TrustQuestion
 from tidepool.tui.app.dialogs.dialog import Dialog
-from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.text import one_line
 
 
 class TrustDialog(Dialog[bool]):

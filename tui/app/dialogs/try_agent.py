@@ -18,8 +18,7 @@ from tidepool.tui.app.provider_tasks import errand
 from tidepool.tui.app.shutdown import while_open
 from tidepool.tui.app.widgets.reading import Passage, ReadingPane
 from tidepool.tui.app.widgets.text_line import TextLine
-from tidepool.tui.drawing.plain import one_line, shortened
-from tidepool.tui.drawing.words import at_most, dollars, span
+from tidepool.tui.drawing.text import at_most, dollars, one_line, shortened, span
 
 
 @dataclass(frozen=True, slots=True)

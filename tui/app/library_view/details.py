@@ -18,7 +18,7 @@ from tidepool.engine.library.entity_types import (
 from tidepool.storage.library import StoredAgent, StoredEntity
 from tidepool.tui.app.library_view.items import Item, KnownType
 from tidepool.tui.app.widgets.reading import Passage
-from tidepool.tui.drawing.words import ago
+from tidepool.tui.drawing.text import ago
 
 EXAMPLES = 3
 MOST_OPTIONS = 12

@@ -11,7 +11,7 @@ from typing import Any
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.entity_types import EntityType, built_in_records, entity_type_from, in_words
 from tidepool.storage.library import StoredAgent, StoredEntity, StoredType, list_agents, list_entities, list_types
-from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.text import one_line
 
 MOST_IN_A_CELL = 240
 MOST_SEARCHED = 4_000

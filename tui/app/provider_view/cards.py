@@ -11,8 +11,7 @@ from tidepool.engine.providers.model_list import ListedModel, ListedProvider
 from tidepool.engine.single_call import SingleAnswer
 from tidepool.tui.app.provider_view.settings import ProviderRules, limits_for
 from tidepool.tui.app.widgets.reading import Passage
-from tidepool.tui.drawing.plain import one_line
-from tidepool.tui.drawing.words import dollars, span
+from tidepool.tui.drawing.text import dollars, one_line, span
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from tidepool.engine.config.sections import Providers
 from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 from tidepool.engine.providers.model_list import ListedProvider
 from tidepool.tui.app.provider_view.cards import price_words
-from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.text import one_line
 
 
 @dataclass(frozen=True, slots=True)

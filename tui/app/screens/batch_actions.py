@@ -14,7 +14,7 @@ from tidepool.storage.study_rows.studies import batches_to_resume, delete_any, s
 from tidepool.tui.app import launching
 from tidepool.tui.app.dialogs.dialog import Confirm
 from tidepool.tui.app.screens.mode_screen import ModeScreen
-from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.text import one_line
 
 BATCH_BINDINGS = [
     Binding("p", "pause", "Pause", id="batch.pause", tooltip="or let a paused batch go on"),

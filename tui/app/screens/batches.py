@@ -20,8 +20,7 @@ from tidepool.tui.app.shutdown import while_open
 from tidepool.tui.app.widgets.batch_list import ORDERS, BatchList, chosen, status_of
 from tidepool.tui.app.widgets.greeting import Greeting
 from tidepool.tui.app.widgets.text_line import TextLine
-from tidepool.tui.drawing.plain import one_line
-from tidepool.tui.drawing.words import count, span
+from tidepool.tui.drawing.text import count, one_line, span
 
 
 class BatchesScreen(BatchActions):

@@ -31,7 +31,7 @@ from tidepool.tui.app.widgets.form.page import FormPage
 from tidepool.tui.app.widgets.form.people import PeoplePage
 from tidepool.tui.app.widgets.form.row import FieldRow
 from tidepool.tui.app.widgets.name_strip import NameStrip
-from tidepool.tui.drawing.plain import one_line, shortened
+from tidepool.tui.drawing.text import one_line, shortened
 
 TOML, PLAN = "toml", "plan"
 LINES_BELOW, ROOM_FOR_KEYS = 3, 76

@@ -17,8 +17,7 @@ from tidepool.tui.app.compose_model.running import anchored, config_to_run
 from tidepool.tui.app.dialogs.dialog import Confirm
 from tidepool.tui.app.dialogs.draft_files import DraftOrigin, OpenDialog, SaveDialog
 from tidepool.tui.app.screens.mode_screen import ModeScreen
-from tidepool.tui.drawing.plain import one_line
-from tidepool.tui.drawing.words import dollars
+from tidepool.tui.drawing.text import dollars, one_line
 
 
 class DraftTravel(ModeScreen):
@@ -75,7 +74,7 @@ class DraftTravel(ModeScreen):
 
     async def _text_of(self, origin: DraftOrigin) -> str:
         """An example names the files beside it, which stay where they are."""
-        from tidepool.tui.drawing.config_text import config_of
+        from tidepool.tui.drawing.configs import config_of
 
         if origin.batch is not None:
             return await self.tidepool.file.look(config_of, origin.batch.number)

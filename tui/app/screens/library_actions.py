@@ -49,8 +49,7 @@ from tidepool.tui.app.library_view.records import (
 from tidepool.tui.app.provider_tasks import errand
 from tidepool.tui.app.provider_view.settings import rules_in_draft
 from tidepool.tui.app.screens.mode_screen import ModeScreen
-from tidepool.tui.drawing.plain import one_line
-from tidepool.tui.drawing.words import ago
+from tidepool.tui.drawing.text import ago, one_line
 
 USUAL_MODEL = "simulated:guarded"
 

@@ -26,7 +26,7 @@ from tidepool.tui.app.widgets.panels import Panel, PanelStrip
 from tidepool.tui.app.widgets.provider_lists import ModelTable, ProviderList
 from tidepool.tui.app.widgets.reading import ReadingPane
 from tidepool.tui.app.widgets.text_line import TextLine
-from tidepool.tui.drawing.words import at_most
+from tidepool.tui.drawing.text import at_most
 
 TEST_SECONDS = 30.0
 """what a test call may take"""

@@ -23,8 +23,7 @@ from tidepool.tui.app.widgets.gauges import Gauges
 from tidepool.tui.app.widgets.panels import Panel, PanelStrip
 from tidepool.tui.app.widgets.talk import TranscriptPane
 from tidepool.tui.app.widgets.talks import ConversationsPane
-from tidepool.tui.drawing.plain import one_line
-from tidepool.tui.drawing.words import count, dollars, requests
+from tidepool.tui.drawing.text import count, dollars, one_line, requests
 
 MOST_WAVES = 10
 """that the overview shows"""

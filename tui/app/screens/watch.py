@@ -13,7 +13,7 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
-from tidepool.engine.results.marks import places_of
+from tidepool.engine.results.blocks import places_of
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.reading import study_watching, watching
 from tidepool.storage.reading.conversation_heads import everybody, readable
@@ -37,8 +37,7 @@ from tidepool.tui.app.widgets.watching.log_lines import LogLines
 from tidepool.tui.app.widgets.watching.pace import PacePlots
 from tidepool.tui.app.widgets.watching.wavefront import Front, Wavefront, front_of
 from tidepool.tui.app.widgets.watching.waves_table import WavesTable
-from tidepool.tui.drawing.plain import one_line
-from tidepool.tui.drawing.words import ago
+from tidepool.tui.drawing.text import ago, one_line
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from tidepool.storage.reading.study_lines import cell_name
 from tidepool.storage.reading.watching import Watched
 from tidepool.tui.app.theme import BATCH_GLYPHS, BATCH_STATES
 from tidepool.tui.app.widgets.rows import Piece, Rows
-from tidepool.tui.drawing.plain import fitted, one_line
-from tidepool.tui.drawing.words import ago, count, dollars, percent
+from tidepool.tui.drawing.text import ago, count, dollars, fitted, one_line, percent
 
 ORDERS: dict[str, tuple[Callable[[Watched], Any], bool]] = {
     "age": (lambda batch: abs(batch.number), True),

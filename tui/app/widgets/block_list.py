@@ -9,14 +9,24 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tidepool.engine.results.blocks import Block, Cell, Figure, Folded, Headline, Heat, Named, Table, Words, text_of
-from tidepool.engine.results.marks import INKS
-from tidepool.engine.results.wording import more
+from tidepool.engine.results.blocks import (
+    INKS,
+    Block,
+    Cell,
+    Figure,
+    Folded,
+    Headline,
+    Heat,
+    Named,
+    Table,
+    Words,
+    more,
+    text_of,
+)
 from tidepool.tui.app.widgets.plot import Plot
-from tidepool.tui.drawing.bars import lies, named
 from tidepool.tui.drawing.blocks import told_folded
-from tidepool.tui.drawing.figures import wanted_height
-from tidepool.tui.drawing.plain import fitted, one_line, shortened
+from tidepool.tui.drawing.figures import lies, named, wanted_height
+from tidepool.tui.drawing.text import fitted, one_line, shortened
 
 STYLES = {"strong": "bold", "quiet": "$quiet", "simulated": "$state-running", "warning": "$state-retried"}
 WIDEST_CELL, NARROWEST_CELL = 40, 12

@@ -13,8 +13,7 @@ from tidepool.storage.states import BatchStatus
 from tidepool.tui.app.theme import BATCH_GLYPHS, BATCH_STATES
 from tidepool.tui.app.throughput import Throughput, spark
 from tidepool.tui.app.widgets.batch_list import bar, status_of
-from tidepool.tui.drawing.plain import fitted, one_line
-from tidepool.tui.drawing.words import count, dollars, percent, rate, requests, resting, span
+from tidepool.tui.drawing.text import count, dollars, fitted, one_line, percent, rate, requests, resting, span
 
 LONGEST_REASON = 60
 """letters of why a batch ended, so that its name is seen too; the overview has all of it"""

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from tidepool.engine.results.marks import INKS, glyph_of
+from tidepool.engine.results.blocks import INKS, glyph_of
 from tidepool.tui.app.widgets.rows import Piece
-from tidepool.tui.drawing.plain import fitted, one_line
+from tidepool.tui.drawing.text import fitted, one_line
 
 ARROW = " → "
 

@@ -10,8 +10,7 @@ from textual.geometry import Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tidepool.engine.results.blocks import ROLES, Figure, as_json
-from tidepool.engine.results.marks import INKS
+from tidepool.engine.results.blocks import INKS, ROLES, Figure, as_json
 from tidepool.storage.errors import TidepoolError
 
 if TYPE_CHECKING:

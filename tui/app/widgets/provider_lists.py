@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tidepool.engine.providers.model_list import ListedModel
 from tidepool.tui.app.provider_view.cards import GLYPHS, Card, price_words, state_of
 from tidepool.tui.app.widgets.rows import Piece, Rows
-from tidepool.tui.drawing.plain import fitted, one_line
+from tidepool.tui.drawing.text import fitted, one_line
 
 
 class ProviderList(Rows):

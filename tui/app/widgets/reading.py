@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from textual.events import Resize
 
 from tidepool.tui.app.widgets.rows import Piece, Rows
-from tidepool.tui.drawing.plain import fitted, one_line, plain
-from tidepool.tui.drawing.wrapping import wrapped
+from tidepool.tui.drawing.text import fitted, one_line, plain, wrapped
 
 MOST_SHOWN = 20_000
 """characters of one passage: more than anybody reads here"""

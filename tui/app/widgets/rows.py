@@ -17,9 +17,9 @@ from textual.reactive import var
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tidepool.engine.results.marks import INKS
+from tidepool.engine.results.blocks import INKS
 from tidepool.tui.app.theme import STATES
-from tidepool.tui.drawing.plain import plain
+from tidepool.tui.drawing.text import plain
 
 MOST_KEPT = 2_000
 """drawn rows that are remembered"""

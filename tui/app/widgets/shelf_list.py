@@ -7,7 +7,7 @@ from textual.binding import Binding
 
 from tidepool.tui.app.library_view.items import Item
 from tidepool.tui.app.widgets.rows import Piece, Rows
-from tidepool.tui.drawing.plain import fitted
+from tidepool.tui.drawing.text import fitted
 
 COLUMNS = {
     "entities": ("name", "type", "who it is"),

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from textual.events import Resize
 
-from tidepool.engine.branching.origin import ASSIGNED
-from tidepool.engine.results.wording import UNKNOWN
+from tidepool.engine.branching.talks import ASSIGNED
+from tidepool.engine.results.blocks import UNKNOWN
 from tidepool.engine.studies.evolution.replies import NOT_KEPT, TITLES, answer_facts
 from tidepool.storage.reading.answers import Answer
 from tidepool.storage.reading.queries import Transcript
@@ -16,8 +16,7 @@ from tidepool.storage.study_rows.episodes import SPLITS, episode_steps, split_of
 from tidepool.tui.app.matter import MARKS, Readable, ReadAnswer
 from tidepool.tui.app.widgets.marked_names import marked_name
 from tidepool.tui.app.widgets.rows import Piece, Rows
-from tidepool.tui.drawing.plain import one_line, plain
-from tidepool.tui.drawing.wrapping import marked, wrapped
+from tidepool.tui.drawing.text import marked, one_line, plain, wrapped
 
 Span = tuple[int, int, str]
 NOBODY: Mapping[str, int] = {}

@@ -9,7 +9,7 @@ from tidepool.tui.app.matter import Matter, Talks
 from tidepool.tui.app.widgets.marked_names import marked_name
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.app.widgets.watching.wavefront import Wavefront
-from tidepool.tui.drawing.plain import fitted, one_line
+from tidepool.tui.drawing.text import fitted, one_line
 
 MARGIN = 40
 

@@ -12,7 +12,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Input, Select, Static
 
-from tidepool.engine.results.marks import places_of
+from tidepool.engine.results.blocks import places_of
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.reading import search
 from tidepool.storage.reading.conversation_heads import everybody
@@ -23,7 +23,7 @@ from tidepool.tui.app.widgets.talk import TranscriptPane
 from tidepool.tui.app.widgets.talk_list import ConversationList
 from tidepool.tui.app.widgets.text_line import TextLine
 from tidepool.tui.app.widgets.watching.wavefront import Wavefront
-from tidepool.tui.drawing.words import count
+from tidepool.tui.drawing.text import count
 
 if TYPE_CHECKING:
     from tidepool.tui.app.app import TidepoolApp

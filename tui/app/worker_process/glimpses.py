@@ -22,7 +22,7 @@ _kept: "OrderedDict[tuple[str, str], Glimpse]" = OrderedDict()
 def glimpse(job: dict[str, Any]) -> Any:
     """What a batch, or each batch of a study, has come to so far; with the seconds that it took, by which one may pace oneself."""
     from tidepool.engine.results.blocks import as_json
-    from tidepool.engine.results.placing import placed
+    from tidepool.engine.results.figures import placed
     from tidepool.storage.batches import find_batch
     from tidepool.storage.file import reading
     from tidepool.storage.reading.conversation_heads import everybody

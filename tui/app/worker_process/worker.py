@@ -33,7 +33,7 @@ def _report(job: dict[str, Any]) -> Any:
 def _study(job: dict[str, Any]) -> Any:
     """All that is to be shown of a study of several batches."""
     from tidepool.engine.design.report import study_report
-    from tidepool.engine.design.summary import summarise_study
+    from tidepool.engine.design.statistics import summarise_study
     from tidepool.engine.results.blocks import as_json
 
     path = Path(job["path"])
@@ -43,8 +43,7 @@ def _study(job: dict[str, Any]) -> Any:
 def _compare(job: dict[str, Any]) -> Any:
     """Several batches side by side, of one kind or of several."""
     from tidepool.engine.results.blocks import as_json
-    from tidepool.engine.results.comparing import compare
-    from tidepool.engine.results.comparison_report import comparison_blocks
+    from tidepool.engine.results.comparing import compare, comparison_blocks
     from tidepool.engine.results.summary import summarise
 
     path = Path(job["path"])

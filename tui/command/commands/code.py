@@ -1,19 +1,191 @@
-"""`tidepool code`: coding a sample of a batch by hand; its progress; its CSV out and in."""
+"""`tidepool code`: coding a sample of a batch by hand, one key a code; its progress; its CSV out and in."""
 
 import argparse
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidepool.engine.coding.session import CodingSession, coder_name
+from rich.console import Console
+from rich.text import Text
+
+from tidepool.engine.coding.session import CodingSession, Subject, coder_name
 from tidepool.engine.errors import UsageError
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.storage.plain_text import one_line
-from tidepool.tui.command.keys import terminal
-from tidepool.tui.command.saying import say, say_json
+from tidepool.tui.command.saying import say, say_json, tell_over
+from tidepool.tui.drawing.text import console, one_line, shortened
 
 if TYPE_CHECKING:
     from tidepool.engine.coding.estimates import Share
+
+
+# -- single keys -------------------------------------------------------------------------------------------------------
+
+
+LONGEST = 64
+"""bytes that come at once: a key, an escape sequence, something pasted"""
+
+
+def terminal() -> int | None:
+    """The terminal that keys are read from; None where there is none, on either side."""
+    try:
+        number = sys.stdin.fileno()
+        return number if os.isatty(number) and os.isatty(sys.stdout.fileno()) else None
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+@contextmanager
+def single_keys(number: int) -> Iterator[None]:
+    """Each key is at hand as soon as it is pressed, and is not shown. Ctrl+C and Ctrl+Z do what they always do; after the
+    latter the terminal is taken up again as it was."""
+    import signal
+    import termios
+    import tty
+
+    before = termios.tcgetattr(number)
+
+    def take_up_again(*ignored: object) -> None:
+        tty.setcbreak(number)
+
+    usual = signal.signal(signal.SIGCONT, take_up_again)
+    tty.setcbreak(number)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGCONT, usual)
+        termios.tcsetattr(number, termios.TCSADRAIN, before)
+
+
+def key(number: int) -> str | None:
+    """The next key; arrows and the like are none (""). What is pasted, or comes while nobody looks, is no key either: one
+    press is one code. None: the terminal is gone."""
+    try:
+        said = os.read(number, LONGEST)
+    except OSError:
+        return None
+    if not said:
+        return None
+    text = said.decode("utf-8", "replace")
+    return text if len(text) == 1 and (text.isprintable() or text in "\r\n\x7f\x08\x04") else ""
+
+
+# -- coding at the terminal --------------------------------------------------------------------------------------------
+
+
+MOST_SHOWN = 20_000
+"""characters of one message"""
+STOP, UNDO, SKIP = ("q", "Q", "\x04"), ("u", "U"), ("s", "S")
+ENTER, BACKSPACE = ("\r", "\n"), ("\x7f", "\x08")
+
+
+def code_all(session: CodingSession, screen: int) -> int:
+    """Until all is coded, or the coder stops; whatever was coded is in the file."""
+    out = console()
+    try:
+        with single_keys(screen):
+            _one_by_one(session, out, screen)
+    finally:
+        say()
+        say(_end(session))
+    return 0
+
+
+def _end(session: CodingSession) -> str:
+    told = f"{session.progress.words} coded by {session.coder}"
+    more = "" if session.sample.unit == "sides" else f" --unit {session.sample.unit}"
+    if session.next is None:
+        return f"{told}: all; `tidepool code {session.batch_id} --status` tells what follows"
+    return f"{told}; `tidepool code {session.batch_id}{more}{_named(session.coder)}` goes on"
+
+
+def _named(coder: str) -> str:
+    return "" if coder == coder_name(None) else f" --coder {shlex.quote(coder)}"
+
+
+def _one_by_one(session: CodingSession, out: Console, screen: int) -> None:
+    note: str | None = ""
+    while note is not None:
+        if (subject := session.subject()) is None:
+            if not _undone_at_the_end(session, screen):
+                return
+            continue
+        out.clear()
+        show(out, session, subject)
+        note = _answer(session, subject, screen, note)
+
+
+def _undone_at_the_end(session: CodingSession, screen: int) -> bool:
+    """The last code can be taken back too."""
+    tell_over(f"{session.progress.words} coded: all · u undo · any other key ends")
+    return key(screen) in UNDO and session.undo()
+
+
+def show(out: Console, session: CodingSession, subject: Subject) -> None:
+    out.print(Text(f"{session.progress.words} coded by {one_line(session.coder)}", style="dim"))
+    if subject.secret is not None:
+        out.print(Text.assemble(("secret: ", "dim"), (one_line(subject.secret), "bold")))
+    for one in subject.said:
+        out.print()
+        style = "" if one.own else "dim"
+        out.print(Text(f"{one_line(one.speaker)}:", style="bold" if one.own else "dim"))
+        out.print(Text(shortened(one.text, MOST_SHOWN), style=style))
+    out.print()
+    about = "" if session.book.scale is None else f" ({one_line(subject.about)})"
+    out.print(Text(f"{shortened(session.book.question)}{about}", style="bold"))
+
+
+def _keys(session: CodingSession) -> str:
+    book = session.book
+    if book.scale is None:
+        codes = "y yes · n no · ? cannot tell"
+    elif book.typed:
+        codes = f"{book.scale[0]:g} to {book.scale[1]:g} and Enter · ? cannot tell"
+    else:
+        codes = f"{min(book.keys.keys() - {'?'})}–{max(book.keys.keys() - {'?'})} · ? cannot tell"
+    return f"{codes} · u undo · s skip · q stop"
+
+
+def _answer(session: CodingSession, subject: Subject, screen: int, note: str) -> str | None:
+    """What is to be said before the next one; None: the coder stops."""
+    typed = ""
+    while True:
+        tell_over(
+            one_line(
+                " ".join(filter(None, (_keys(session), f"[{note}]" if note else "", f"> {typed}" if typed else "")))
+            )
+        )
+        pressed = key(screen)
+        if pressed is None or pressed in STOP:
+            return None
+        if pressed in UNDO:
+            if session.undo():
+                return "taken back"
+            note = "nothing to undo"
+        elif pressed in SKIP:
+            session.skip()
+            return "comes again"
+        elif code := session.book.keys.get(pressed.casefold()):
+            session.code(subject, code)
+            return ""
+        elif session.book.typed and pressed in ENTER:
+            if code := session.book.read(typed):
+                session.code(subject, code)
+                return ""
+            note, typed = "no rating", ""
+        elif session.book.typed and pressed in BACKSPACE:
+            typed = typed[:-1]
+        elif session.book.typed and pressed and pressed in "0123456789.,-":
+            typed, note = (typed + pressed)[:12], ""
+        else:
+            note = "no such key"
+
+
+# -- the command -------------------------------------------------------------------------------------------------------
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
@@ -50,7 +222,7 @@ def run(options: argparse.Namespace) -> int:
             "how far it is."
         )
     if options.export:
-        from tidepool.engine.coding.exchange import refuse_taken
+        from tidepool.engine.coding.session import refuse_taken
 
         refuse_taken(options.export)  # before --redraw changes anything
     session = CodingSession(
@@ -66,14 +238,13 @@ def run(options: argparse.Namespace) -> int:
         return _export(options, session)
     if options.taken:
         return _import(options, session)
-    from tidepool.tui.command.coding import code_all
 
     assert screen is not None
     return code_all(session, screen)
 
 
 def _export(options: argparse.Namespace, session: CodingSession) -> int:
-    from tidepool.engine.coding.exchange import write_sample
+    from tidepool.engine.coding.session import write_sample
 
     count = write_sample(session, options.export)
     if options.json:
@@ -89,7 +260,7 @@ def _export(options: argparse.Namespace, session: CodingSession) -> int:
 
 
 def _import(options: argparse.Namespace, session: CodingSession) -> int:
-    from tidepool.engine.coding.exchange import take_codes
+    from tidepool.engine.coding.session import take_codes
 
     taken = take_codes(session, options.taken)
     counts = {"new": taken.new, "changed": taken.changed, "same": taken.same, "empty": taken.empty}
@@ -118,7 +289,7 @@ def _status(options: argparse.Namespace) -> int:
         return 0
     from tidepool.engine.coding.report import coding_blocks
     from tidepool.tui.drawing.blocks import print_blocks
-    from tidepool.tui.drawing.terminal import console
+    from tidepool.tui.drawing.text import console
 
     print_blocks(console(), coding_blocks({"coding": found}))
     return 0
@@ -128,7 +299,7 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def _correct_by_others(options: argparse.Namespace) -> int:
-    from tidepool.engine.coding.elsewhere import corrected_by, read_known
+    from tidepool.engine.coding.statistics import corrected_by, read_known
     from tidepool.engine.results.summary import statistics_of
 
     if not (options.sensitivity and options.specificity):
@@ -139,12 +310,14 @@ def _correct_by_others(options: argparse.Namespace) -> int:
         statistics = statistics_of(connection, batch)
     rates = corrected_by(batch["kind"], statistics, options.instrument or "detectors", known)
     if options.json:
-        told = {name: {"raw": _told(raw), "corrected": _told(new)} for name, (raw, new) in rates.items()}
+        told = {
+            name: {"raw": _share_as_json(raw), "corrected": _share_as_json(new)} for name, (raw, new) in rates.items()
+        }
         say_json({"batch_id": batch["id"], "method": "Rogan-Gladen", "rates": told})
         return 0
     from tidepool.engine.results.blocks import Estimate, Words, table
     from tidepool.tui.drawing.blocks import print_blocks
-    from tidepool.tui.drawing.terminal import console
+    from tidepool.tui.drawing.text import console
 
     def cell(share: "Share") -> Estimate:
         low, high = share.limits
@@ -156,6 +329,6 @@ def _correct_by_others(options: argparse.Namespace) -> int:
     return 0
 
 
-def _told(share: "Share") -> dict[str, Any]:
+def _share_as_json(share: "Share") -> dict[str, Any]:
     low, high = share.limits
     return {"percentage": 100 * share.value, "ci95": [100 * low, 100 * high]}

@@ -9,15 +9,13 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from tidepool.engine.results.wording import money
+from tidepool.engine.results.blocks import money
 from tidepool.storage.file import reading, tidy_journal
 from tidepool.storage.lock_files import tidy_locks
 from tidepool.storage.reading.queries import BatchLine, list_batches
 from tidepool.storage.reading.study_lines import cell_name, with_studies
 from tidepool.tui.command.saying import say, say_json
-from tidepool.tui.drawing.plain import one_line
-from tidepool.tui.drawing.terminal import console
-from tidepool.tui.drawing.words import resting, utc
+from tidepool.tui.drawing.text import console, one_line, resting, utc
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:

@@ -16,8 +16,7 @@ from tidepool.engine.providers.model_list import ListedModel, ListedProvider, li
 from tidepool.engine.providers.ollama.provider import OllamaProvider
 from tidepool.engine.providers.protocol import ProviderError
 from tidepool.tui.command.saying import say, say_json, tell_over
-from tidepool.tui.drawing.plain import one_line, shortened
-from tidepool.tui.drawing.terminal import console
+from tidepool.tui.drawing.text import console, one_line, shortened
 
 MOST_SHOWN = 40
 """models without a price that are named; an account may list hundreds"""

@@ -1,12 +1,15 @@
-"""`tidepool show`, `stats`, `log`: reading one batch."""
+"""`tidepool show`, `stats`, `log` and `compare`: reading batches."""
 
 import argparse
 import sqlite3
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
+
 from tidepool.engine.core.gc_tuning import CalmGarbageCollector
 from tidepool.engine.errors import NotFound, UsageError
+from tidepool.engine.results.comparing import compare, comparison_blocks
 from tidepool.engine.results.summary import statistics_of, summarise
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
@@ -14,12 +17,13 @@ from tidepool.storage.plain_text import one_line, plain
 from tidepool.storage.study_rows.studies import cells_of, study_of
 from tidepool.tui.command.report import print_summary
 from tidepool.tui.command.saying import say, say_json
-from tidepool.tui.drawing.terminal import console
-from tidepool.tui.drawing.words import hand_words, resting, utc
+from tidepool.tui.drawing.blocks import print_blocks
+from tidepool.tui.drawing.text import console, hand_words, resting, utc
 
 if TYPE_CHECKING:
     from tidepool.storage.reading.queries import Transcript
     from tidepool.storage.reading.watching import Watched
+
 
 SPLITS = ("judge", "choose", "search")
 
@@ -80,7 +84,7 @@ def _study(options: argparse.Namespace) -> str | None:
 
 
 def _show_study(options: argparse.Namespace, study_id: str) -> None:
-    from tidepool.engine.design.summary import summarise_study
+    from tidepool.engine.design.statistics import summarise_study
     from tidepool.tui.command.report import print_study
 
     summary = summarise_study(options.db, study_id)
@@ -100,7 +104,7 @@ def _watched(options: argparse.Namespace) -> "Watched | None":
 def _show_conversation(options: argparse.Namespace) -> None:
     from tidepool.storage.reading.conversation_heads import everybody
     from tidepool.storage.reading.queries import transcript
-    from tidepool.tui.command.transcripts import print_transcript
+    from tidepool.tui.command.report import print_transcript
 
     with reading(options.db) as connection:
         batch = find_batch(connection, options.batch)
@@ -168,7 +172,7 @@ def _evolution(connection: sqlite3.Connection, reference: str, what: str) -> sql
 
 def _show_genealogy(options: argparse.Namespace) -> None:
     from tidepool.engine.studies.evolution.records import read_family
-    from tidepool.tui.drawing.genealogy import print_family
+    from tidepool.tui.command.report import print_family
 
     with reading(options.db) as connection:
         batch = _evolution(connection, options.batch, "a family tree")
@@ -213,3 +217,23 @@ def _log(options: argparse.Namespace) -> None:
         cell = f"{line['batch']}  " if "batch" in line else ""
         head = f"{utc(line['at'])}  {cell}{one_line(line['level'], 12):<8}"
         say(head + plain(line["message"]).replace("\n", "\n" + " " * len(head)))
+
+
+# -- compare -----------------------------------------------------------------------------------------------------------
+
+
+def add_compare_arguments(name: str, parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("batches", metavar="BATCH", nargs="+", help="two or more batches of one kind")
+
+
+def run_compare(options: argparse.Namespace) -> int:
+    found = compare(options.db, options.batches)
+    if options.json:
+        say_json(found)
+    else:
+        print_comparison(console(), found)
+    return 0
+
+
+def print_comparison(out: Console, found: dict[str, Any]) -> None:
+    print_blocks(out, comparison_blocks(found["batches"], found["differences"]))

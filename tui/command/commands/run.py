@@ -1,4 +1,4 @@
-"""`tidepool run`, `--run` and `--resume`: a study without the app, for scripts and for the app itself."""
+"""`tidepool run`, `--run`, `--resume` and `branch`: studies without the app, for scripts and for the app itself."""
 
 import argparse
 import asyncio
@@ -10,17 +10,20 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tidepool.engine.branching.kind import branching
+from tidepool.engine.branching.making import BranchWish, NewBranch, new_branch
+from tidepool.engine.cluster.section import said_in
 from tidepool.engine.config.freezing import freeze, remarks_on
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.core.run_control import RunControl, Stop
 from tidepool.engine.errors import NotTrusted, UsageError
 from tidepool.engine.events import BatchEnded, Event, Listener
-from tidepool.engine.publishing.reuse import study_in_file
-from tidepool.engine.run import resume_batch, run_batch
+from tidepool.engine.publishing.reuse import MEANING, Rerun, StudyInFile, read_again, study_in_file
+from tidepool.engine.run import resume_batch, run_batch, run_frozen
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.studies.plan import priced
-from tidepool.engine.studies.planned_calls import together
+from tidepool.engine.studies.planned_calls import Plan, together
 from tidepool.storage.file import reading
 from tidepool.storage.plain_text import one_line
 from tidepool.storage.states import BatchStatus, StopCode
@@ -31,6 +34,7 @@ from tidepool.tui.command.saying import agreed, say_json, tell
 
 if TYPE_CHECKING:
     from tidepool.engine.trust.gate import TrustQuestion
+
 
 Play = Callable[[Listener, RunControl], Awaitable[dict[str, Any]]]
 Played = tuple[dict[str, Any], Stop | None, int | None]
@@ -53,8 +57,6 @@ def run(options: argparse.Namespace) -> int:
     if options.resume and not options.trust and sys.stdin.isatty() and sys.stderr.isatty():
         _ask_for_trust(options)
     if options.run and (place := study_in_file(options.run)):
-        from tidepool.tui.command.rerun import allowed_rerun
-
         options.rerun = allowed_rerun(place, options)
     return told(options, *asyncio.run(_play(options)))
 
@@ -142,12 +144,10 @@ def show_question(question: "TrustQuestion") -> None:
 def _plan(options: argparse.Namespace) -> dict[str, Any]:
     if options.run:
         if place := study_in_file(options.run):
-            from tidepool.tui.command.rerun import plan_again
-
             return plan_again(place, options)
         written = load_config(options.run, options.set)
         if written.design is not None:
-            from tidepool.engine.design.pricing import priced_study
+            from tidepool.engine.design.cells import priced_study
 
             plan = priced_study(written, options.db, options.study)
         else:
@@ -197,8 +197,6 @@ async def steered(play: Play, on_stop: str) -> Played:
 
 async def _run_new(options: argparse.Namespace, listener: Listener, control: RunControl) -> dict[str, Any]:
     if study_in_file(options.run):
-        from tidepool.tui.command.rerun import run_again
-
         return await run_again(options.rerun, options, listener, control)
     config = load_config(options.run, options.set)
     for words in remarks_on(config):
@@ -256,3 +254,102 @@ class _Signals:
         self.first, self._since = number, time.monotonic()
         self._control.stop_for(StopCode.SIGNAL, f"signal {signal.Signals(number).name}")
         tell("\nStopping; calls in flight may finish. Press Ctrl+C again to leave at once.")
+
+
+# -- a study of a file again -------------------------------------------------------------------------------------------
+
+
+def plan_again(place: StudyInFile, options: argparse.Namespace) -> dict[str, Any]:
+    rerun = read_again(place, options.db, options.set, to_plan=True)
+    if rerun.design is None:
+        config = rerun.parts[0].config
+        return priced(rerun.kind.plan(config), config)
+    from tidepool.engine.design.cells import priced_cells
+
+    return priced_cells(rerun.planned())
+
+
+async def run_again(
+    rerun: Rerun, options: argparse.Namespace, listener: Listener, control: RunControl
+) -> dict[str, Any]:
+    if rerun.design is None:
+        return await run_batch(rerun.parts[0].written, options.db, on_event=listener, control=control)
+    from tidepool.engine.design.running import run_planned
+
+    cluster, _ = said_in(options.set)
+    return await run_planned(rerun.planned(), options.db, on_event=listener, control=control, cluster=cluster)
+
+
+def allowed_rerun(place: StudyInFile, options: argparse.Namespace) -> Rerun:
+    """The study as it will be run: it is read once, so what was asked about is what runs. Raises where it is not trusted."""
+    rerun = read_again(place, options.db, options.set)
+    if options.trust or (question := rerun.question()) is None:
+        return rerun
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        rerun.refuse()
+    elif not agreed_to(question, MEANING, "Run it?"):
+        raise NotTrusted("Nothing was sent or run.")
+    return rerun
+
+
+# -- branch ------------------------------------------------------------------------------------------------------------
+
+
+def add_branch_arguments(name: str, parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("batch", metavar="BATCH")
+    parser.add_argument(
+        "--conversation", type=int, action="append", default=[], metavar="N", help="which one to branch; repeatable"
+    )
+    parser.add_argument("--all", action="store_true", help="all conversations that came to their end")
+    parser.add_argument("--at", required=True, metavar="STEP", help="the message: t4; in a simulation t2.1")
+    parser.add_argument("--say", metavar="TEXT", help="what is said there instead; without it, it is only drawn again")
+    parser.add_argument(
+        "--times", type=int, metavar="N", help="redraws of each (20 of one conversation, 5 of several), in either arm"
+    )
+    parser.add_argument("--dry-run", action="store_true", default=argparse.SUPPRESS, help="plan and price only")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=argparse.SUPPRESS,
+        metavar="KEY=VALUE",
+        help="service.*, providers.* and cluster.*",
+    )
+    parser.add_argument(
+        "--on-stop", choices=("leave", "cancel"), default=argparse.SUPPRESS, help="of provider batches when stopped"
+    )
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="trust a batch that was not created here, as it is now",
+    )
+
+
+def run_branch(options: argparse.Namespace) -> int:
+    if options.all == bool(options.conversation):
+        raise UsageError("Which conversations? Say --conversation N, as often as you like, or --all.")
+    cluster, changes = said_in(options.set)
+    wish = BranchWish(options.batch, options.at, tuple(options.conversation), options.say, options.times, changes)
+    if options.dry_run:
+        new = new_branch(options.db, wish, plan_only=True)
+        return tell_plan(priced(_branch_plan(new), new.config), as_json=options.json)
+    if not options.trust and sys.stdin.isatty() and sys.stderr.isatty():
+        _ask_for_branch(options, wish)
+    new = new_branch(options.db, wish, trust=options.trust)
+
+    async def play(listener: Listener, control: RunControl) -> dict[str, Any]:
+        return await run_frozen(new.config, options.db, branch=new, on_event=listener, control=control, cluster=cluster)
+
+    return told(options, *asyncio.run(steered(play, options.on_stop)))
+
+
+def _branch_plan(new: NewBranch) -> Plan:
+    return branching(load_kind(new.config.batch.kind), new.branch).plan(new.config)
+
+
+def _ask_for_branch(options: argparse.Namespace, wish: BranchWish) -> None:
+    from tidepool.engine.trust.gate import question_about
+
+    plan = _branch_plan(new_branch(options.db, wish, plan_only=True))
+    if (question := question_about(options.db, wish.batch, wish.overrides, plan)) is not None:
+        ask_for_trust(options.db, [question], "Branch it?")

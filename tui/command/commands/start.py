@@ -1,15 +1,47 @@
-"""`tidepool new KIND` and `tidepool examples`: configs to start from. Each runs with no key and no network."""
+"""`tidepool new KIND`, `tidepool examples` and `tidepool completion`: configs to start from, each without key and network."""
 
 import argparse
+import re
 import shutil
 from difflib import get_close_matches
 from pathlib import Path
 
 from tidepool.engine.errors import UsageError
-from tidepool.tui.command.example_files import copied
-from tidepool.tui.command.new_files import refuse_existing
+from tidepool.storage.errors import FileError
 from tidepool.tui.command.saying import say, say_json
-from tidepool.tui.drawing.example_files import about, examples
+from tidepool.tui.drawing.configs import about, examples
+
+
+def refuse_existing(path: Path) -> None:
+    """Somebody may have worked in it."""
+    if path.exists() or path.is_symlink():
+        raise UsageError(f"{path} is there already, and stays as it is. Choose another place with -o.")
+
+
+_NAMED = re.compile(r'"([\w.-]+\.(?:csv|json|jsonl|py|txt))(?::\w+)?"')
+"""a file that a config names"""
+
+
+def copied(example: Path, target: Path | None) -> list[Path]:
+    """The config first, then the files that it names, beside it."""
+    target = target or Path(example.name)
+    if target.is_dir():
+        target = target / example.name
+    named = dict.fromkeys(_NAMED.findall(example.read_text(encoding="utf-8")))
+    others = [example.parent / name for name in named if (example.parent / name).is_file()]
+    places = {example: target, **{other: target.parent / other.name for other in others}}
+    for place in places.values():
+        refuse_existing(place)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        for source, place in places.items():
+            shutil.copyfile(source, place)
+    except OSError as error:
+        raise FileError(f"Cannot write {target}: {error.strerror or error}. Choose another place with -o.") from error
+    return list(places.values())
+
+
+# -- commands ----------------------------------------------------------------------------------------------------------
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
@@ -87,3 +119,36 @@ def _new(options: argparse.Namespace) -> int:
     else:
         say(f"{target}\n\nNext: tidepool run {target}")
     return 0
+
+
+# -- completion --------------------------------------------------------------------------------------------------------
+
+
+SHELLS = ("bash", "zsh", "tcsh")
+FILES = ("FILE", "CONFIG", "CONFIG.toml", "PATH", "CSV", "FOLDER")
+"""what stands for a name of a file in the help"""
+
+
+def add_completion_arguments(name: str, parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=SHELLS, help='for bash: eval "$(tidepool completion bash)" in ~/.bashrc')
+
+
+def run_completion(options: argparse.Namespace) -> int:
+    import shtab
+
+    from tidepool.tui.command.main import whole_parser
+
+    parser = whole_parser()
+    _name_files(parser, shtab.FILE)
+    say(shtab.complete(parser, options.shell).rstrip())
+    return 0
+
+
+def _name_files(parser: argparse.ArgumentParser, files: object) -> None:
+    """Says of every argument that takes a file that it does."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                _name_files(inner, files)
+        elif action.metavar in FILES or action.dest == "output":
+            action.complete = files  # type: ignore[attr-defined]

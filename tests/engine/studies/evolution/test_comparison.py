@@ -6,11 +6,10 @@ import pytest
 
 from tests.engine.studies.evolution.running import run, study
 from tidepool.engine.results.blocks import Figure, Words
-from tidepool.engine.results.comparing import compare
-from tidepool.engine.results.comparison_report import comparison_blocks
+from tidepool.engine.results.comparing import compare, comparison_blocks
 from tidepool.engine.studies.evolution.comparison import _compared
-from tidepool.tui.command.commands.compare import print_comparison
-from tidepool.tui.drawing.terminal import console
+from tidepool.tui.command.commands.read import print_comparison
+from tidepool.tui.drawing.text import console
 
 SAME = "digest"
 

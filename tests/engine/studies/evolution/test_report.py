@@ -20,8 +20,8 @@ from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.methods import methods
 from tidepool.engine.studies.evolution.records import Family, Member
 from tidepool.engine.studies.evolution.report import blocks
-from tidepool.tui.drawing.genealogy import print_family
-from tidepool.tui.drawing.terminal import console
+from tidepool.tui.command.report import print_family
+from tidepool.tui.drawing.text import console
 
 
 async def test_the_report_names_champion_and_best_seed_and_draws_the_way(database: Path, tmp_path: Path) -> None:

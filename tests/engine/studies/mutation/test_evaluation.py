@@ -3,8 +3,8 @@ import pytest
 from scipy import stats
 
 from tidepool.engine.simulated.mutation.offline_transport import OfflineTransport
-from tidepool.engine.statistics.comparisons import holm
-from tidepool.engine.statistics.paired import paired
+from tidepool.engine.statistics.contrasts import paired
+from tidepool.engine.statistics.significance import holm
 from tidepool.engine.studies.mutation.environment import EpisodeRules, finished
 from tidepool.engine.studies.mutation.evaluation import (
     UNCHANGED,

@@ -7,11 +7,9 @@ import pytest
 from tests.engine.studies.mutation.studies import mutation
 from tidepool import run_batch
 from tidepool.engine.results.blocks import Figure, Words
-from tidepool.engine.results.comparing import compare
-from tidepool.engine.results.comparison_report import comparison_blocks
-from tidepool.engine.results.seeds_report import seed_blocks
+from tidepool.engine.results.comparing import compare, comparison_blocks
+from tidepool.engine.results.seeds import Group, labels, seed_blocks, seed_differences
 from tidepool.engine.studies.mutation.statistics import RUNS, WORDS
-from tidepool.engine.studies.several_seeds import Group, labels, seed_differences
 
 
 def group(learner: str, rewards: list[float], baseline: list[float] | None = None, **settings: object) -> Group:

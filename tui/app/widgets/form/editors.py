@@ -19,7 +19,7 @@ from tidepool.tui.app.compose_model.outline import words_of_choice
 from tidepool.tui.app.compose_model.path_names import path_beginning
 from tidepool.tui.app.compose_model.visible import restored, visible
 from tidepool.tui.app.widgets.text_line import TextLine
-from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.text import one_line
 
 OFFERED = (Form.MODEL, Form.MODELS)
 """forms that have a list to choose from beside the typing"""

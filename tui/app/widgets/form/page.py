@@ -15,7 +15,7 @@ from tidepool.tui.app.compose_model.explained import scoring_in_words
 from tidepool.tui.app.compose_model.fields import UNSET, Field, Path
 from tidepool.tui.app.compose_model.outline import WHAT, FieldGroup, OutlinePage
 from tidepool.tui.app.widgets.form.row import FieldRow
-from tidepool.tui.drawing.plain import shortened
+from tidepool.tui.drawing.text import shortened
 
 
 def key_of(field: Field) -> str:

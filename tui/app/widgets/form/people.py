@@ -19,7 +19,7 @@ from tidepool.tui.app.compose_model.people import FOLKS, Folk, Person, Stored, p
 from tidepool.tui.app.widgets.form.page import GroupBox, GroupBoxes
 from tidepool.tui.app.widgets.form.row import FieldRow
 from tidepool.tui.app.widgets.rows import Piece, Rows
-from tidepool.tui.drawing.plain import fitted, one_line, shortened
+from tidepool.tui.drawing.text import fitted, one_line, shortened
 
 
 class PeopleList(Rows):

@@ -12,7 +12,7 @@ from textual.widgets import Checkbox, Input, Select, Static, TextArea
 
 from tidepool.tui.app.compose_model.fields import UNSET, Field, Form, Path
 from tidepool.tui.app.widgets.form.editors import OFFERED, ChoicesEditor, LineEditor, TextEditor, editor_for
-from tidepool.tui.drawing.plain import one_line, shortened
+from tidepool.tui.drawing.text import one_line, shortened
 
 
 class OfferMark(Static):

@@ -7,7 +7,7 @@ from textual.widgets import Static
 
 from tidepool.tui.app.findings import Finding
 from tidepool.tui.app.widgets.plot import Plot
-from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.text import one_line
 
 NOTHING = "Nothing found yet: all go on together, wave by wave, and what counts is how each of them ends."
 

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from tidepool.storage.reading.hands import HandLine
 from tidepool.tui.app.widgets.rows import Piece, Rows
-from tidepool.tui.drawing.plain import fitted, one_line
-from tidepool.tui.drawing.words import count, rate
+from tidepool.tui.drawing.text import count, fitted, one_line, rate
 
 
 class HandsTable(Rows):

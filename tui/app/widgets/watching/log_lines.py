@@ -7,8 +7,7 @@ from textual.events import Resize
 
 from tidepool.storage.reading.watching import LogLine
 from tidepool.tui.app.widgets.rows import Piece, Rows
-from tidepool.tui.drawing.plain import one_line
-from tidepool.tui.drawing.wrapping import wrapped
+from tidepool.tui.drawing.text import one_line, wrapped
 
 COLOURS = {"error": "failed", "warning": "running"}
 MOST = 10_000

@@ -15,7 +15,7 @@ from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.theme import STATES
 from tidepool.tui.app.widgets.marked_names import marked_names
 from tidepool.tui.app.widgets.rows import Piece, Rows
-from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.text import one_line
 
 MARGIN = 30
 """rows read beyond those in view, so that scrolling finds them drawn"""

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 from tidepool.storage.reading.watching import WaveLine
 from tidepool.tui.app.widgets.rows import Piece, Rows
-from tidepool.tui.drawing.plain import fitted, one_line
-from tidepool.tui.drawing.words import ago, count, span
+from tidepool.tui.drawing.text import ago, count, fitted, one_line, span
 
 
 def order_words(wave: WaveLine, now: float) -> str:

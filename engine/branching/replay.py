@@ -1,0 +1,205 @@
+"""The redraws of a branch: rehearsed without asking anybody, planned, and run.
+
+A rehearsal proves that a conversation is the one that was bought, and counts what a branch will ask: only the turn that is
+resampled, and what follows it. A redraw is the kind's own story, some of whose requests are answered already."""
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from tidepool.engine.branching.talks import (
+    ASSIGNED,
+    OUTCOME,
+    Branch,
+    BranchKind,
+    BranchStage,
+    GivenAnswer,
+    Origin,
+    OriginTalk,
+    Redraw,
+    branch_in,
+)
+from tidepool.engine.call import Call, Reply, expected_input, most_input, most_tokens
+from tidepool.engine.config.sections import FrozenConfig
+from tidepool.engine.core.batch_run import BatchRun
+from tidepool.engine.core.unit import Unit, UnitPlan
+from tidepool.engine.providers.protocol import Answer
+from tidepool.engine.studies.planned_calls import EXPECTED, MOST, Plan, PlannedCalls, Sizing, UsualTokens, merged
+from tidepool.storage.states import FinishReason
+
+# -- rehearsal ---------------------------------------------------------------------------------------------------------
+
+
+T = TypeVar("T")
+
+
+class OneByOne:
+    """Fan-out where nothing is waited for."""
+
+    async def all(self, stories: Iterable[Awaitable[T]]) -> list[T]:
+        return [await story for story in stories]
+
+
+class _Reader:
+    """A unit that has ended: its story writes nothing."""
+
+    settled = True
+
+    def __init__(self, number: int, answer: Callable[[Call], str]) -> None:
+        self.number = number
+        self._answer = answer
+
+    async def ask(self, call: Call) -> Reply:
+        return Reply(self._answer(call))
+
+    def told(self, step: str) -> None:
+        """Every call of it is asked."""
+
+    def has_told(self, step: str) -> bool:
+        return False
+
+
+def rehearse(stage: BranchStage, talk: OriginTalk, answer: Callable[[Call], str]) -> None:
+    """Every call of the talk's story is handed to `answer`, in order."""
+
+    async def whole() -> Any:
+        return await stage.story(talk)(cast("Unit", _Reader(talk.number, answer)))
+
+    coroutine = whole()
+    try:
+        coroutine.send(None)
+    except StopIteration:
+        return
+    finally:
+        coroutine.close()
+    raise AssertionError("a story that asks nobody waits for nobody")
+
+
+# -- plan --------------------------------------------------------------------------------------------------------------
+
+
+MESSAGE, VERDICT = UsualTokens(60, 25), UsualTokens(45, 13)
+REHEARSED = 2_000
+"""talks at most: of more, these stand for all"""
+FEW_TALKS, MANY_REDRAWS = 30, 5
+
+
+def plan_of(kind: BranchKind, config: FrozenConfig, branch: Branch) -> Plan:
+    stage = kind.stage(config, branch.earlier, OneByOne())
+    talks = branch.talks[:: -(-len(branch.talks) // REHEARSED)]
+    share = len(branch.talks) / len(talks)
+    expected, most = (
+        merged(call for talk in talks for call in _calls(stage, talk, branch.origin, sizing, share))
+        for sizing in (EXPECTED, MOST)
+    )
+    return Plan(branch.origin.units, expected, tuple(_notes(branch.origin)), at_most=most)
+
+
+def _calls(stage: BranchStage, talk: OriginTalk, origin: Origin, sizing: Sizing, share: float) -> list[PlannedCalls]:
+    given = {one.step: one.text for one in talk.before}
+    planned: list[PlannedCalls] = []
+
+    def answer(call: Call) -> str:
+        if (text := given.get(call.step)) is not None:
+            return text
+        arms = 1 if call.step == origin.at else len(origin.arms)
+        asked = most_input(call) if sizing.worst else expected_input(call)
+        usual = VERDICT if call.form else MESSAGE
+        room = call.max_reasoning_tokens
+        said = call.most_output if sizing.worst else sizing.reply(call.model, usual, call.max_tokens) + room // 2
+        planned.append(PlannedCalls(call.wave, call.model, round(share * origin.times * arms), asked, said))
+        reply = "x" * (2 if sizing.worst else 4) * sizing.read_again(call.model, usual, call.max_tokens)
+        assigned = (origin.say or "") if call.step == origin.at and sizing.worst else ""
+        return max(reply, assigned, key=most_tokens)
+
+    rehearse(stage, talk, answer)
+    return planned
+
+
+def _notes(origin: Origin) -> list[str]:
+    notes = [f"What was said before {origin.at} is taken over, and not bought again."]
+    if origin.say is not None and len(origin.conversations) < FEW_TALKS:
+        notes.append(advice(origin))
+    return notes
+
+
+def advice(origin: Origin) -> str:
+    """The conversation is the unit: more redraws of few say little about others."""
+    if len(origin.conversations) == 1:
+        return (
+            "One conversation tells of this conversation alone. For a claim beyond it, branch many conversations, with "
+            f"{MANY_REDRAWS} redraws of each."
+        )
+    return f"The conversation is the unit: many conversations with {MANY_REDRAWS} redraws tell more than few with many."
+
+
+# -- story -------------------------------------------------------------------------------------------------------------
+
+
+_FINISH = {reason.value: reason for reason in FinishReason}
+
+
+async def play(run: BatchRun, kind: BranchKind) -> None:
+    branch = branch_in(run.ledger.reader, run.ledger.batch_number)
+    stage = kind.stage(run.config, branch.earlier, run)
+    talks = {talk.number: talk for talk in branch.talks}
+    run.expect_units(branch.origin.units)
+    await run.units(_redraws(run, stage, branch.origin, talks))
+
+
+def _redraws(run: BatchRun, stage: BranchStage, origin: Origin, talks: dict[int, OriginTalk]) -> Iterator[UnitPlan]:
+    for redraw in origin.redraws():
+        talk = talks[redraw.conversation]
+        yield UnitPlan(
+            redraw.number,
+            RedrawnTalk(run, stage, talk, origin, redraw).play,
+            participants=talk.participants,
+            game=talk.game,
+            round=talk.round,
+            interaction_type=talk.interaction_type,
+            details=json.dumps({**talk.details, "branch": redraw.as_json()}, ensure_ascii=False),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RedrawnTalk:
+    run: BatchRun
+    stage: BranchStage
+    talk: OriginTalk
+    origin: Origin
+    redraw: Redraw
+
+    async def play(self, unit: Unit) -> None:
+        said: dict[str, str] = {}
+        given = {one.step: one for one in self.talk.before}
+
+        async def ask(unit: Unit, call: Call) -> Reply:
+            if call.step in given:
+                return self.run.give(unit, call, _answer(given[call.step]))
+            if call.step == self.origin.at and self.redraw.arm == "altered":
+                return self.run.give(
+                    unit, call._replace(model=ASSIGNED), Answer(self.origin.say or "", cost_usd=0.0, finish=None)
+                )
+            reply = await self.run.ask(unit, call)
+            if call.turn is not None and not (call.step == self.origin.at and self.origin.say is not None):
+                said[call.step] = reply.text
+            return reply
+
+        unit.ask_through(ask)
+        await self.stage.story(self.talk)(unit)
+        if not unit.settled:
+            unit.ledger.put_record(
+                OUTCOME, 0, {**self.redraw.as_json(), **self.stage.kept(self.talk, said)}, unit.number
+            )
+
+
+def _answer(given: GivenAnswer) -> Answer:
+    return Answer(
+        given.text,
+        cost_usd=0.0,
+        truth=given.truth,
+        finish=_FINISH.get(given.finish_reason or ""),
+        served_model=given.served_model,
+        thought=given.thought,
+    )

@@ -1,0 +1,311 @@
+"""What a branch says: statistics, blocks, methods and its table in exports.
+
+The unit is the conversation: of each, the mean over its altered redraws less the mean over its control redraws, and Student's
+interval over conversations. Where games link their conversations, by memory or kept secrets, games are the clusters. Of one
+conversation the two groups of redraws are compared, and the result holds for this conversation alone."""
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from tidepool.engine.branching.talks import EARLIER, Arm, BranchKind, Measure, Origin
+from tidepool.engine.config.stored import StoredConfig
+from tidepool.engine.results.blocks import (
+    Block,
+    Cell,
+    Estimate,
+    Figure,
+    KindMethods,
+    PValue,
+    Series,
+    Words,
+    counted,
+    ended,
+    number,
+    quoted,
+    table,
+)
+from tidepool.engine.statistics.contrasts import Contrast, stratified, student, within
+from tidepool.engine.statistics.grouped import Array, Grouped
+from tidepool.engine.statistics.intervals import Interval, rates_of
+from tidepool.storage.exporting.contents import ExportTable
+from tidepool.storage.schema.view import ColumnType
+from tidepool.storage.study_rows.branches import games_of_units, records_of_batch
+from tidepool.storage.unit_ids import unit_id
+
+# -- statistics --------------------------------------------------------------------------------------------------------
+
+
+Values = Mapping[int, Mapping[Arm, Sequence[float]]]
+"""of one measure: by conversation and arm, one value a redraw"""
+
+
+def statistics(
+    connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig, kind: BranchKind, origin: Origin
+) -> dict[str, Any]:
+    number = batch["number"]
+    found = kind.values(connection, number, origin.at)
+    games = _games(connection, number, origin)
+    outcomes = [
+        outcome(measure, _by_conversation(found, origin, place), origin, games)
+        for place, measure in enumerate(kind.measures(config))
+    ]
+    return {
+        "branch": {
+            "batch_id": origin.batch_id,
+            "at": origin.at,
+            "say": origin.say,
+            "times": origin.times,
+            "conversations": len(origin.conversations),
+            "unit": "conversation" if len(origin.conversations) > 1 else "redraw of this conversation",
+            "redraws": {"planned": origin.units, "completed": _completed(found, origin)},
+            "outcomes": outcomes,
+        }
+    }
+
+
+def _completed(found: Mapping[int, Sequence[float | None]], origin: Origin) -> int:
+    return sum(redraw.number in found for redraw in origin.redraws())
+
+
+def _games(connection: sqlite3.Connection, number: int, origin: Origin) -> Mapping[int, int]:
+    """By conversation, where talks of a game hang together; else nothing."""
+    if next(records_of_batch(connection, number, EARLIER), None) is None:
+        return {}
+    games = games_of_units(connection, number)
+    return {one.conversation: games[one.number] for one in origin.redraws() if one.number in games}
+
+
+def _by_conversation(found: Mapping[int, Sequence[float | None]], origin: Origin, place: int) -> Values:
+    values: dict[int, dict[Arm, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for redraw in origin.redraws():
+        if (one := found.get(redraw.number)) is not None and (value := one[place]) is not None:
+            values[redraw.conversation][redraw.arm].append(value)
+    return values
+
+
+def outcome(measure: Measure, values: Values, origin: Origin, games: Mapping[int, int]) -> dict[str, Any]:
+    """Conversations count that have a redraw in every arm; each counts the same."""
+    whole = {number: arms for number, arms in values.items() if all(arms.get(arm) for arm in origin.arms)}
+    alone = len(origin.conversations) == 1
+    told: dict[str, Any] = {"name": measure.name, "words": measure.words, "unit": "%" if measure.percent else "points"}
+    told |= {"conversations": len(whole), "left_out": len(origin.conversations) - len(whole)}
+    scale = 100.0 if measure.percent else 1.0
+    clusters = [games.get(number, -number) for number in whole]
+    for arm in origin.arms:
+        seen = [value for arms in whole.values() for value in arms[arm]] if alone else _means(whole, arm)
+        mean, bounds = _mean_of(seen, list(range(len(seen))) if alone else clusters, measure.bounds)
+        told |= {arm: _scaled(mean, scale), f"{arm}_ci95": _stretched(bounds, scale)}
+    if origin.say is not None:
+        found = _of_this_one(whole, measure) if alone else _over_conversations(whole, clusters, measure)
+        told |= {
+            "difference": _scaled(found.difference if found else None, scale),
+            "difference_ci95": _stretched(found.interval if found else None, scale),
+            "p_value": found.p_value if found else None,
+            "method": found.method if found else None,
+        }
+    return told
+
+
+def _means(whole: Values, arm: Arm) -> list[float]:
+    return [fmean(arms[arm]) for arms in whole.values()]
+
+
+def _over_conversations(whole: Values, clusters: Sequence[int], measure: Measure) -> Contrast | None:
+    import numpy
+
+    gaps = numpy.array(_means(whole, "altered")) - numpy.array(_means(whole, "control"))
+    ways = [numpy.array(clusters)] if len(set(clusters)) < len(clusters) else []
+    found = within(gaps, numpy.zeros(len(gaps), dtype=int), ways, measure.bounds[1] - measure.bounds[0])
+    if found is None or found.method != "t" or ways:
+        return found
+    return student("t", len(gaps), found.difference, float(gaps.var(ddof=1)) / len(gaps), freedom_of(gaps))
+
+
+def freedom_of(gaps: Array) -> float:
+    """Degrees of freedom of their variance. Where the sentence works in few conversations, most gaps are nothing and some are
+    large: such a variance is known worse than n − 1 says, by the kurtosis of the gaps (Satterthwaite)."""
+    count, off = len(gaps), gaps - gaps.mean()
+    excess = float((off**4).mean() / (off**2).mean() ** 2) - 3
+    if count > 3:  # a small sample shows less of it than there is
+        excess = (count - 1) / ((count - 2) * (count - 3)) * ((count + 1) * excess + 6)
+    return 2 * count / (max(0.0, excess) + 2 * count / (count - 1))
+
+
+def _of_this_one(whole: Values, measure: Measure) -> Contrast | None:
+    import numpy
+
+    if not whole:
+        return None
+    (arms,) = whole.values()
+    values = numpy.array([*arms["altered"], *arms["control"]])
+    first = numpy.arange(len(values)) < len(arms["altered"])
+    return stratified(first, values, numpy.zeros(len(values), dtype=int), bounds=measure.bounds)
+
+
+def _mean_of(
+    values: Sequence[float], clusters: Sequence[int], bounds: Interval
+) -> tuple[float | None, Interval | None]:
+    import numpy
+
+    if not values:
+        return None, None
+    seen: Array = numpy.array(values)
+    grouped = Grouped(numpy.zeros(len(seen), dtype=int), 1, [numpy.array(clusters)])
+    (rate,) = rates_of(grouped.spread(seen, bounds=bounds), bounds)
+    return (rate.mean, rate.interval()) if rate else (None, None)
+
+
+def _scaled(value: float | None, scale: float) -> float | None:
+    return None if value is None else scale * value
+
+
+def _stretched(bounds: Interval | None, scale: float) -> list[float] | None:
+    return None if bounds is None else [scale * bounds[0], scale * bounds[1]]
+
+
+# -- blocks ------------------------------------------------------------------------------------------------------------
+
+
+LEFT_OUT = (
+    "Figures by agent or entity are left out: redraws of one conversation are no independent talks. They stand in the batch that "
+    "was branched."
+)
+
+
+def blocks(statistics: Mapping[str, Any]) -> list[Block]:
+    branch = statistics["branch"]
+    told: list[Block] = [Words("branch", "strong"), Words(_design(branch))]
+    if branch["say"] is not None:
+        told.append(Words(branch["say"], "quoted"))
+    if not branch["outcomes"]:
+        told.append(Words("Nothing is measured: the simulation has no judge. The redraws can be read.", "quiet"))
+    else:
+        told += _outcomes(branch)
+    return [*told, *(Words(words, "quiet") for words in _notes(branch)), Words(LEFT_OUT, "quiet")]
+
+
+def _design(branch: Mapping[str, Any]) -> str:
+    count, times = branch["conversations"], branch["times"]
+    talks, each = ("One conversation", "") if count == 1 else (f"{count:,} conversations", " each")
+    again = f"{talks} of batch {branch['batch_id']}: {branch['at']} was drawn again {times:,} times{each}"
+    return f"{again}, and as often this was said there instead:" if branch["say"] is not None else f"{again}."
+
+
+def _outcomes(branch: Mapping[str, Any]) -> Iterator[Block]:
+    altered = branch["say"] is not None
+    columns = ["outcome", "talks", "drawn again"] + (["said otherwise", "difference", "p"] if altered else [])
+    rows: list[list[Cell]] = []
+    for one in branch["outcomes"]:
+        row: list[Cell] = [one["words"], one["conversations"], _estimate(one, "control")]
+        if altered:
+            row += [_estimate(one, "altered"), _estimate(one, "difference", signed=True), PValue(one["p_value"])]
+        rows.append(row)
+    of_one = branch["conversations"] == 1
+    title = "of this conversation" if of_one else "over conversations"
+    yield table(f"{'effect' if altered else 'redraws'}, {title}", columns, rows)
+    if altered:
+        yield _figure(branch, title)
+
+
+def _figure(branch: Mapping[str, Any], title: str) -> Figure:
+    found = branch["outcomes"]
+    bounds = tuple(None if one["difference_ci95"] is None else tuple(one["difference_ci95"]) for one in found)
+    series = Series("difference", tuple(one["difference"] for one in found), intervals=bounds)
+    units = " or ".join(dict.fromkeys(_unit(one) for one in found))
+    return Figure(
+        "means",
+        f"said otherwise less drawn again, {title}",
+        (series,),
+        tuple(one["words"] for one in found),
+        xlabel=units,
+        reference=0.0,
+    )
+
+
+def _unit(one: Mapping[str, Any]) -> str:
+    return "percentage points" if one["unit"] == "%" else "points of the scale"
+
+
+def _estimate(one: Mapping[str, Any], name: str, *, signed: bool = False) -> Estimate:
+    percent, bounds = one["unit"] == "%", one[f"{name}_ci95"]
+    unit = " %" if percent and not signed else ""
+    return Estimate(one[name], None if bounds is None else tuple(bounds), 1 if percent else 2, unit, signed)
+
+
+def _notes(branch: Mapping[str, Any]) -> Iterator[str]:
+    redraws = branch["redraws"]
+    if branch["outcomes"] and redraws["completed"] < redraws["planned"]:
+        yield f"{redraws['completed']:,} of {redraws['planned']:,} redraws have come to their end."
+    if branch["conversations"] == 1:
+        yield (
+            "The interval is over redraws: it tells how this conversation would go on, and claims nothing of others. For that, "
+            "branch many conversations, with five redraws of each."
+        )
+    else:
+        yield "The unit is the conversation: each gives one mean an arm, and the interval is over conversations."
+    if branch["outcomes"] and branch["say"] is not None:
+        judged = all(one["unit"] != "%" for one in branch["outcomes"])
+        counts = "the judge hears the whole talk" if judged else "what counts is what follows it"
+        yield f"The speaker is who speaks at {branch['at']}; {counts}."
+    for one in branch["outcomes"]:
+        if one["left_out"]:
+            count = number(one["left_out"], 0)
+            yield f"{one['words']}: {count} conversation{' is' if one['left_out'] == 1 else 's are'} left out, in which it was decided before, or nothing came of an arm."
+
+
+def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
+    """By which branches are compared."""
+    found: dict[str, Cell] = {}
+    for one in statistics["branch"]["outcomes"]:
+        if "difference" in one:
+            found[f"{one['words']}, difference"] = _estimate(one, "difference", signed=True)
+        found[f"{one['words']}, drawn again"] = _estimate(one, "control")
+    return found
+
+
+# -- methods -----------------------------------------------------------------------------------------------------------
+
+
+def methods(origin: Origin) -> KindMethods:
+    talks = counted(len(origin.conversations), "conversation")
+    design = [
+        f"This batch continued {talks} of batch {origin.batch_id} from message {origin.at} on; what had been said before was taken "
+        f"over word for word, and in {counted(origin.times, 'redraw')} of each conversation the message was drawn again from the "
+        "same model with new seeds."
+    ]
+    if origin.say is not None:
+        design.append(ended(f"In as many redraws the message was not drawn but assigned: {quoted(origin.say)}"))
+    return KindMethods(design, analysis=_analysis(origin))
+
+
+def _analysis(origin: Origin) -> list[str]:
+    if origin.say is None:
+        return ["Shares and means are over conversations, each counted by the mean of its redraws."]
+    if len(origin.conversations) == 1:
+        return [
+            "The two groups of redraws of this one conversation were compared; the interval is over redraws and holds for this "
+            "conversation alone."
+        ]
+    return [
+        "The effect is the mean over conversations of the difference between the mean of the altered and the mean of the control "
+        "redraws, with Student's interval and test over conversations, or over games where memory or kept secrets link them."
+    ]
+
+
+# -- exports -----------------------------------------------------------------------------------------------------------
+
+
+COLUMNS: dict[str, ColumnType] = {
+    "conversation_id": "integer",
+    "origin_conversation": "integer",
+    "arm": "text",
+    "redraw": "integer",
+}
+
+
+def redraws(batch_number: int, origin: Origin) -> ExportTable:
+    rows = ((unit_id(batch_number, one.number), one.conversation, one.arm, one.redraw) for one in origin.redraws())
+    return ExportTable("redraws", COLUMNS, rows)

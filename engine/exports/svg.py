@@ -1,0 +1,606 @@
+"""Figures as SVG: the same axes, marks, intervals and bands as on a terminal.
+
+On a page inks are its own, which change with light and dark. A picture that stands alone (--format svg) has fixed ones on
+white, its title above, what its intervals are below, and says if its answers were simulated."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from tidepool.engine.errors import UsageError
+from tidepool.engine.exports.html import Content, Html, element, joined, text
+from tidepool.engine.results.blocks import INKS, Figure, Heat, Report, Series, Words, ink_of, number, written
+from tidepool.engine.results.figures import (
+    Axis,
+    along,
+    digits_for,
+    known_points,
+    of_means,
+    plane,
+    stretches,
+    thinned,
+    upright,
+)
+from tidepool.storage.exporting.files import finished_together, write_text
+
+# -- inks, lines, marks, axes ------------------------------------------------------------------------------------------
+
+
+Place = Callable[[float], float]
+
+WIDTH = 720
+LEFT, RIGHT, TOP, BOTTOM = 64, 20, 14, 46
+LETTER = 6.6
+"""how wide one is, nearly"""
+FONT = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
+
+
+@dataclass(frozen=True, slots=True)
+class Inks:
+    ink: str
+    soft: str
+    line: str
+    roles: dict[str, str] = field(default_factory=dict)
+    marks: tuple[str, ...] = ()
+
+    def of(self, figure: Figure, series: Series, place: int) -> str:
+        """That of whom it tells, of its role, or the next one."""
+        if series.place is not None or (len(figure.series) > 1 and not series.colour):
+            return self.mark(place if series.place is None else series.place)
+        return self.roles.get(series.colour or "primary", self.soft)
+
+    def mark(self, place: int) -> str:
+        return self.marks[place % len(self.marks)]
+
+
+PAGE = Inks(
+    "var(--ink)",
+    "var(--soft)",
+    "var(--line)",
+    {
+        "primary": "var(--first)",
+        "accent": "var(--second)",
+        "done": "var(--mark-2)",
+        "failed": "var(--mark-4)",
+        "cached": "var(--mark-3)",
+        "retried": "var(--mark-6)",
+        "quiet": "var(--soft)",
+    },
+    tuple(f"var(--mark-{place})" for place in range(len(INKS))),
+)
+_WHITE = tuple(written(ink_of(place, (255, 255, 255))) for place in range(len(INKS)))
+ALONE = Inks(
+    "#1c2530",
+    "#5b6570",
+    "#d5d8dc",
+    {
+        "primary": "#2f6f9f",
+        "accent": "#d08c2f",
+        "done": _WHITE[2],
+        "failed": _WHITE[4],
+        "cached": _WHITE[3],
+        "retried": _WHITE[6],
+        "quiet": "#5b6570",
+    },
+    _WHITE,
+)
+
+
+def svg(height: float, drawn: Sequence[Html], title: str, told: str = "") -> Html:
+    """With its title and what it shows in words, for those who hear it."""
+    named = element("title", title), element("desc", told) if told else None
+    size: dict[str, Content] = {"viewBox": f"0 0 {WIDTH} {n(height)}", "width": WIDTH, "height": n(height)}
+    return element("svg", joined((*named, *drawn)), role="img", **size)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, ink: str, wide: float = 1.5, **more: Content) -> Html:
+    return element("line", x1=n(x1), y1=n(y1), x2=n(x2), y2=n(y2), stroke=ink, stroke_width=wide, **more)
+
+
+def words(said: str, x: float, y: float, anchor: str = "start", ink: str | None = None, **more: Content) -> Html:
+    return element("text", said, x=n(x), y=n(y), text_anchor=anchor, fill=ink, **more)
+
+
+def shape(place: int, x: float, y: float, ink: str, size: float = 5.0) -> Html:
+    """The mark of a place, as its glyph has it: five forms full, then the same hollow."""
+    paint: dict[str, Content] = {"fill": ink, "stroke": ink, "stroke_width": 1.4}
+    if place % 10 >= 5:
+        paint["fill"] = "none"
+    match place % 5:
+        case 0:
+            return element("circle", cx=n(x), cy=n(y), r=n(size), **paint)
+        case 1:
+            side = size * 0.88
+            return element("rect", x=n(x - side), y=n(y - side), width=n(2 * side), height=n(2 * side), **paint)
+        case 2:
+            corners = [(x, y - size), (x + size, y + 0.8 * size), (x - size, y + 0.8 * size)]
+        case 3:
+            corners = [(x, y - 1.2 * size), (x + size, y), (x, y + 1.2 * size), (x - size, y)]
+        case _:
+            corners = [(x, y + size), (x + size, y - 0.8 * size), (x - size, y - 0.8 * size)]
+    return element("polygon", points=" ".join(f"{n(a)},{n(b)}" for a, b in corners), **paint)
+
+
+def upright_bar(x: float, low: float, high: float, wide: float, ink: str) -> list[Html]:
+    """An error bar with its ends."""
+    return [line(x, low, x, high, ink), *(line(x - wide, end, x + wide, end, ink) for end in (low, high))]
+
+
+def grid(axis: Axis, y: Place, inks: Inks, left: float = LEFT, right: float = WIDTH - RIGHT) -> Iterator[Html]:
+    """A line across for each number of the upright axis."""
+    for tick, label in zip(axis.ticks, axis.labels, strict=True):
+        yield line(left, y(tick), right, y(tick), inks.line, 1)
+        yield words(label, left - 8, y(tick) + 4, "end")
+
+
+def feet(axis: Axis, x: Place, floor: float, inks: Inks) -> Iterator[Html]:
+    """The numbers of the level axis, each with a short line."""
+    for tick, label in zip(axis.ticks, axis.labels, strict=True):
+        yield line(x(tick), floor, x(tick), floor + 4, inks.soft, 1)
+        yield words(label, x(tick), floor + 18, "middle")
+
+
+def names_of_axes(figure: Figure, height: float, top: float, floor: float) -> Iterator[Html]:
+    """Each at its own axis: the upright one turned."""
+    if figure.xlabel:
+        yield words(figure.xlabel, (LEFT + WIDTH - RIGHT) / 2, height - 8, "middle")
+    if figure.ylabel:
+        y = (top + floor) / 2
+        yield words(figure.ylabel, 14, y, "middle", transform=f"rotate(-90 14 {n(y)})")
+
+
+def legend(entries: Sequence[tuple[str, Callable[[float, float], Html]]]) -> tuple[list[Html], float]:
+    """Names behind their marks, in as many rows as it takes; and how high they are together."""
+    drawn: list[Html] = []
+    x, y = float(LEFT), 10.0
+    for name, mark in entries:
+        told = short(name, 60)
+        wide = 34 + LETTER * len(told)
+        if x > LEFT and x + wide > WIDTH - RIGHT:
+            x, y = float(LEFT), y + 18
+        drawn += [mark(x + 6, y), words(told, x + 17, y + 4)]
+        x += wide
+    return drawn, (y + 12 if entries else 0.0)
+
+
+def short(name: str, width: int) -> str:
+    return name if len(name) <= width else name[: width - 1] + "…"
+
+
+def n(value: float) -> Html:
+    return text(f"{value:.1f}")
+
+
+# -- figures -----------------------------------------------------------------------------------------------------------
+
+
+BETWEEN_MARKS = 70
+"""pixels along a curve"""
+MOST_POINTS = 1_000
+
+
+def drawing(block: Figure | Heat, inks: Inks = PAGE) -> Html | None:
+    """None: there is nothing to show yet."""
+    if isinstance(block, Heat):
+        return heat_map(block, inks)
+    if not any(y is not None for series in block.series for y in series.ys):
+        return None
+    return {"lines": curves, "points": named_points, "means": means, "bars": bars}[block.form](block, inks)
+
+
+# -- bars ----------------------------------------------------------------------------------------------------
+
+
+def bars(figure: Figure, inks: Inks) -> Html:
+    """Upright where the labels have room below them, else each on a line of its own."""
+    room = (WIDTH - LEFT - RIGHT) / max(1, len(figure.labels)) / LETTER
+    if any(len(label) + 2 * bool(figure.places) >= room for label in figure.labels):
+        return _lying(figure, inks)
+    head, above = _fills(figure, inks)
+    height = 250 + above
+    top, floor = TOP + above, height - BOTTOM + (0 if figure.xlabel else 16)
+    axis = upright(figure, 6)
+    step = (WIDTH - LEFT - RIGHT) / max(1, len(figure.labels))
+    wide = min(90.0, step * 0.7 / len(figure.series))
+
+    def y(value: float) -> float:
+        return floor - (floor - top) * axis.share(value)
+
+    drawn = [*head, *grid(axis, y, inks), *names_of_axes(figure, height, top, floor)]
+    for index, name in enumerate(figure.labels):
+        middle = LEFT + step * (index + 0.5)
+        drawn += _label(figure, index, name, middle, floor + 18, inks)
+        for place, one in enumerate(figure.series):
+            value, bounds = one.ys[index], one.bounds[index]
+            if value is None:
+                continue
+            x = middle + (place - len(figure.series) / 2) * wide + wide * 0.05
+            ends = sorted((y(0.0), y(value)))
+            drawn.append(_box(x, ends[0], wide * 0.9, ends[1] - ends[0], inks.of(figure, one, place), place))
+            if bounds:
+                drawn += upright_bar(x + wide * 0.45, y(bounds[0]), y(bounds[1]), min(5.0, wide / 4), inks.ink)
+            elif len(figure.series) == 1 and not any(one.intervals):
+                drawn.append(words(number(value, digits_for(figure)), x + wide * 0.45, ends[0] - 4, "middle"))
+    return svg(height, drawn, figure.title, figure.note)
+
+
+def _lying(figure: Figure, inks: Inks) -> Html:
+    head, above = _fills(figure, inks)
+    each = 16.0 if len(figure.series) > 1 else 22.0
+    group = each * len(figure.series) + (8 if len(figure.series) > 1 else 0)
+    floor = TOP + above + group * len(figure.labels)
+    left, right, axis = _beside(figure), WIDTH - 70.0, upright(figure, 7)
+
+    def x(value: float) -> float:
+        return left + (right - left) * axis.share(value)
+
+    drawn = [*head, *_upright_lines(axis, TOP + above, floor, x, inks), *feet(axis, x, floor, inks)]
+    for index, name in enumerate(figure.labels):
+        top = TOP + above + group * index
+        drawn += _name(figure, index, name, left - 10, top + each * len(figure.series) / 2 + 4, inks)
+        for place, one in enumerate(figure.series):
+            value, bounds, y = one.ys[index], one.bounds[index], top + each * place
+            if value is None:
+                continue
+            ends = sorted((x(0.0), x(value)))
+            drawn.append(_box(ends[0], y + 1, ends[1] - ends[0], each - 3, inks.of(figure, one, place), place))
+            middle = y + each / 2 - 0.5
+            if bounds:
+                drawn.append(line(x(bounds[0]), middle, x(bounds[1]), middle, inks.ink))
+                drawn += [line(x(end), middle - 4, x(end), middle + 4, inks.ink) for end in bounds]
+            drawn.append(words(number(value, digits_for(figure)), WIDTH - 8, middle + 4, "end"))
+    return svg(floor + 30, drawn, figure.title, figure.note)
+
+
+def _box(x: float, y: float, wide: float, high: float, ink: str, place: int) -> Html:
+    """Full, then lighter within its edge: they differ in grey too."""
+    opacity = (1.0, 0.45, 0.15)[place % 3]
+    edge: dict[str, Content] = {"stroke": ink, "stroke_width": 1} if opacity < 1 else {}
+    return element("rect", x=n(x), y=n(y), width=n(wide), height=n(high), fill=ink, fill_opacity=opacity, **edge)
+
+
+def _fills(figure: Figure, inks: Inks) -> tuple[list[Html], float]:
+    if len(figure.series) < 2:
+        return [], 0.0
+    return legend(
+        [
+            (one.name, partial(_swatch, ink=inks.of(figure, one, place), place=place))
+            for place, one in enumerate(figure.series)
+        ]
+    )
+
+
+def _swatch(x: float, y: float, ink: str, place: int) -> Html:
+    return _box(x - 5, y - 5, 10, 10, ink, place)
+
+
+# -- means ---------------------------------------------------------------------------------------------------
+
+
+def means(figure: Figure, inks: Inks) -> Html:
+    """One line for each name: its mean as a mark on its interval; with a line to hold them against, where there is one."""
+    (series,) = figure.series
+    rows = [
+        (index, name, mean, bounds)
+        for index, (name, mean, bounds) in enumerate(zip(figure.labels, series.ys, series.bounds, strict=True))
+        if mean is not None
+    ]
+    floor = 26.0 * len(rows) + 8
+    left, right, axis = _beside(figure), WIDTH - 70.0, of_means(figure, 7)
+
+    def x(value: float) -> float:
+        return left + (right - left) * axis.share(value)
+
+    drawn = [*_upright_lines(axis, 4, floor, x, inks), *feet(axis, x, floor, inks)]
+    if figure.reference is not None:
+        at = x(figure.reference)
+        drawn.append(line(at, 4, at, floor, inks.soft, 1.5, stroke_dasharray="5 4"))
+    signed, digits = figure.reference is not None, max(1, digits_for(figure))
+    for row, (index, name, mean, bounds) in enumerate(rows):
+        y = 18.0 + 26 * row
+        ink = inks.mark(figure.places[index]) if figure.places else inks.of(figure, series, 0)
+        drawn += _name(figure, index, name, left - 10, y + 4, inks)
+        if bounds:
+            drawn.append(line(x(bounds[0]), y, x(bounds[1]), y, inks.ink))
+            drawn += [line(x(end), y - 4, x(end), y + 4, inks.ink) for end in bounds]
+        drawn.append(shape(figure.places[index] if figure.places else 0, x(mean), y, ink))
+        drawn.append(words(number(mean, digits, signed=signed), WIDTH - 8, y + 4, "end"))
+    if figure.xlabel:
+        drawn.append(words(figure.xlabel, (left + right) / 2, floor + 38, "middle"))
+    return svg(floor + (46 if figure.xlabel else 30), drawn, figure.title, figure.note)
+
+
+def _beside(figure: Figure) -> float:
+    """Room for the names."""
+    longest = max((len(label) for label in figure.labels), default=0)
+    return min(300.0, max(90.0, 34 + LETTER * longest))
+
+
+def _name(figure: Figure, index: int, name: str, x: float, y: float, inks: Inks) -> list[Html]:
+    told = words(short(name, 40), x, y, "end")
+    if not figure.places:
+        return [told]
+    place = figure.places[index]
+    return [told, shape(place, 12, y - 4, inks.mark(place), 4.5)]
+
+
+def _label(figure: Figure, index: int, name: str, x: float, y: float, inks: Inks) -> list[Html]:
+    if not figure.places:
+        return [words(name, x, y, "middle")]
+    place = figure.places[index]
+    return [words(name, x + 7, y, "middle"), shape(place, x - 5 - LETTER * len(name) / 2, y - 4, inks.mark(place), 4.5)]
+
+
+def _upright_lines(axis: Axis, top: float, floor: float, x: Place, inks: Inks) -> list[Html]:
+    return [line(x(tick), top, x(tick), floor, inks.line, 1) for tick in axis.ticks]
+
+
+# -- curves --------------------------------------------------------------------------------------------------
+
+
+def curves(figure: Figure, inks: Inks) -> Html:
+    """One line for each series on the band of its intervals, with a mark of its own along its way."""
+    several = len(figure.series) > 1
+    paints = [inks.of(figure, one, place) for place, one in enumerate(figure.series)]
+    entries = [(one.name, partial(_marked, place, paints[place])) for place, one in enumerate(figure.series)]
+    head, above = legend(entries) if several else ([], 0.0)
+    height = 270 + above
+    top, floor = TOP + above, height - BOTTOM
+    up, across = upright(figure, 6), along(figure, 8)
+
+    def x(value: float) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * across.share(value)
+
+    def y(value: float) -> float:
+        return floor - (floor - top) * up.share(value)
+
+    drawn = [*head, *grid(up, y, inks), *feet(across, x, floor, inks), *names_of_axes(figure, height, top, floor)]
+    for ink, series in zip(paints, figure.series, strict=True):
+        for stretch in stretches(series):
+            drawn += _band([(x(at), y(low), y(high)) for at, low, high in stretch], ink, inks)
+    for place, (ink, series) in enumerate(zip(paints, figure.series, strict=True)):
+        points = [(x(at), y(value)) for at, value in thinned(known_points(series), MOST_POINTS)]
+        told = " ".join(f"{n(a)},{n(b)}" for a, b in points)
+        drawn.append(element("polyline", points=told, fill="none", stroke=ink, stroke_width=2))
+        if several or len(points) == 1:
+            drawn += _along(points, place, len(figure.series), ink)
+    return svg(height, drawn, figure.title, figure.note)
+
+
+def _marked(place: int, ink: str, x: float, y: float) -> Html:
+    return shape(place, x, y, ink)
+
+
+def _along(points: Sequence[tuple[float, float]], place: int, curves: int, ink: str) -> list[Html]:
+    """Some way apart, and elsewhere for each curve."""
+    drawn: list[Html] = []
+    wanted = LEFT + BETWEEN_MARKS * place / curves
+    for x, y in points:
+        if x >= wanted or (x, y) == points[-1]:
+            drawn.append(shape(place, x, y, ink, 4))
+            wanted = x + BETWEEN_MARKS
+    return drawn
+
+
+def _band(points: Sequence[tuple[float, float, float]], ink: str, inks: Inks) -> list[Html]:
+    if len(points) == 1:
+        return upright_bar(*points[0], 4.0, inks.ink)
+    edge = [(x, low) for x, low, _ in points] + [(x, high) for x, _, high in reversed(points)]
+    corners = " ".join(f"{n(x)},{n(y)}" for x, y in edge)
+    return [element("polygon", points=corners, fill=ink, fill_opacity=0.2)]
+
+
+# -- points --------------------------------------------------------------------------------------------------
+
+
+def named_points(figure: Figure, inks: Inks) -> Html:
+    """Each on the cross of its intervals and with its name, which stands in a legend where one would cover another; where both
+    axes are one scale, with the line on which both are equal."""
+    across, up = plane(figure, 7, 7)
+    points = [(place, one, at) for place, one in enumerate(figure.series) for at in known_points(one)[:1]]
+
+    def x(value: float) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * across.share(value)
+
+    def places(floor: float, top: float) -> list[tuple[float, float]]:
+        return [(x(a), floor - (floor - top) * up.share(b)) for _, _, (a, b) in points]
+
+    crowded = _crowded(places(420.0 - BOTTOM, TOP), [one.name for _, one, _ in points])
+    entries = [
+        (one.name, partial(_marked, _place(one, place), inks.of(figure, one, place))) for place, one, _ in points
+    ]
+    head, above = legend(entries) if crowded else ([], 0.0)
+    size, top = 420 + above, TOP + above
+    floor = size - BOTTOM
+
+    def y(value: float) -> float:
+        return floor - (floor - top) * up.share(value)
+
+    drawn = [*head, *grid(up, y, inks), *feet(across, x, floor, inks), *names_of_axes(figure, size, top, floor)]
+    if figure.square:
+        low, high = figure.square
+        drawn.append(line(x(low), y(low), x(high), y(high), inks.soft, 1.5, stroke_dasharray="6 5"))
+    for place, one, (a, b) in points:
+        ink = inks.of(figure, one, place)
+        drawn += [line(x(ends[0]), y(b), x(ends[1]), y(b), ink) for ends in filter(None, one.across[:1])]
+        drawn += [line(x(a), y(ends[0]), x(a), y(ends[1]), ink) for ends in filter(None, one.intervals[:1])]
+    for (place, one, _), (a, b) in zip(points, places(floor, top), strict=True):
+        drawn.append(shape(_place(one, place), a, b, inks.of(figure, one, place)))
+        if not crowded:
+            drawn.append(words(short(one.name, 40), a + 9 * _side(a), b - 7, "start" if _side(a) > 0 else "end"))
+    return svg(size, drawn, figure.title, figure.note)
+
+
+def _side(x: float) -> int:
+    """Of a point, where its name goes: 1 to the right."""
+    return -1 if x > 0.85 * WIDTH else 1
+
+
+def _crowded(places: Sequence[tuple[float, float]], names: Sequence[str]) -> bool:
+    """Whether a name would cover another, or a point."""
+    boxes = []
+    for (x, y), name in zip(places, names, strict=True):
+        start, end = sorted((x + 9 * _side(x), x + _side(x) * (9 + LETTER * min(40, len(name)))))
+        boxes.append((start, end, y - 12))
+    others = [*boxes, *((x - 5, x + 5, y) for x, y in places)]
+    return any(
+        one != other and one[0] < other[1] and other[0] < one[1] and abs(one[2] - other[2]) < 11
+        for one in boxes
+        for other in others
+    )
+
+
+def _place(series: Series, place: int) -> int:
+    return place if series.place is None else series.place
+
+
+# -- heat maps -----------------------------------------------------------------------------------------------
+
+PALE, DEEP = (244, 247, 250), (16, 78, 139)
+
+
+def heat_map(heat: Heat, inks: Inks) -> Html:
+    """Each share as a number on a ground that deepens with it; below it the scale, which is the same for all maps."""
+    left = min(200.0, 34 + LETTER * max((len(name) for name in heat.rows), default=4))
+    wide = min(84.0, (WIDTH - left - RIGHT) / max(1, len(heat.columns)))
+    high, top = 30.0, 26.0
+    drawn: list[Html] = []
+    for column, name in enumerate(heat.columns):
+        drawn.append(words(short(name, max(3, int(wide / LETTER))), left + wide * (column + 0.5), 16, "middle"))
+    for row, (name, values) in enumerate(zip(heat.rows, heat.values, strict=True)):
+        y = top + high * row
+        drawn.append(words(short(name, 26), left - 10, y + 19, "end"))
+        if heat.places:
+            drawn.append(shape(heat.places[row], 12, y + 15, inks.mark(heat.places[row]), 4.5))
+        for column, share in enumerate(values):
+            drawn += _cell(left + wide * column, y, wide, high, share)
+    foot = top + high * len(heat.rows) + 14
+    for part in range(21):
+        drawn.append(element("rect", x=n(left + 6 * part), y=n(foot), width=6.5, height=10, fill=_ground(5.0 * part)))
+    drawn += [words("0 %", left - 10, foot + 9, "end"), words("100 %", left + 134, foot + 9)]
+    if any(share is None for values in heat.values for share in values):
+        drawn.append(words("– not known", left + 190, foot + 9, ink=inks.soft))
+    return svg(foot + 18, drawn, heat.title)
+
+
+def _cell(x: float, y: float, wide: float, high: float, share: float | None) -> list[Html]:
+    if share is None:
+        return [words("–", x + wide / 2, y + 19, "middle")]
+    ink = "#ffffff" if share > 45 else "#1c2530"
+    box = element("rect", x=n(x + 1), y=n(y + 1), width=n(wide - 2), height=n(high - 2), fill=_ground(share))
+    return [box, words(f"{share:.0f} %", x + wide / 2, y + 19, "middle", style=f"fill: {ink}")]
+
+
+def _ground(share: float) -> str:
+    part = min(100.0, max(0.0, share)) / 100
+    return "#" + "".join(f"{round(a + (b - a) * part):02x}" for a, b in zip(PALE, DEEP, strict=True))
+
+
+# -- pictures that stand alone -----------------------------------------------------------------------------------------
+
+
+EDGE = 16
+LINE = 17
+HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
+
+
+def write_pictures(report: Report, target: Path | None, name: str) -> list[Path]:
+    """A file for each plot in a folder; or all of them, one below another, in the one file that ends in .svg."""
+    pictures = list(pictures_of(report))
+    if not pictures:
+        raise UsageError("There is nothing to draw of this batch yet.")
+    if target is not None and target.suffix.lower() == ".svg" and not target.is_dir():
+        return write_text(target, HEAD + _below_each_other([picture for _, picture in pictures], report.title))
+    folder = target if target is not None else Path(name)
+    files = [f"{place:02}_{_file_name(title)}.svg" for place, (title, _) in enumerate(pictures, 1)]
+    with finished_together(folder) as scratch:
+        for file, (_, picture) in zip(files, pictures, strict=True):
+            write_text(scratch / file, HEAD + picture.markup())
+    return [folder / file for file in files]
+
+
+class Picture:
+    """A drawing with its title above it, its note and what must be said of it below."""
+
+    def __init__(self, block: Figure | Heat, drawn: Html, said: str) -> None:
+        self.title = block.title[:1].upper() + block.title[1:]
+        note = block.note if isinstance(block, Figure) else ""
+        self._above = _lines(self.title, 1.2)
+        self._below = [*_lines(note), *_lines(said)]
+        self._drawn = drawn
+        found = re.search(r' height="([0-9.]+)"', drawn)
+        self._tall = float(found.group(1)) if found else 0.0
+        self.height = 2 * EDGE + LINE * (len(self._above) + len(self._below)) + self._tall + 12
+
+    def markup(self, y: float | None = None) -> Html:
+        """Alone; or at a height within a larger one."""
+        parts: list[Html] = []
+        at = float(EDGE + 12)
+        for told in self._above:
+            parts.append(words(told, EDGE, at, font_size=15, font_weight="bold"))
+            at += LINE
+        parts.append(_placed(self._drawn, EDGE, at - 8))
+        at += self._tall + 10
+        for told in self._below:
+            parts.append(words(told, EDGE, at, ink=ALONE.soft))
+            at += LINE
+        return _sheet(self.height, joined(parts), self.title, y)
+
+
+def pictures_of(report: Report) -> Iterator[tuple[str, Picture]]:
+    said = "; ".join(block.text for block in report.overview if isinstance(block, Words) and block.level == "simulated")
+    told = f"{said[:1].upper()}{said[1:]}." if said else ""
+    for block in report.findings:
+        if isinstance(block, Figure | Heat) and (drawn := drawing(block, ALONE)) is not None:
+            yield block.title, Picture(block, drawn, told)
+
+
+def _below_each_other(pictures: Sequence[Picture], title: str) -> Html:
+    parts: list[Html] = []
+    y = 0.0
+    for picture in pictures:
+        parts.append(picture.markup(y))
+        y += picture.height + EDGE
+    return _sheet(y, joined(parts), title)
+
+
+def _sheet(height: float, content: Html, title: str, y: float | None = None) -> Html:
+    wide = WIDTH + 2 * EDGE
+    ground = element("rect", x=0, y=0, width=wide, height=n(height), fill="#ffffff")
+    return element(
+        "svg",
+        joined((element("title", title), ground, content)),
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {wide} {n(height)}",
+        width=wide,
+        height=n(height),
+        y=None if y is None else n(y),
+        font_family=FONT,
+        font_size=12,
+        fill=ALONE.ink,
+        role="img",
+    )
+
+
+def _placed(drawn: Html, x: float, y: float) -> Html:
+    return Html(drawn.replace("<svg", f'<svg x="{x}" y="{n(y)}"', 1))
+
+
+def _lines(told: str, size: float = 1.0) -> list[str]:
+    """Broken where a line is full: SVG does not do it."""
+    most = int(WIDTH / (LETTER * size))
+    lines: list[str] = []
+    for word in told.split():
+        if lines and len(lines[-1]) + 1 + len(word) <= most:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word[:most])
+    return lines
+
+
+def _file_name(title: str) -> str:
+    """Of the title's letters: whatever somebody called a thing, no path is made of it."""
+    plain = re.sub(r"[^a-z0-9]+", "_", title.lower().encode("ascii", "ignore").decode()).strip("_")
+    return plain[:50].rstrip("_") or "plot"

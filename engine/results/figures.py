@@ -1,0 +1,214 @@
+"""Figures, the same on a terminal and on a page: axes that end at round numbers, marks by participant, differences."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import Any
+
+from tidepool.engine.results.blocks import LONELY, Block, Cell, Figure, Heat, Interval, Named, Series, Table, places_of
+
+# -- axes --------------------------------------------------------------------------------------------------------------
+
+
+STEPS = (1.0, 2.0, 2.5, 5.0, 10.0, 20.0, 25.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """With no more digits than they need."""
+        step = self.ticks[1] - self.ticks[0] if len(self.ticks) > 1 else 1.0
+        digits = next((some for some in range(9) if abs(round(step, some) - step) < 1e-6 * step), 9)
+        return tuple(f"{tick + 0.0:,.{digits}f}" for tick in self.ticks)
+
+    def share(self, value: float) -> float:
+        """How far along it lies: 0 at the low end, 1 at the high one."""
+        return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
+
+
+def round_ticks(low: float, high: float, most: int, least: float = 0.0) -> list[float]:
+    """At most so many numbers within the ends, round ones apart, and `least` at least."""
+    if high <= low:
+        return [low]
+    step = _step(low, high, most, least)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [place * step for place in range(first, last + 1)]
+
+
+def _step(low: float, high: float, most: int, least: float) -> float:
+    size = 10.0 ** math.floor(math.log10((high - low) / most))
+    steps = [max(least, size * times) for times in STEPS]
+    whole = [wide for wide in steps if not least or wide == int(wide)]
+    return next(wide for wide in whole if (high - low) / wide <= most - 1 + 1e-9)
+
+
+def rounded(values: Iterable[float], most: int, *, zero: bool = False, counted: bool = False) -> Axis:
+    """Around the values, out to the next round number; with zero where lengths are read off it."""
+    known = [*values, *((0.0,) if zero else ())]
+    low, high = min(known, default=0.0), max(known, default=1.0)
+    if high <= low:
+        low, high = (0.0, high or 1.0) if zero or low >= 0 else (low, 0.0)
+    most = max(3, most)
+    for wanted in range(most, 1, -1):  # going out to round numbers may add a tick
+        step = _step(low, high, wanted, 1.0 if counted else 0.0)
+        first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+        if last - first < most or wanted == 2:
+            break
+    return Axis(first * step, last * step, tuple(place * step for place in range(first, last + 1)))
+
+
+def within(low: float, high: float, most: int, *, counted: bool = False) -> Axis:
+    """From the first value to the last, and no further: a curve's own stretch."""
+    ticks = round_ticks(low, high, max(2, most), 1.0 if counted else 0.0)
+    return Axis(low, high if high > low else low + 1.0, tuple(ticks))
+
+
+def upright(figure: Figure, most: int, above: float = 0.0) -> Axis:
+    """Of bars and curves: both are read from zero. `above` leaves that share of room for what is written there."""
+    known = ends(figure.series)
+    return rounded([*known, (1 + above) * max(known, default=0.0)], most, zero=True)
+
+
+def along(figure: Figure, most: int) -> Axis:
+    """Of curves: whole numbers where nothing is between two of them, as of generations."""
+    xs = [x for one in figure.series for x in xs_of(one)] or [0.0]
+    return within(min(xs), max(xs), most, counted=all(x == int(x) for x in xs))
+
+
+def plane(figure: Figure, across: int, up: int) -> tuple[Axis, Axis]:
+    """Of points."""
+    if figure.square is not None:
+        low, high = figure.square
+        return within(low, high, across), within(low, high, up)
+    xs = [end for one in figure.series for end in _with(one.xs, one.across)]
+    return rounded(xs, across), rounded(ends(figure.series), up)
+
+
+def of_means(figure: Figure, most: int) -> Axis:
+    """With what they are to be held against, where there is such a value."""
+    reference = () if figure.reference is None else (figure.reference,)
+    return rounded([*ends(figure.series), *reference], most)
+
+
+def xs_of(series: Series) -> tuple[float, ...]:
+    return series.xs or tuple(float(place) for place in range(len(series.ys)))
+
+
+def ends(series: Sequence[Series]) -> list[float]:
+    """All values, and the ends of their intervals."""
+    return [end for one in series for end in _with(one.ys, one.intervals)]
+
+
+def _with(values: Sequence[float | None], bounds: Sequence[Interval | None]) -> list[float]:
+    known = [value for value in values if value is not None] + [end for pair in bounds if pair for end in pair]
+    return [value for value in known if math.isfinite(value)]
+
+
+def stretches(series: Series) -> Iterator[list[tuple[float, float, float]]]:
+    """The parts of a curve that have intervals: (x, low, high) of their points."""
+    stretch: list[tuple[float, float, float]] = []
+    for at, bounds in zip(xs_of(series), series.bounds, strict=False):
+        if bounds is not None:
+            stretch.append((at, *bounds))
+        elif stretch:
+            yield stretch
+            stretch = []
+    if stretch:
+        yield stretch
+
+
+def known_points(series: Series) -> list[tuple[float, float]]:
+    return [(x, y) for x, y in zip(xs_of(series), series.ys, strict=False) if y is not None and math.isfinite(y + x)]
+
+
+def thinned(points: Sequence[tuple[float, float]], most: int) -> Sequence[tuple[float, float]]:
+    """Of each stretch the lowest and the highest, where there are more than anybody can see."""
+    step = 2 * len(points) // max(1, most)
+    if step < 3:
+        return points
+    kept: list[tuple[float, float]] = []
+    for start in range(0, len(points), step):
+        stretch = points[start : start + step]
+        kept += sorted((min(stretch, key=itemgetter(1)), max(stretch, key=itemgetter(1))))
+    return kept
+
+
+def digits_for(figure: Figure) -> int:
+    """So many that values differ where they do: none for counts."""
+    values = [y for one in figure.series for y in one.ys if y is not None]
+    if all(value == int(value) for value in values) and not any(any(one.intervals) for one in figure.series):
+        return 0
+    return 1 if max(map(abs, values), default=0.0) >= 10 else 2
+
+
+# -- marks by participant ----------------------------------------------------------------------------------------------
+
+
+def placed(blocks: Iterable[Block], names: Iterable[str]) -> tuple[Block, ...]:
+    places = places_of(names)
+    return tuple(_placed(block, places) for block in blocks) if places else tuple(blocks)
+
+
+def _placed(block: Block, places: Mapping[str, int]) -> Block:
+    match block:
+        case Table():
+            return replace(block, rows=tuple(tuple(_cell(cell, places) for cell in row) for row in block.rows))
+        case Heat() if block.places:
+            return replace(block, places=_all(block.rows, block.places, places))
+        case Figure():
+            series = tuple(_series(one, places) for one in block.series)
+            return replace(block, series=series, places=_all(block.labels, block.places, places))
+    return block
+
+
+def _cell(cell: Cell, places: Mapping[str, int]) -> Cell:
+    return replace(cell, place=places.get(cell.name, cell.place)) if isinstance(cell, Named) else cell
+
+
+def _series(one: Series, places: Mapping[str, int]) -> Series:
+    return one if one.place is None else replace(one, place=places.get(one.name, one.place))
+
+
+def _all(names: tuple[str, ...], before: tuple[int, ...], places: Mapping[str, int]) -> tuple[int, ...]:
+    return tuple(places.get(name, place) for name, place in zip(names, before, strict=False))
+
+
+# -- differences -------------------------------------------------------------------------------------------------------
+
+
+Row = tuple[str, float, tuple[float, float] | None]
+"""a label, a difference, its interval"""
+
+
+def against_the_first(
+    differences: Sequence[Mapping[str, Any]], ids: Sequence[str], scale: float = 1.0, unit: str = ""
+) -> Iterator[Figure]:
+    """Of pairs of batches, one figure for each measure; `scale` makes per cent of shares."""
+    rows: dict[str, list[Row]] = {}
+    for one in differences:
+        first, second = (ids.index(batch) + 1 for batch in one["batches"])
+        if first == 1:
+            rows.setdefault(one["measure"], []).append((f"#{second} − #1", *turned(one, scale)))
+    for measure, told in rows.items():
+        yield forest(f"difference from #1: {measure}{unit}", told)
+
+
+def turned(one: Mapping[str, Any], scale: float) -> tuple[float, tuple[float, float] | None]:
+    """The second less the first, where the first less the second is known."""
+    bounds = one["difference_ci95"]
+    return -scale * one["difference"], (-scale * bounds[1], -scale * bounds[0]) if bounds else None
+
+
+def forest(title: str, rows: Sequence[Row], xlabel: str = "") -> Figure:
+    bounds = tuple(one for _, _, one in rows)
+    series = Series("difference", tuple(value for _, value, _ in rows), intervals=bounds)
+    caption = LONELY if None in bounds else "With 95 % intervals; the broken line is no difference."
+    return Figure(
+        "means", title, (series,), tuple(label for label, _, _ in rows), xlabel=xlabel, caption=caption, reference=0.0
+    )

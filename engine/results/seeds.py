@@ -1,0 +1,259 @@
+"""One config over several seeds, against its baselines and against other configs: statistics and blocks.
+
+Batches that differ in nothing but their seed are one group. Runs of one seed are compared with each other: as a rule they held
+back the same problems or queries; where they did not, the report says so."""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any
+
+from tidepool.engine.results.blocks import Block, Cell, Estimate, Figure, Series, Words, line, table, text_of
+from tidepool.engine.results.figures import Row, forest
+from tidepool.engine.statistics.contrasts import (
+    SEEDS_FOR_A_VERDICT,
+    SeedContrast,
+    of_mean,
+    paired_by_seed,
+    seeds_in_words,
+)
+from tidepool.engine.statistics.significance import holm
+
+# -- statistics --------------------------------------------------------------------------------------------------------
+
+
+FLATTERED = "no verdict: it was picked on what was held out, which flatters it"
+MOST_DIFFERENCES = 3
+"""settings by which groups are named; where more differ, the names of the batches are shorter"""
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """How a kind counts its runs."""
+
+    section: str
+    """of the config"""
+    main: str
+    """what a run is worth: its policy, its champion"""
+    measure: str
+    called_by: str
+    """the setting that names a group that is alone"""
+    values: Callable[[sqlite3.Connection, sqlite3.Row], Mapping[str, float | None]]
+    """what each contender of a run came to, on what was held out"""
+    held_out: Callable[[sqlite3.Connection, sqlite3.Row], frozenset[str]]
+    """the fingerprints of what that was"""
+    flattered: tuple[str, ...] = ()
+    """contenders that were picked on what was held out, by each run anew: that they are better is no news"""
+    bulky: tuple[str, ...] = ()
+    """settings that name nothing"""
+    drawn: tuple[str, ...] = ()
+    """settings that Tidepool drew by the seed: they part no groups"""
+    by_name: Callable[[Mapping[str, Any]], bool] = lambda settings: False
+    """whether groups are told apart by the names of their batches"""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The runs of one config."""
+
+    settings: Mapping[str, Any]
+    name: str
+    batches: list[str] = field(default_factory=list)
+    values: dict[str, dict[int, float]] = field(default_factory=dict)
+    """by contender and seed"""
+    held_out: dict[int, frozenset[str]] = field(default_factory=dict)
+    """by seed"""
+
+    def take(self, batch: sqlite3.Row, values: Mapping[str, float | None], held_out: frozenset[str]) -> None:
+        self.batches.append(batch["id"])
+        self.held_out[batch["seed"]] = held_out
+        for name, value in values.items():
+            if value is not None:
+                self.values.setdefault(name, {})[batch["seed"]] = value
+
+
+def groups_of(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row], runs: Runs) -> list[Group]:
+    groups: dict[str, Group] = {}
+    for batch in batches:
+        written = json.loads(batch["config"]).get(runs.section, {})
+        settings = {name: value for name, value in written.items() if name not in runs.drawn}
+        key = json.dumps([settings, batch["name"] if runs.by_name(settings) else ""], sort_keys=True)
+        run = runs.values(connection, batch), runs.held_out(connection, batch)
+        groups.setdefault(key, Group(settings, batch["name"])).take(batch, *run)
+    return list(groups.values())
+
+
+def labels(groups: Sequence[Group], runs: Runs) -> list[str]:
+    """By what tells them apart, else by the setting that names them."""
+    names = dict.fromkeys(name for group in groups for name in group.settings if name not in runs.bulky)
+    apart = [name for name in names if len({json.dumps(group.settings.get(name)) for group in groups}) > 1]
+    if len(groups) == 1:
+        return [str(groups[0].settings.get(runs.called_by, runs.main))]
+    if not apart or len(apart) > MOST_DIFFERENCES:
+        return [f"{group.name} ({place})" for place, group in enumerate(groups, 1)]
+    return [", ".join(f"{name} {group.settings.get(name)}" for name in apart) for group in groups]
+
+
+def seed_differences(groups: Sequence[Group], runs: Runs) -> list[dict[str, Any]]:
+    """Each group against its baselines, and every two groups; Holm's correction is over each of these families, since they
+    are different questions."""
+    named = list(zip(labels(groups, runs), groups, strict=True))
+    families = [
+        [
+            (label, name, group, group, name)
+            for name in group.values
+            if name not in (runs.main, group.settings.get(runs.called_by))
+        ]
+        for label, group in named
+    ]
+    families.append(
+        [(one, other, first, second, runs.main) for (one, first), (other, second) in combinations(named, 2)]
+    )
+    return [one for family in families for one in _compared(family, runs)]
+
+
+def _compared(family: Sequence[tuple[str, str, Group, Group, str]], runs: Runs) -> list[dict[str, Any]]:
+    found: list[tuple[dict[str, Any], SeedContrast]] = []
+    for one, other, first, second, against in family:
+        ours, theirs = first.values.get(runs.main, {}), second.values.get(against, {})
+        if contrast := paired_by_seed(ours, theirs, len(family)):
+            if against in runs.flattered and contrast.difference < 0:
+                contrast = replace(contrast, p_value=None)
+            same = all(_alike(first.held_out.get(seed), second.held_out.get(seed)) for seed in contrast.seeds)
+            about = {"groups": [one, other], "batches": [first.batches, second.batches], "same_held_out": same}
+            found.append(({"measure": runs.measure, **about}, contrast))
+    adjusted = iter(holm([one.p_value for _, one in found if one.p_value is not None]))
+    return [_told(about, one, None if one.p_value is None else next(adjusted)) for about, one in found]
+
+
+def _alike(first: frozenset[str] | None, second: frozenset[str] | None) -> bool:
+    """The same, but for what was not answered."""
+    return not first or not second or 2 * len(first & second) >= min(len(first), len(second))
+
+
+def _told(about: Mapping[str, Any], found: SeedContrast, p_value_holm: float | None) -> dict[str, Any]:
+    return {
+        **about,
+        "paired": True,
+        "seeds": list(found.seeds),
+        "by_seed": list(found.gaps),
+        "difference": found.difference,
+        "difference_ci95": found.interval and list(found.interval),
+        "p_value": found.p_value,
+        "p_value_holm": p_value_holm,
+        "seeds_missing": found.missing,
+        "verdict": FLATTERED if found.p_value is None and not found.missing else seeds_in_words(found, p_value_holm),
+    }
+
+
+# -- blocks ------------------------------------------------------------------------------------------------------------
+
+
+BAND = "Means over seeds; the bands are Student's 95 % intervals over seeds."
+Values = Mapping[int, float | None]
+"""by seed"""
+Curve = Mapping[int, float]
+"""by x"""
+
+
+@dataclass(frozen=True, slots=True)
+class SeedWords:
+    """How a kind speaks of its runs."""
+
+    title: str
+    measure: str
+    """of what a run is worth, with its unit"""
+    held_out: str
+    """what runs of one seed have in common: queries, problems"""
+    kind: str
+    """what is compared: a learner, a strategy"""
+    digits: int = 3
+    baselines: Mapping[str, str] = field(default_factory=dict)
+    """names of contenders in words"""
+
+
+def members_of(differences: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """The batches of each group."""
+    members = {one["groups"][0]: one["batches"][0] for one in differences}
+    return members | {
+        one["groups"][1]: one["batches"][1] for one in differences if one["batches"][0] != one["batches"][1]
+    }
+
+
+def seed_blocks(
+    groups: Mapping[str, Values],
+    differences: Sequence[Mapping[str, Any]],
+    words: SeedWords,
+    curves: Sequence[Block] = (),
+    scale: float = 1.0,
+) -> list[Block]:
+    """`differences` are those of `several_seeds`; `scale` makes per cent of shares."""
+    same = all(one.get("same_held_out", True) for one in differences)
+    return [*_held_out(groups, words, scale, same), *curves, *_verdicts(differences, words, scale)]
+
+
+def _held_out(groups: Mapping[str, Values], words: SeedWords, scale: float, same: bool) -> Iterator[Block]:
+    known = {
+        label: {seed: value * scale for seed, value in sorted(values.items()) if value is not None}
+        for label, values in groups.items()
+    }
+    rows: list[tuple[Cell, ...]] = [
+        (label, len(found), mean_over_seeds(list(found.values()), words.digits)) for label, found in known.items()
+    ]
+    yield table(words.title, ("who", "seeds", f"{words.measure} (95 %)"), rows)
+    shown = [row for label, found in known.items() for row in _dots(label, found, words.digits)]
+    names, means = zip(*shown, strict=True)
+    series = Series(words.measure, tuple(one.value for one in means), intervals=tuple(one.interval for one in means))
+    shared = (
+        f"Runs of one seed held back the same {words.held_out}."
+        if same
+        else f"Not all runs of one seed held back the same {words.held_out}: a difference between such groups may be one of the {words.held_out}."
+    )
+    dots = f"Under each mean, with Student's 95 % interval over seeds: a dot a run. {shared}"
+    yield Figure("means", f"{words.measure}, a dot a seed", (series,), labels=names, caption=dots)
+
+
+def _dots(label: str, values: Mapping[int, float], digits: int) -> Iterator[tuple[str, Estimate]]:
+    yield label, mean_over_seeds(list(values.values()), digits)
+    yield from ((f"seed {seed}", Estimate(one)) for seed, one in values.items())
+
+
+def mean_over_seeds(values: Sequence[float], digits: int = 3) -> Estimate:
+    found = of_mean(values)
+    return Estimate(sum(values) / len(values) if values else None, found.interval if found else None, digits)
+
+
+def curve_over_seeds(label: str, runs: Sequence[Curve]) -> Series | None:
+    """As far as every run has come."""
+    by_x: dict[int, list[float]] = {}
+    for run in runs:
+        for x, value in run.items():
+            by_x.setdefault(x, []).append(value)
+    shared = {x: values for x, values in sorted(by_x.items()) if len(values) == len(runs)}
+    if not shared:
+        return None
+    means = [mean_over_seeds(values) for values in shared.values()]
+    return line(label, list(shared), [one.value for one in means], intervals=[one.interval for one in means])
+
+
+def _verdicts(differences: Sequence[Mapping[str, Any]], words: SeedWords, scale: float) -> Iterator[Block]:
+    rows: list[Row] = []
+    for one in differences:
+        first, second = one["groups"]
+        second = words.baselines.get(second, second)
+        bounds = one["difference_ci95"]
+        scaled = (bounds[0] * scale, bounds[1] * scale) if bounds else None
+        rows.append((f"{first} − {second}", one["difference"] * scale, scaled))
+        gap = Estimate(one["difference"] * scale, scaled, words.digits, signed=True)
+        number = len(one["seeds"])
+        told = f"{first} against {second}, {number} seed{'s' * (number > 1)}: {text_of(gap)}, {one['verdict']}"
+        yield Words(told, "warning" if one["verdict"].startswith("worse") else "plain")
+    if rows:
+        yield forest(f"differences over seeds: {words.measure}", rows)
+    yield Words(
+        f"Runs are compared seed by seed: Student's 95 % intervals, p by sign flips, Holm's correction over a {words.kind}'s "
+        f"baselines and over pairs. A verdict takes at least {SEEDS_FOR_A_VERDICT} seeds of each.",
+        "quiet",
+    )

@@ -1,0 +1,97 @@
+"""`tidepool export`, `publish` and `import`: batches out of the file and into it."""
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+
+from tidepool.engine.exports.export import FORMATS, export_batch
+from tidepool.engine.publishing.reuse import import_file
+from tidepool.tui.command.saying import say, say_json, tell
+
+# -- export ------------------------------------------------------------------------------------------------------------
+
+
+def add_export_arguments(name: str, parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("batch", metavar="BATCH")
+    parser.add_argument(
+        "--format", default="json", help=f"{', '.join(FORMATS)}, or one of the kind's own (default json)"
+    )
+    parser.add_argument(
+        "--bom",
+        action="store_true",
+        help="with csv: begin with the mark by which Excel knows UTF-8; scripts read such files as utf-8-sig",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="PATH",
+        type=Path,
+        help="folder (json, csv, svg, parquet) or file (sqlite, html, markdown, toml, policy, one NAME.json or NAME.svg) to write; else one named by the batch",
+    )
+
+
+def run_export(options: argparse.Namespace) -> int:
+    written = export_batch(options.db, options.batch, options.format, options.output, bom=options.bom)
+    if options.json:
+        say_json({"format": options.format, "files": [str(path) for path in written]})
+    else:
+        for path in written:
+            say(str(path))
+    return 0
+
+
+# -- publish -----------------------------------------------------------------------------------------------------------
+
+
+def add_publish_arguments(name: str, parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "study", metavar="STUDY", help="a study or a batch: an id, a unique prefix of one, `last` or `last~1`"
+    )
+    parser.add_argument("-o", "--output", metavar="FOLDER", type=Path, required=True, help="a new or an empty folder")
+    parser.add_argument("--title", default="", help="else the name of the study")
+    parser.add_argument("--description", default="", help="else the description of the config")
+    parser.add_argument("--author", action="append", default=[], help="'Family, Given', or any other name; repeatable")
+    parser.add_argument("--license", default="", help="its SPDX name, such as CC-BY-4.0, or its address")
+    parser.add_argument("--url", default="", help="where the folder will be found")
+
+
+def run_publish(options: argparse.Namespace) -> int:
+    from tidepool.engine.publishing.card import About
+    from tidepool.engine.publishing.folder import publish
+
+    about = About(options.title, options.description, tuple(options.author), options.license, options.url)
+    made = publish(options.db, options.study, options.output, about)
+    for note in made.notes:
+        tell(note)
+    if options.json:
+        say_json({"folder": str(made.folder), "files": list(made.files), "notes": list(made.notes)})
+    else:
+        say(str(made.folder))
+    return 0
+
+
+# -- import ------------------------------------------------------------------------------------------------------------
+
+
+def add_import_arguments(name: str, parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", type=Path, help="another Tidepool file; it is left as it is")
+    parser.add_argument(
+        "--replace", action="store_true", help="take its copy of batches that are here already, e.g. resumed elsewhere"
+    )
+
+
+def run_import(options: argparse.Namespace) -> int:
+    imported = import_file(options.db, options.file, replace=options.replace)
+    if options.json:
+        say_json(asdict(imported))
+        return 0
+    for batch_id in imported.batches:
+        left_out = f", without {', '.join(keys)}" if (keys := imported.left_out.get(batch_id)) else ""
+        say(f"imported {batch_id}{left_out}")
+    for batch_id in imported.known:
+        say(f"known already, left as it is: {batch_id}")
+    say(
+        f"new here: batches {len(imported.batches):,}, entities {imported.entities:,}, "
+        f"entity types {imported.types:,}, agents {imported.agents:,}"
+    )
+    return 0

@@ -1,0 +1,266 @@
+"""Commands that change what is in the file or steer a run: stop, pause, continue, limits, orders, delete, trust."""
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tidepool.engine.config.freezing import load_frozen
+from tidepool.engine.config.sections import CHANGEABLE, limit_change
+from tidepool.engine.config.toml_text import read_value
+from tidepool.engine.errors import NotFound, UsageError
+from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.trust.gate import adopt, servers_of
+from tidepool.engine.trust.record import trust_record
+from tidepool.storage.batches import find_batch
+from tidepool.storage.file import reading
+from tidepool.storage.plain_text import one_line
+from tidepool.storage.reading.watching import ProviderBatchLine, order_lines
+from tidepool.storage.study_rows.studies import cells_of, delete_any, leading_batch, steer_any, study_of
+from tidepool.tui.command.saying import agreed, say, say_json
+from tidepool.tui.drawing.text import span, utc
+
+# -- stop, pause, continue, limits -------------------------------------------------------------------------------------
+
+
+def add_steer_arguments(name: str, parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("batch", metavar="BATCH")
+    if name == "stop":
+        parser.add_argument(
+            "--on-stop",
+            choices=("leave", "cancel"),
+            default="leave",
+            dest="orders",
+            help="what becomes of its provider batches",
+        )
+    if name == "limits":
+        parser.add_argument("changes", nargs="+", metavar="KEY=VALUE", help=f"one of {', '.join(CHANGEABLE)}")
+
+
+def run_steer(options: argparse.Namespace) -> int:
+    arguments: dict[str, Any] = {}
+    if options.command == "limits":
+        arguments = dict(map(read_change, options.changes))
+    elif options.command == "stop":
+        arguments = {"on_stop": options.orders}
+    batch_id = steer_any(options.db, options.batch, options.command, arguments)
+    say(f"told {batch_id}: {options.command}" + "".join(f" {key}={value}" for key, value in arguments.items()))
+    return 0
+
+
+def read_change(change: str) -> tuple[str, Any]:
+    key, equals, text = change.partition("=")
+    if not equals:
+        raise UsageError(f"{change!r} is not KEY=VALUE; write for example max_concurrent=20.")
+    name = key.strip().removeprefix("service.")
+    return name, limit_change(name, read_value(text.strip()))[2]
+
+
+# -- orders ------------------------------------------------------------------------------------------------------------
+
+
+MOST = 100_000
+RIGHT = ("wave", "calls", "age", "reserved")
+OUTCOMES = {
+    "told": "The process that runs the batch gives it up, and asks its calls again: `tidepool log {batch}` tells.",
+    "kept": "It was given up. {answers} answers that it had finished are used when the batch is resumed; the rest is "
+    "asked again then.",
+    "cancelled": "It was given up and had no answers: its calls are asked again when the batch is resumed.",
+    "lost": "It was given up without being seen to end, so its provider may charge it: its calls are asked again when "
+    "the batch is resumed.",
+}
+
+
+def add_orders_arguments(name: str, parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("batch", metavar="BATCH")
+    parser.add_argument("--all", action="store_true", help="those that are over, too")
+    parser.add_argument(
+        "--give-up",
+        metavar="ID",
+        help="cancels a provider batch, keeps what it finished, and has the rest of its calls asked again",
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def run_orders(options: argparse.Namespace) -> int:
+    if options.give_up is not None:
+        return _give_up(options)
+    with reading(options.db) as connection:
+        batch = find_batch(connection, leading_batch(connection, options.batch))
+        orders = order_lines(connection, batch["number"], most=MOST)
+    shown = sorted((one for one in orders if one.open or options.all), key=lambda one: (not one.open, one.created_at))
+    if options.json:
+        say_json({"batch_id": batch["id"], "orders": [_as_json(one) for one in shown]})
+    elif shown:
+        say("\n".join(_lines(shown)))
+    else:
+        closed = f"; {len(orders):,} are over (--all)" if orders else ""
+        whose = f"study {batch['study_id']}" if batch["study_id"] else f"batch {batch['id']}"
+        say(f"{whose} has no open provider batches{closed}")
+    return 0
+
+
+def _as_json(order: ProviderBatchLine) -> dict[str, Any]:
+    return {
+        "id": order.id,
+        "remote_id": order.remote_id,
+        "provider": order.provider,
+        "state": order.state,
+        "remote_state": order.remote_state,
+        "open": order.open,
+        "calls": order.count,
+        "wave": order.wave,
+        "created_at": utc(order.created_at),
+        "seconds": _seconds(order),
+        "reserved_usd": order.reservation_usd,
+    }
+
+
+def _seconds(order: ProviderBatchLine) -> float:
+    """Its age; of one that is over, how long it took."""
+    return max(0.0, (time.time() if order.open else order.finished_at or order.created_at) - order.created_at)
+
+
+def _lines(orders: Sequence[ProviderBatchLine]) -> Iterator[str]:
+    """A table whose ids stand whole, however narrow the terminal: they are there to be copied. Columns that say nothing
+    are left out."""
+    rows = [_cells(order) for order in orders]
+    names = [name for name in rows[0] if any(row[name] for row in rows)]
+    widths = {name: max(len(name), *(len(row[name]) for row in rows)) for name in names}
+    for row in ({name: name for name in names}, *rows):
+        cells = (row[name].rjust(widths[name]) if name in RIGHT else row[name].ljust(widths[name]) for name in names)
+        yield "  ".join(cells).rstrip()
+
+
+def _cells(order: ProviderBatchLine) -> dict[str, str]:
+    return {
+        "id": one_line(order.remote_id or f"({order.id})"),
+        "provider": one_line(order.provider),
+        "at the provider": one_line(order.remote_state or ""),
+        "here": one_line(order.state),
+        "wave": f"{order.wave:,}",
+        "calls": f"{order.count:,}",
+        "age": span(_seconds(order)),
+        "reserved": f"${order.reservation_usd:,.4f}" if order.reservation_usd else "",
+    }
+
+
+def _give_up(options: argparse.Namespace) -> int:
+    from tidepool.engine.batching.giving_up import find_order, give_up
+
+    with reading(options.db) as connection:
+        meant = leading_batch(connection, options.batch)
+    batch_id, order = find_order(options.db, meant, options.give_up)
+    name = one_line(order.remote_id or order.id)
+    if not options.yes:
+        if not sys.stdin.isatty():
+            raise UsageError(f"Giving up the provider batch {name} wants a yes: add --yes.")
+        words = f"Give up {name} ({order.count:,} calls, {span(_seconds(order))} old)? What it has not finished is bought again."
+        if not agreed(words):
+            say("kept")
+            return 0
+    done = asyncio.run(give_up(options.db, batch_id, order.id))
+    words = OUTCOMES[done.outcome].format(batch=batch_id, answers=f"{done.answers:,}")
+    if options.json:
+        told = {"batch_id": batch_id, "order": _as_json(order), "outcome": done.outcome, "answers": done.answers}
+        say_json({**told, "message": words})
+    else:
+        say(f"{name}: {words}")
+    return 0
+
+
+# -- delete ------------------------------------------------------------------------------------------------------------
+
+
+def add_delete_arguments(name: str, parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("batch", metavar="BATCH")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def run_delete(options: argparse.Namespace) -> int:
+    with reading(options.db) as connection:
+        study = study_of(connection, options.batch)
+        found = (
+            [find_batch(connection, options.batch)]
+            if study is None
+            else [cell.batch for cell in cells_of(connection, study.id)]
+        )
+    about = found[0] if study is None else {"id": study.id, "name": f"{study.name}, a study of {len(found):,} batches"}
+    if not options.yes:
+        if not sys.stdin.isatty():
+            raise UsageError(f"Deleting {about['id']} wants a yes: add --yes.")
+        if not agreed(f"Delete {one_line(about['id'])} ({one_line(about['name'])}) and all it holds?"):
+            say("kept")
+            return 0
+    say(f"deleted {delete_any(options.db, about['id'])}")
+    return 0
+
+
+# -- trust -------------------------------------------------------------------------------------------------------------
+
+
+def add_trust_arguments(name: str, parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", nargs="?", default="list", choices=("list", "add", "remove"))
+    parser.add_argument("batch", nargs="?", metavar="BATCH", help="a batch or a study of the file")
+    parser.epilog = (
+        "A batch is trusted with the config it has now: if anything in it changes, it has to be trusted again."
+    )
+
+
+def run_trust(options: argparse.Namespace) -> int:
+    if options.action == "list":
+        _list(options)
+    elif not options.batch:
+        raise UsageError(f"trust {options.action} needs a batch: its id, or last.")
+    elif options.action == "remove":
+        say(f"No longer trusted: {_forgotten(options.batch)}")
+    else:
+        _add(options)
+    return 0
+
+
+def _list(options: argparse.Namespace) -> None:
+    batches = trust_record().batches()
+    if options.json:
+        say_json({"batches": [{"id": one.id, "config": one.config_hash} for one in batches]})
+        return
+    if not batches:
+        say("Nothing yet: batches that you create here are added automatically.")
+    for batch in batches:
+        say(f"batch {batch.id}  config {batch.config_hash[:12]}")
+
+
+def _add(options: argparse.Namespace) -> None:
+    """A batch, or all batches of a study, with what they will use."""
+    with reading(options.db) as connection:
+        study = study_of(connection, options.batch)
+        batches = (
+            [cell.batch for cell in cells_of(connection, study.id)]
+            if study
+            else [find_batch(connection, options.batch)]
+        )
+    uses: dict[str, None] = {}
+    for batch in batches:
+        config = load_frozen(batch["config"])
+        kind = load_kind(config.batch.kind)
+        adopt(options.db, batch["id"], batch["config"])
+        uses |= dict.fromkeys(
+            [one.in_words for one in servers_of(config, kind.models(config))] + list(kind.code(config))
+        )
+    say(f"Trusted: {'study ' + study.id if study else 'batch ' + batches[0]['id']}, which will use")
+    for line in uses or ["simulated models only"]:
+        say(f"  {line}")
+
+
+def _forgotten(reference: str) -> str:
+    """By its id, or a beginning that fits one batch alone; its file need not be there any more."""
+    ids = sorted({one.id for one in trust_record().batches() if one.id.startswith(reference)})
+    found = [reference] if reference in ids else ids
+    if not found:
+        raise NotFound(f"No batch {reference!r} is in the trust record. `tidepool trust list` shows what is.")
+    if len(found) > 1:
+        raise NotFound(f"{reference!r} fits several batches ({', '.join(found[:9])}): give more of the id.")
+    trust_record().forget_batch(found[0])
+    return found[0]

@@ -1,0 +1,84 @@
+"""`tidepool api` and `tidepool web`: the HTTP API, and the app in a browser, on loopback.
+
+Whoever reaches the page holds the app, with its user's keys: so it listens on loopback only, wants the token for all that
+it serves, and turns pages of other sites away."""
+
+import argparse
+import asyncio
+import os
+
+from tidepool.engine.api.auth import VARIABLE, Token, TokenAuth, greeting, listening
+from tidepool.engine.api.server import serve
+from tidepool.engine.errors import UsageError
+from tidepool.tui.app.launching import command, environment, resume
+from tidepool.tui.command.saying import tell
+
+# -- api ---------------------------------------------------------------------------------------------------------------
+
+
+API_PORT = 8765
+
+
+def add_api_arguments(name: str, parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--host", default="127.0.0.1", help="address to serve (127.0.0.1)")
+    parser.add_argument("--port", type=int, default=API_PORT, help=f"port to serve ({API_PORT})")
+    parser.add_argument("--at-once", type=int, default=4, metavar="N", help="batches that run at the same time (4)")
+    add_token_argument(parser)
+
+
+def add_token_argument(parser: argparse.ArgumentParser) -> None:
+    """The same for all that serve."""
+    parser.add_argument("--no-token", action="store_true", help="every user of this machine may call; loopback only")
+    parser.epilog = f"Who calls needs a token: that of {VARIABLE}, else one that is made now and printed as a link."
+
+
+def run_api(options: argparse.Namespace) -> int:
+    token = None if options.no_token else Token.of_start()
+    name = f"[{options.host}]" if ":" in options.host else options.host
+
+    def ready(port: int) -> None:
+        served = greeting(f"http://{name}:{port}/docs", token)
+        tell(f"{served} on {options.db}; Ctrl+C ends it")
+
+    serve(
+        options.db,
+        resume,
+        host=options.host,
+        port=options.port,
+        token=token.value if token else None,
+        at_once=max(1, options.at_once),
+        on_ready=ready,
+        debug=options.debug,
+    )
+    return 0
+
+
+# -- web ---------------------------------------------------------------------------------------------------------------
+
+
+WEB_PORT = 8766
+
+
+def add_web_arguments(name: str, parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--port", type=int, default=WEB_PORT, help=f"port to serve ({WEB_PORT})")
+    add_token_argument(parser)
+
+
+def run_web(options: argparse.Namespace) -> int:
+    if not 0 <= options.port < 65536:
+        raise UsageError(f"--port {options.port} is no port: give one from 1 to 65535, or 0 for any that is free.")
+    try:
+        from tidepool.tui.command.browser import HOST, BrowserServer
+    except ImportError:
+        raise UsageError("`tidepool web` needs textual-serve: install tidepool-lab[web].") from None
+    token = None if options.no_token else Token.of_start()
+    os.environ.update(environment())
+    with listening(HOST, options.port, "The app") as listener:
+        port = listener.getsockname()[1]
+
+        def ready() -> None:
+            words = greeting(f"http://{HOST}:{port}/", token)
+            tell(f"{words} on {options.db}; Ctrl+C ends it")
+
+        door = TokenAuth(token.value if token else None, here_only=True, what="The app")
+        return asyncio.run(BrowserServer(command(options.db), port, door).serve_on(listener, ready))

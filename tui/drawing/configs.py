@@ -1,0 +1,42 @@
+"""Configs for people: that of a batch as the TOML a person would write, and the examples that come with Tidepool."""
+
+import re
+import sqlite3
+from pathlib import Path
+
+from tidepool.engine.exports.toml import as_toml, study_config
+from tidepool.engine.trust.gate import copied_config
+from tidepool.storage.batches import batch_numbered
+from tidepool.storage.errors import FileError
+from tidepool.storage.study_rows.studies import cells_of, find_study
+
+
+def config_of(connection: sqlite3.Connection, batch_number: int) -> str:
+    """To run anew: without the addresses of servers that only the file names. Of a study (by a number below zero) it is the
+    config with its design."""
+    row = batch_numbered(connection, abs(batch_number))
+    if batch_number < 0:
+        study = find_study(connection, row["study_id"])
+        return as_toml(study_config(study, [cell.batch for cell in cells_of(connection, study.id)]))
+    return as_toml(copied_config(row["id"], row["config"]))
+
+
+def examples() -> dict[str, Path]:
+    """name → config. Installed they lie in the package, in a checkout beside it."""
+    import tidepool
+
+    home = Path(str(tidepool.__file__)).resolve().parent
+    places = (home / "examples", home.parent / "examples")
+    folder = next((place for place in places if place.is_dir()), None)
+    if folder is None:
+        raise FileError("The examples are not there: this Tidepool was installed without them. Install it again.")
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def about(path: Path) -> str:
+    """The first sentence of the comment that a config opens with."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    opening = lines[: next((place for place, line in enumerate(lines) if not line.startswith("#")), 0)]
+    words = " ".join(line.removeprefix("#").strip() for line in opening)
+    sentence = re.split(r"(?<=\.) |: no key| *`?tidepool --", words, maxsplit=1)[0]
+    return f"{sentence.rstrip('.')}."

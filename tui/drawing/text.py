@@ -1,0 +1,223 @@
+"""Text for the terminal: numbers and moments as people read them, text fitted to a width, wrapped, compared, printed.
+
+Whatever is printed or fitted into a cell is made plain first, whoever wrote it."""
+
+import itertools
+import re
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import Literal, TextIO
+
+from rich.cells import cell_len, chop_cells, set_cell_size
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from tidepool.engine.results.blocks import in_flight as in_flight
+from tidepool.engine.results.blocks import requests as requests
+from tidepool.engine.results.blocks import span as span
+from tidepool.storage.plain_text import Plain
+from tidepool.storage.plain_text import one_line as one_line
+from tidepool.storage.plain_text import plain as plain
+from tidepool.storage.plain_text import shortened as shortened
+from tidepool.storage.reading.hands import HandLine
+
+# -- widths ------------------------------------------------------------------------------------------------------------
+
+
+def fitted(text: str, width: int, *, right: bool = False) -> Plain:
+    """Exactly `width` cells: cut with an ellipsis, or padded."""
+    if width <= 0:
+        return Plain()
+    text = plain(text[: 8 * width + 64])
+    length = len(text) if text.isascii() else cell_len(text)
+    if length > width:
+        return Plain(set_cell_size(text, width - 1) + "…")
+    padding = " " * (width - length)
+    return Plain(padding + text if right else text + padding)
+
+
+# -- numbers and moments -----------------------------------------------------------------------------------------------
+
+
+def count(value: float) -> str:
+    """1,234 up to a hundred thousand, then 123k, 1.2M."""
+    if value < 100_000:
+        return f"{value:,.0f}"
+    if value < 10_000_000:
+        return f"{value / 1000:,.0f}k"
+    return f"{value / 1_000_000:,.1f}M"
+
+
+def rate(per_second: float) -> str:
+    """Never a zero that is none: 41/s, 0.2/s, 1.5/min."""
+    if 0 < per_second < 0.095:
+        return f"{60 * per_second:.1f}/min"
+    return f"{per_second:,.0f}/s" if per_second >= 10 else f"{per_second:.1f}/s"
+
+
+def utc(moment: float) -> str:
+    """A moment that sorts, and means the same to everybody who reads it."""
+    return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(moment))
+
+
+def ago(moment: float, now: float | None = None) -> str:
+    """How old something is, in one word: 5 s, 12 min, 3 h, 2 d."""
+    seconds = max(0.0, (time.time() if now is None else now) - moment)
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return f"{int(seconds)} s"
+
+
+def resting(provider: str, since: float, until: float, why: str, down: bool) -> str:
+    """For what calls wait, with the time that is left."""
+    now = time.time()
+    left = max(0.0, until - now)
+    if down:
+        return f"{provider} is down: waiting for {ago(since, now)}, gives up in {countdown(left)}"
+    return f"{provider} rests {countdown(left)} more ({why})"
+
+
+def hand_words(hand: HandLine) -> str:
+    """A worker of a cluster: where it is, and what it does."""
+    return (
+        f"hand {hand.process} on {hand.node}: {count(hand.in_flight)} in flight, {rate(hand.per_second)}, "
+        f"{count(hand.returned)} came back"
+    )
+
+
+def countdown(seconds: float) -> str:
+    """Whole seconds: 42 s, 8:40."""
+    whole = round(seconds)
+    return f"{whole} s" if whole < 100 else f"{whole // 60}:{whole % 60:02}"
+
+
+def dollars(amount: float | None) -> str:
+    """Unknown prices are a dash, never a zero."""
+    if amount is None:
+        return "–"
+    return f"${amount:,.2f}" if amount >= 10 or amount == 0 else f"${amount:,.4f}"
+
+
+def at_most(amount: float | None) -> str:
+    """What something may cost, before it is bought: never a zero that is none."""
+    if amount is None:
+        return "at a price that is not known"
+    return "for less than $0.0001" if 0 < amount < 0.0001 else f"for {dollars(amount)} at most"
+
+
+def percent(part: float, whole: float) -> str:
+    """Never 100 % before the end."""
+    if not whole:
+        return "–"
+    return f"{min(100 if part >= whole else 99, int(100 * part / whole))} %"
+
+
+# -- lines -------------------------------------------------------------------------------------------------------------
+
+
+_WORD = re.compile(r"\S+")
+MARKS_IN_A_CELL = 8
+"""accents without end pile up in one cell: a line is cut before they cost more than a screen"""
+
+
+def wrapped(text: str, width: int) -> list[tuple[int, int]]:
+    """(start, end) of each line. Lines break at spaces; a word longer than the line is cut."""
+    width = max(1, width)
+    lines: list[tuple[int, int]] = []
+    offset = 0
+    for paragraph in text.split("\n"):
+        lines += [(offset + start, offset + end) for start, end in _paragraph(paragraph, width)]
+        offset += len(paragraph) + 1
+    return lines
+
+
+def _paragraph(text: str, width: int) -> Iterator[tuple[int, int]]:
+    measure = len if text.isascii() else cell_len
+    start = end = 0
+    used = 0
+    for found in _WORD.finditer(text):
+        word = text[end : found.end()]
+        length = measure(word)
+        if used and (used + length > width or found.end() - start > MARKS_IN_A_CELL * width):
+            yield start, end
+            start = found.start()
+            word = found.group()
+            length, used = measure(word), 0
+        if length > width or len(word) > MARKS_IN_A_CELL * width:
+            *whole, rest = _chopped(word, width)
+            for part in whole:
+                yield start, start + len(part)
+                start += len(part)
+            length = measure(rest)
+        used += length
+        end = found.end()
+    yield start, max(start, end)
+
+
+def _chopped(word: str, width: int) -> list[str]:
+    most = MARKS_IN_A_CELL * width
+    return [part[i : i + most] for part in chop_cells(word, width) for i in range(0, len(part), most)] or [""]
+
+
+def marked(line: tuple[int, int], spans: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
+    """A line cut where marks begin and end: (start, end, style), the style empty between marks. Later marks win."""
+    start, end = line
+    cuts = {start, end}
+    for first, last, _ in spans:
+        cuts |= {min(max(first, start), end), min(max(last, start), end)}
+    edges = sorted(cuts)
+    for left, right in itertools.pairwise(edges):
+        styles = [style for first, last, style in spans if first <= left and right <= last]
+        yield left, right, styles[-1] if styles else ""
+
+
+# -- changes of a text -------------------------------------------------------------------------------------------------
+
+
+Change = tuple[Literal["kept", "gone", "new"], str]
+MOST_WORDS = 1_500
+"""of each text: longer ones take seconds to compare"""
+MOST_PAIRS = 30_000
+"""of equal words, one of each text: more of them is a text that repeats itself, which takes as long"""
+
+
+def changes(before: str, after: str) -> Iterator[Change]:
+    """Stretches of words in the order of the newer text; what is gone stands where it was."""
+    old, new = before.split(), after.split()
+    often = Counter(old)
+    if max(len(old), len(new)) > MOST_WORDS or sum(often[word] for word in new) > MOST_PAIRS:
+        yield "new", " ".join(new)
+        return
+    for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            yield "kept", " ".join(new[c:d])
+            continue
+        if b > a:
+            yield "gone", " ".join(old[a:b])
+        if d > c:
+            yield "new", " ".join(new[c:d])
+
+
+# -- the terminal ------------------------------------------------------------------------------------------------------
+
+
+class Terminal(Console):
+    """Rich leaves an escape sequence in a text as it is, and ends the program with 1 where a reader goes away (`| head`);
+    what that means is for the command to say."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(plain(segment.text), segment.style)
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def console(file: TextIO | None = None) -> Console:
+    """On stdout, or where `file` says."""
+    width = min(110, shutil.get_terminal_size((80, 24)).columns) if file is None else None
+    return Terminal(file=file, markup=False, highlight=False, emoji=False, width=width)
