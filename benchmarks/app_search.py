@@ -13,8 +13,8 @@ from tidepool.storage.reading import search
 from tidepool.storage.reading.search import Filter
 from tidepool.storage.unit_ids import unit_id
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.widgets.talk_list import ConversationList
-from tidepool.tui.app.widgets.watching.wavefront import Wavefront
+from tidepool.tui.app.widgets.conversations import ConversationList
+from tidepool.tui.app.widgets.watch_panels import Wavefront
 
 EACH = 5
 """messages in a conversation"""

@@ -19,7 +19,7 @@ from tidepool.engine.design.running import run_study
 from tidepool.engine.run import run_batch
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.screens.results import ResultsScreen
-from tidepool.tui.app.widgets.panels import PanelStrip
+from tidepool.tui.app.widgets.frame import PanelStrip
 
 EXAMPLES = ROOT / "examples"
 PAGE = ROOT / "docs" / "gallery.md"

@@ -20,10 +20,10 @@ from benchmarks.screens import demo_file, first_batch, until  # noqa: E402
 from tidepool.tui.app.app import TidepoolApp  # noqa: E402
 from tidepool.tui.app.screens.results import ResultsScreen  # noqa: E402
 from tidepool.tui.app.theme import DARK, LIGHT  # noqa: E402
-from tidepool.tui.app.widgets.panels import PanelStrip  # noqa: E402
-from tidepool.tui.app.widgets.plot import Plot  # noqa: E402
-from tidepool.tui.app.widgets.talk import TranscriptPane  # noqa: E402
-from tidepool.tui.app.widgets.talk_list import ConversationList  # noqa: E402
+from tidepool.tui.app.widgets.blocks import Plot  # noqa: E402
+from tidepool.tui.app.widgets.conversations import ConversationList  # noqa: E402
+from tidepool.tui.app.widgets.frame import PanelStrip  # noqa: E402
+from tidepool.tui.app.widgets.transcript import TranscriptPane  # noqa: E402
 
 PICTURES = ROOT / "docs" / "pictures"
 SIZE = (120, 36)

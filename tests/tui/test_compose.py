@@ -15,19 +15,18 @@ from tidepool.engine.library.contents import stored_agent
 from tidepool.storage import library
 from tidepool.storage.file import prepare
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.compose_model.draft import Draft, keep_draft, read_draft
-from tidepool.tui.app.compose_model.edits import Put, edited, value_at, values_of
-from tidepool.tui.app.compose_model.examining import Examined
-from tidepool.tui.app.compose_model.fields import Path as KeyPath
-from tidepool.tui.app.dialogs.draft_files import OpenDialog
-from tidepool.tui.app.dialogs.pick import PickDialog, PickList, choice_of, drawn
+from tidepool.tui.app.compose.draft import Draft, keep_draft, read_draft
+from tidepool.tui.app.compose.edits import Put, edited, value_at, values_of
+from tidepool.tui.app.compose.examination import Examined
+from tidepool.tui.app.compose.fields import KeyPath
+from tidepool.tui.app.dialogs.basic import choice_of
+from tidepool.tui.app.dialogs.draft import OpenDialog, PickDialog, PickList, drawn
 from tidepool.tui.app.kind_screens import template
 from tidepool.tui.app.launching import environment
 from tidepool.tui.app.screens.compose import ComposeScreen
-from tidepool.tui.app.widgets.form.page import GroupBox, GroupHead
-from tidepool.tui.app.widgets.form.people import PeopleList
-from tidepool.tui.app.widgets.form.row import FieldRow
-from tidepool.tui.app.widgets.name_strip import NameStrip
+from tidepool.tui.app.widgets.form_fields import FieldRow
+from tidepool.tui.app.widgets.form_pages import GroupBox, GroupHead, PeopleList
+from tidepool.tui.app.widgets.frame import NameStrip
 
 HOSTILE = "[/foo] [@click=app.quit]x[/] \x1b[31mred ‮abc \U0001f419"
 

@@ -17,14 +17,12 @@ from tidepool.engine.errors import RunError
 from tidepool.engine.providers.model_list import ListedHost, ListedModel, ListedProvider, list_models
 from tidepool.engine.registries import PROVIDERS
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.compose_model.draft import Draft, keep_draft
-from tidepool.tui.app.dialogs.dialog import Confirm
-from tidepool.tui.app.provider_tasks import errand
-from tidepool.tui.app.provider_view.cards import Card, Trial, about, price_words, state_of, usual_model
-from tidepool.tui.app.provider_view.settings import limits_for, rules_in
-from tidepool.tui.app.screens.providers import ProvidersScreen
-from tidepool.tui.app.widgets.provider_lists import ModelTable, ProviderList
-from tidepool.tui.app.widgets.reading import ReadingPane
+from tidepool.tui.app.background import errand
+from tidepool.tui.app.compose.draft import Draft, keep_draft
+from tidepool.tui.app.dialogs.basic import Confirm
+from tidepool.tui.app.provider_view import Card, Trial, about, limits_for, price_words, rules_in, state_of, usual_model
+from tidepool.tui.app.screens.providers import ModelTable, ProviderList, ProvidersScreen
+from tidepool.tui.app.widgets.rows import ReadingPane
 
 KEY = "sk-proj-never-to-be-seen-0123456789"
 NOWHERE = "http://127.0.0.1:9"

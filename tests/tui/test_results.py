@@ -13,13 +13,12 @@ from tests.tui.studies import EVOLUTION, game, played
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.design.running import run_study
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.family import Kin, Kinsman
 from tidepool.tui.app.screens.results import ResultsScreen
 from tidepool.tui.app.widgets.batch_list import BatchList
-from tidepool.tui.app.widgets.panels import PanelStrip
-from tidepool.tui.app.widgets.talk import TranscriptPane
-from tidepool.tui.app.widgets.talk_list import ConversationList
-from tidepool.tui.app.widgets.talks import TYPING_SECONDS, ConversationsPane
+from tidepool.tui.app.widgets.conversations import TYPING_SECONDS, ConversationList, ConversationsPane
+from tidepool.tui.app.widgets.family import Kin, Kinsman
+from tidepool.tui.app.widgets.frame import PanelStrip
+from tidepool.tui.app.widgets.transcript import TranscriptPane
 
 
 async def test_an_ended_batch_shows_its_figures_with_intervals_and_finds_a_word_in_its_talk(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from textual.strip import Strip
 from tests.tui.persons import opened, until, until_seen
 from tests.tui.test_compose import composing
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.widgets.panels import PanelStrip
-from tidepool.tui.app.widgets.plot import Plot
+from tidepool.tui.app.widgets.blocks import Plot
+from tidepool.tui.app.widgets.frame import PanelStrip
 
 SIZE = (100, 30)
 

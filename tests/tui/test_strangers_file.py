@@ -12,7 +12,7 @@ from tests.engine.studies.simulation.panels import panel
 from tests.tui.persons import opened, screen_text, until, until_seen
 from tidepool import run_batch
 from tidepool.engine.run import enlist
-from tidepool.tui.app.dialogs.trust import TrustDialog
+from tidepool.tui.app.dialogs.batch import TrustDialog
 from tidepool.tui.app.screens.compose import ComposeScreen
 from tidepool.tui.command.main import main
 

@@ -20,19 +20,17 @@ from tests.tui.test_compose import composing, row_of, show_field
 from tests.tui.test_every_screen import dialogs_about, file, poisoned  # noqa: F401
 from tidepool.tui.app import key_order
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.compose_model.edits import Put, apply, value_at
-from tidepool.tui.app.compose_model.examining import Examined
-from tidepool.tui.app.compose_model.fields import Field, Form, read
-from tidepool.tui.app.compose_model.fields import Path as KeyPath
-from tidepool.tui.app.compose_model.outline import pages_of
+from tidepool.tui.app.compose.edits import Put, apply, value_at
+from tidepool.tui.app.compose.examination import Examined
+from tidepool.tui.app.compose.fields import Field, Form, KeyPath, read
+from tidepool.tui.app.compose.outline import pages_of
 from tidepool.tui.app.dialogs.models import ModelDialog
 from tidepool.tui.app.key_order import messages_handled
 from tidepool.tui.app.kind_screens import template
 from tidepool.tui.app.screens.compose import ComposeScreen
-from tidepool.tui.app.widgets.form.editors import TomlEditor
-from tidepool.tui.app.widgets.form.people import PeopleList
-from tidepool.tui.app.widgets.form.row import FieldRow
-from tidepool.tui.app.widgets.text_line import TextLine
+from tidepool.tui.app.widgets.form_fields import FieldRow, TomlEditor
+from tidepool.tui.app.widgets.form_pages import PeopleList
+from tidepool.tui.app.widgets.frame import TextLine
 
 CLEAR = "\x15"
 BACKSPACE, TAB, SHIFT_TAB, UP, DOWN, F2, CTRL_S = "\x7f", "\t", "\x1b[Z", "\x1b[A", "\x1b[B", "\x1bOQ", "\x13"

@@ -28,28 +28,25 @@ from tidepool.storage.plain_text import in_document
 from tidepool.storage.reading.study_watching import study_number, watched_any
 from tidepool.storage.reading.watching import Watched, all_watched, batch_number
 from tidepool.tui.app import launching
-from tidepool.tui.app.actions import offers
-from tidepool.tui.app.dialogs.dialog import ErrorDialog
-from tidepool.tui.app.dialogs.help import Help
-from tidepool.tui.app.file_reader import FileReader
+from tidepool.tui.app.background import FileReader, WorkerProcess
+from tidepool.tui.app.dialogs.basic import ErrorDialog, Help, offers
 from tidepool.tui.app.jump import JumpOverlay, go_to
 from tidepool.tui.app.key_order import OrderedKeysApp
 from tidepool.tui.app.plain_lines import PlainLines
+from tidepool.tui.app.screens.base import ModeScreen
 from tidepool.tui.app.screens.batches import BatchesScreen
-from tidepool.tui.app.screens.mode_screen import ModeScreen
 from tidepool.tui.app.stylesheet import QuickStylesheet
 from tidepool.tui.app.theme import DARK, DEFAULTS, LIGHT, THEMES, mark_variables
 from tidepool.tui.app.user_settings import keep_theme, read_settings, settings_file
 from tidepool.tui.app.user_settings import told as settings_told
 from tidepool.tui.app.widgets.batch_list import BatchList
-from tidepool.tui.app.widgets.navigation import PLACES, Navigation
+from tidepool.tui.app.widgets.frame import PLACES, Navigation
 from tidepool.tui.app.widgets.rows import Rows
-from tidepool.tui.app.worker_process.process import WorkerProcess
 from tidepool.tui.drawing.plain import one_line
 from tidepool.tui.drawing.terminal import console
 
 if TYPE_CHECKING:
-    from tidepool.tui.app.compose_model.examiner import Examiner
+    from tidepool.tui.app.compose.examination import Examiner
 
 LATER = {
     "compose": ("compose", "ComposeScreen"),
@@ -137,7 +134,7 @@ class TidepoolApp(OrderedKeysApp):
     @cached_property
     def examiner(self) -> "Examiner":
         """Looks over drafts."""
-        from tidepool.tui.app.compose_model.examiner import Examiner
+        from tidepool.tui.app.compose.examination import Examiner
 
         return Examiner()
 

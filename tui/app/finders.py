@@ -11,7 +11,7 @@ from textual.content import Content
 from tidepool.storage.reading import search
 from tidepool.storage.reading.queries import transcript
 from tidepool.storage.reading.watching import Watched, all_watched
-from tidepool.tui.app.library_view.items import read_library
+from tidepool.tui.app.library_items import read_library
 from tidepool.tui.app.widgets.batch_list import status_of
 from tidepool.tui.drawing.plain import one_line
 

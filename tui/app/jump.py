@@ -11,8 +11,7 @@ from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tidepool.tui.app.widgets.navigation import ModeTab
-from tidepool.tui.app.widgets.panels import PanelName
+from tidepool.tui.app.widgets.frame import ModeTab, PanelName
 
 LETTERS = [*ascii_lowercase, *ascii_lowercase.upper()]
 

@@ -33,7 +33,7 @@ from tidepool.engine.studies.evolution.tasks.code_run import CodeResult, CodeRun
 from tidepool.engine.trust.gate import adopt, copied_config
 from tidepool.engine.trust.seals import ReplySeals
 from tidepool.storage.states import StopCode
-from tidepool.tui.app.compose_model.draft import Draft, draft_path, keep_draft, read_draft
+from tidepool.tui.app.compose.draft import Draft, draft_path, keep_draft, read_draft
 
 # -- 1: rows of `control` ------------------------------------------------------------------------------------
 

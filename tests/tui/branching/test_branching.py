@@ -9,10 +9,10 @@ from tests.support.state import query
 from tests.tui.persons import opened, screen_text, until, until_seen
 from tests.tui.studies import game, played
 from tidepool.tui.app import launching
+from tidepool.tui.app.dialogs.basic import Confirm
 from tidepool.tui.app.dialogs.branch import BranchDialog
-from tidepool.tui.app.dialogs.dialog import Confirm
 from tidepool.tui.app.screens.results import ResultsScreen
-from tidepool.tui.app.widgets.talk import TranscriptPane
+from tidepool.tui.app.widgets.transcript import TranscriptPane
 
 
 async def test_b_on_a_transcript_plans_a_branch_and_starts_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from tidepool.engine.results.blocks import Words
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.dialogs.coding import CodingDialog, CodingStart
 from tidepool.tui.app.screens.results import ResultsScreen
-from tidepool.tui.app.widgets.block_list import BlockList
+from tidepool.tui.app.widgets.blocks import BlockList
 
 
 def coded(path: Path) -> list[tuple[str, str]]:

@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidepool.engine.studies.kinds import KINDS
-from tidepool.tui.app.compose_model.desk import Desk
-from tidepool.tui.app.compose_model.draft import (
+from tidepool.tui.app.compose.draft import (
+    Desk,
     Draft,
+    anchored,
+    config_to_run,
     draft_path,
     fresh,
     keep_draft,
@@ -19,10 +21,9 @@ from tidepool.tui.app.compose_model.draft import (
     switched,
     template,
 )
-from tidepool.tui.app.compose_model.edits import Append, Drop, Put, edited, values_of
-from tidepool.tui.app.compose_model.fields import UNSET
-from tidepool.tui.app.compose_model.running import anchored, config_to_run
-from tidepool.tui.app.provider_view.settings import rules_in_draft
+from tidepool.tui.app.compose.edits import Append, Drop, Put, edited, values_of
+from tidepool.tui.app.compose.fields import UNSET
+from tidepool.tui.app.provider_view import rules_in_draft
 
 REMARKED = template("secret_game").replace('mode = "standard"', '# a remark\nmode = "targeted"')
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidepool.engine.studies.kinds import KINDS
-from tidepool.tui.app.compose_model.edits import Append, Drop, Edit, Put, apply, edited, value_at, values_of
-from tidepool.tui.app.compose_model.fields import UNSET, Path
+from tidepool.tui.app.compose.edits import Append, Drop, Edit, Put, apply, edited, value_at, values_of
+from tidepool.tui.app.compose.fields import UNSET, KeyPath
 from tidepool.tui.app.kind_screens import template
 
 TEXT = """# my study
@@ -96,7 +96,7 @@ SCALARS = st.one_of(
 VALUES = st.one_of(
     SCALARS, st.lists(st.integers(0, 9), max_size=3), st.dictionaries(KEYS, st.text(max_size=5), max_size=2)
 )
-PATHS: st.SearchStrategy[Path] = st.one_of(
+PATHS: st.SearchStrategy[KeyPath] = st.one_of(
     st.tuples(SECTIONS, KEYS),
     st.tuples(SECTIONS, KEYS, KEYS),
     st.tuples(st.just("agents"), st.integers(0, 3), KEYS),

@@ -6,13 +6,11 @@ import pytest
 
 from tidepool.engine.core.services import SERVICES
 from tidepool.engine.studies.kinds import KINDS
-from tidepool.tui.app.compose_model.complaints import placed
-from tidepool.tui.app.compose_model.edits import Put, edited
-from tidepool.tui.app.compose_model.examining import Complaint, Examined, examined
-from tidepool.tui.app.compose_model.explained import SERVICES_IN_WORDS, scoring_in_words
-from tidepool.tui.app.compose_model.fields import UNSET
-from tidepool.tui.app.compose_model.fields import Path as KeyPath
-from tidepool.tui.app.compose_model.plan_words import in_full, in_one_line, is_free
+from tidepool.tui.app.compose.edits import Put, edited
+from tidepool.tui.app.compose.examination import Complaint, Examined, examined, placed
+from tidepool.tui.app.compose.fields import UNSET, KeyPath
+from tidepool.tui.app.compose.outline import SERVICES_IN_WORDS, scoring_in_words
+from tidepool.tui.app.compose.plan_text import in_full, in_one_line, is_free
 from tidepool.tui.app.kind_screens import template
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tidepool.engine.config.sections import Agent, Batch, Service
 from tidepool.engine.studies.kinds import KINDS, load_kind
-from tidepool.tui.app.compose_model.fields import UNSET, Form, fields_of, read, shown
-from tidepool.tui.app.compose_model.outline import pages_of
+from tidepool.tui.app.compose.fields import UNSET, Form, fields_of, read, shown
+from tidepool.tui.app.compose.outline import pages_of
 
 CASES: list[tuple[Form, str, Any]] = [
     (Form.WORD, "", UNSET),

@@ -9,13 +9,13 @@ from tests.tui.persons import opened, screen_text, until, until_seen
 from tests.tui.test_compose import composing, row_of
 from tidepool.engine.studies.kinds import KINDS
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.compose_model.edits import value_at
-from tidepool.tui.app.compose_model.fields import Path as KeyPath
+from tidepool.tui.app.compose.edits import value_at
+from tidepool.tui.app.compose.fields import KeyPath
 from tidepool.tui.app.dialogs.models import ModelDialog, OfferList
 from tidepool.tui.app.screens.compose import ComposeScreen
-from tidepool.tui.app.widgets.form.page import GroupHead
-from tidepool.tui.app.widgets.form.row import OfferMark
-from tidepool.tui.app.widgets.name_strip import Name, NameStrip
+from tidepool.tui.app.widgets.form_fields import OfferMark
+from tidepool.tui.app.widgets.form_pages import GroupHead
+from tidepool.tui.app.widgets.frame import Name, NameStrip
 
 MODELS: dict[str, KeyPath] = {
     "secret_game": ("agents", 0, "model"),

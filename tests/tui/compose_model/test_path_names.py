@@ -2,12 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from tidepool.tui.app.compose_model.complaints import placed
-from tidepool.tui.app.compose_model.examining import examined
-from tidepool.tui.app.compose_model.fields import Form
-from tidepool.tui.app.compose_model.outline import pages_of
-from tidepool.tui.app.compose_model.path_names import path_beginning
-from tidepool.tui.app.compose_model.running import anchored
+from tidepool.tui.app.compose.draft import anchored
+from tidepool.tui.app.compose.examination import examined, placed
+from tidepool.tui.app.compose.fields import Form, path_beginning
+from tidepool.tui.app.compose.outline import pages_of
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from tidepool.tui.app.screens.batches import BatchesScreen
 from tidepool.tui.app.screens.results import ResultsScreen
 from tidepool.tui.app.theme import STATES, THEMES
 from tidepool.tui.app.user_settings import keep_theme, read_settings, settings_file
-from tidepool.tui.app.widgets.talk_list import ConversationList
+from tidepool.tui.app.widgets.conversations import ConversationList
 
 READABLE = 4.5
 

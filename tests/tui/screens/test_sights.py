@@ -18,7 +18,7 @@ from tests.tui.test_compose import composing
 from tests.tui.test_snapshots import at_rest
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.theme import DARK, LIGHT
-from tidepool.tui.app.widgets.panels import PanelStrip
+from tidepool.tui.app.widgets.frame import PanelStrip
 
 SIZES = [(80, 24), (120, 40), (160, 48)]
 ALWAYS = ("Help", "Commands", "Quit")

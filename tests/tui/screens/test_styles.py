@@ -9,7 +9,7 @@ from textual.widgets._footer import FooterKey
 from tests.tui.persons import opened
 from tests.tui.test_compose import composing
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.dialogs.help import Help
+from tidepool.tui.app.dialogs.basic import Help
 
 
 def styled(app: TidepoolApp, sheet: Stylesheet) -> list[object]:

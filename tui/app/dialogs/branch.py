@@ -1,6 +1,7 @@
-"""A talk gone on with from one message: which one, what is said there, how often."""
+"""Branch a conversation from one message: ask how, plan it, confirm, write it down, start it."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
@@ -9,9 +10,15 @@ from textual.widgets import Button, Checkbox, Input, Label, Select, Static
 
 from tidepool.engine.branching.making import FEW, MANY, BranchWish
 from tidepool.engine.branching.origin import MOST_TIMES
-from tidepool.tui.app.dialogs.dialog import Dialog
-from tidepool.tui.app.widgets.text_line import TextLine
+from tidepool.storage.reading.queries import Transcript
+from tidepool.storage.reading.watching import Watched
+from tidepool.tui.app import launching
+from tidepool.tui.app.dialogs.basic import Confirm, Dialog
+from tidepool.tui.app.widgets.frame import TextLine
 from tidepool.tui.drawing.plain import one_line
+
+if TYPE_CHECKING:
+    from tidepool.tui.app.app import TidepoolApp
 
 LONGEST = 60
 
@@ -67,3 +74,44 @@ class BranchDialog(Dialog[BranchWish]):
         chosen = () if self.query_one("#all", Checkbox).value else (self._conversation,)
         at = str(self.query_one("#at", Select).value)
         self.dismiss(BranchWish(self._batch, at, chosen, say if say.strip() else None, int(times)))
+
+
+async def branch(app: "TidepoolApp", batch: Watched, talk: Transcript) -> None:
+    """Raises a TidepoolError where it cannot be."""
+    from tidepool.engine.branching.making import BranchWish, steps_of
+
+    steps = await app.file.do(steps_of, app.path, batch.id)
+    said = [(step, one.speaker or "", one.content) for step, one in zip(steps, talk.messages, strict=False)]
+    dialog: Dialog[BranchWish] = BranchDialog(batch.id, talk.sequence_number, said)
+    wish = await app.push_screen_wait(dialog)
+    if wish is not None and await _agreed(app, wish):
+        from tidepool.engine.branching.making import new_branch
+        from tidepool.engine.run import enlist_branch
+
+        new = await app.file.do(new_branch, app.path, wish)
+        app.follow(launching.resume(app.path, await app.file.do(enlist_branch, new, app.path)))
+
+
+async def _agreed(app: "TidepoolApp", wish: "BranchWish") -> bool:
+    """What it takes; and before that, where a stranger's file would have its calls go."""
+    from tidepool.engine.branching.kind import branching
+    from tidepool.engine.branching.making import new_branch
+    from tidepool.engine.results.wording import money
+    from tidepool.engine.studies.kinds import load_kind
+    from tidepool.engine.studies.plan import priced
+    from tidepool.engine.trust.gate import adopt, question_about
+
+    new = await app.file.do(new_branch, app.path, wish, plan_only=True)
+    kind = branching(load_kind(new.config.batch.kind), new.branch)
+    plan = await app.file.do(kind.plan, new.config)
+    if question := await app.file.do(question_about, app.path, wish.batch, (), plan):
+        from tidepool.tui.app.dialogs.batch import TrustDialog
+
+        if not await app.push_screen_wait(TrustDialog(question)):
+            return False
+        await app.file.do(adopt, app.path, question.admission.batch_id, question.admission.frozen)
+    cost = (await app.file.do(priced, plan, new.config))["cost_usd"]
+    words = [f"{plan.units:,} redraws, {plan.calls_expected:,} calls, about {money(cost)}.", *plan.notes]
+    dialog: Dialog[bool] = Confirm(" ".join(words), "Branch", no="Leave it", title="Branch")
+    answer = await app.push_screen_wait(dialog)
+    return answer is True

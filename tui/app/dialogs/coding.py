@@ -20,10 +20,9 @@ from tidepool.engine.coding.subject import Subject
 from tidepool.engine.errors import UsageError
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.reading.watching import Watched
-from tidepool.tui.app.dialogs.dialog import Dialog
-from tidepool.tui.app.widgets.key_line import KeyLine
-from tidepool.tui.app.widgets.reading import Passage, ReadingPane
-from tidepool.tui.app.widgets.text_line import TextLine
+from tidepool.tui.app.dialogs.basic import Dialog
+from tidepool.tui.app.widgets.frame import KeyLine, TextLine
+from tidepool.tui.app.widgets.rows import Passage, ReadingPane
 from tidepool.tui.drawing.plain import one_line, shortened
 
 if TYPE_CHECKING:

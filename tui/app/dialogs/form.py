@@ -11,15 +11,15 @@ from textual.content import Content
 from textual.widgets import Button, Input, Static
 
 from tidepool.storage.errors import TidepoolError
-from tidepool.tui.app.compose_model.fields import UNSET, Field, Path
-from tidepool.tui.app.dialogs.dialog import Confirm, Dialog
+from tidepool.tui.app.compose.fields import UNSET, Field, KeyPath
+from tidepool.tui.app.dialogs.basic import Confirm, Dialog
 from tidepool.tui.app.key_order import messages_handled
-from tidepool.tui.app.provider_view.settings import rules_in_draft
-from tidepool.tui.app.widgets.form.row import FieldRow
+from tidepool.tui.app.provider_view import rules_in_draft
+from tidepool.tui.app.widgets.form_fields import FieldRow
 from tidepool.tui.drawing.plain import plain
 
 Record = dict[str, Any]
-Check = Callable[[Mapping[str, Any]], dict[Path, str]]
+Check = Callable[[Mapping[str, Any]], dict[KeyPath, str]]
 """what is wrong with a record, by field; under () what is wrong with the whole"""
 Keep = Callable[[Record], Awaitable[str]]
 """writes it, and answers its id; raises a TidepoolError"""

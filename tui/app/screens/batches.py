@@ -13,13 +13,12 @@ from textual.widgets import Input, Static
 
 from tidepool.storage.reading.study_lines import with_studies
 from tidepool.storage.reading.watching import Watched, all_watched, changes
+from tidepool.tui.app.background import while_open
 from tidepool.tui.app.findings import Briefs
 from tidepool.tui.app.kind_screens import STARTERS, Starter
-from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
-from tidepool.tui.app.shutdown import while_open
+from tidepool.tui.app.screens.base import BATCH_BINDINGS, BatchActions
 from tidepool.tui.app.widgets.batch_list import ORDERS, BatchList, chosen, status_of
-from tidepool.tui.app.widgets.greeting import Greeting
-from tidepool.tui.app.widgets.text_line import TextLine
+from tidepool.tui.app.widgets.frame import Greeting, TextLine
 from tidepool.tui.drawing.plain import one_line
 from tidepool.tui.drawing.words import count, span
 

@@ -11,26 +11,19 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher, Static, TextArea
 
-from tidepool.tui.app.compose_model.complaints import placed
-from tidepool.tui.app.compose_model.draft import keep_draft
-from tidepool.tui.app.compose_model.edits import Put
-from tidepool.tui.app.compose_model.examining import Complaint, Examined
-from tidepool.tui.app.compose_model.fields import Form
-from tidepool.tui.app.compose_model.fields import Path as KeyPath
-from tidepool.tui.app.compose_model.outline import HOW, WHAT, WHO, pages_of
-from tidepool.tui.app.compose_model.plan_words import in_full, in_one_line
-from tidepool.tui.app.compose_model.step_words import help_of, marked
+from tidepool.tui.app.background import while_open
+from tidepool.tui.app.compose.draft import keep_draft
+from tidepool.tui.app.compose.edits import Put
+from tidepool.tui.app.compose.examination import Complaint, Examined, placed
+from tidepool.tui.app.compose.fields import Form, KeyPath
+from tidepool.tui.app.compose.outline import HOW, WHAT, WHO, pages_of
+from tidepool.tui.app.compose.plan_text import help_of, in_full, in_one_line, marked
 from tidepool.tui.app.key_order import messages_handled
 from tidepool.tui.app.kind_screens import kind_titles
-from tidepool.tui.app.screens.draft_models import DraftModels
-from tidepool.tui.app.screens.draft_people import PAUSE_SECONDS, DraftPeople
-from tidepool.tui.app.screens.draft_travel import DraftTravel
-from tidepool.tui.app.shutdown import while_open
-from tidepool.tui.app.widgets.form.editors import TomlEditor
-from tidepool.tui.app.widgets.form.page import FormPage
-from tidepool.tui.app.widgets.form.people import PeoplePage
-from tidepool.tui.app.widgets.form.row import FieldRow
-from tidepool.tui.app.widgets.name_strip import NameStrip
+from tidepool.tui.app.screens.draft_actions import PAUSE_SECONDS, DraftModels, DraftPeople, DraftTravel
+from tidepool.tui.app.widgets.form_fields import FieldRow, TomlEditor
+from tidepool.tui.app.widgets.form_pages import FormPage, PeoplePage
+from tidepool.tui.app.widgets.frame import NameStrip
 from tidepool.tui.drawing.plain import one_line, shortened
 
 TOML, PLAN = "toml", "plan"

@@ -1,7 +1,7 @@
 """Providers: whose models can be called, with what key, at what price; and a test call to see that it is so."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from textual import on, work
@@ -12,21 +12,123 @@ from textual.widgets import Input
 
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import TidepoolError
-from tidepool.engine.providers.model_list import ListedProvider, known_models, list_models, listed_names
+from tidepool.engine.providers.model_list import ListedModel, ListedProvider, known_models, list_models, listed_names
 from tidepool.engine.registries import PROVIDERS
 from tidepool.engine.single_call import ask_once, price_of, probe_call
 from tidepool.engine.trust.gate import servers_to_ask_about
-from tidepool.tui.app.dialogs.dialog import Confirm
-from tidepool.tui.app.provider_tasks import errand
-from tidepool.tui.app.provider_view.cards import Card, Trial, about, fits, usual_model
-from tidepool.tui.app.provider_view.settings import ProviderRules, rules_in_draft
-from tidepool.tui.app.screens.mode_screen import ModeScreen
-from tidepool.tui.app.shutdown import while_open
-from tidepool.tui.app.widgets.panels import Panel, PanelStrip
-from tidepool.tui.app.widgets.provider_lists import ModelTable, ProviderList
-from tidepool.tui.app.widgets.reading import ReadingPane
-from tidepool.tui.app.widgets.text_line import TextLine
+from tidepool.tui.app.background import errand, while_open
+from tidepool.tui.app.dialogs.basic import Confirm
+from tidepool.tui.app.provider_view import (
+    GLYPHS,
+    Card,
+    ProviderRules,
+    Trial,
+    about,
+    fits,
+    price_words,
+    rules_in_draft,
+    state_of,
+    usual_model,
+)
+from tidepool.tui.app.screens.base import ModeScreen
+from tidepool.tui.app.widgets.frame import Panel, PanelStrip, TextLine
+from tidepool.tui.app.widgets.rows import Piece, ReadingPane, Rows
+from tidepool.tui.drawing.plain import fitted, one_line
 from tidepool.tui.drawing.words import at_most
+
+
+class ProviderList(Rows):
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self.cards: list[Card] = []
+
+    @property
+    def current(self) -> Card | None:
+        return self.cards[self.cursor] if self.cursor < len(self.cards) else None
+
+    def show(self, cards: Sequence[Card]) -> None:
+        self.cards = list(cards)
+        self.set_count(len(self.cards))
+        self.touch_all()
+
+    def draw_header(self, width: int) -> Sequence[Piece]:
+        where = _room(width)
+        return [(f"   {fitted('provider', 11)}{fitted('key', 12)}{fitted('address', where)} {fitted('state', 24)}", "")]
+
+    def draw(self, index: int, width: int) -> Sequence[Piece]:
+        card = self.cards[index]
+        words, colour = state_of(card)
+        key = card.key_state
+        where = one_line(card.listed.where) if card.listed else "…"
+        return [
+            (f" {GLYPHS[colour]} ", colour),
+            (fitted(card.title, 11), "strong"),
+            (fitted(key, 12), "done" if key == "present" else "dim"),
+            (fitted(where, _room(width)) + " ", "dim"),
+            (fitted(words, 24), "dim" if colour == "waiting" else colour),
+        ]
+
+
+def _room(width: int) -> int:
+    return max(10, min(50, width - 3 - 11 - 12 - 1 - 24))
+
+
+class ModelTable(Rows):
+    """Dollars for a million tokens, live and by the batch API."""
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self.models: list[ListedModel] = []
+        self._asking = False
+        self._batches = True
+
+    @property
+    def current(self) -> ListedModel | None:
+        return self.models[self.cursor] if self.cursor < len(self.models) else None
+
+    def show(self, models: Sequence[ListedModel], card: Card) -> None:
+        self._asking, self._batches = card.asking, card.has_batches
+        here = self.current.name if self.current else None
+        if list(models) != self.models:
+            self.models = list(models)
+            self.set_count(len(self.models))
+            self.go_to(next((place for place, model in enumerate(models) if model.name == here), 0))
+        self.touch_all()
+
+    def empty_text(self) -> str:
+        return "asking …" if self._asking else "no models to show"
+
+    def draw_header(self, width: int) -> Sequence[Piece]:
+        name, presets = _widths(width)
+        live = f"{fitted('$/M in', 9, right=True)}{fitted('out', 9, right=True)}"
+        batch = f"{fitted('batch in', 10, right=True)}{fitted('out', 9, right=True)}"
+        return [(f" {fitted('model', name)}{live}{batch}  {fitted('until', 10)} {fitted('presets', presets)}", "")]
+
+    def draw(self, index: int, width: int) -> Sequence[Piece]:
+        model = self.models[index]
+        name, presets = _widths(width)
+        live = (model.input_usd, model.output_usd)
+        batch = [price_words(price) for price in (model.batch_input_usd, model.batch_output_usd)]
+        if not self._batches:
+            batch = ["–", "–"]
+        return [
+            (f" {fitted(one_line(model.name), name)}", ""),
+            ("".join(fitted(price_words(price), 9, right=True) for price in live), _colour(model.input_usd)),
+            (fitted(batch[0], 10, right=True) + fitted(batch[1], 9, right=True), "dim"),
+            (f"  {fitted(one_line(model.retires or ''), 10)} ", "mark"),
+            (fitted(", ".join(model.presets), presets), "accent"),
+        ]
+
+
+def _colour(price: float | None) -> str:
+    return "dim" if price is None else ""
+
+
+def _widths(width: int) -> tuple[int, int]:
+    room = max(20, width - 1 - 18 - 19 - 13)
+    presets = min(22, room // 3)
+    return room - presets, presets
+
 
 TEST_SECONDS = 30.0
 """what a test call may take"""

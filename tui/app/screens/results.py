@@ -13,16 +13,16 @@ from tidepool.engine.results.blocks import Block, Cell, Figure, Headline, Heat, 
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.reading.study_watching import watched_any
 from tidepool.storage.reading.watching import Watched
-from tidepool.tui.app.family import FamilyPane
+from tidepool.tui.app.background import while_open
 from tidepool.tui.app.findings import Finding, Findings
 from tidepool.tui.app.kind_screens import screens_of
-from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
-from tidepool.tui.app.shutdown import while_open
-from tidepool.tui.app.widgets.block_list import BlockList
+from tidepool.tui.app.screens.base import BATCH_BINDINGS, BatchActions
+from tidepool.tui.app.widgets.blocks import BlockList
+from tidepool.tui.app.widgets.conversations import ConversationsPane
+from tidepool.tui.app.widgets.family import FamilyPane
+from tidepool.tui.app.widgets.frame import Panel, PanelStrip
 from tidepool.tui.app.widgets.gauges import Gauges
-from tidepool.tui.app.widgets.panels import Panel, PanelStrip
-from tidepool.tui.app.widgets.talk import TranscriptPane
-from tidepool.tui.app.widgets.talks import ConversationsPane
+from tidepool.tui.app.widgets.transcript import TranscriptPane
 from tidepool.tui.drawing.plain import one_line
 from tidepool.tui.drawing.words import count, dollars, requests
 
@@ -254,7 +254,7 @@ class ResultsScreen(BatchActions):
 
     @work(group="act")
     async def action_branch(self) -> None:
-        from tidepool.tui.app.branching import branch
+        from tidepool.tui.app.dialogs.branch import branch
 
         talk = self.query_one("#talk-text", TranscriptPane).talk
         if self._batch is not None and talk is not None:

@@ -20,23 +20,24 @@ from tidepool.storage.reading.conversation_heads import everybody, readable
 from tidepool.storage.reading.queries import Transcript
 from tidepool.storage.reading.study_watching import watched_any
 from tidepool.storage.reading.watching import LogLine, ProviderBatchLine, Watched, WaveLine
-from tidepool.tui.app.dialogs.choose import ChooseDialog
-from tidepool.tui.app.dialogs.dialog import Confirm
-from tidepool.tui.app.dialogs.pick import Choice
+from tidepool.tui.app.background import while_open
+from tidepool.tui.app.dialogs.basic import Choice, ChooseDialog, Confirm
 from tidepool.tui.app.findings import Finding, Findings
 from tidepool.tui.app.kind_screens import screens_of
-from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
-from tidepool.tui.app.shutdown import while_open
-from tidepool.tui.app.throughput import Throughput
-from tidepool.tui.app.widgets.gauges import Expected, Gauges
-from tidepool.tui.app.widgets.panels import Panel, PanelStrip
-from tidepool.tui.app.widgets.talk import TranscriptPane
-from tidepool.tui.app.widgets.watching.finding import FindingPane
-from tidepool.tui.app.widgets.watching.hands_table import HandsTable
-from tidepool.tui.app.widgets.watching.log_lines import LogLines
-from tidepool.tui.app.widgets.watching.pace import PacePlots
-from tidepool.tui.app.widgets.watching.wavefront import Front, Wavefront, front_of
-from tidepool.tui.app.widgets.watching.waves_table import WavesTable
+from tidepool.tui.app.screens.base import BATCH_BINDINGS, BatchActions
+from tidepool.tui.app.widgets.frame import Panel, PanelStrip
+from tidepool.tui.app.widgets.gauges import Expected, Gauges, Throughput
+from tidepool.tui.app.widgets.transcript import TranscriptPane
+from tidepool.tui.app.widgets.watch_panels import (
+    FindingPane,
+    Front,
+    HandsTable,
+    LogLines,
+    PacePlots,
+    Wavefront,
+    WavesTable,
+    front_of,
+)
 from tidepool.tui.drawing.plain import one_line
 from tidepool.tui.drawing.words import ago
 

@@ -1,0 +1,268 @@
+"""What can be done with a draft: edit its people, choose models, open, save and run it."""
+
+from pathlib import Path
+from typing import Any
+
+from textual import on, work
+
+from tidepool.engine.config.sections import Batch
+from tidepool.engine.config.toml_files import read_text
+from tidepool.engine.errors import TidepoolError
+from tidepool.storage.library import list_agents, list_entities
+from tidepool.storage.reading.watching import all_watched
+from tidepool.tui.app import launching
+from tidepool.tui.app.compose.draft import Desk, anchored, config_to_run, fresh, read_draft
+from tidepool.tui.app.compose.edits import Append, Drop, Put, value_at
+from tidepool.tui.app.compose.examination import Examined
+from tidepool.tui.app.compose.fields import UNSET
+from tidepool.tui.app.compose.outline import newcomer, record_of
+from tidepool.tui.app.compose.plan_text import cost, is_free, key_words
+from tidepool.tui.app.dialogs.basic import Confirm, choice_of
+from tidepool.tui.app.dialogs.draft import DraftOrigin, OpenDialog, PickDialog, SaveDialog
+from tidepool.tui.app.provider_view import rules_in
+from tidepool.tui.app.screens.base import ModeScreen
+from tidepool.tui.app.widgets.form_fields import FieldRow
+from tidepool.tui.app.widgets.form_pages import PeoplePage
+from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.words import dollars
+
+
+class DraftModels(ModeScreen):
+    desk: Desk
+
+    async def settled(self) -> str:
+        """The text, with every key that was pressed so far."""
+        raise NotImplementedError
+
+    @on(FieldRow.OfferWanted)
+    def _offer_wanted(self, event: FieldRow.OfferWanted) -> None:
+        self._offer_models(event.row)
+
+    @work(group="models", exclusive=True)
+    async def _offer_models(self, row: FieldRow) -> None:
+        """Prices and addresses are those of the draft. Its field gets the name when the dialog is gone."""
+        from tidepool.tui.app.dialogs.models import ModelDialog
+
+        rules = rules_in(await self.settled())
+        chosen = row.value if isinstance(row.value, str) else ""
+        path = row.field.path
+        name = await self.app.push_screen_wait(ModelDialog(row.field.name, rules.providers, chosen))
+        if name is not None and row.is_attached and row.field.path == path:
+            row.take_offer(name)
+            row.take_focus()
+
+
+PAUSE_SECONDS = 0.2
+"""in the typing, before the draft is kept and planned"""
+
+
+class DraftPeople(ModeScreen):
+    desk: Desk
+
+    def take_in(self) -> None:
+        """What was typed counts at once, while the news of it may still be on its way."""
+        raise NotImplementedError
+
+    def study_soon(self) -> None:
+        """The draft has changed: keep it and plan it, once the typing pauses."""
+        raise NotImplementedError
+
+    @property
+    def people(self) -> PeoplePage | None:
+        return next(iter(self.query(PeoplePage)), None)
+
+    async def _read_library(self) -> None:
+        page = self.people
+        if page is None:
+            return
+        query: Any = list_agents if page.folk.name == "agents" else list_entities
+        stored = await self.tidepool.file.look(query)
+        page.show_library({one.id: one for one in stored})
+
+    def _people_changed(self) -> None:
+        if self.people is not None:
+            self.people.show(self.desk.values)
+        self.study_soon()
+
+    def action_add_person(self) -> None:
+        self.take_in()
+        if (page := self.people) is not None:
+            self._add(page, newcomer(self.desk.values, page.folk))
+
+    def _add(self, page: PeoplePage, record: dict[str, Any]) -> None:
+        self.desk.edit(Append((page.folk.name,), record))
+        self._people_changed()
+        written = value_at(self.desk.values, (page.folk.name,))
+        page.roll.go_to(len(written) - 1)
+        page.show(self.desk.values)
+        page.query_one(".person").query(FieldRow).first().take_focus()
+
+    def action_copy_person(self) -> None:
+        self.take_in()
+        page = self.people
+        if page is None or (person := page.current) is None:
+            return
+        if person.place is None:
+            if stored := page._library.get(person.id):
+                self._name_ids(page, [one.id for one in page.roll.people if one.place is None and one is not person])
+                self._add(page, record_of(stored))
+            return
+        record = dict(value_at(self.desk.values, (page.folk.name, person.place)))
+        self._add(page, {**record, "name": newcomer(self.desk.values, page.folk)["name"]})
+
+    def action_remove_person(self) -> None:
+        self.take_in()
+        page = self.people
+        if page is None or (person := page.current) is None:
+            return
+        if person.place is None:
+            self._name_ids(page, [one.id for one in page.roll.people if one.place is None and one is not person])
+        else:
+            self.desk.edit(Drop((page.folk.name,), person.place))
+        self._people_changed()
+        self.notify(f"Removed {person.cells[0]}. ctrl+z brings it back.", markup=False, timeout=3)
+
+    def _name_ids(self, page: PeoplePage, ids: list[str]) -> None:
+        self.desk.edit(Put(page.folk.ids, ids or UNSET))
+
+    @work(group="pick")
+    async def action_pick_people(self) -> None:
+        if (page := self.people) is None:
+            return
+        await self._read_library()
+        if not page._library:
+            self.notify(f"The library of this file has no {page.folk.name} yet: press 5 to fill it.", markup=False)
+            return
+        choices = [choice_of(one.id, one.name, _detail(record_of(one))) for one in page._library.values()]
+        named = [person.id for person in page.roll.people if person.place is None]
+        seed = value_at(self.desk.values, ("batch", "seed"))
+        number = seed if isinstance(seed, int) else Batch.model_fields["seed"].default
+        dialog = PickDialog(f"Take {page.folk.name} from the library", choices, named, number)
+        ids = await self.app.push_screen_wait(dialog)
+        if ids is not None and ids != named:
+            self.take_in()
+            self._name_ids(page, ids)
+            self._people_changed()
+            page.roll.focus()
+
+
+def _detail(record: dict[str, Any]) -> str:
+    words = [record.get("model"), record.get("secret"), record.get("description")]
+    words += [f"{name} {value}" for name, value in dict(record.get("attributes", {})).items()]
+    return ", ".join(str(word) for word in words if word)
+
+
+class DraftTravel(ModeScreen):
+    def __init__(self) -> None:
+        super().__init__()
+        self._desk: Desk | None = None
+
+    @property
+    def desk(self) -> Desk:
+        if self._desk is None:
+            kept = read_draft(self.tidepool.path)
+            self._desk = Desk(kept or fresh())
+        return self._desk
+
+    @property
+    def folder(self) -> Path:
+        """Where relative paths of the draft start."""
+        source = self.desk.draft.source
+        return Path(source).parent if source else Path.cwd()
+
+    def load(self, text: str, source: str = "") -> None:
+        """Takes a config as TOML, of another batch or a file."""
+        raise NotImplementedError
+
+    async def settled(self) -> str:
+        """The text, with every key that was pressed so far."""
+        raise NotImplementedError
+
+    async def keep(self) -> None:
+        raise NotImplementedError
+
+    def show_source(self) -> None:
+        raise NotImplementedError
+
+    def show_examined(self, examined: Examined) -> None:
+        raise NotImplementedError
+
+    async def action_next_fault(self) -> None:
+        raise NotImplementedError
+
+    @work(group="files")
+    async def action_open(self) -> None:
+        await self.settled()
+        batches = await self.tidepool.file.look(all_watched, self.tidepool.path)
+        origin = await self.app.push_screen_wait(OpenDialog(self.desk.draft, batches))
+        if origin is None:
+            return
+        try:
+            text = await self._text_of(origin)
+        except TidepoolError as error:
+            self.tidepool.tell(error)
+            return
+        self.load(text, str(origin.path.resolve()) if origin.group == "file" and origin.path else "")
+
+    async def _text_of(self, origin: DraftOrigin) -> str:
+        """An example names the files beside it, which stay where they are."""
+        from tidepool.tui.drawing.config_text import config_of
+
+        if origin.batch is not None:
+            return await self.tidepool.file.look(config_of, origin.batch.number)
+        if origin.path is None:
+            return origin.text or ""
+        text = read_text(origin.path)
+        return anchored(text, origin.path.parent) if origin.group == "example" else text
+
+    @work(group="files")
+    async def action_save(self) -> None:
+        text = await self.settled()
+        path = await self.app.push_screen_wait(SaveDialog(self.desk.draft.source or self._suggested()))
+        if path is None:
+            return
+        try:
+            await self.tidepool.file.do(Path(path).write_text, text, encoding="utf-8")
+        except OSError as error:
+            self.tidepool.tell(f"{path} cannot be written: {error.strerror}. Choose another place.")
+            return
+        self.desk.saved(path)
+        self.show_source()
+        await self.keep()
+        self.notify(one_line(f"Saved as {path}."), markup=False)
+
+    def _suggested(self) -> str:
+        name = value_at(self.desk.values, ("batch", "name"))
+        words = "".join(c if c.isalnum() else "-" for c in name.casefold()) if isinstance(name, str) else ""
+        return f"{'-'.join(filter(None, words.split('-')))[:40] or 'study'}.toml"
+
+    @work(group="run", exclusive=True)
+    async def action_run(self) -> None:
+        text = await self.settled()
+        await self.keep()
+        examined = await self.tidepool.examiner.examine(text, self.folder, self.tidepool.path)
+        self.show_examined(examined)
+        if not examined.ready:
+            self.notify("Not ready yet: see what is marked.", severity="warning", markup=False)
+            await self.action_next_fault()
+            return
+        if not is_free(examined) and not await self._agreed(examined):
+            return
+        try:
+            path = await self.tidepool.file.do(
+                config_to_run, text, self.desk.draft.source, self.folder, launching.log_folder()
+            )
+        except OSError as error:
+            self.tidepool.tell(f"The study cannot be handed to its process: {error.strerror}.")
+            return
+        self.tidepool.run_config(path, (examined.plan or {})["name"])
+
+    async def _agreed(self, examined: Examined) -> bool:
+        plan = examined.plan or {}
+        expected = cost(examined)
+        price = f"about {dollars(expected)}" if expected is not None else "a price that is not known"
+        cap = f"The budget caps it at {dollars(plan['budget_usd'])}." if plan["budget_usd"] else "No budget caps it."
+        question = f"This asks {', '.join(examined.models)}: {plan['calls']:,} calls for {price}. {cap}"
+        question = "\n\n".join((*key_words(plan), question, *plan["transport"]["words"]))
+        agreed = await self.app.push_screen_wait(Confirm(question, "Run", no="Not yet", title="Real models"))
+        return bool(agreed)
