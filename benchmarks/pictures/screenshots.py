@@ -19,7 +19,7 @@ from textual.pilot import Pilot  # noqa: E402
 from benchmarks.screens import demo_file, first_batch, until  # noqa: E402
 from tidepool.tui.app.app import TidepoolApp  # noqa: E402
 from tidepool.tui.app.screens.results import ResultsScreen  # noqa: E402
-from tidepool.tui.app.theme import DARK, LIGHT  # noqa: E402
+from tidepool.tui.app.theme import DARK, LIGHT_NAME  # noqa: E402
 from tidepool.tui.app.widgets.blocks import Plot  # noqa: E402
 from tidepool.tui.app.widgets.conversations import ConversationList  # noqa: E402
 from tidepool.tui.app.widgets.frame import PanelStrip  # noqa: E402
@@ -160,7 +160,7 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as place:
         os.environ["TIDEPOOL_SELLER"] = os.environ["TIDEPOOL_STATE"] = str(Path(place) / "seller")
         database = demo_file(Path(place) / "tidepool.db")
-        for theme in (DARK.name, LIGHT.name):
+        for theme in (DARK.name, LIGHT_NAME):
             shown = [name for name in STEPS if name not in ON_DEMAND] if theme == DARK.name else LIGHT_TOO
             names = list(STEPS) if everything else list(shown)
             asyncio.run(play(database, folder, (int(width), int(height)), theme, names))

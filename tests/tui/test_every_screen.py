@@ -105,7 +105,7 @@ async def test_a_stranger_s_config_is_harmless_in_every_page_of_compose(file: Pa
         await until(pilot, lambda: isinstance(app.screen, BatchesScreen) and app.screen.shown_batch)
         await pilot.press("c")
         await until(pilot, lambda: isinstance(app.screen, ComposeScreen), "Compose")
-        assert isinstance(app.screen, ComposeScreen) and "calc" in await app.screen.desk.written()
+        assert isinstance(app.screen, ComposeScreen) and "calc" in await app.screen.history.written()
         strip = app.screen.query_one("#pages", NameStrip)
         for page in list(strip._names):
             strip.choose(page)

@@ -82,7 +82,7 @@ async def compose_small(app: TidepoolApp, pilot: Pilot[None], kind: str) -> None
     if kind == "simulation":
         screen.query_one("#kinds").focus()
         await pilot.press("right")
-        await until(pilot, lambda: screen.desk.kind == kind, "the kind")
+        await until(pilot, lambda: screen.history.kind == kind, "the kind")
     (first, text), *others = SMALL[kind]
     screen.load(edited(template(kind), [Put(field, int(number)) for field, number in others]))
     await until(pilot, lambda: any(row.field.path == first for row in screen.query(FieldRow)), "the form")

@@ -39,7 +39,7 @@ async def emulator(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Emulator]:
 
 
 def states(app: TidepoolApp) -> dict[str, str]:
-    return {card.name: state_of(card)[0] for card in app.screen.query_one(ProviderList).cards}
+    return {card.name: state_of(card)[0] for card in app.screen.query_one(ProviderList).items}
 
 
 def told(app: TidepoolApp) -> str:
@@ -91,7 +91,7 @@ async def test_keys_servers_models_and_a_test_call(tmp_path: Path, emulator: Emu
 
         await pilot.press("slash", *"5.4", "enter")
         models = app.screen.query_one(ModelTable)
-        await until(pilot, lambda: [one.name for one in models.models] == ["gpt-5.4-mini"], "one model")
+        await until(pilot, lambda: [one.name for one in models.items] == ["gpt-5.4-mini"], "one model")
         await pilot.press("escape", "down", "down")
         await until(pilot, lambda: "connection refused" in told(app), "the silent server")
         assert "■ answers: llama3.2:latest" in told(app)
@@ -173,7 +173,7 @@ def test_limits_say_where_they_come_from() -> None:
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_a_model_of_any_name_has_a_line(text: str) -> None:
     table = ModelTable(id="models")
-    table.models = [ListedModel(text, None, 0.0, None, 1.0, text)]
+    table.items = [ListedModel(text, None, 0.0, None, 1.0, text)]
     line = "".join(piece for piece, _ in table.draw(0, 120))
     assert line.isprintable() and cell_len(line) <= 120
 

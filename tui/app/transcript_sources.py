@@ -63,55 +63,12 @@ class ReadAnswer:
 Readable = Transcript | ReadAnswer
 
 
-class Matter:
-    title: ClassVar[str]
-    hint: ClassVar[str]
-    """what may be typed into the search line"""
-    shows: ClassVar[Mapping[str, str]]
-    anybody: ClassVar[str]
-    any_part: ClassVar[str]
-    lists_hits: ClassVar[bool]
-    """a search lists the messages it has found; else it narrows the list"""
-    places: Mapping[str, int] = MappingProxyType({})
-    """of those who take part, by which each has a mark"""
+class TranscriptSource:
+    """The conversations of a batch; other sources override what differs."""
 
-    def who(self, connection: sqlite3.Connection, batch_number: int) -> list[Choice]:
-        raise NotImplementedError
-
-    def parts(self, connection: sqlite3.Connection, batch_number: int) -> list[Choice]:
-        raise NotImplementedError
-
-    def words(self, typed: str) -> str:
-        """What is searched for of what was typed."""
-        return typed
-
-    def matching(self, connection: sqlite3.Connection, batch_number: int, wanted: Wanted) -> "array[int]":
-        raise NotImplementedError
-
-    def told(self, numbers: Sequence[int], batch: Watched) -> str:
-        """How many there are, in words."""
-        raise NotImplementedError
-
-    def heads(self, connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int]) -> Mapping[int, Any]:
-        raise NotImplementedError
-
-    def row(self, number: int, head: Any) -> list[Piece]:
-        raise NotImplementedError
-
-    def read(self, connection: sqlite3.Connection, batch_number: int, number: int) -> Readable | None:
-        raise NotImplementedError
-
-
-def matter_of(kind: str) -> Matter:
-    return _MATTERS.get(screens_of(kind).reads, Talks)()
-
-
-# -- conversations -------------------------------------------------------------------------------------------
-
-
-class Talks(Matter):
     title = "Talks"
     hint = 'search: words, begin*, "a phrase"'
+    """what may be typed into the search line"""
     shows: ClassVar[Mapping[str, str]] = {
         "all": "all talks",
         "revealed": "revealed",
@@ -121,6 +78,9 @@ class Talks(Matter):
     anybody = "anyone"
     any_part = "any wave"
     lists_hits = True
+    """a search lists the messages it has found; else it narrows the list"""
+    places: Mapping[str, int] = MappingProxyType({})
+    """of those who take part, by which each has a mark"""
 
     def who(self, connection: sqlite3.Connection, batch_number: int) -> list[Choice]:
         return [(Content(one_line(name)), name) for name in speakers(connection, batch_number)]
@@ -129,10 +89,14 @@ class Talks(Matter):
         waves = min(wave_count(connection, batch_number), MOST_WAVES)
         return [(f"wave {wave}", wave) for wave in range(1, waves + 1)]
 
+    def words(self, typed: str) -> str:
+        """What is searched for of what was typed."""
+        return typed
+
     def matching(self, connection: sqlite3.Connection, batch_number: int, wanted: Wanted) -> "array[int]":
         return search.matching_units(connection, batch_number, filter_of(wanted))
 
-    def told(self, numbers: Sequence[int], batch: Watched) -> str:
+    def count_text(self, numbers: Sequence[int], batch: Watched) -> str:
         return f"{count(len(numbers))} of {count(batch.units_total)} conversations"
 
     def heads(self, connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int]) -> Mapping[int, Any]:
@@ -164,7 +128,7 @@ def filter_of(wanted: Wanted) -> search.Filter:
 # -- episodes ------------------------------------------------------------------------------------------------
 
 
-class Episodes(Talks):
+class Episodes(TranscriptSource):
     title = "Episodes"
     shows: ClassVar[Mapping[str, str]] = {"any": "all episodes", "failed": "failed"}
     any_part = "any query"
@@ -182,7 +146,7 @@ class Episodes(Talks):
         kept = of_split(connection, batch_number, wanted.part)
         return array("I", (number for number in numbers if number in kept))
 
-    def told(self, numbers: Sequence[int], batch: Watched) -> str:
+    def count_text(self, numbers: Sequence[int], batch: Watched) -> str:
         return f"{count(len(numbers))} of {count(batch.units_total)} episodes: who played, mean reward, query"
 
     def heads(
@@ -212,7 +176,7 @@ MARKS = {"wrong": ("×", "failed"), "missing": ("–", "retried"), "right": ("�
 _PROBLEM, _GENOME = re.compile(r"(?<!\S)#(\d{1,9})(?!\S)"), re.compile(r"(?<!\S)@(\w+)(?!\S)")
 
 
-class Answers(Matter):
+class Answers(TranscriptSource):
     title = "Answers"
     hint = "search: words, #12 a problem, @5b34 a prompt"
     shows: ClassVar[Mapping[str, str]] = {
@@ -253,7 +217,7 @@ class Answers(Matter):
             ),
         )
 
-    def told(self, numbers: Sequence[int], batch: Watched) -> str:
+    def count_text(self, numbers: Sequence[int], batch: Watched) -> str:
         return (
             f"{count(len(numbers))} answers, wrong ones first · enter reads one · i, w: only this problem, this prompt"
         )
@@ -266,8 +230,8 @@ class Answers(Matter):
         found = answer_heads(connection, batch_number, numbers)
         return {number: (head, roles.get(head.genome_id)) for number, head in found.items()}
 
-    def row(self, number: int, told: tuple[AnswerHead, str | None]) -> list[Piece]:
-        head, role = told
+    def row(self, number: int, head_and_role: tuple[AnswerHead, str | None]) -> list[Piece]:
+        head, role = head_and_role
         mark, style = MARKS[head.grade]
         read = "missing" if head.grade == "missing" else one_line(head.extracted or "no answer")
         gold = f" for {one_line(head.gold)}" if head.gold is not None and head.grade == "wrong" else ""
@@ -289,4 +253,8 @@ class Answers(Matter):
         return ReadAnswer(found[0], roles[0] if roles else None, history["prompt"] if history else "")
 
 
-_MATTERS: Mapping[str, type[Matter]] = {"talks": Talks, "answers": Answers, "episodes": Episodes}
+_SOURCES: Mapping[str, type[TranscriptSource]] = {"answers": Answers, "episodes": Episodes}
+
+
+def transcript_source(kind: str) -> TranscriptSource:
+    return _SOURCES.get(screens_of(kind).reads, TranscriptSource)()

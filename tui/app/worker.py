@@ -220,16 +220,6 @@ def _percent(bounds: Any) -> tuple[float, float] | None:
     return (100 * bounds[0], 100 * bounds[1]) if bounds else None
 
 
-def _glimpse(job: dict[str, Any]) -> Any:
-
-    return glimpse(job)
-
-
-def _briefs(job: dict[str, Any]) -> Any:
-
-    return briefs(job)
-
-
 JOBS = {
     "draw": _draw,
     "report": _report,
@@ -237,8 +227,8 @@ JOBS = {
     "compare": _compare,
     "expected": _expected,
     "family": _family,
-    "glimpse": _glimpse,
-    "briefs": _briefs,
+    "glimpse": glimpse,
+    "briefs": briefs,
 }
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tidepool.engine.studies.kinds import KINDS
 from tidepool.tui.app.compose.draft import (
-    Desk,
     Draft,
+    DraftHistory,
     anchored,
     config_to_run,
     draft_path,
@@ -80,86 +80,86 @@ def test_a_damaged_draft_file_is_no_draft_and_no_crash(database: Path, content: 
 
 
 async def test_a_value_cleared_and_typed_anew_keeps_its_place_and_remark() -> None:
-    desk = Desk(Draft("[batch]\nseed = 42 # lucky\nname = 'x'\n"))
+    history = DraftHistory(Draft("[batch]\nseed = 42 # lucky\nname = 'x'\n"))
     for value in (4, UNSET, 7, 77):
-        desk.edit(Put(("batch", "seed"), value))
-        await desk.written()
-    assert desk.draft.text == "[batch]\nseed = 77 # lucky\nname = 'x'\n"
+        history.edit(Put(("batch", "seed"), value))
+        await history.written()
+    assert history.draft.text == "[batch]\nseed = 77 # lucky\nname = 'x'\n"
 
 
 async def test_edits_in_several_fields_all_arrive_and_are_undone_one_by_one() -> None:
-    desk = Desk(fresh())
-    before = desk.draft.text
-    desk.edit(Put(("batch", "name"), "One"))
-    desk.edit(Put(("batch", "name"), "Once"))
-    desk.edit(Put(("batch", "seed"), 1))
-    await desk.written()
-    desk.edit(Append(("agents",), {"name": "Dion"}))
-    values = values_of(await desk.written())
-    assert values == desk.values
+    history = DraftHistory(fresh())
+    before = history.draft.text
+    history.edit(Put(("batch", "name"), "One"))
+    history.edit(Put(("batch", "name"), "Once"))
+    history.edit(Put(("batch", "seed"), 1))
+    await history.written()
+    history.edit(Append(("agents",), {"name": "Dion"}))
+    values = values_of(await history.written())
+    assert values == history.values
     assert (values["batch"]["name"], values["batch"]["seed"], len(values["agents"])) == ("Once", 1, 4)
-    assert desk.undo()
-    assert len(desk.values["agents"]) == 3
-    assert desk.undo()
-    assert desk.draft.text == before
-    assert not desk.undo()
+    assert history.undo()
+    assert len(history.values["agents"]) == 3
+    assert history.undo()
+    assert history.draft.text == before
+    assert not history.undo()
 
 
 async def test_every_change_is_taken_back_and_done_again_in_its_order() -> None:
-    desk = Desk(fresh())
-    texts = [desk.draft.text]
+    history = DraftHistory(fresh())
+    texts = [history.draft.text]
 
     async def done() -> None:
-        texts.append(await desk.written())
+        texts.append(await history.written())
 
-    desk.edit(Drop(("agents",), 0))
+    history.edit(Drop(("agents",), 0))
     await done()
-    desk.type_text(f"# mine\n{desk.draft.text}")
-    desk.type_text(f"# all {desk.draft.text}")
+    history.type_text(f"# mine\n{history.draft.text}")
+    history.type_text(f"# all {history.draft.text}")
     await done()
-    desk.switch("mutation")
+    history.switch("mutation")
     await done()
-    desk.edit(Put(("batch", "seed"), 7))
+    history.edit(Put(("batch", "seed"), 7))
     await done()
     told = ["batch.seed", "the kind of study", "the TOML", "agents"]
     for what, text in zip(told, texts[-2::-1], strict=True):
-        assert (desk.undo(), desk.draft.text) == (what, text)
-    assert desk.undo() is None
+        assert (history.undo(), history.draft.text) == (what, text)
+    assert history.undo() is None
     for what, text in zip(told[::-1], texts[1:], strict=True):
-        assert (desk.redo(), desk.draft.text) == (what, text)
-    assert desk.redo() is None
-    desk.undo()
-    desk.edit(Put(("batch", "name"), "Another way"))
-    assert desk.redo() is None
+        assert (history.redo(), history.draft.text) == (what, text)
+    assert history.redo() is None
+    history.undo()
+    history.edit(Put(("batch", "name"), "Another way"))
+    assert history.redo() is None
 
 
 async def test_a_section_that_means_something_by_being_there_goes_with_its_last_key() -> None:
-    desk = Desk(fresh())
-    before = values_of(desk.draft.text)
+    history = DraftHistory(fresh())
+    before = values_of(history.draft.text)
     for value in ("revealed", UNSET):
-        desk.edit(Put(("stop", "outcome"), value))
-        await desk.written()
-    desk.edit(Put(("design", "factors"), {"secret_game.mode": ["standard", "retained"]}))
-    assert '"secret_game.mode" = ["standard", "retained"]' in await desk.written()
-    desk.edit(Put(("design", "factors"), UNSET))
-    assert values_of(await desk.written()) == before == desk.values
+        history.edit(Put(("stop", "outcome"), value))
+        await history.written()
+    history.edit(Put(("design", "factors"), {"secret_game.mode": ["standard", "retained"]}))
+    assert '"secret_game.mode" = ["standard", "retained"]' in await history.written()
+    history.edit(Put(("design", "factors"), UNSET))
+    assert values_of(await history.written()) == before == history.values
 
 
 async def test_broken_toml_stays_as_it_was_typed() -> None:
-    desk = Desk(fresh())
-    desk.type_text("[batch\nkind =")
-    assert not desk.readable
-    assert await desk.written() == "[batch\nkind ="
-    desk.type_text(template("evolution"))
-    assert desk.readable
-    assert desk.kind == "evolution"
+    history = DraftHistory(fresh())
+    history.type_text("[batch\nkind =")
+    assert not history.readable
+    assert await history.written() == "[batch\nkind ="
+    history.type_text(template("evolution"))
+    assert history.readable
+    assert history.kind == "evolution"
 
 
 def test_undo_also_takes_back_what_is_still_being_typed() -> None:
-    desk = Desk(fresh())
-    desk.edit(Put(("batch", "seed"), 5))
-    assert desk.undo()
-    assert desk.written_now() == template("secret_game")
+    history = DraftHistory(fresh())
+    history.edit(Put(("batch", "seed"), 5))
+    assert history.undo()
+    assert history.written_now() == template("secret_game")
 
 
 def test_a_draft_is_run_from_its_own_file_or_from_a_copy_that_finds_the_same_files(tmp_path: Path) -> None:
@@ -178,9 +178,9 @@ def test_a_draft_is_run_from_its_own_file_or_from_a_copy_that_finds_the_same_fil
 
 
 def test_a_saved_draft_keeps_what_it_was_set_aside_for() -> None:
-    desk = Desk(replace(fresh(), set_aside={"mutation": "[mutation]\n"}))
-    desk.saved("here.toml")
-    assert (desk.draft.source, dict(desk.draft.set_aside)) == ("here.toml", {"mutation": "[mutation]\n"})
+    history = DraftHistory(replace(fresh(), set_aside={"mutation": "[mutation]\n"}))
+    history.saved("here.toml")
+    assert (history.draft.source, dict(history.draft.set_aside)) == ("here.toml", {"mutation": "[mutation]\n"})
 
 
 EVIL = 'base_url = "http://192.0.2.1/v1"\napi_key_env = "AWS_SECRET_ACCESS_KEY"\n'

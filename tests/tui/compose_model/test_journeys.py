@@ -30,7 +30,7 @@ async def chosen(app: TidepoolApp, pilot: Pilot[None], screen: ComposeScreen, ki
     """The model under the cursor is in the draft, and the plan is made with it."""
     await until(pilot, lambda: app.screen is screen, "the form")
     written = "simulated:solver-large"
-    await until(pilot, lambda: value_at(screen.desk.values, MODELS[kind]) == written, f"{written} in {MODELS[kind]}")
+    await until(pilot, lambda: value_at(screen.history.values, MODELS[kind]) == written, f"{written} in {MODELS[kind]}")
     await until(pilot, lambda: written in screen._examined.models and screen._examined.ready, "the plan")
 
 
@@ -43,10 +43,10 @@ async def test_every_kind_is_composed_by_keys_alone_in_a_small_terminal(tmp_path
     async with opened(tmp_path / "study.db", size=(80, 24)) as (app, pilot):
         screen = await composing(app, pilot)
         await pilot.press("f5", "M")
-        await until(pilot, lambda: "M" in value_at(screen.desk.values, ("batch", "name")), "the name")
+        await until(pilot, lambda: "M" in value_at(screen.history.values, ("batch", "name")), "the name")
         assert "▌ Name of the study      ▏M " in screen_text(app)  # cursor and edges, without any colour
         for kind in KINDS:
-            if kind != screen.desk.kind:
+            if kind != screen.history.kind:
                 await pilot.press("escape", "shift+tab", "right")
                 await until(pilot, lambda kind=kind: screen._kind_shown == kind, "the kind")
             await pilot.press("f6", *(("tab",) if kind == "secret_game" else ()), "f4")
@@ -82,7 +82,7 @@ async def test_every_kind_is_composed_by_the_mouse_alone_on_a_large_terminal(tmp
             )
             await pilot.click(row_of(screen, MODELS[kind]).query_one(OfferMark))
             roll = await models_listed(app, pilot)
-            place = next(n for n, offer in enumerate(roll.offers) if offer.name == "simulated:solver-large")
+            place = next(n for n, offer in enumerate(roll.items) if offer.name == "simulated:solver-large")
             roll.scroll_to(y=place, animate=False)
             await pilot.pause()
             line = place - round(roll.scroll_offset.y) + 1
@@ -109,4 +109,4 @@ async def test_two_clicks_into_a_field_take_hold_of_what_it_holds(tmp_path: Path
         field = ("secret_game", "num_interactions")
         await pilot.click(row_of(screen, field).query_one(Input), times=2)
         await pilot.press(*"12")
-        await until(pilot, lambda: value_at(screen.desk.values, field) == 12, "12 in place of 100")
+        await until(pilot, lambda: value_at(screen.history.values, field) == 12, "12 in place of 100")

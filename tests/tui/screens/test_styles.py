@@ -44,9 +44,9 @@ async def test_a_click_on_help_opens_it_in_a_field_too(database: Path) -> None:
         screen = await composing(app, pilot)
         for key in ("escape", "f5"):
             await pilot.press(key)
-            told = screen.desk.values
+            told = screen.history.values
             (place,) = [one for one in screen.query(FooterKey) if one.action == "help"]
             assert await pilot.click(place)
             await pilot.pause()
-            assert isinstance(app.screen, Help) and screen.desk.values == told
+            assert isinstance(app.screen, Help) and screen.history.values == told
             await pilot.press("escape")

@@ -191,7 +191,7 @@ class Step:
     what: str
 
 
-class Desk:
+class DraftHistory:
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self.values: dict[str, Any] = {}

@@ -11,10 +11,10 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.screen import ModalScreen, Screen
-from textual.widgets import Button, Static
+from textual.widgets import Button, Input, Static
 
 from tidepool.tui.app.theme import STATES
-from tidepool.tui.app.widgets.rows import Piece, Rows
+from tidepool.tui.app.widgets.rows import ItemRows, Piece, Rows
 from tidepool.tui.drawing.plain import fitted, one_line, shortened
 
 MOVING = {"app.focus_next", "app.focus_previous", "screen.copy_text", "command_palette", "help_quit"}
@@ -52,6 +52,35 @@ class Dialog(ModalScreen[T], Generic[T]):
     def action_leave(self) -> None:
         self.dismiss(None)
 
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        self.pressed(str(event.button.id))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.submitted(str(event.input.id))
+
+    def pressed(self, button: str) -> None:
+        """A button was pressed: `cancel` closes the dialog, any other accepts it."""
+        if button == "cancel":
+            self.action_leave()
+        else:
+            self.accept()
+
+    def submitted(self, line: str) -> None:
+        """Enter was pressed in a line."""
+        self.accept()
+
+    def accept(self) -> None:
+        """Answers what the dialog was asked for, or says why it cannot."""
+
+
+def buttons(**labels: str) -> Horizontal:
+    """A row of buttons by id, the first of them marked as the usual one."""
+    row = [
+        Button(Content(label), id=name, variant="default" if place else "primary")
+        for place, (name, label) in enumerate(labels.items())
+    ]
+    return Horizontal(*row, classes="dialog-buttons")
+
 
 class ErrorDialog(Dialog[None]):
     """The one place where errors are told: what happened, where, and what to do."""
@@ -68,14 +97,13 @@ class ErrorDialog(Dialog[None]):
         with VerticalScroll(classes="dialog -error") as box:
             box.border_title = Content(self._title)
             yield Static(Content(shortened(self.message)), classes="dialog-text")
-            with Horizontal(classes="dialog-buttons"):
-                yield Button("Close", id="close", variant="primary")
+            yield buttons(close="Close")
 
     def on_mount(self) -> None:
         """Long words are read from their beginning, though the button at their end has the focus."""
         self.call_after_refresh(self.query_one(VerticalScroll).scroll_home, animate=False)
 
-    def on_button_pressed(self) -> None:
+    def accept(self) -> None:
         self.dismiss(None)
 
 
@@ -100,8 +128,8 @@ class Confirm(Dialog[bool]):
     def action_yes(self) -> None:
         self.dismiss(True)
 
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        self.dismiss(event.button.id == "yes")
+    def pressed(self, button: str) -> None:
+        self.dismiss(button == "yes")
 
 
 class Help(Dialog[None]):
@@ -160,21 +188,30 @@ def choice_of(one: str, title: str, detail: str) -> Choice:
     return Choice(one, one_line(title), one_line(detail))
 
 
-class ChoiceList(Rows):
-    def __init__(self, choices: Sequence[Choice]) -> None:
-        super().__init__()
-        self.choices = list(choices)
-
-    def on_mount(self) -> None:
-        self.set_count(len(self.choices))
-
+class ChoiceList(ItemRows[Choice]):
     def draw(self, index: int, width: int) -> Sequence[Piece]:
-        choice = self.choices[index]
+        choice = self.items[index]
         share = max(12, width // 2)
         return [
             (f" {fitted(one_line(choice.title), share)} ", ""),
             (fitted(one_line(choice.detail), width - share - 2), "dim"),
         ]
+
+
+class SearchDialog(Dialog[T], Generic[T]):
+    """A line to search in and a list below; the arrow keys go through the list while one types."""
+
+    BINDINGS = [
+        Binding("down", "in_list('step', 1)", "Next", show=False),
+        Binding("up", "in_list('step', -1)", "Previous", show=False),
+        Binding("pagedown", "in_list('page', 1)", "Page down", show=False),
+        Binding("pageup", "in_list('page', -1)", "Page up", show=False),
+    ]
+    AUTO_FOCUS = "#words"
+
+    def action_in_list(self, move: str, by: int) -> None:
+        roll = self.query_one(Rows)
+        (roll.action_step if move == "step" else roll.action_page)(by)
 
 
 class ChooseDialog(Dialog[str]):
@@ -191,14 +228,11 @@ class ChooseDialog(Dialog[str]):
         with Vertical(classes="dialog -wide -choose") as box:
             box.border_title = Content(self._title)
             yield ChoiceList(self._choices)
-            with Horizontal(classes="dialog-buttons"):
-                yield Button(Content(f"{self._take} (enter)"), id="take", variant="primary")
-                yield Button("Cancel", id="cancel")
+            yield buttons(take=f"{self._take} (enter)", cancel="Cancel")
 
     @on(ChoiceList.Opened)
     def _opened(self, event: ChoiceList.Opened) -> None:
         self.dismiss(self._choices[event.index].id)
 
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        here = self.query_one(ChoiceList).cursor
-        self.dismiss(self._choices[here].id if event.button.id == "take" else None)
+    def accept(self) -> None:
+        self.dismiss(self._choices[self.query_one(ChoiceList).cursor].id)

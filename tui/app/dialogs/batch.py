@@ -16,7 +16,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.export import EXPORTERS
 from tidepool.engine.trust.gate import FOREIGN, MEANING, TrustQuestion
 from tidepool.storage.reading.watching import Watched
-from tidepool.tui.app.dialogs.basic import Dialog
+from tidepool.tui.app.dialogs.basic import Dialog, buttons
 from tidepool.tui.app.kind_screens import installed
 from tidepool.tui.app.launching import command, environment
 from tidepool.tui.app.widgets.frame import TextLine
@@ -61,8 +61,8 @@ class StopDialog(Dialog[str]):
     def action_answer(self, answer: str) -> None:
         self.dismiss(answer)
 
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        self.dismiss(event.button.id if event.button.id != "run" else None)
+    def pressed(self, button: str) -> None:
+        self.dismiss(button if button != "run" else None)
 
 
 FIELDS = {
@@ -95,9 +95,7 @@ class LimitsDialog(Dialog[dict[str, Any]]):
                 yield Label(words)
                 yield TextLine(self._now[name], id=name, compact=True)
             yield Static("", id="fault", classes="fault")
-            with Horizontal(classes="dialog-buttons"):
-                yield Button("Apply", id="apply", variant="primary")
-                yield Button("Leave as they are", id="leave")
+            yield buttons(apply="Apply", cancel="Leave as they are")
 
     def changes(self) -> dict[str, Any]:
         """What differs from what rules now; raises where a value cannot be."""
@@ -110,15 +108,6 @@ class LimitsDialog(Dialog[dict[str, Any]]):
     def on_input_changed(self) -> None:
         self._check()
 
-    def on_input_submitted(self) -> None:
-        self._apply()
-
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "apply":
-            self._apply()
-        else:
-            self.dismiss(None)
-
     def _check(self) -> dict[str, Any] | None:
         fault = self.query_one("#fault", Static)
         try:
@@ -129,7 +118,7 @@ class LimitsDialog(Dialog[dict[str, Any]]):
         fault.update("")
         return changes
 
-    def _apply(self) -> None:
+    def accept(self) -> None:
         if (changes := self._check()) is not None:
             self.dismiss(changes or None)
 
@@ -161,8 +150,8 @@ class TrustDialog(Dialog[bool]):
     def action_yes(self) -> None:
         self.dismiss(True)
 
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        self.dismiss(event.button.id == "yes")
+    def pressed(self, button: str) -> None:
+        self.dismiss(button == "yes")
 
 
 PUBLISH = "publish"
@@ -202,9 +191,7 @@ class ExportDialog(Dialog[tuple[str, str]]):
             yield Label("to")
             yield TextLine(self._suggested("json"), id="path")
             yield Static("", id="fault", classes="fault")
-            with Horizontal(classes="dialog-buttons"):
-                yield Button("Export", id="export", variant="primary")
-                yield Button("Cancel", id="cancel")
+            yield buttons(export="Export", cancel="Cancel")
 
     def _suggested(self, name: str) -> str:
         suffix = FORMATS[name][1] if name in FORMATS else ""
@@ -215,16 +202,7 @@ class ExportDialog(Dialog[tuple[str, str]]):
         if path.value in {self._suggested(name) for name in FORMATS}:
             path.value = self._suggested(str(event.value))
 
-    def on_input_submitted(self) -> None:
-        self._export()
-
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "export":
-            self._export()
-        else:
-            self.dismiss(None)
-
-    def _export(self) -> None:
+    def accept(self) -> None:
         path = self.query_one("#path", Input).value.strip()
         if not path:
             self.query_one("#fault", Static).update("Where to? Give a path.")

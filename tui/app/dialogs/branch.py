@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.widgets import Button, Checkbox, Input, Label, Select, Static
+from textual.widgets import Checkbox, Input, Label, Select, Static
 
 from tidepool.engine.branching.making import FEW, MANY, BranchWish
 from tidepool.engine.branching.origin import MOST_TIMES
 from tidepool.storage.reading.queries import Transcript
 from tidepool.storage.reading.watching import Watched
 from tidepool.tui.app import launching
-from tidepool.tui.app.dialogs.basic import Confirm, Dialog
+from tidepool.tui.app.dialogs.basic import Confirm, Dialog, buttons
 from tidepool.tui.app.widgets.frame import TextLine
 from tidepool.tui.drawing.plain import one_line
 
@@ -48,25 +48,14 @@ class BranchDialog(Dialog[BranchWish]):
             yield TextLine(str(MANY), id="times", type="integer")
             yield Checkbox(f"all conversations of the batch; then {FEW} redraws are enough", id="all", compact=True)
             yield Static("", id="fault", classes="fault")
-            with Horizontal(classes="dialog-buttons"):
-                yield Button("Plan it", id="plan", variant="primary")
-                yield Button("Cancel", id="cancel")
+            yield buttons(plan="Plan it", cancel="Cancel")
 
     def on_checkbox_changed(self, event: Checkbox.Changed) -> None:
         times = self.query_one("#times", Input)
         if times.value in (str(MANY), str(FEW)):
             times.value = str(FEW if event.value else MANY)
 
-    def on_input_submitted(self) -> None:
-        self._answer()
-
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "plan":
-            self._answer()
-        else:
-            self.dismiss(None)
-
-    def _answer(self) -> None:
+    def accept(self) -> None:
         times, say = self.query_one("#times", Input).value, self.query_one("#say", Input).value
         if not times.isdecimal() or not 1 <= int(times) <= MOST_TIMES:
             self.query_one("#fault", Static).update(f"How often? From 1 to {MOST_TIMES:,} times.")

@@ -9,7 +9,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Button, Input, Label, Static
 
 from tidepool.engine.errors import TidepoolError
@@ -18,10 +17,10 @@ from tidepool.engine.studies.kinds import KINDS
 from tidepool.storage.reading.watching import Watched
 from tidepool.tui.app.compose.draft import Draft, kind_of
 from tidepool.tui.app.compose.edits import value_at, values_of
-from tidepool.tui.app.dialogs.basic import Choice, Dialog
+from tidepool.tui.app.dialogs.basic import Choice, Dialog, SearchDialog, buttons
 from tidepool.tui.app.kind_screens import STARTERS, installed, template
 from tidepool.tui.app.widgets.frame import TextLine
-from tidepool.tui.app.widgets.rows import Piece, Rows
+from tidepool.tui.app.widgets.rows import ItemRows, Piece
 from tidepool.tui.drawing.example_files import about, examples
 from tidepool.tui.drawing.plain import fitted, one_line, shortened
 
@@ -92,29 +91,12 @@ def _told(text: str) -> tuple[str, str]:
     return one_line(name) if isinstance(name, str) else "without a name", (kind_of(values) or "").replace("_", " ")
 
 
-class OriginList(Rows):
-    def __init__(self, found: Sequence[DraftOrigin], *, id: str) -> None:
-        super().__init__(id=id)
-        self.origins = list(found)
-
-    def on_mount(self) -> None:
-        self.set_count(len(self.origins))
-
-    @property
-    def current(self) -> DraftOrigin | None:
-        return self.origins[self.cursor] if self.cursor < len(self.origins) else None
-
-    def show(self, found: Sequence[DraftOrigin]) -> None:
-        self.origins = list(found)
-        self.set_count(len(self.origins))
-        self.touch_all()
-        self.go_to(0)
-
+class OriginList(ItemRows[DraftOrigin]):
     def empty_text(self) -> str:
         return "nothing fits these words"
 
     def draw(self, index: int, width: int) -> Sequence[Piece]:
-        origin = self.origins[index]
+        origin = self.items[index]
         share = max(16, (width - 10) * 2 // 5)
         return [
             (fitted(f" {origin.group}", 10), "accent"),
@@ -123,16 +105,8 @@ class OriginList(Rows):
         ]
 
 
-class OpenDialog(Dialog[DraftOrigin]):
+class OpenDialog(SearchDialog[DraftOrigin]):
     """Answers what to begin from."""
-
-    BINDINGS = [
-        Binding("down", "step(1)", "Next", show=False),
-        Binding("up", "step(-1)", "Previous", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-    ]
-    AUTO_FOCUS = "#words"
 
     def __init__(self, draft: Draft, batches: Sequence[Watched] = ()) -> None:
         super().__init__()
@@ -147,15 +121,7 @@ class OpenDialog(Dialog[DraftOrigin]):
             yield Label("or the path of a config file")
             yield TextLine(placeholder="study.toml", id="path", compact=True)
             yield Static("", id="fault", classes="fault")
-            with Horizontal(classes="dialog-buttons"):
-                yield Button("Open (enter)", id="open", variant="primary")
-                yield Button("Cancel", id="cancel")
-
-    def action_step(self, by: int) -> None:
-        self.query_one(OriginList).action_step(by)
-
-    def action_page(self, by: int) -> None:
-        self.query_one(OriginList).action_page(by)
+            yield buttons(open="Open (enter)", cancel="Cancel")
 
     def _found(self) -> list[DraftOrigin]:
         words = self.query_one("#words", Input).value.casefold().split()
@@ -163,19 +129,22 @@ class OpenDialog(Dialog[DraftOrigin]):
 
     @on(Input.Changed, "#words")
     def _narrow(self) -> None:
-        self.query_one(OriginList).show(self._found())
+        roll = self.query_one(OriginList)
+        roll.show(self._found())
+        roll.go_to(0)
 
     @on(OriginList.Opened)
-    @on(Input.Submitted, "#words")
     def _opened(self) -> None:
         """The letters right before the enter may not have narrowed the list yet."""
         found, here = self._found(), self.query_one(OriginList).current
         if found:
             self.dismiss(here if here in found else found[0])
 
-    @on(Input.Submitted, "#path")
-    def _typed(self) -> None:
-        self._open_path()
+    def submitted(self, line: str) -> None:
+        if line == "path":
+            self._open_path()
+        else:
+            self._opened()
 
     def _open_path(self) -> None:
         words = self.query_one("#path", Input).value.strip()
@@ -185,13 +154,8 @@ class OpenDialog(Dialog[DraftOrigin]):
             return
         self.dismiss(DraftOrigin("file", path.name, str(path.parent), path=path))
 
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "cancel":
-            self.dismiss(None)
-        elif self.query_one("#path", Input).value.strip():
-            self._open_path()
-        else:
-            self._opened()
+    def accept(self) -> None:
+        self.submitted("path" if self.query_one("#path", Input).value.strip() else "words")
 
 
 class SaveDialog(Dialog[str]):
@@ -209,9 +173,7 @@ class SaveDialog(Dialog[str]):
             yield Label("as")
             yield TextLine(self._suggested, id="path")
             yield Static("", id="fault", classes="fault")
-            with Horizontal(classes="dialog-buttons"):
-                yield Button("Save", id="save", variant="primary")
-                yield Button("Cancel", id="cancel")
+            yield buttons(save="Save", cancel="Cancel")
 
     def on_mount(self) -> None:
         self._look()
@@ -233,18 +195,9 @@ class SaveDialog(Dialog[str]):
         fault.update("This file exists and will be replaced." if path.exists() else "")
         return str(path.resolve())
 
-    def _save(self) -> None:
+    def accept(self) -> None:
         if (path := self._look()) is not None:
             self.dismiss(path)
-
-    def on_input_submitted(self) -> None:
-        self._save()
-
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "save":
-            self._save()
-        else:
-            self.dismiss(None)
 
 
 def drawn(choices: Sequence[Choice], count: int, seed: int) -> list[Choice]:
@@ -254,7 +207,7 @@ def drawn(choices: Sequence[Choice], count: int, seed: int) -> list[Choice]:
     return [choice for choice in choices if choice.id in chosen]
 
 
-class PickList(Rows):
+class PickList(ItemRows[Choice]):
     BINDINGS = [
         Binding("space", "mark", "Mark"),
         Binding("a,ctrl+a", "screen.mark_all", "Mark all shown"),
@@ -264,26 +217,20 @@ class PickList(Rows):
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
-        self.choices: list[Choice] = []
         self.marked: dict[str, None] = {}
-
-    def show(self, choices: Iterable[Choice]) -> None:
-        self.choices = list(choices)
-        self.set_count(len(self.choices))
-        self.touch_all()
 
     def empty_text(self) -> str:
         return "nothing fits these words"
 
     def draw(self, index: int, width: int) -> Sequence[Piece]:
-        choice = self.choices[index]
+        choice = self.items[index]
         mark: Piece = ("[x] ", "accent") if choice.id in self.marked else ("[ ] ", "dim")
         share = max(12, width * 2 // 5)
         return [mark, (fitted(choice.title, share) + " ", ""), (fitted(choice.detail, width - share - 5), "dim")]
 
     def toggle(self, index: int) -> None:
-        if index < len(self.choices):
-            one = self.choices[index].id
+        if index < len(self.items):
+            one = self.items[index].id
             if one in self.marked:
                 del self.marked[one]
             else:
@@ -330,9 +277,7 @@ class PickDialog(Dialog[list[str]]):
                 yield TextLine(id="count", compact=True, type="integer", placeholder="20")
                 yield Static(Content(f"by chance, seed {self._seed}"))
                 yield Button("Draw", id="draw", compact=True)
-            with Horizontal(classes="dialog-buttons"):
-                yield Button("Take them (enter)", id="take", variant="primary")
-                yield Button("Cancel", id="cancel")
+            yield buttons(take="Take them (enter)", cancel="Cancel")
 
     @property
     def roll(self) -> PickList:
@@ -352,7 +297,7 @@ class PickDialog(Dialog[list[str]]):
         self.roll.focus()
 
     def action_mark_all(self) -> None:
-        shown = [choice.id for choice in self.roll.choices]
+        shown = [choice.id for choice in self.roll.items]
         if all(one in self.roll.marked for one in shown):
             for one in shown:
                 del self.roll.marked[one]
@@ -367,25 +312,33 @@ class PickDialog(Dialog[list[str]]):
     def action_to_words(self) -> None:
         self.query_one("#words").focus()
 
-    @on(Input.Submitted, "#count")
-    @on(Button.Pressed, "#draw")
-    def _draw(self, event: Message) -> None:
+    def pressed(self, button: str) -> None:
+        if button == "draw":
+            self._draw()
+        else:
+            super().pressed(button)
+
+    def submitted(self, line: str) -> None:
+        if line == "count":
+            self._draw()
+        else:
+            self.accept()
+
+    def _draw(self) -> None:
         """Marks so many of those shown, in place of what was marked among them."""
-        event.stop()
         typed = self.query_one("#count", Input).value.strip()
         if not typed.isdigit() or not int(typed):
             self.query_one(self.PickedCount).update(Content("How many? Type a whole number."))
             return
-        for choice in self.roll.choices:
+        for choice in self.roll.items:
             self.roll.marked.pop(choice.id, None)
-        self.roll.marked.update(dict.fromkeys(one.id for one in drawn(self.roll.choices, int(typed), self._seed)))
+        self.roll.marked.update(dict.fromkeys(one.id for one in drawn(self.roll.items, int(typed), self._seed)))
         self.roll.touch_all()
         self._count()
         self.roll.focus()
 
     @on(PickList.Opened)
-    @on(Input.Submitted, "#words")
-    def _take(self) -> None:
+    def accept(self) -> None:
         self.dismiss(list(self.roll.marked))
 
     def on_click(self) -> None:
@@ -393,6 +346,3 @@ class PickDialog(Dialog[list[str]]):
 
     def _count(self) -> None:
         self.query_one(self.PickedCount).show(len(self.roll.marked))
-
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        self.dismiss(list(self.roll.marked) if event.button.id == "take" else None)

@@ -6,13 +6,13 @@ from typing import Any
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.widgets import Button, Input, Static
+from textual.widgets import Static
 
 from tidepool.storage.errors import TidepoolError
 from tidepool.tui.app.compose.fields import UNSET, Field, KeyPath
-from tidepool.tui.app.dialogs.basic import Confirm, Dialog
+from tidepool.tui.app.dialogs.basic import Confirm, Dialog, buttons
 from tidepool.tui.app.key_order import messages_handled
 from tidepool.tui.app.provider_view import rules_in_draft
 from tidepool.tui.app.widgets.form_fields import FieldRow
@@ -77,11 +77,8 @@ class KeepingDialog(Dialog[str]):
                 return
         self.dismiss(None)
 
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "keep":
-            self.action_keep()
-        elif event.button.id == "cancel":
-            self.action_leave()
+    def accept(self) -> None:
+        self.action_keep()
 
 
 class FormDialog(KeepingDialog):
@@ -116,9 +113,7 @@ class FormDialog(KeepingDialog):
                     yield FieldRow(field, UNSET if value is None else value)
             yield Static("", id="fault", classes="fault")
             yield Static("", id="help", classes="note")
-            with Horizontal(classes="dialog-buttons"):
-                yield Button(Content(f"{self._verb} (ctrl+s)"), id="keep", variant="primary")
-                yield Button("Cancel", id="cancel")
+            yield buttons(keep=f"{self._verb} (ctrl+s)", cancel="Cancel")
 
     def changed(self) -> bool:
         self._take_in()
@@ -167,10 +162,6 @@ class FormDialog(KeepingDialog):
             row.complain(sentences.pop(row.field.path, ""))
         self.fault(" ".join(sentences.values()))
         return bool(sentences) or any(row.fault for row in self.query(FieldRow))
-
-    @on(Input.Submitted)
-    def _submitted(self) -> None:
-        self.action_keep()
 
     async def kept(self) -> str | None:
         self._take_in()

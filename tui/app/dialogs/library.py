@@ -13,7 +13,7 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.suggester import SuggestFromList
-from textual.widgets import Button, Checkbox, Input, Label, Select, Static, TextArea
+from textual.widgets import Checkbox, Input, Label, Select, Static, TextArea
 
 from tidepool.engine.config.mistakes.not_toml import FORM, slip_in
 from tidepool.engine.config.presets import resolve_model
@@ -28,7 +28,7 @@ from tidepool.engine.trust.gate import servers_to_ask_about
 from tidepool.storage.library import StoredType
 from tidepool.tui.app.background import errand, while_open
 from tidepool.tui.app.compose.fields import offered_names, restored, visible
-from tidepool.tui.app.dialogs.basic import Dialog
+from tidepool.tui.app.dialogs.basic import Dialog, buttons
 from tidepool.tui.app.dialogs.form import KeepingDialog
 from tidepool.tui.app.library_items import examples
 from tidepool.tui.app.widgets.form_fields import Tick
@@ -59,13 +59,7 @@ class ImportDialog(KeepingDialog):
             yield Label("path of a .json, .toml or .csv file")
             yield TextLine(placeholder="people.csv", id="path", compact=True)
             yield Static("", id="fault", classes="fault")
-            with Horizontal(classes="dialog-buttons"):
-                yield Button("Import (enter)", id="keep", variant="primary")
-                yield Button("Cancel", id="cancel")
-
-    @on(Input.Submitted)
-    def _submitted(self) -> None:
-        self.action_keep()
+            yield buttons(keep="Import (enter)", cancel="Cancel")
 
     @on(Input.Changed)
     def _typed(self) -> None:
@@ -122,9 +116,7 @@ class GenerateDialog(KeepingDialog):
             yield Static("", id="writing", classes="note")
             yield ReadingPane(id="examples")
             yield Static("", id="fault", classes="fault")
-            with Horizontal(classes="dialog-buttons"):
-                yield Button("Generate (ctrl+s)", id="keep", variant="primary")
-                yield Button("Cancel", id="cancel")
+            yield buttons(keep="Generate (ctrl+s)", cancel="Cancel")
 
     def on_mount(self) -> None:
         self._look()
@@ -156,10 +148,6 @@ class GenerateDialog(KeepingDialog):
         elif backstory:
             raise UsageError("A backstory needs a model that writes it: name one, such as simulated:persona.")
         return Wish(kind, count, seed, writer, backstory)
-
-    @on(Input.Submitted)
-    def _submitted(self) -> None:
-        self.action_keep()
 
     async def kept(self) -> str | None:
         if (wish := self._look()) is None:
@@ -283,9 +271,7 @@ class TypeDialog(KeepingDialog):
             )
             yield Static("", id="fault", classes="fault")
             yield ReadingPane(id="examples")
-            with Horizontal(classes="dialog-buttons"):
-                yield Button("Save (ctrl+s)", id="keep", variant="primary")
-                yield Button("Cancel", id="cancel")
+            yield buttons(keep="Save (ctrl+s)", cancel="Cancel")
 
     @property
     def text(self) -> str:
@@ -341,9 +327,7 @@ class TryDialog(Dialog[None]):
             yield Static("", id="price", classes="note")
             yield ReadingPane(id="answers", empty="what it answers will stand here")
             yield TextLine(placeholder="say something to it", id="message", compact=True)
-            with Horizontal(classes="dialog-buttons"):
-                yield Button("Send (enter)", id="send", variant="primary")
-                yield Button("Close", id="close")
+            yield buttons(send="Send (enter)", cancel="Close")
 
     def on_mount(self) -> None:
         self._tell_price()
@@ -363,15 +347,8 @@ class TryDialog(Dialog[None]):
         with while_open(self.app):
             self.query_one("#price", Static).update(told)
 
-    @on(Input.Submitted)
-    def _submitted(self) -> None:
+    def accept(self) -> None:
         self.action_send()
-
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "send":
-            self.action_send()
-        else:
-            self.action_leave()
 
     def action_send(self) -> None:
         """One at a time: a second press while one is under way would buy twice."""

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Button, Input, Static
+from textual.widgets import Input, Static
 
 from tidepool.engine.config.sections import Providers
 from tidepool.engine.errors import TidepoolError
@@ -18,10 +17,10 @@ from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 from tidepool.engine.providers.model_list import ListedProvider, known_models, list_models, listed_names
 from tidepool.engine.trust.gate import servers_to_ask_about
 from tidepool.tui.app.background import errand, while_open
-from tidepool.tui.app.dialogs.basic import Dialog
+from tidepool.tui.app.dialogs.basic import SearchDialog, buttons
 from tidepool.tui.app.provider_view import price_words
 from tidepool.tui.app.widgets.frame import TextLine
-from tidepool.tui.app.widgets.rows import Piece, Rows
+from tidepool.tui.app.widgets.rows import ItemRows, Piece
 from tidepool.tui.drawing.plain import fitted, one_line
 
 
@@ -105,22 +104,8 @@ class ReadLists:
 READ = ReadLists()
 
 
-class OfferList(Rows):
-    def __init__(self, *, id: str) -> None:
-        super().__init__(id=id)
-        self.offers: list[OfferedModel] = []
-        self.reading = True
-
-    @property
-    def current(self) -> OfferedModel | None:
-        return self.offers[self.cursor] if self.cursor < len(self.offers) else None
-
-    def show(self, offers: Sequence[OfferedModel], stay: str | None) -> None:
-        """The cursor stays on the model `stay`, where it is still there."""
-        self.offers = list(offers)
-        self.set_count(len(self.offers))
-        self.touch_all()
-        self.go_to(next((place for place, one in enumerate(self.offers) if one.name == stay), 0))
+class OfferList(ItemRows[OfferedModel]):
+    reading = True
 
     def empty_text(self) -> str:
         return (
@@ -134,7 +119,7 @@ class OfferList(Rows):
         return [(f" {fitted('model', name)} {'$/M in':>{PRICES}} {'$/M out':>{PRICES}}  {fitted('', remark)}", "")]
 
     def draw(self, index: int, width: int) -> Sequence[Piece]:
-        offer = self.offers[index]
+        offer = self.items[index]
         name, remark = self._widths(width)
         return [
             (f" {fitted(offer.name, name)} ", "" if offer.ready else "dim"),
@@ -148,17 +133,10 @@ class OfferList(Rows):
         return name, max(0, room - name)
 
 
-class ModelDialog(Dialog[str]):
+class ModelDialog(SearchDialog[str]):
     """Answers the model's name as a config writes it."""
 
     CSS_PATH = "../screens/compose.tcss"
-    AUTO_FOCUS = "#words"
-    BINDINGS = [
-        Binding("down", "step(1)", "Next", show=False),
-        Binding("up", "step(-1)", "Previous", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-    ]
 
     def __init__(self, title: str, providers: Providers, chosen: str = "") -> None:
         super().__init__()
@@ -172,9 +150,7 @@ class ModelDialog(Dialog[str]):
             yield TextLine(placeholder="search: gpt mini, free, no key; or PROVIDER:MODEL", id="words", compact=True)
             yield OfferList(id="offers")
             yield Static(Content("$/M: dollars for a million tokens. up and down choose."), classes="note")
-            with Horizontal(classes="dialog-buttons"):
-                yield Button("Take it (enter)", id="take", variant="primary")
-                yield Button("Cancel", id="cancel")
+            yield buttons(take="Take it (enter)", cancel="Cancel")
 
     @property
     def roll(self) -> OfferList:
@@ -218,29 +194,18 @@ class ModelDialog(Dialog[str]):
             self._narrow(here.name if here else self._chosen)
 
     def _narrow(self, stay: str | None = None) -> None:
-        self.roll.show(narrowed(self._offers, self.query_one("#words", Input).value), stay)
+        """The cursor stays on the model `stay`, where it is still there."""
+        self.roll.show(narrowed(self._offers, self.query_one("#words", Input).value))
+        self.roll.go_to(next((place for place, one in enumerate(self.roll.items) if one.name == stay), 0))
 
     @on(Input.Changed, "#words")
     def _typed(self) -> None:
         self._narrow()
 
-    def action_step(self, by: int) -> None:
-        self.roll.action_step(by)
-
-    def action_page(self, by: int) -> None:
-        self.roll.action_page(by)
-
     @on(OfferList.Opened)
-    @on(Input.Submitted)
-    def _take(self) -> None:
+    def accept(self) -> None:
         """The letters right before the enter may not have narrowed the list yet."""
         found = narrowed(self._offers, self.query_one("#words", Input).value)
         here = self.roll.current
         if found:
             self.dismiss(here.name if here is not None and here in found else found[0].name)
-
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "take":
-            self._take()
-        else:
-            self.dismiss(None)

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from textual import work
@@ -121,9 +120,6 @@ BATCH_BINDINGS = [
     Binding("u", "resume", "Resume", id="batch.resume", tooltip="goes on, retries failed units, buys nothing twice"),
     Binding("l", "limits", "Limits", id="batch.limits", tooltip="change them while it runs"),
     Binding("e", "export", "Export", id="batch.export", tooltip="JSON, CSV, SQLite, HTML, Markdown, Parquet"),
-    Binding(
-        "o", "open_export", "Open the export", show=False, id="batch.open_export", tooltip="the last one of this batch"
-    ),
     Binding("c", "duplicate", "Copy", id="batch.copy", tooltip="its config, to change and run anew"),
     Binding("h", "code", "Code by hand", show=False, id="batch.code", tooltip="a blinded sample of it, one key a code"),
     Binding("x", "delete", "Delete", id="batch.delete", tooltip="asks first"),
@@ -137,7 +133,6 @@ NEEDS: dict[str, Callable[[Watched], bool]] = {
     "resume": lambda batch: batch.status in RESUMABLE,
     "delete": lambda batch: not batch.running,
     "export": lambda batch: True,
-    "open_export": lambda batch: True,
     "duplicate": lambda batch: True,
     "code": lambda batch: (
         batch.kind in ("secret_game", "simulation", "evolution") and not batch.running and not batch.cells
@@ -221,19 +216,7 @@ class BatchActions(ModeScreen):
         if fault := await export(self.tidepool.path, batch.id, *answer):
             self.tidepool.tell(fault)
         else:
-            self.tidepool.exported[batch.id] = Path(answer[1])
-            self.notify(one_line(f"Exported to {answer[1]}. o opens it."), markup=False)
-
-    @work(group="act")
-    async def action_open_export(self) -> None:
-        """In a browser or whatever the desktop has for it; over SSH there is none, so its path is copied."""
-        if (batch := self.shown_batch) is None:
-            return
-        if (path := self.tidepool.exported.get(batch.id)) is None:
-            self.notify("Nothing of this batch was exported since the app was opened: e does.", markup=False)
-        elif not await asyncio.to_thread(launching.open_outside, path):
-            self.app.copy_to_clipboard(str(Path.cwd() / path))
-            self.notify(one_line(f"There is no desktop here to open it with. Copied: {path}"), markup=False)
+            self.notify(one_line(f"Exported to {answer[1]}."), markup=False)
 
     @work(group="act")
     async def action_duplicate(self) -> None:

@@ -15,7 +15,7 @@ from tidepool.storage.reading.study_lines import with_studies
 from tidepool.storage.reading.watching import Watched, all_watched, changes
 from tidepool.tui.app.background import while_open
 from tidepool.tui.app.findings import Briefs
-from tidepool.tui.app.kind_screens import STARTERS, Starter
+from tidepool.tui.app.kind_screens import STARTERS
 from tidepool.tui.app.screens.base import BATCH_BINDINGS, BatchActions
 from tidepool.tui.app.widgets.batch_list import ORDERS, BatchList, chosen, status_of
 from tidepool.tui.app.widgets.frame import Greeting, TextLine
@@ -169,14 +169,8 @@ class BatchesScreen(BatchActions):
         else:
             self.tidepool.compare(marked)
 
-    @on(Greeting.Chosen)
-    def _chosen(self, event: Greeting.Chosen) -> None:
-        self._start(event.starter)
-
     def action_start(self, key: str) -> None:
-        self._start(next(starter for starter in STARTERS if starter.key == key))
-
-    def _start(self, starter: Starter) -> None:
+        starter = next(starter for starter in STARTERS if starter.key == key)
         self.tidepool.run_config(starter.path, starter.title)
 
 

@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from textual import on, work
+from textual.content import Content
+from textual.widgets import Static
 
 from tidepool.engine.config.sections import Batch
 from tidepool.engine.config.toml_files import read_text
@@ -11,7 +13,7 @@ from tidepool.engine.errors import TidepoolError
 from tidepool.storage.library import list_agents, list_entities
 from tidepool.storage.reading.watching import all_watched
 from tidepool.tui.app import launching
-from tidepool.tui.app.compose.draft import Desk, anchored, config_to_run, fresh, read_draft
+from tidepool.tui.app.compose.draft import DraftHistory, anchored, config_to_run, fresh, keep_draft, read_draft
 from tidepool.tui.app.compose.edits import Append, Drop, Put, value_at
 from tidepool.tui.app.compose.examination import Examined
 from tidepool.tui.app.compose.fields import UNSET
@@ -26,13 +28,140 @@ from tidepool.tui.app.widgets.form_pages import PeoplePage
 from tidepool.tui.drawing.plain import one_line
 from tidepool.tui.drawing.words import dollars
 
+PAUSE_SECONDS = 0.2
+"""in the typing, before the draft is kept and planned"""
 
-class DraftModels(ModeScreen):
-    desk: Desk
+
+class DraftActions(ModeScreen):
+    def __init__(self) -> None:
+        super().__init__()
+        self._history: DraftHistory | None = None
+
+    @property
+    def history(self) -> DraftHistory:
+        if self._history is None:
+            kept = read_draft(self.tidepool.path)
+            self._history = DraftHistory(kept or fresh())
+        return self._history
+
+    @property
+    def folder(self) -> Path:
+        """Where relative paths of the draft start."""
+        source = self.history.draft.source
+        return Path(source).parent if source else Path.cwd()
+
+    def show_source(self) -> None:
+        source = self.history.draft.source
+        self.query_one("#compose-source", Static).update(Content(one_line(Path(source).name) if source else "draft"))
+
+    async def keep(self) -> None:
+        if not self.history.touched:
+            return
+        try:
+            await self.tidepool.file.do(keep_draft, self.tidepool.path, self.history.draft)
+        except OSError as error:
+            self.notify(f"The draft cannot be kept: {error.strerror}.", severity="warning", markup=False)
+
+    # -- what the screen does ----------------------------------------------------------------------------
+
+    def load(self, text: str, source: str = "") -> None:
+        """Takes a config as TOML, of another batch or a file."""
+
+    def take_in(self) -> None:
+        """What was typed counts at once, while the news of it may still be on its way."""
 
     async def settled(self) -> str:
         """The text, with every key that was pressed so far."""
         raise NotImplementedError
+
+    def study_soon(self) -> None:
+        """The draft has changed: keep it and plan it, once the typing pauses."""
+
+    def show_examined(self, examined: Examined) -> None:
+        """Shows the plan, or the faults beside their fields."""
+
+    async def action_next_fault(self) -> None:
+        """Puts the cursor into the next field that is wrong."""
+
+    # -- people and models --------------------------------------------------------------------------------
+
+    @property
+    def people(self) -> PeoplePage | None:
+        return next(iter(self.query(PeoplePage)), None)
+
+    async def _read_library(self) -> None:
+        page = self.people
+        if page is None:
+            return
+        query: Any = list_agents if page.folk.name == "agents" else list_entities
+        stored = await self.tidepool.file.look(query)
+        page.show_library({one.id: one for one in stored})
+
+    def _people_changed(self) -> None:
+        if self.people is not None:
+            self.people.show(self.history.values)
+        self.study_soon()
+
+    def action_add_person(self) -> None:
+        self.take_in()
+        if (page := self.people) is not None:
+            self._add(page, newcomer(self.history.values, page.folk))
+
+    def _add(self, page: PeoplePage, record: dict[str, Any]) -> None:
+        self.history.edit(Append((page.folk.name,), record))
+        self._people_changed()
+        written = value_at(self.history.values, (page.folk.name,))
+        page.roll.go_to(len(written) - 1)
+        page.show(self.history.values)
+        page.query_one(".person").query(FieldRow).first().take_focus()
+
+    def action_copy_person(self) -> None:
+        self.take_in()
+        page = self.people
+        if page is None or (person := page.current) is None:
+            return
+        if person.place is None:
+            if stored := page._library.get(person.id):
+                self._name_ids(page, [one.id for one in page.roll.items if one.place is None and one is not person])
+                self._add(page, record_of(stored))
+            return
+        record = dict(value_at(self.history.values, (page.folk.name, person.place)))
+        self._add(page, {**record, "name": newcomer(self.history.values, page.folk)["name"]})
+
+    def action_remove_person(self) -> None:
+        self.take_in()
+        page = self.people
+        if page is None or (person := page.current) is None:
+            return
+        if person.place is None:
+            self._name_ids(page, [one.id for one in page.roll.items if one.place is None and one is not person])
+        else:
+            self.history.edit(Drop((page.folk.name,), person.place))
+        self._people_changed()
+        self.notify(f"Removed {person.cells[0]}. ctrl+z brings it back.", markup=False, timeout=3)
+
+    def _name_ids(self, page: PeoplePage, ids: list[str]) -> None:
+        self.history.edit(Put(page.folk.ids, ids or UNSET))
+
+    @work(group="pick")
+    async def action_pick_people(self) -> None:
+        if (page := self.people) is None:
+            return
+        await self._read_library()
+        if not page._library:
+            self.notify(f"The library of this file has no {page.folk.name} yet: press 5 to fill it.", markup=False)
+            return
+        choices = [choice_of(one.id, one.name, _detail(record_of(one))) for one in page._library.values()]
+        named = [person.id for person in page.roll.items if person.place is None]
+        seed = value_at(self.history.values, ("batch", "seed"))
+        number = seed if isinstance(seed, int) else Batch.model_fields["seed"].default
+        dialog = PickDialog(f"Take {page.folk.name} from the library", choices, named, number)
+        ids = await self.app.push_screen_wait(dialog)
+        if ids is not None and ids != named:
+            self.take_in()
+            self._name_ids(page, ids)
+            self._people_changed()
+            page.roll.focus()
 
     @on(FieldRow.OfferWanted)
     def _offer_wanted(self, event: FieldRow.OfferWanted) -> None:
@@ -51,150 +180,13 @@ class DraftModels(ModeScreen):
             row.take_offer(name)
             row.take_focus()
 
-
-PAUSE_SECONDS = 0.2
-"""in the typing, before the draft is kept and planned"""
-
-
-class DraftPeople(ModeScreen):
-    desk: Desk
-
-    def take_in(self) -> None:
-        """What was typed counts at once, while the news of it may still be on its way."""
-        raise NotImplementedError
-
-    def study_soon(self) -> None:
-        """The draft has changed: keep it and plan it, once the typing pauses."""
-        raise NotImplementedError
-
-    @property
-    def people(self) -> PeoplePage | None:
-        return next(iter(self.query(PeoplePage)), None)
-
-    async def _read_library(self) -> None:
-        page = self.people
-        if page is None:
-            return
-        query: Any = list_agents if page.folk.name == "agents" else list_entities
-        stored = await self.tidepool.file.look(query)
-        page.show_library({one.id: one for one in stored})
-
-    def _people_changed(self) -> None:
-        if self.people is not None:
-            self.people.show(self.desk.values)
-        self.study_soon()
-
-    def action_add_person(self) -> None:
-        self.take_in()
-        if (page := self.people) is not None:
-            self._add(page, newcomer(self.desk.values, page.folk))
-
-    def _add(self, page: PeoplePage, record: dict[str, Any]) -> None:
-        self.desk.edit(Append((page.folk.name,), record))
-        self._people_changed()
-        written = value_at(self.desk.values, (page.folk.name,))
-        page.roll.go_to(len(written) - 1)
-        page.show(self.desk.values)
-        page.query_one(".person").query(FieldRow).first().take_focus()
-
-    def action_copy_person(self) -> None:
-        self.take_in()
-        page = self.people
-        if page is None or (person := page.current) is None:
-            return
-        if person.place is None:
-            if stored := page._library.get(person.id):
-                self._name_ids(page, [one.id for one in page.roll.people if one.place is None and one is not person])
-                self._add(page, record_of(stored))
-            return
-        record = dict(value_at(self.desk.values, (page.folk.name, person.place)))
-        self._add(page, {**record, "name": newcomer(self.desk.values, page.folk)["name"]})
-
-    def action_remove_person(self) -> None:
-        self.take_in()
-        page = self.people
-        if page is None or (person := page.current) is None:
-            return
-        if person.place is None:
-            self._name_ids(page, [one.id for one in page.roll.people if one.place is None and one is not person])
-        else:
-            self.desk.edit(Drop((page.folk.name,), person.place))
-        self._people_changed()
-        self.notify(f"Removed {person.cells[0]}. ctrl+z brings it back.", markup=False, timeout=3)
-
-    def _name_ids(self, page: PeoplePage, ids: list[str]) -> None:
-        self.desk.edit(Put(page.folk.ids, ids or UNSET))
-
-    @work(group="pick")
-    async def action_pick_people(self) -> None:
-        if (page := self.people) is None:
-            return
-        await self._read_library()
-        if not page._library:
-            self.notify(f"The library of this file has no {page.folk.name} yet: press 5 to fill it.", markup=False)
-            return
-        choices = [choice_of(one.id, one.name, _detail(record_of(one))) for one in page._library.values()]
-        named = [person.id for person in page.roll.people if person.place is None]
-        seed = value_at(self.desk.values, ("batch", "seed"))
-        number = seed if isinstance(seed, int) else Batch.model_fields["seed"].default
-        dialog = PickDialog(f"Take {page.folk.name} from the library", choices, named, number)
-        ids = await self.app.push_screen_wait(dialog)
-        if ids is not None and ids != named:
-            self.take_in()
-            self._name_ids(page, ids)
-            self._people_changed()
-            page.roll.focus()
-
-
-def _detail(record: dict[str, Any]) -> str:
-    words = [record.get("model"), record.get("secret"), record.get("description")]
-    words += [f"{name} {value}" for name, value in dict(record.get("attributes", {})).items()]
-    return ", ".join(str(word) for word in words if word)
-
-
-class DraftTravel(ModeScreen):
-    def __init__(self) -> None:
-        super().__init__()
-        self._desk: Desk | None = None
-
-    @property
-    def desk(self) -> Desk:
-        if self._desk is None:
-            kept = read_draft(self.tidepool.path)
-            self._desk = Desk(kept or fresh())
-        return self._desk
-
-    @property
-    def folder(self) -> Path:
-        """Where relative paths of the draft start."""
-        source = self.desk.draft.source
-        return Path(source).parent if source else Path.cwd()
-
-    def load(self, text: str, source: str = "") -> None:
-        """Takes a config as TOML, of another batch or a file."""
-        raise NotImplementedError
-
-    async def settled(self) -> str:
-        """The text, with every key that was pressed so far."""
-        raise NotImplementedError
-
-    async def keep(self) -> None:
-        raise NotImplementedError
-
-    def show_source(self) -> None:
-        raise NotImplementedError
-
-    def show_examined(self, examined: Examined) -> None:
-        raise NotImplementedError
-
-    async def action_next_fault(self) -> None:
-        raise NotImplementedError
+    # -- files and running --------------------------------------------------------------------------------
 
     @work(group="files")
     async def action_open(self) -> None:
         await self.settled()
         batches = await self.tidepool.file.look(all_watched, self.tidepool.path)
-        origin = await self.app.push_screen_wait(OpenDialog(self.desk.draft, batches))
+        origin = await self.app.push_screen_wait(OpenDialog(self.history.draft, batches))
         if origin is None:
             return
         try:
@@ -218,7 +210,7 @@ class DraftTravel(ModeScreen):
     @work(group="files")
     async def action_save(self) -> None:
         text = await self.settled()
-        path = await self.app.push_screen_wait(SaveDialog(self.desk.draft.source or self._suggested()))
+        path = await self.app.push_screen_wait(SaveDialog(self.history.draft.source or self._suggested()))
         if path is None:
             return
         try:
@@ -226,13 +218,13 @@ class DraftTravel(ModeScreen):
         except OSError as error:
             self.tidepool.tell(f"{path} cannot be written: {error.strerror}. Choose another place.")
             return
-        self.desk.saved(path)
+        self.history.saved(path)
         self.show_source()
         await self.keep()
         self.notify(one_line(f"Saved as {path}."), markup=False)
 
     def _suggested(self) -> str:
-        name = value_at(self.desk.values, ("batch", "name"))
+        name = value_at(self.history.values, ("batch", "name"))
         words = "".join(c if c.isalnum() else "-" for c in name.casefold()) if isinstance(name, str) else ""
         return f"{'-'.join(filter(None, words.split('-')))[:40] or 'study'}.toml"
 
@@ -250,7 +242,7 @@ class DraftTravel(ModeScreen):
             return
         try:
             path = await self.tidepool.file.do(
-                config_to_run, text, self.desk.draft.source, self.folder, launching.log_folder()
+                config_to_run, text, self.history.draft.source, self.folder, launching.log_folder()
             )
         except OSError as error:
             self.tidepool.tell(f"The study cannot be handed to its process: {error.strerror}.")
@@ -266,3 +258,9 @@ class DraftTravel(ModeScreen):
         question = "\n\n".join((*key_words(plan), question, *plan["transport"]["words"]))
         agreed = await self.app.push_screen_wait(Confirm(question, "Run", no="Not yet", title="Real models"))
         return bool(agreed)
+
+
+def _detail(record: dict[str, Any]) -> str:
+    words = [record.get("model"), record.get("secret"), record.get("description")]
+    words += [f"{name} {value}" for name, value in dict(record.get("attributes", {})).items()]
+    return ", ".join(str(word) for word in words if word)

@@ -32,31 +32,18 @@ from tidepool.tui.app.provider_view import (
 )
 from tidepool.tui.app.screens.base import ModeScreen
 from tidepool.tui.app.widgets.frame import Panel, PanelStrip, TextLine
-from tidepool.tui.app.widgets.rows import Piece, ReadingPane, Rows
+from tidepool.tui.app.widgets.rows import ItemRows, Piece, ReadingPane
 from tidepool.tui.drawing.plain import fitted, one_line
 from tidepool.tui.drawing.words import at_most
 
 
-class ProviderList(Rows):
-    def __init__(self, *, id: str) -> None:
-        super().__init__(id=id)
-        self.cards: list[Card] = []
-
-    @property
-    def current(self) -> Card | None:
-        return self.cards[self.cursor] if self.cursor < len(self.cards) else None
-
-    def show(self, cards: Sequence[Card]) -> None:
-        self.cards = list(cards)
-        self.set_count(len(self.cards))
-        self.touch_all()
-
+class ProviderList(ItemRows[Card]):
     def draw_header(self, width: int) -> Sequence[Piece]:
         where = _room(width)
         return [(f"   {fitted('provider', 11)}{fitted('key', 12)}{fitted('address', where)} {fitted('state', 24)}", "")]
 
     def draw(self, index: int, width: int) -> Sequence[Piece]:
-        card = self.cards[index]
+        card = self.items[index]
         words, colour = state_of(card)
         key = card.key_state
         where = one_line(card.listed.where) if card.listed else "…"
@@ -73,25 +60,20 @@ def _room(width: int) -> int:
     return max(10, min(50, width - 3 - 11 - 12 - 1 - 24))
 
 
-class ModelTable(Rows):
+class ModelTable(ItemRows[ListedModel]):
     """Dollars for a million tokens, live and by the batch API."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
-        self.models: list[ListedModel] = []
         self._asking = False
         self._batches = True
 
-    @property
-    def current(self) -> ListedModel | None:
-        return self.models[self.cursor] if self.cursor < len(self.models) else None
-
-    def show(self, models: Sequence[ListedModel], card: Card) -> None:
+    def show_of(self, card: Card, models: Sequence[ListedModel]) -> None:
+        """The models of a provider; the cursor stays on its model."""
         self._asking, self._batches = card.asking, card.has_batches
         here = self.current.name if self.current else None
-        if list(models) != self.models:
-            self.models = list(models)
-            self.set_count(len(self.models))
+        if list(models) != self.items:
+            self.show(models)
             self.go_to(next((place for place, model in enumerate(models) if model.name == here), 0))
         self.touch_all()
 
@@ -105,7 +87,7 @@ class ModelTable(Rows):
         return [(f" {fitted('model', name)}{live}{batch}  {fitted('until', 10)} {fitted('presets', presets)}", "")]
 
     def draw(self, index: int, width: int) -> Sequence[Piece]:
-        model = self.models[index]
+        model = self.items[index]
         name, presets = _widths(width)
         live = (model.input_usd, model.output_usd)
         batch = [price_words(price) for price in (model.batch_input_usd, model.batch_output_usd)]
@@ -253,7 +235,7 @@ class ProvidersScreen(ModeScreen):
         card = self.card
         words = self.query_one("#words", Input).value
         models = card.listed.models if card.listed else ()
-        self.query_one(ModelTable).show([model for model in models if fits(model, words)], card)
+        self.query_one(ModelTable).show_of(card, [model for model in models if fits(model, words)])
         self.query_one("#about", ReadingPane).show(about(card, self._rules or ProviderRules()))
 
     @on(ProviderList.Highlighted)

@@ -117,7 +117,7 @@ class ResultsScreen(BatchActions):
             strip.offer("panel-talks", not self._batch.cells)
             if not self._batch.cells:
                 await talks.open(self._batch)
-                strip.rename("panel-talks", talks.matter.title)
+                strip.rename("panel-talks", talks.source.title)
         else:
             self._batch = await self.tidepool.file.look(watched_any, self.tidepool.path, self._batch.number)
             if self._batch is None:
@@ -136,13 +136,6 @@ class ResultsScreen(BatchActions):
             self._compare(self._compared)
         if not self._batch.cells:
             await talks.look(self._batch)
-            self._read_wanted()
-
-    def _read_wanted(self) -> None:
-        """The talk that was asked for from elsewhere, as soon as the list has it."""
-        if (number := self.tidepool.wanted_talk) is not None and self.query_one(ConversationsPane).point_to(number):
-            self.tidepool.wanted_talk = None
-            self.query_one(PanelStrip).choose("panel-talks")
 
     @property
     def _live(self) -> bool:

@@ -2,7 +2,7 @@
 
 import asyncio
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,7 +19,7 @@ from tidepool.storage.reading.conversation_heads import everybody
 from tidepool.storage.reading.search import Hit
 from tidepool.storage.reading.watching import Watched
 from tidepool.tui.app.background import while_open
-from tidepool.tui.app.transcript_sources import SPLITS, Matter, Talks, Wanted, filter_of, matter_of
+from tidepool.tui.app.transcript_sources import SPLITS, TranscriptSource, Wanted, filter_of, transcript_source
 from tidepool.tui.app.widgets.frame import TextLine
 from tidepool.tui.app.widgets.rows import Piece, Rows, marked_name
 from tidepool.tui.app.widgets.transcript import TranscriptPane
@@ -38,7 +38,7 @@ class ConversationList(Rows):
         super().__init__(id=id)
         self._numbers: array[int] = array("I")
         self._heads: Mapping[int, Any] = {}
-        self.matter: Matter = Talks()
+        self.source: TranscriptSource = TranscriptSource()
         self._hits: list[Hit] | None = None
         self.all_read = True
         """all that was said can be searched by now"""
@@ -90,13 +90,6 @@ class ConversationList(Rows):
         if here is not None and here in numbers:
             self.cursor = numbers.index(here)
 
-    def point_to(self, number: int) -> bool:
-        """Puts the cursor on a conversation, where the list has it."""
-        if self._hits is not None or number not in self._numbers:
-            return False
-        self.go_to(self._numbers.index(number))
-        return True
-
     def show_heads(self, heads: Mapping[int, Any]) -> None:
         self._heads = heads
         self.touch_all()
@@ -133,7 +126,7 @@ class ConversationList(Rows):
     def _draw_hit(self, hit: Hit, width: int) -> Sequence[Piece]:
         turn = f"{hit.turn}" if hit.turn is not None else ""
         text = one_line(hit.excerpt)
-        name, style = marked_name(hit.speaker, self.matter.places)
+        name, style = marked_name(hit.speaker, self.source.places)
         return [
             (f"{hit.sequence_number:>7,} ", "dim"),
             (fitted(turn, 3, right=True) + " ", "dim"),
@@ -146,7 +139,7 @@ class ConversationList(Rows):
         head = self._heads.get(number)
         if head is None:
             return [("      …", "dim")]
-        return self.matter.row(number, head)
+        return self.source.row(number, head)
 
 
 def _marked(text: str, words: Sequence[str]) -> list[Piece]:
@@ -172,7 +165,7 @@ GROWING_SECONDS = 2.0
 class ConversationsPane(Vertical):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.matter: Matter = Talks()
+        self.source: TranscriptSource = TranscriptSource()
         self._batch: Watched | None = None
         self._ids: tuple[int, int] = (0, -1)
         self._turn: int | None = None
@@ -181,10 +174,10 @@ class ConversationsPane(Vertical):
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="talk-filters"):
-            yield TextLine(placeholder=Talks.hint, id="search", compact=True)
-            yield Select(_choices(Talks.shows), value="all", allow_blank=False, id="show", compact=True)
-            yield Select([], prompt=Talks.anybody, id="agent", compact=True)
-            yield Select([], prompt=Talks.any_part, id="wave", compact=True)
+            yield TextLine(placeholder=TranscriptSource.hint, id="search", compact=True)
+            yield Select(_choices(TranscriptSource.shows), value="all", allow_blank=False, id="show", compact=True)
+            yield Select([], prompt=TranscriptSource.anybody, id="agent", compact=True)
+            yield Select([], prompt=TranscriptSource.any_part, id="wave", compact=True)
         yield Static("", id="found")
         with Horizontal(id="talk-panes"):
             yield ConversationList(id="talk-list")
@@ -211,21 +204,21 @@ class ConversationsPane(Vertical):
     # -- the batch ---------------------------------------------------------------------------------------
 
     async def open(self, batch: Watched) -> None:
-        self._batch, before = batch, self.matter.title
-        self.matter = self.list.matter = matter_of(batch.kind)
+        self._batch, before = batch, self.source.title
+        self.source = self.list.source = transcript_source(batch.kind)
         file, number = self._app.file, batch.number
         search_line, show = self.query_one("#search", Input), self.query_one("#show", Select)
-        if self.matter.title != before:
-            search_line.placeholder = self.matter.hint
-            show.set_options(_choices(self.matter.shows))
+        if self.source.title != before:
+            search_line.placeholder = self.source.hint
+            show.set_options(_choices(self.source.shows))
         who, part = self.query_one("#agent", Select), self.query_one("#wave", Select)
-        who.prompt, part.prompt = self.matter.anybody, self.matter.any_part
-        people = await file.look(self.matter.who, number)
+        who.prompt, part.prompt = self.source.anybody, self.source.any_part
+        people = await file.look(self.source.who, number)
         who.set_options(people)
         places = places_of(await file.look(everybody, number))
-        self.query_one("#talk-text", TranscriptPane).places = self.matter.places = places
-        part.set_options(await file.look(self.matter.parts, number))
-        if people and not self.matter.lists_hits:
+        self.query_one("#talk-text", TranscriptPane).places = self.source.places = places
+        part.set_options(await file.look(self.source.parts, number))
+        if people and not self.source.lists_hits:
             who.value = people[0][1]
         search_line.value = ""
         self._before = None
@@ -240,13 +233,13 @@ class ConversationsPane(Vertical):
         if going_on and monotonic() > self._found_at + GROWING_SECONDS:
             self._grow(batch)
         if wanted := self.list.wanted:
-            self.list.show_heads(await self._app.file.look(self.matter.heads, batch.number, wanted))
+            self.list.show_heads(await self._app.file.look(self.source.heads, batch.number, wanted))
         number = self.list.selected
         text = self.query_one("#talk-text", TranscriptPane)
         if number is None:
             text.show(None)
             return
-        read = Talks().read if self.list.hit else self.matter.read
+        read = TranscriptSource().read if self.list.hit else self.source.read
         found = await self._app.file.look(read, batch.number, number)
         turn, self._turn = self._turn, None
         text.show(found, self.list.words, turn)
@@ -272,7 +265,7 @@ class ConversationsPane(Vertical):
         with while_open(self.app):
             try:
                 self.list.all_read = True
-                searched = search.match_of(self.matter.words(wanted.words))
+                searched = search.match_of(self.source.words(wanted.words))
                 await (self._search if searched else self._list)(self._batch, wanted)
             except TidepoolError as error:
                 self._say(str(error))
@@ -282,19 +275,19 @@ class ConversationsPane(Vertical):
         self._found_at = monotonic()
         with while_open(self.app):
             if self.list.hit is None:
-                numbers = await self._app.file.dig(self.matter.matching, batch.number, self.filter)
+                numbers = await self._app.file.dig(self.source.matching, batch.number, self.filter)
                 self.list.show_grown(numbers)
-                self._say(self.matter.told(numbers, batch))
+                self._say(self.source.count_text(numbers, batch))
 
     async def _list(self, batch: Watched, wanted: Wanted) -> None:
-        numbers = await self._app.file.dig(self.matter.matching, batch.number, wanted)
-        self.list.show_all(numbers, search.search_words(self.matter.words(wanted.words)))
-        self._say(self.matter.told(numbers, batch))
+        numbers = await self._app.file.dig(self.source.matching, batch.number, wanted)
+        self.list.show_all(numbers, search.search_words(self.source.words(wanted.words)))
+        self._say(self.source.count_text(numbers, batch))
 
     async def _search(self, batch: Watched, wanted: Wanted) -> None:
         """What is indexed is shown at once; the rest is indexed in small steps meanwhile."""
         file = self._app.file
-        show = self._show_hits if self.matter.lists_hits else self._list
+        show = self._show_hits if self.source.lists_hits else self._list
         if batch.running or self._ids[1] < self._ids[0]:
             self._ids = await file.dig(search.range_now, batch.number, self._ids)
         state = await file.dig(search.filled)
@@ -369,22 +362,12 @@ class ConversationsPane(Vertical):
         """To the next or previous hit, conversation or answer."""
         self.list.go_to(self.list.cursor + by)
 
-    def point_to(self, number: int) -> bool:
-        """Whether it is in the list."""
-        if self.filter.words:
-            self.query_one("#search", Input).value = ""
-            return False
-        return self.list.point_to(number)
-
     def start_search(self) -> None:
         """In all that was said: the one prompt whose answers are shown first does not narrow it."""
         self.remove_class("-reading")
-        if not self.matter.lists_hits and not self.filter.words:
+        if not self.source.lists_hits and not self.filter.words:
             self.query_one("#agent", Select).clear()
         self.screen.set_focus(self.query_one("#search", Input))  # at once: letters may be right behind
-
-    def show_only(self, words: Iterable[str]) -> None:
-        self.query_one("#search", Input).value = " ".join(words)
 
     def narrow(self, to: str, prompt: str | None = None) -> None:
         """Filters by the problem or prompt of the selected answer, for all models; called again, restores the filter.

@@ -27,7 +27,7 @@ from tidepool.tui.app.compose.outline import (
     scoring_in_words,
 )
 from tidepool.tui.app.widgets.form_fields import FieldRow
-from tidepool.tui.app.widgets.rows import Piece, Rows
+from tidepool.tui.app.widgets.rows import ItemRows, Piece
 from tidepool.tui.drawing.plain import fitted, one_line, shortened
 
 
@@ -234,7 +234,7 @@ class FormPage(GroupBoxes, VerticalScroll, can_focus=False):
         await self.go_into(path)
 
 
-class PeopleList(Rows):
+class PeopleList(ItemRows[Person]):
     BINDINGS = [
         Binding("a", "screen.add_person", "Add", id="compose.add"),
         Binding("i", "screen.pick_people", "From library", id="compose.pick", tooltip="search and choose several"),
@@ -247,25 +247,18 @@ class PeopleList(Rows):
     def __init__(self, folk: Folk, *, id: str) -> None:
         super().__init__(id=id)
         self._folk = folk
-        self.people: list[Person] = []
         self.wrong: set[int] = set()
 
-    @property
-    def current(self) -> Person | None:
-        return self.people[self.cursor] if self.cursor < len(self.people) else None
-
-    def show(self, people: Sequence[Person], wrong: set[int]) -> None:
-        if list(people) == self.people and wrong == self.wrong:
-            return
-        self.people, self.wrong = list(people), wrong
-        self.set_count(len(people))
-        self.touch_all()
+    def show_people(self, people: Sequence[Person], wrong: set[int]) -> None:
+        if list(people) != self.items or wrong != self.wrong:
+            self.wrong = wrong
+            self.show(people)
 
     def empty_text(self) -> str:
         return f"no {self._folk.name} yet: a adds one, i takes some from the library"
 
     def draw(self, index: int, width: int) -> Sequence[Piece]:
-        person = self.people[index]
+        person = self.items[index]
         mark: Piece = (
             ("× ", "failed") if index in self.wrong else ("◇ ", "cached") if person.place is None else ("  ", "")
         )
@@ -343,7 +336,7 @@ class PeoplePage(GroupBoxes, Vertical):
             return
         people = people_in(values, self.folk, self._library)
         wrong = {path[1] for path in self._sentences if path[:1] == (self.folk.name,) and len(path) > 1}
-        self.roll.show(people, {place for place in wrong if isinstance(place, int)})
+        self.roll.show_people(people, {place for place in wrong if isinstance(place, int)})
         for box in self.boxes:
             box.follow(values)
         self._show_person()

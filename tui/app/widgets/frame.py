@@ -16,7 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Footer, Input, Static
 from textual.widgets._footer import FooterKey, FooterLabel
 
-from tidepool.tui.app.kind_screens import STARTERS, Starter
+from tidepool.tui.app.kind_screens import STARTERS
 from tidepool.tui.drawing.plain import one_line
 
 
@@ -348,25 +348,8 @@ class Cards(Vertical):
         await self.mount_all([Static(Content(sentence)), *map(CardView, cards)])
 
 
-class StarterCard(Static):
-    def __init__(self, starter: Starter) -> None:
-        super().__init__(
-            Content.assemble(
-                (f" {starter.key} ", "bold $text on $primary-muted"),
-                (f"  {starter.title}", "bold"),
-                (f"\n     {starter.text}", "$quiet"),
-            )
-        )
-        self.starter = starter
-
-    def on_click(self) -> None:
-        self.post_message(Greeting.Chosen(self.starter))
-
-
 class Greeting(Vertical):
-    @dataclass
-    class Chosen(Message):
-        starter: Starter
+    """An empty file greets with things to try, each one key away, offline."""
 
     def compose(self) -> ComposeResult:
         yield Static(
@@ -376,8 +359,8 @@ class Greeting(Vertical):
             )
         )
         yield Static(Content("Nothing here yet. Try one of these: no key, no network, no cost."))
-        for starter in STARTERS:
-            yield StarterCard(starter)
+        for one in STARTERS:
+            yield CardView(ActionCard(one.key, one.title, one.text, f"screen.start('{one.key}')"))
         yield Static(
             Content.assemble(
                 ("2", "bold $accent"),

@@ -6,6 +6,7 @@ and only those of them that are in view are drawn again.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -290,6 +291,30 @@ class Rows(ScrollView, can_focus=True):
     def action_open(self) -> None:
         if self._count and self.has_cursor:
             self.post_message(self.Opened(self, self.cursor))
+
+
+T = TypeVar("T")
+
+
+class ItemRows(Rows, Generic[T]):
+    """A list of items, a row for each."""
+
+    def __init__(self, items: Iterable[T] = (), *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.items = list(items)
+
+    def on_mount(self) -> None:
+        self.set_count(len(self.items))
+
+    @property
+    def current(self) -> T | None:
+        """The item under the cursor."""
+        return self.items[self.cursor] if 0 <= self.cursor < len(self.items) else None
+
+    def show(self, items: Iterable[T]) -> None:
+        self.items = list(items)
+        self.set_count(len(self.items))
+        self.touch_all()
 
 
 def _over(strip: Strip, style: Style) -> Strip:
