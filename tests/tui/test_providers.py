@@ -20,7 +20,7 @@ from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.background import errand
 from tidepool.tui.app.compose.draft import Draft, keep_draft
 from tidepool.tui.app.dialogs.basic import Confirm
-from tidepool.tui.app.provider_view import Card, Trial, about, limits_for, price_words, rules_in, state_of, usual_model
+from tidepool.tui.app.provider_view import Card, Trial, about, price_words, rules_in, state_of, usual_model
 from tidepool.tui.app.screens.providers import ModelTable, ProviderList, ProvidersScreen
 from tidepool.tui.app.widgets.rows import ReadingPane
 
@@ -95,7 +95,6 @@ async def test_keys_servers_models_and_a_test_call(tmp_path: Path, emulator: Emu
         await pilot.press("escape", "down", "down")
         await until(pilot, lambda: "connection refused" in told(app), "the silent server")
         assert "■ answers: llama3.2:latest" in told(app)
-        assert "2  ([service] in Compose)" in told(app)
         seen.append(told(app))
     assert not any(KEY[:12] in text or KEY[-10:] in text for text in seen)
 
@@ -159,13 +158,7 @@ def test_an_unknown_price_is_never_a_zero(amount: float | None, words: str) -> N
     assert price_words(amount) == words
 
 
-def test_limits_say_where_they_come_from() -> None:
-    rules = rules_in("[service]\nretries = 1\nbudget_usd = 2.5\n[providers.openai]\nmax_concurrent = 3\n")
-    limits = {limit.key: (limit.value, limit.origin) for limit in limits_for(rules, "openai")}
-    assert limits["max_concurrent"] == ("3", "[providers.openai] in Compose")
-    assert limits["retries"] == ("1", "[service] in Compose")
-    assert limits["budget_usd"] == ("$2.50", "[service] in Compose")
-    assert limits["timeout"] == ("60 s", "default")
+def test_a_draft_that_cannot_be_read_leaves_the_defaults() -> None:
     assert rules_in("[service").fault and rules_in("[service]\nretries = 'x'").fault
     assert rules_in("service = 3").providers.openai == ProviderSettings()
 

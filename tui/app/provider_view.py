@@ -22,31 +22,12 @@ from tidepool.tui.app.widgets.rows import Passage
 from tidepool.tui.drawing.plain import one_line
 from tidepool.tui.drawing.words import dollars, span
 
-SHOWN_LIMITS = {
-    "max_concurrent": "calls at once",
-    "requests_per_minute": "requests a minute",
-    "tokens_per_minute": "tokens a minute",
-    "retries": "retries",
-    "timeout": "longest call",
-    "batch_size": "in a provider batch",
-    "budget_usd": "budget",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class ProviderRules:
     providers: Providers = field(default_factory=Providers)
-    service: Service = field(default_factory=Service)
     fault: str = ""
     """why the draft's own could not be read"""
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    key: str
-    words: str
-    value: str
-    origin: str
 
 
 def rules_in_draft(database: Path) -> ProviderRules:
@@ -61,10 +42,8 @@ def rules_in(text: str) -> ProviderRules:
     except ValueError:
         return ProviderRules(fault="the draft in Compose is no valid TOML")
     try:
-        return ProviderRules(
-            above_the_users(Providers.model_validate(_section(values, "providers"))),
-            Service.model_validate(_section(values, "service")),
-        )
+        Service.model_validate(_section(values, "service"))
+        return ProviderRules(above_the_users(Providers.model_validate(_section(values, "providers"))))
     except ValidationError:
         return ProviderRules(fault="the draft in Compose has a mistake in [service] or [providers]")
     except UsageError as error:
@@ -74,29 +53,6 @@ def rules_in(text: str) -> ProviderRules:
 def _section(values: dict[str, Any], name: str) -> Any:
     section = value_at(values, (name,))
     return section if isinstance(section, dict) else {}
-
-
-def limits_for(rules: ProviderRules, provider: str) -> list[Limit]:
-    """What rules the calls of a provider, and where that is said."""
-    own = rules.providers.section(provider)
-    limits = []
-    for key, words in SHOWN_LIMITS.items():
-        if key in own.model_fields_set:
-            value, origin = getattr(own, key), f"[providers.{provider}] in Compose"
-        else:
-            value = getattr(rules.service, key)
-            origin = "[service] in Compose" if key in rules.service.model_fields_set else "default"
-        limits.append(Limit(key, words, _told(key, value), origin))
-    return limits
-
-
-def _told(key: str, value: float) -> str:
-    if key == "budget_usd":
-        return f"${value:,.2f}" if value else "no cap"
-    if not value and key in ("requests_per_minute", "tokens_per_minute"):
-        return "none fixed: headers rule"
-    units = {"timeout": " s", "batch_size": " calls at most"}
-    return f"{value:,g}{units.get(key, '')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +122,10 @@ GLYPHS = {"running": "▸", "done": "■", "failed": "×", "waiting": "·"}
 
 
 def about(card: Card, rules: ProviderRules) -> list[Passage]:
-    return [*_heading(card), *_trial(card), *_keys(card, rules), *_hosts(card), *_limits(card, rules), *_presets(card)]
+    return [*_heading(card, rules), *_trial(card), *_keys(card, rules), *_hosts(card), *_presets(card)]
 
 
-def _heading(card: Card) -> Iterator[Passage]:
+def _heading(card: Card, rules: ProviderRules) -> Iterator[Passage]:
     words, colour = state_of(card)
     yield Passage(f"{card.title} · {words}", "strong" if colour != "failed" else "failed")
     if card.name == "simulated":
@@ -178,6 +134,8 @@ def _heading(card: Card) -> Iterator[Passage]:
         yield Passage(card.fault, "failed")
     elif card.listed is not None and card.listed.note:
         yield Passage(card.listed.note, "failed" if card.listed.reached is False else "dim")
+    if rules.fault:
+        yield Passage(f"{rules.fault}: the defaults are shown", "retried")
 
 
 def _trial(card: Card) -> Iterator[Passage]:
@@ -233,18 +191,6 @@ def _hosts(card: Card) -> Iterator[Passage]:
         else:
             models = ", ".join(host.models[:20]) or "no model yet: tidepool models --pull llama3.2"
             yield Passage(f"■ answers: {models}", "done", label=host.address)
-
-
-def _limits(card: Card, rules: ProviderRules) -> Iterator[Passage]:
-    yield Passage("")
-    yield Passage("limits of a study here", "dim")
-    if rules.fault:
-        yield Passage(f"{rules.fault}: the defaults are shown", "retried")
-    pool = card.endpoint is not None and (card.endpoint.like == "ollama" or len(card.endpoint.addresses) > 1)
-    for limit in limits_for(rules, card.name):
-        origin = f"  ({limit.origin})"
-        per_host = " a server" if pool and limit.key == "max_concurrent" else ""
-        yield Passage(f"{limit.value}{per_host}{origin}", label=limit.words)
 
 
 def _presets(card: Card) -> Iterator[Passage]:
