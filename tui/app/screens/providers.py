@@ -123,7 +123,7 @@ class ProvidersScreen(ModeScreen):
     HELP = """Whose models can be called from here. Keys are read from the environment, given to the provider's own SDK, and
     shown nowhere: only whether one is there. T sends one short question to the model under the cursor, or to the cheapest one;
     where that costs money, it asks first. Prices are dollars for a million tokens, live and by the batch API; what is not known
-    is called unknown. Addresses, Ollama servers and limits are those of the study in Compose, and the defaults where it says
+    is called unknown. Addresses and Ollama servers are those of the study in Compose, and the defaults where it says
     nothing."""
     BINDINGS = [
         Binding(
