@@ -25,12 +25,12 @@ from tidepool.tui.app import dialogs
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.compose.draft import fresh
 from tidepool.tui.app.compose.outline import AGENT_FIELDS
-from tidepool.tui.app.dialogs.basic import Choice, ChooseDialog, Confirm, Dialog, ErrorDialog, Help
+from tidepool.tui.app.dialogs.basic import Choice, ChooseDialog, Confirm, Dialog, ErrorDialog, Help, SearchDialog
 from tidepool.tui.app.dialogs.batch import ExportDialog, LimitsDialog, StopDialog, TrustDialog
 from tidepool.tui.app.dialogs.branch import BranchDialog
 from tidepool.tui.app.dialogs.coding import CodingDialog, CodingStart
 from tidepool.tui.app.dialogs.draft import OpenDialog, PickDialog, SaveDialog
-from tidepool.tui.app.dialogs.form import FormDialog, KeepingDialog
+from tidepool.tui.app.dialogs.form import FormDialog, SavingDialog
 from tidepool.tui.app.dialogs.library import GenerateDialog, ImportDialog, TryDialog, TypeDialog
 from tidepool.tui.app.dialogs.models import ModelDialog
 from tidepool.tui.app.library_items import agent_faults
@@ -189,7 +189,7 @@ def _dialogs() -> set[type[Dialog[Any]]]:
     """Every dialog there is."""
     modules = [import_module(f"{dialogs.__name__}.{one.name}") for one in pkgutil.iter_modules(dialogs.__path__)]
     found = {one for module in modules for one in vars(module).values() if isinstance(one, type)}
-    return {one for one in found if issubclass(one, Dialog)} - {Dialog, KeepingDialog}
+    return {one for one in found if issubclass(one, Dialog)} - {Dialog, SavingDialog, SearchDialog}
 
 
 async def test_every_dialog_shows_it_to_the_letter(file: Path) -> None:

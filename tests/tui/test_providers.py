@@ -17,7 +17,7 @@ from tidepool.engine.errors import RunError
 from tidepool.engine.providers.model_list import ListedHost, ListedModel, ListedProvider, list_models
 from tidepool.engine.registries import PROVIDERS
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.background import errand
+from tidepool.tui.app.background import run_in_thread
 from tidepool.tui.app.compose.draft import Draft, keep_draft
 from tidepool.tui.app.dialogs.basic import Confirm
 from tidepool.tui.app.provider_view import Card, Trial, about, price_words, rules_in, state_of, usual_model
@@ -124,7 +124,7 @@ async def test_endpoints_of_ones_own_are_listed_and_tried(
 async def test_an_address_that_is_none_is_told_in_words_and_giving_up_ends_the_errand() -> None:
     nonsense = Providers(ollama=OllamaSettings(hosts=["http://[bad"]))
     with pytest.raises(RunError, match="could not be asked"):
-        await errand(lambda: list_models(nonsense, ("ollama",)))
+        await run_in_thread(lambda: list_models(nonsense, ("ollama",)))
     ended = threading.Event()
 
     async def patient() -> None:
@@ -135,7 +135,7 @@ async def test_an_address_that_is_none_is_told_in_words_and_giving_up_ends_the_e
 
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.1):
-            await errand(patient)
+            await run_in_thread(patient)
     assert await asyncio.to_thread(ended.wait, 10)
 
 

@@ -38,8 +38,7 @@ from tidepool.tui.app.key_order import OrderedKeysApp
 from tidepool.tui.app.screens.base import ModeScreen
 from tidepool.tui.app.screens.batches import BatchesScreen
 from tidepool.tui.app.theme import COLOUR_BLIND, DARK, LIGHT_NAME, theme_colours
-from tidepool.tui.app.user_settings import keep_theme, read_settings, settings_file
-from tidepool.tui.app.user_settings import told as settings_told
+from tidepool.tui.app.user_settings import describe_settings, keep_theme, read_settings, settings_file
 from tidepool.tui.app.widgets.batch_list import BatchList
 from tidepool.tui.app.widgets.frame import PLACES, Navigation
 from tidepool.tui.app.widgets.rows import Rows
@@ -320,7 +319,9 @@ class TidepoolApp(OrderedKeysApp):
             keep_theme(settings_file(), name)
 
     def tell_settings(self) -> None:
-        self.push_screen(ErrorDialog(settings_told(settings_file(), self.theme, _named_actions()), title="Settings"))
+        self.push_screen(
+            ErrorDialog(describe_settings(settings_file(), self.theme, _named_actions()), title="Settings")
+        )
 
     def action_copy(self) -> None:
         """By the terminal, so that it reaches the clipboard of the machine that one sits at."""

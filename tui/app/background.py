@@ -193,7 +193,7 @@ class WorkerProcess:
         self._thread.shutdown(wait=True)
 
 
-async def errand(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
+async def run_in_thread(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """What the coroutine comes to. Raises a TidepoolError, whatever went wrong: addresses are typed by people."""
     here = asyncio.get_running_loop()
     done: asyncio.Future[T] = here.create_future()
@@ -215,7 +215,7 @@ async def errand(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
         else:
             _tell(here, done, came=came)
 
-    threading.Thread(target=run, name="errand", daemon=True).start()
+    threading.Thread(target=run, name="run_in_thread", daemon=True).start()
     try:
         return await done
     except asyncio.CancelledError:

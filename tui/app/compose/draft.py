@@ -13,17 +13,15 @@ import os
 import tempfile
 import time
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import tomlkit
-
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.engine.trust.file_values import foreign_files, foreign_keys
 from tidepool.engine.trust.record import trust_record
-from tidepool.tui.app.compose.edits import ANYTHING, Edit, Put, apply, edited, value_at, values_of
+from tidepool.tui.app.compose.edits import Edit, Put, apply, edited, value_at, values_of
 from tidepool.tui.app.compose.fields import UNSET
 from tidepool.tui.app.kind_screens import installed, template
 
@@ -39,7 +37,7 @@ class Draft:
     source: str = ""
     """the file it was loaded from or saved to"""
     set_aside: Mapping[str, str] = field(default_factory=dict)
-    """kind → its sections, while another kind is composed"""
+    """kind → its text, while another kind is composed"""
     earlier: tuple[str, ...] = ()
     """texts that were replaced, the newest first"""
 
@@ -67,68 +65,34 @@ def replaced(draft: Draft, text: str, source: str = "") -> Draft:
 
 
 def switched(draft: Draft, kind: str) -> Draft:
-    """The same study as another kind: its name, service and limits stay, the old kind's sections are set aside."""
+    """The same study as another kind: its name, service and limits stay, the old kind's text is set aside."""
     values = values_of(draft.text)
     old = kind_of(values)
     if old == kind:
         return draft
-    text, aside = draft.text, dict(draft.set_aside)
+    aside = dict(draft.set_aside)
+    text = aside.pop(kind, None) or template(kind)
     if old is not None:
-        aside[old], text = _split(text, old)
-    own = aside.pop(kind, None) or _split(template(kind), kind)[0]
-    new_name = [Put(("batch", "name"), _template_name(kind))] if old and _named_by_template(values, old) else []
-    text = edited(text, [Put(("batch", "kind"), kind), *new_name])
-    return replace(draft, text=_joined(text, own), set_aside=aside)
+        aside[old] = draft.text
+    return replace(draft, text=edited(text, list(_shared_edits(values, text, old, kind))), set_aside=aside)
 
 
-def _template_name(kind: str) -> Any:
-    return values_of(template(kind))["batch"]["name"]
-
-
-def _named_by_template(values: Mapping[str, Any], kind: str) -> bool:
-    return bool(value_at(values, ("batch", "name")) == _template_name(kind))
-
-
-def _joined(text: str, sections: str) -> str:
-    """The text with sections added that it does not have; keys of no section go to its top."""
-    there, own = values_of(text), values_of(sections)
-    double = [name for name in own if name in there]
-    loose = [name for name in own if name not in there and not _is_section(own[name])]
-    tables = _split_names(sections, [*double, *loose])[1].strip()
-    text = edited(text, [Put((name,), own[name]) for name in loose])
-    joined = f"{text.rstrip()}\n\n{tables}\n" if tables else text
-    return joined if _says(joined, {**own, **there}) else tomlkit.dumps({**own, **there})
-
-
-def _says(text: str, values: Mapping[str, Any]) -> bool:
-    try:
-        return values_of(text) == values
-    except tomllib.TOMLDecodeError:
-        return False
-
-
-def _is_section(value: object) -> bool:
-    return isinstance(value, dict) or (isinstance(value, list) and bool(value) and isinstance(value[0], dict))
-
-
-def _split(text: str, kind: str) -> tuple[str, str]:
-    """(what belongs to the kind alone, the rest)"""
-    return _split_names(text, [kind, *OWN_LISTS.get(load_kind(kind).people or "", ())])
-
-
-def _split_names(text: str, names: list[str]) -> tuple[str, str]:
-    values = values_of(text)
-    taken = {name: values[name] for name in names if name in values}
-    left = {name: section for name, section in values.items() if name not in taken}
-    try:
-        document, out = tomlkit.parse(text), tomlkit.document()
-        for name in taken:
-            out.add(name, document.pop(name))
-        if _says(out.as_string(), taken) and _says(document.as_string(), left):
-            return out.as_string(), document.as_string()
-    except ANYTHING:
-        pass
-    return tomlkit.dumps(taken), tomlkit.dumps(left)
+def _shared_edits(values: Mapping[str, Any], text: str, old: str | None, new: str) -> Iterator[Edit]:
+    """What makes a text say the same as the values, but for what belongs to one of the two kinds alone."""
+    there = values_of(text)
+    kinds = [kind for kind in (old, new) if kind]
+    own = {name for kind in kinds for name in (kind, *OWN_LISTS.get(load_kind(kind).people or "", ()))}
+    template_name = values_of(template(old))["batch"]["name"] if old else None
+    for section in [name for name in dict.fromkeys((*values, *there)) if name not in own]:
+        before, after = there.get(section, {}), values.get(section, {})
+        if not isinstance(before, dict) or not isinstance(after, dict):
+            yield Put((section,), values.get(section, UNSET))
+            continue
+        for key in dict.fromkeys((*before, *after)):
+            value = after.get(key, UNSET)
+            named_by_template = (section, key) == ("batch", "name") and value == template_name
+            if before.get(key, UNSET) != value and (section, key) != ("batch", "kind") and not named_by_template:
+                yield Put((section, key), value)
 
 
 # -- the file beside -------------------------------------------------------------------------------------

@@ -222,7 +222,7 @@ Stored = StoredAgent | StoredEntity
 
 
 @dataclass(frozen=True, slots=True)
-class Folk:
+class ParticipantKind:
     """A list of people in a config, and where its library ids stand."""
 
     name: str
@@ -232,9 +232,11 @@ class Folk:
     columns: tuple[str, ...]
 
 
-FOLKS = {
-    "agents": Folk("agents", "agent", ("agent_ids",), AGENT_FIELDS, ("name", "model", "secret")),
-    "entities": Folk("entities", "entity", ("simulation", "entity_ids"), ENTITY_FIELDS, ("name", "description")),
+PARTICIPANT_KINDS = {
+    "agents": ParticipantKind("agents", "agent", ("agent_ids",), AGENT_FIELDS, ("name", "model", "secret")),
+    "entities": ParticipantKind(
+        "entities", "entity", ("simulation", "entity_ids"), ENTITY_FIELDS, ("name", "description")
+    ),
 }
 
 
@@ -247,19 +249,19 @@ class Person:
     cells: tuple[str, ...]
 
 
-def people_in(values: Mapping[str, Any], folk: Folk, library: Mapping[str, Stored]) -> list[Person]:
-    records, ids = value_at(values, (folk.name,)), value_at(values, folk.ids)
+def people_in(values: Mapping[str, Any], participants: ParticipantKind, library: Mapping[str, Stored]) -> list[Person]:
+    records, ids = value_at(values, (participants.name,)), value_at(values, participants.ids)
     written = [
-        Person(place, "", _cells(record, folk))
+        Person(place, "", _cells(record, participants))
         for place, record in enumerate(records if isinstance(records, list) else ())
     ]
-    named = [_named(str(one), folk, library) for one in (ids if isinstance(ids, list) else ())]
+    named = [_named(str(one), participants, library) for one in (ids if isinstance(ids, list) else ())]
     return [*written, *named]
 
 
-def _named(one: str, folk: Folk, library: Mapping[str, Stored]) -> Person:
+def _named(one: str, participants: ParticipantKind, library: Mapping[str, Stored]) -> Person:
     known = library.get(one)
-    return Person(None, one, _cells(record_of(known), folk) if known else (one_line(one), "not in the library"))
+    return Person(None, one, _cells(record_of(known), participants) if known else (one_line(one), "not in the library"))
 
 
 def record_of(stored: Stored) -> dict[str, Any]:
@@ -269,21 +271,23 @@ def record_of(stored: Stored) -> dict[str, Any]:
     return {"name": stored.name, "description": stored.description, "attributes": dict(stored.attributes)}
 
 
-def _cells(record: object, folk: Folk) -> tuple[str, ...]:
+def _cells(record: object, participants: ParticipantKind) -> tuple[str, ...]:
     if not isinstance(record, Mapping):
         return (one_line(str(record)),)
-    return tuple(one_line(str(record.get(column, ""))) for column in folk.columns)
+    return tuple(one_line(str(record.get(column, ""))) for column in participants.columns)
 
 
-def newcomer(values: Mapping[str, Any], folk: Folk) -> dict[str, Any]:
+def newcomer(values: Mapping[str, Any], participants: ParticipantKind) -> dict[str, Any]:
     """One more, ready to be changed: an agent like the last one with a name and a code word of its own."""
-    there = value_at(values, (folk.name,))
+    there = value_at(values, (participants.name,))
     records = [one for one in there if isinstance(one, Mapping)] if isinstance(there, list) else []
     names = {str(record.get("name", "")).casefold() for record in records}
     name = next(
-        f"{folk.noun.capitalize()} {n}" for n in range(len(records) + 1, 10**9) if f"{folk.noun} {n}" not in names
+        f"{participants.noun.capitalize()} {n}"
+        for n in range(len(records) + 1, 10**9)
+        if f"{participants.noun} {n}" not in names
     )
-    if folk.name == "entities":
+    if participants.name == "entities":
         return {"name": name}
     model = str(records[-1].get("model", "simulated:guarded")) if records else "simulated:guarded"
     return {"name": name, "model": model, "secret": _code_word({str(record.get("secret", "")) for record in records})}

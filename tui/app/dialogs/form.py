@@ -25,7 +25,7 @@ Keep = Callable[[Record], Awaitable[str]]
 """writes it, and answers its id; raises a TidepoolError"""
 
 
-class KeepingDialog(Dialog[str]):
+class SavingDialog(Dialog[str]):
     """Answers the id of what was kept."""
 
     BINDINGS = [Binding("ctrl+s", "keep", "Save", priority=True)]
@@ -40,7 +40,7 @@ class KeepingDialog(Dialog[str]):
     def fault(self, sentence: str) -> None:
         self.query_one("#fault", Static).update(Content(plain(sentence)))
 
-    async def kept(self) -> str | None:
+    async def save(self) -> str | None:
         """Writes what is there and answers its id; None where it cannot be written yet, which was told."""
         raise NotImplementedError
 
@@ -57,7 +57,7 @@ class KeepingDialog(Dialog[str]):
         box.border_subtitle = "at work …"
         try:
             await messages_handled(self.focused)
-            one = await self.kept()
+            one = await self.save()
         except TidepoolError as error:
             self.app.tell(error)  # type: ignore[attr-defined]
             return
@@ -81,7 +81,7 @@ class KeepingDialog(Dialog[str]):
         self.action_keep()
 
 
-class FormDialog(KeepingDialog):
+class FormDialog(SavingDialog):
     AUTO_FOCUS = "FieldRow Input"
 
     def __init__(
@@ -163,7 +163,7 @@ class FormDialog(KeepingDialog):
         self.fault(" ".join(sentences.values()))
         return bool(sentences) or any(row.fault for row in self.query(FieldRow))
 
-    async def kept(self) -> str | None:
+    async def save(self) -> str | None:
         self._take_in()
         if self._look():
             for row in self.query(FieldRow):

@@ -26,10 +26,10 @@ from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 from tidepool.engine.single_call import Price, SingleAnswer, ask_once, price_of, trial_call
 from tidepool.engine.trust.gate import servers_to_ask_about
 from tidepool.storage.library import StoredType
-from tidepool.tui.app.background import errand, while_open
+from tidepool.tui.app.background import run_in_thread, while_open
 from tidepool.tui.app.compose.fields import offered_names, restored, visible
 from tidepool.tui.app.dialogs.basic import Dialog, buttons
-from tidepool.tui.app.dialogs.form import KeepingDialog
+from tidepool.tui.app.dialogs.form import SavingDialog
 from tidepool.tui.app.library_items import examples
 from tidepool.tui.app.widgets.form_fields import Tick
 from tidepool.tui.app.widgets.frame import TextLine
@@ -40,7 +40,7 @@ from tidepool.tui.drawing.words import at_most, dollars, span
 HOLDS = {"entities": "entities, or entity types", "agents": "agents"}
 
 
-class ImportDialog(KeepingDialog):
+class ImportDialog(SavingDialog):
     """A file with a mistake in it is refused as a whole, told in words; the path stays where it was typed."""
 
     AUTO_FOCUS = "#path"
@@ -65,7 +65,7 @@ class ImportDialog(KeepingDialog):
     def _typed(self) -> None:
         self.fault("")
 
-    async def kept(self) -> str | None:
+    async def save(self) -> str | None:
         words = self.query_one("#path", Input).value.strip()
         if not words:
             self.fault("Which file? Give its path.")
@@ -87,7 +87,7 @@ class Wish:
     backstory: bool = False
 
 
-class GenerateDialog(KeepingDialog):
+class GenerateDialog(SavingDialog):
     AUTO_FOCUS = "#count"
 
     def __init__(self, types: Sequence[EntityType], here: str, keep: Callable[[Wish], Awaitable[str]]) -> None:
@@ -149,7 +149,7 @@ class GenerateDialog(KeepingDialog):
             raise UsageError("A backstory needs a model that writes it: name one, such as simulated:persona.")
         return Wish(kind, count, seed, writer, backstory)
 
-    async def kept(self) -> str | None:
+    async def save(self) -> str | None:
         if (wish := self._look()) is None:
             return None
         self.fault("making them …" if not wish.writer else f"{wish.writer} is writing …")
@@ -252,7 +252,7 @@ def read_type(text: str) -> tuple[StoredType, EntityType]:
     return StoredType(kind.name, record), kind
 
 
-class TypeDialog(KeepingDialog):
+class TypeDialog(SavingDialog):
     AUTO_FOCUS = "TextArea"
 
     def __init__(self, title: str, text: str, keep: Callable[[StoredType], Awaitable[str]], *, note: str = "") -> None:
@@ -298,7 +298,7 @@ class TypeDialog(KeepingDialog):
         self.query_one(ReadingPane).show(examples(kind, 42, 2))
         return stored
 
-    async def kept(self) -> str | None:
+    async def save(self) -> str | None:
         stored = self._look()
         return None if stored is None else await self._keep(stored)
 
@@ -336,14 +336,14 @@ class TryDialog(Dialog[None]):
     async def _tell_price(self) -> None:
         try:
             call = trial_call(self._agent, "x" * 200)
-            price = await errand(lambda: price_of(call, self._providers))
+            price = await run_in_thread(lambda: price_of(call, self._providers))
             provider = call.model.partition(":")[0]
             strangers = servers_to_ask_about(provider, self._providers.section(provider))
         except TidepoolError as error:
             told = Content.styled(shortened(str(error)), "$state-failed")
         else:
             where = "".join(f"\nIt is asked at {one.in_words}, as the study in Compose says." for one in strangers[:3])
-            told = price_told(price, secret=bool(self._agent.secret)) + Content(where)
+            told = price_text(price, secret=bool(self._agent.secret)) + Content(where)
         with while_open(self.app):
             self.query_one("#price", Static).update(told)
 
@@ -363,7 +363,7 @@ class TryDialog(Dialog[None]):
         self._show(Exchange(message))
         try:
             call = trial_call(self._agent, message)
-            said = await errand(lambda: ask_once(call, place, self._providers))
+            said = await run_in_thread(lambda: ask_once(call, place, self._providers))
             ended = Exchange(message, said)
         except TidepoolError as error:
             ended = Exchange(message, fault=str(error))
@@ -376,11 +376,13 @@ class TryDialog(Dialog[None]):
     def _show(self, more: Exchange | None = None) -> None:
         if more is not None:
             self._exchanges.append(more)
-        passages = [passage for exchange in self._exchanges for passage in exchange_told(self._agent.name, exchange)]
+        passages = [
+            passage for exchange in self._exchanges for passage in exchange_passages(self._agent.name, exchange)
+        ]
         self.query_one(ReadingPane).show(passages, at_end=True)
 
 
-def price_told(price: Price, *, secret: bool) -> Content:
+def price_text(price: Price, *, secret: bool) -> Content:
     """Which model will answer, and what that costs, before anything is sent."""
     asked = "asked as in the secret game, by a visitor" if secret else "asked as itself, with its instructions"
     where = Content.assemble((one_line(price.model), "bold"), f" · {asked}")
@@ -391,7 +393,7 @@ def price_told(price: Price, *, secret: bool) -> Content:
     return Content.assemble(where, "\n", (f"each message you send is bought, {at_most(price.most_usd)}", "$warning"))
 
 
-def exchange_told(name: str, exchange: Exchange) -> list[Passage]:
+def exchange_passages(name: str, exchange: Exchange) -> list[Passage]:
     passages = [Passage("you", "accent"), Passage(exchange.asked)]
     if exchange.fault:
         return [*passages, Passage("no answer", "failed"), Passage(exchange.fault, "failed"), Passage("")]

@@ -16,7 +16,7 @@ from tidepool.engine.errors import TidepoolError
 from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 from tidepool.engine.providers.model_list import ListedProvider, known_models, list_models, listed_names
 from tidepool.engine.trust.gate import servers_to_ask_about
-from tidepool.tui.app.background import errand, while_open
+from tidepool.tui.app.background import run_in_thread, while_open
 from tidepool.tui.app.dialogs.basic import SearchDialog, buttons
 from tidepool.tui.app.provider_view import price_words
 from tidepool.tui.app.widgets.frame import TextLine
@@ -174,7 +174,7 @@ class ModelDialog(SearchDialog[str]):
             return listed, [name for name in own if not servers_to_ask_about(name, providers.section(name))]
 
         try:
-            listed, askable = await errand(known)
+            listed, askable = await run_in_thread(known)
             self._put(listed)
             await asyncio.gather(*(self._ask(name) for name in askable))
             READ.providers, READ.listed, READ.at = providers, dict(self._listed), time.monotonic()
@@ -182,7 +182,7 @@ class ModelDialog(SearchDialog[str]):
             self.query_one(".note", Static).update(Content(one_line(str(error))))
 
     async def _ask(self, name: str) -> None:
-        self._put(await errand(lambda: list_models(self._providers, (name,))))
+        self._put(await run_in_thread(lambda: list_models(self._providers, (name,))))
 
     def _put(self, listed: Sequence[ListedProvider]) -> None:
         """News of the lists never touches what is being typed."""

@@ -14,7 +14,7 @@ from textual.widgets import Input, Static
 from tidepool.storage.reading.study_lines import with_studies
 from tidepool.storage.reading.watching import Watched, all_watched, changes
 from tidepool.tui.app.background import while_open
-from tidepool.tui.app.findings import Briefs
+from tidepool.tui.app.findings import BriefReader
 from tidepool.tui.app.kind_screens import STARTERS
 from tidepool.tui.app.screens.base import BATCH_BINDINGS, BatchActions
 from tidepool.tui.app.widgets.batch_list import ORDERS, BatchList, chosen, status_of
@@ -49,7 +49,7 @@ class BatchesScreen(BatchActions):
         self._all: Sequence[Watched] = ()
         self._seen = -1
         self._quiet = 0
-        self._briefs = Briefs(self.tidepool)
+        self._briefs = BriefReader(self.tidepool)
 
     def compose_body(self) -> Iterable[Widget]:
         yield Greeting()

@@ -93,7 +93,7 @@ class DraftActions(ModeScreen):
         page = self.people
         if page is None:
             return
-        query: Any = list_agents if page.folk.name == "agents" else list_entities
+        query: Any = list_agents if page.participants.name == "agents" else list_entities
         stored = await self.tidepool.file.look(query)
         page.show_library({one.id: one for one in stored})
 
@@ -105,12 +105,12 @@ class DraftActions(ModeScreen):
     def action_add_person(self) -> None:
         self.take_in()
         if (page := self.people) is not None:
-            self._add(page, newcomer(self.history.values, page.folk))
+            self._add(page, newcomer(self.history.values, page.participants))
 
     def _add(self, page: PeoplePage, record: dict[str, Any]) -> None:
-        self.history.edit(Append((page.folk.name,), record))
+        self.history.edit(Append((page.participants.name,), record))
         self._people_changed()
-        written = value_at(self.history.values, (page.folk.name,))
+        written = value_at(self.history.values, (page.participants.name,))
         page.roll.go_to(len(written) - 1)
         page.show(self.history.values)
         page.query_one(".person").query(FieldRow).first().take_focus()
@@ -125,8 +125,8 @@ class DraftActions(ModeScreen):
                 self._name_ids(page, [one.id for one in page.roll.items if one.place is None and one is not person])
                 self._add(page, record_of(stored))
             return
-        record = dict(value_at(self.history.values, (page.folk.name, person.place)))
-        self._add(page, {**record, "name": newcomer(self.history.values, page.folk)["name"]})
+        record = dict(value_at(self.history.values, (page.participants.name, person.place)))
+        self._add(page, {**record, "name": newcomer(self.history.values, page.participants)["name"]})
 
     def action_remove_person(self) -> None:
         self.take_in()
@@ -136,12 +136,12 @@ class DraftActions(ModeScreen):
         if person.place is None:
             self._name_ids(page, [one.id for one in page.roll.items if one.place is None and one is not person])
         else:
-            self.history.edit(Drop((page.folk.name,), person.place))
+            self.history.edit(Drop((page.participants.name,), person.place))
         self._people_changed()
         self.notify(f"Removed {person.cells[0]}. ctrl+z brings it back.", markup=False, timeout=3)
 
     def _name_ids(self, page: PeoplePage, ids: list[str]) -> None:
-        self.history.edit(Put(page.folk.ids, ids or UNSET))
+        self.history.edit(Put(page.participants.ids, ids or UNSET))
 
     @work(group="pick")
     async def action_pick_people(self) -> None:
@@ -149,13 +149,15 @@ class DraftActions(ModeScreen):
             return
         await self._read_library()
         if not page._library:
-            self.notify(f"The library of this file has no {page.folk.name} yet: press 5 to fill it.", markup=False)
+            self.notify(
+                f"The library of this file has no {page.participants.name} yet: press 5 to fill it.", markup=False
+            )
             return
         choices = [choice_of(one.id, one.name, _detail(record_of(one))) for one in page._library.values()]
         named = [person.id for person in page.roll.items if person.place is None]
         seed = value_at(self.history.values, ("batch", "seed"))
         number = seed if isinstance(seed, int) else Batch.model_fields["seed"].default
-        dialog = PickDialog(f"Take {page.folk.name} from the library", choices, named, number)
+        dialog = PickDialog(f"Take {page.participants.name} from the library", choices, named, number)
         ids = await self.app.push_screen_wait(dialog)
         if ids is not None and ids != named:
             self.take_in()

@@ -26,10 +26,10 @@ from tidepool.engine.library.entity_types import generate
 from tidepool.storage import library
 from tidepool.storage.library import StoredAgent, StoredEntity, StoredType
 from tidepool.storage.reading.watching import Watched, all_watched
-from tidepool.tui.app.background import errand
+from tidepool.tui.app.background import run_in_thread
 from tidepool.tui.app.compose.outline import AGENT_FIELDS, ENTITY_FIELDS
 from tidepool.tui.app.dialogs.basic import Choice, ChooseDialog, Confirm
-from tidepool.tui.app.dialogs.form import FormDialog, KeepingDialog
+from tidepool.tui.app.dialogs.form import FormDialog, SavingDialog
 from tidepool.tui.app.dialogs.library import (
     NEW_TYPE,
     GenerateDialog,
@@ -81,7 +81,7 @@ class LibraryActions(ModeScreen):
         await self.tidepool.file.do(work)
         self.nudge()
 
-    async def _asked(self, dialog: KeepingDialog, shelf: str) -> None:
+    async def _asked(self, dialog: SavingDialog, shelf: str) -> None:
         if one := await self.app.push_screen_wait(dialog):
             self.point_to(shelf, one)
 
@@ -98,7 +98,7 @@ class LibraryActions(ModeScreen):
         if wish.writer:
             from tidepool.engine.studies.simulation.writing import write_texts
 
-            texts = await errand(
+            texts = await run_in_thread(
                 lambda: write_texts(wish.type, entities, wish.writer, wish.seed, with_backstory=wish.backstory)
             )
             entities = texts.entities

@@ -16,7 +16,7 @@ from tidepool.engine.providers.model_list import ListedModel, ListedProvider, kn
 from tidepool.engine.registries import PROVIDERS
 from tidepool.engine.single_call import ask_once, price_of, probe_call
 from tidepool.engine.trust.gate import servers_to_ask_about
-from tidepool.tui.app.background import errand, while_open
+from tidepool.tui.app.background import run_in_thread, while_open
 from tidepool.tui.app.dialogs.basic import Confirm
 from tidepool.tui.app.provider_view import (
     GLYPHS,
@@ -210,7 +210,7 @@ class ProvidersScreen(ModeScreen):
         try:
             strange = await self._strangers(name, settings) if by_the_way else ""
             for step in (known,) if strange else (known, asked):
-                listed = await errand(step)
+                listed = await run_in_thread(step)
                 self._put(replace(self._cards[name], listed=listed, asking=step is known and not strange))
             if strange:
                 words = f"not asked yet: the study in Compose sends it to {strange}. Press r here to ask there."
@@ -306,7 +306,7 @@ class ProvidersScreen(ModeScreen):
             return
         call = probe_call(model)
         try:
-            price = await errand(lambda: price_of(call, rules.providers))
+            price = await run_in_thread(lambda: price_of(call, rules.providers))
             strange = await self._strangers(card.name, rules.providers.section(card.name))
             if strange or (not price.free and card.key_state != "missing"):
                 most, where = at_most(price.most_usd), f" at {strange}" if strange else ""
@@ -315,7 +315,7 @@ class ProvidersScreen(ModeScreen):
                     return
             self._put(replace(self._cards[card.name], trial=Trial(model)))
             self.query_one(PanelStrip).choose("panel-about", focus=False)
-            said = await errand(lambda: ask_once(call, providers=rules.providers, patience=TEST_SECONDS))
+            said = await run_in_thread(lambda: ask_once(call, providers=rules.providers, patience=TEST_SECONDS))
             trial = Trial(model, said)
         except TidepoolError as error:
             trial = Trial(model, fault=str(error))

@@ -14,7 +14,7 @@ from tidepool.storage.errors import TidepoolError
 from tidepool.storage.reading.study_watching import watched_any
 from tidepool.storage.reading.watching import Watched
 from tidepool.tui.app.background import while_open
-from tidepool.tui.app.findings import Finding, Findings
+from tidepool.tui.app.findings import EstimateReader, InterimEstimate
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.screens.base import BATCH_BINDINGS, BatchActions
 from tidepool.tui.app.widgets.blocks import BlockList
@@ -84,7 +84,7 @@ class ResultsScreen(BatchActions):
         self._counted: tuple[int, str, bool] | None = None
         self._whole = False
         """the statistics in full were asked for, of a batch that goes on"""
-        self._findings = Findings(self.tidepool)
+        self._findings = EstimateReader(self.tidepool)
         self._shown_of: Headline | None = None
         """what was found when the family was last shown"""
         self._compared: list[int] = []
@@ -284,7 +284,7 @@ def _overview(report: Report, told: Sequence[Block], drawn: Sequence[Block], *, 
     return [Words(report.title, "strong"), *said, *lead, *report.overview[len(said) :], *waves, *drawn[:1]]
 
 
-def so_far(batch: Watched, finding: Finding) -> list[Block]:
+def so_far(batch: Watched, finding: InterimEstimate) -> list[Block]:
     """What can be said of a batch that goes on."""
     ended = f"{count(batch.units_done)} of {count(batch.units_total)}"
     facts: list[tuple[Cell, ...]] = [

@@ -31,7 +31,7 @@ MOST_MOTHERS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Kinsman:
+class FamilyNode:
     member: Member
     in_line: bool = False
     """a mother in the line of her child: only fathers are left to open"""
@@ -42,11 +42,11 @@ class Kinsman:
         return self.member.parents[1:]
 
 
-Place = Kinsman | int | None
+Place = FamilyNode | int | None
 """what a node stands for: a prompt, a generation by its number, or words"""
 
 
-class Kin(Tree[Place]):
+class FamilyTree(Tree[Place]):
     """The tree itself: right opens a branch, left closes it or goes to its child."""
 
     BINDINGS = [
@@ -75,19 +75,19 @@ class FamilyPane(Container):
         self._kin: Mapping[str, Any] = {}
 
     def compose(self) -> ComposeResult:
-        yield Kin("family", id="kin")
+        yield FamilyTree("family", id="kin")
         with VerticalScroll(id="kin-text", can_focus=False):
             yield Static(Content("working it out …"), id="kin-told")
 
     def focus(self, scroll_visible: bool = True) -> Self:
-        self.query_one(Kin).focus(scroll_visible)
+        self.query_one(FamilyTree).focus(scroll_visible)
         return self
 
     @property
     def selected(self) -> str | None:
         """The id of the prompt under the cursor."""
-        node = self.query_one(Kin).cursor_node
-        return node.data.member.genome_id if node is not None and isinstance(node.data, Kinsman) else None
+        node = self.query_one(FamilyTree).cursor_node
+        return node.data.member.genome_id if node is not None and isinstance(node.data, FamilyNode) else None
 
     @property
     def _app(self) -> "TidepoolApp":
@@ -98,7 +98,7 @@ class FamilyPane(Container):
         if batch_number == self._batch and kin == self._kin:
             return
         self._batch, self._kin = batch_number, kin
-        tree = self.query_one(Kin)
+        tree = self.query_one(FamilyTree)
         tree.clear()
         if not kin["champion"]:
             self.query_one("#kin-told", Static).update(Content("no generation is judged yet"))
@@ -119,7 +119,7 @@ class FamilyPane(Container):
         return {member.genome_id: member for member in found}
 
     def _add(self, node: TreeNode[Place], member: Member, role: str = "", *, in_line: bool = False) -> None:
-        kinsman = Kinsman(member, in_line)
+        kinsman = FamilyNode(member, in_line)
         opens = kinsman.others if in_line else member.parents
         (node.add if opens else node.add_leaf)(_line(member, role), data=kinsman)
 
@@ -131,7 +131,7 @@ class FamilyPane(Container):
         node, place, batch = event.node, event.node.data, self._batch
         if node.children or place is None:
             return
-        if isinstance(place, Kinsman):
+        if isinstance(place, FamilyNode):
             fathers = await self._named(place.others)
             mothers = () if place.in_line else await self._app.file.look(mothers_of, batch, place.member, MOST_MOTHERS)
             with while_open(self.app):
@@ -161,13 +161,13 @@ class FamilyPane(Container):
     @on(Tree.NodeHighlighted)
     @work(group="kin-told", exclusive=True)
     async def _looked(self, event: Tree.NodeHighlighted[Place]) -> None:
-        if not isinstance(event.node.data, Kinsman):
+        if not isinstance(event.node.data, FamilyNode):
             return
         member = event.node.data.member
         parents = await self._named(member.parents)
         mother = parents.get(member.parents[0]) if member.parents else None
         with while_open(self.app):
-            self.query_one("#kin-told", Static).update(told_of(member, mother, self._kin))
+            self.query_one("#kin-told", Static).update(member_text(member, mother, self._kin))
             self.query_one("#kin-text", VerticalScroll).scroll_home(animate=False)
 
 
@@ -184,7 +184,7 @@ def _line(member: Member, role: str) -> Text:
     )
 
 
-def told_of(member: Member, mother: Member | None, kin: Mapping[str, Any]) -> Content:
+def member_text(member: Member, mother: Member | None, kin: Mapping[str, Any]) -> Content:
     """Where it comes from, what it is worth, its prompt, and what was changed in its mother's."""
     role = next((f", {ROLES[name]}" for name in ROLES if kin.get(name) == member.genome_id), "")
     lines = [

@@ -15,11 +15,11 @@ from textual.widgets import Button, Static
 from tidepool.tui.app.compose.edits import value_at
 from tidepool.tui.app.compose.fields import UNSET, Field, KeyPath, shown
 from tidepool.tui.app.compose.outline import (
-    FOLKS,
+    PARTICIPANT_KINDS,
     WHAT,
     FieldGroup,
-    Folk,
     OutlinePage,
+    ParticipantKind,
     Person,
     Stored,
     people_in,
@@ -244,9 +244,9 @@ class PeopleList(ItemRows[Person]):
         Binding("x,delete", "screen.remove_person", "Remove", key_display="x", id="compose.remove"),
     ]
 
-    def __init__(self, folk: Folk, *, id: str) -> None:
+    def __init__(self, participants: ParticipantKind, *, id: str) -> None:
         super().__init__(id=id)
-        self._folk = folk
+        self._participants = participants
         self.wrong: set[int] = set()
 
     def show_people(self, people: Sequence[Person], wrong: set[int]) -> None:
@@ -255,7 +255,7 @@ class PeopleList(ItemRows[Person]):
             self.show(people)
 
     def empty_text(self) -> str:
-        return f"no {self._folk.name} yet: a adds one, i takes some from the library"
+        return f"no {self._participants.name} yet: a adds one, i takes some from the library"
 
     def draw(self, index: int, width: int) -> Sequence[Piece]:
         person = self.items[index]
@@ -281,7 +281,7 @@ class PeoplePage(GroupBoxes, Vertical):
     def __init__(self, page: OutlinePage, values: Mapping[str, Any], *, id: str) -> None:
         super().__init__(id=id)
         self.page = page
-        self.folk = FOLKS[page.people]
+        self.participants = PARTICIPANT_KINDS[page.people]
         self.boxes = [GroupBox(group, values) for group in page.groups]
         self._values = values
         self._library: Mapping[str, Stored] = {}
@@ -291,11 +291,11 @@ class PeoplePage(GroupBoxes, Vertical):
         yield Static(Content(self.page.question), classes="question")
         yield from (box for box in self.boxes if not box.group.folded)
         with Horizontal(classes="people"):
-            yield PeopleList(self.folk, id=f"list-{self.folk.name}")
+            yield PeopleList(self.participants, id=f"list-{self.participants.name}")
             with VerticalScroll(classes="person", can_focus=False):
                 yield Static("", classes="person-told")
-                for field in self.folk.fields:
-                    yield FieldRow(field.at((self.folk.name, 0)))
+                for field in self.participants.fields:
+                    yield FieldRow(field.at((self.participants.name, 0)))
         with Horizontal(classes="people-keys"):
             yield Button("Add", action="screen.add_person", compact=True)
             yield Button("From library", action="screen.pick_people", compact=True)
@@ -334,8 +334,8 @@ class PeoplePage(GroupBoxes, Vertical):
         self._values = values
         if not self.is_mounted:
             return
-        people = people_in(values, self.folk, self._library)
-        wrong = {path[1] for path in self._sentences if path[:1] == (self.folk.name,) and len(path) > 1}
+        people = people_in(values, self.participants, self._library)
+        wrong = {path[1] for path in self._sentences if path[:1] == (self.participants.name,) and len(path) > 1}
         self.roll.show_people(people, {place for place in wrong if isinstance(place, int)})
         for box in self.boxes:
             box.follow(values)
@@ -355,15 +355,19 @@ class PeoplePage(GroupBoxes, Vertical):
 
     def paths(self) -> list[KeyPath]:
         """Of all fields of all who are written here."""
-        records = value_at(self._values, (self.folk.name,))
+        records = value_at(self._values, (self.participants.name,))
         count = len(records) if isinstance(records, list) else 0
-        inner = [field.at((self.folk.name, place)).path for place in range(count) for field in self.folk.fields]
+        inner = [
+            field.at((self.participants.name, place)).path
+            for place in range(count)
+            for field in self.participants.fields
+        ]
         return [
             *self.group_paths(),
-            self.folk.ids,
+            self.participants.ids,
             *inner,
-            *((self.folk.name, place) for place in range(count)),
-            (self.folk.name,),
+            *((self.participants.name, place) for place in range(count)),
+            (self.participants.name,),
         ]
 
     async def go_to(self, path: KeyPath) -> None:
@@ -399,12 +403,12 @@ class PeoplePage(GroupBoxes, Vertical):
         for row in self._rows():
             row.display = inline
             if inline and person is not None:
-                path = (self.folk.name, person.place or 0, row.field.key)
+                path = (self.participants.name, person.place or 0, row.field.key)
                 if anew or path != row.field.path:
                     row.bind_to(path, value_at(self._values, path))
                 row.complain(self._sentences.get(path, ""))
         if inline and person is not None:
-            self._tell_whole((self.folk.name, person.place or 0), told)
+            self._tell_whole((self.participants.name, person.place or 0), told)
         else:
             told.update(self._told(person))
 
@@ -417,14 +421,14 @@ class PeoplePage(GroupBoxes, Vertical):
     def _told(self, person: Person | None) -> Content:
         if person is None:
             return Content.assemble(
-                (f"Nobody takes part yet. a adds an {self.folk.noun}, i takes some from the library.", "$quiet")
+                (f"Nobody takes part yet. a adds an {self.participants.noun}, i takes some from the library.", "$quiet")
             )
         stored = self._library.get(person.id)
         if stored is None:
             return Content.assemble((f"{one_line(person.id)} is not in the library of this file.", "$state-failed"))
         lines = [Content.assemble((f"◇ from the library: {one_line(person.id)}", "$state-cached"), "")]
         record = record_of(stored)
-        for field in self.folk.fields:
+        for field in self.participants.fields:
             if field.key in record:
                 lines.append(Content.assemble((f"{field.key}  ", "$quiet"), _as_text(field, record[field.key])))
         lines.append(Content.assemble(("d takes a copy of it into this study, to be changed here.", "$quiet")))

@@ -18,7 +18,7 @@ from textual.widgets import Static
 
 from tidepool.storage.reading.hands import HandLine
 from tidepool.storage.reading.watching import LogLine, UnitLine, WaveCell, WaveLine
-from tidepool.tui.app.findings import Finding
+from tidepool.tui.app.findings import InterimEstimate
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.theme import STATES
 from tidepool.tui.app.widgets.blocks import Plot
@@ -195,7 +195,7 @@ class FindingPane(Vertical, can_focus=True):
         yield Static(Content(WORKING), id="finding-words")
         yield Plot(id="finding-plot")
 
-    def show(self, finding: Finding | None, *, running: bool = False) -> None:
+    def show(self, finding: InterimEstimate | None, *, running: bool = False) -> None:
         """None: it is not known yet."""
         headline, figure = (finding.headline, finding.figure) if finding else (None, None)
         words, plot = self.query_one("#finding-words", Static), self.query_one(Plot)
