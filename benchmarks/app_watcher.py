@@ -22,7 +22,7 @@ import tidepool.tui.app.app
 from tidepool.storage.file import prepare
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.opening import run_alone
-from tidepool.tui.app.screens.batch_actions import BatchActions
+from tidepool.tui.app.screens.base import BatchActions
 
 TICK = 0.005
 SETTLED = 1.0

@@ -20,11 +20,11 @@ from tidepool.engine.design.running import run_study
 from tidepool.engine.run import run_batch
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.screens.results import ResultsScreen
-from tidepool.tui.app.theme import DARK, LIGHT
-from tidepool.tui.app.widgets.panels import PanelStrip
-from tidepool.tui.app.widgets.plot import Plot
-from tidepool.tui.app.widgets.talk import TranscriptPane
-from tidepool.tui.app.widgets.talk_list import ConversationList
+from tidepool.tui.app.theme import DARK, LIGHT_NAME
+from tidepool.tui.app.widgets.blocks import Plot
+from tidepool.tui.app.widgets.conversations import ConversationList
+from tidepool.tui.app.widgets.frame import PanelStrip
+from tidepool.tui.app.widgets.transcript import TranscriptPane
 from tidepool.tui.command.main import main as command
 
 ROOT = Path(__file__).parent.parent
@@ -278,7 +278,7 @@ def main(names: list[str]) -> int:
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         os.environ["TIDEPOOL_SELLER"] = os.environ["TIDEPOOL_STATE"] = str(place / "seller")
-        for theme, steps in ((DARK.name, tuple(STEPS)), (LIGHT.name, LIGHT_TOO)):
+        for theme, steps in ((DARK.name, tuple(STEPS)), (LIGHT_NAME, LIGHT_TOO)):
             if chosen := [step for step in steps if not names or step in names]:
                 database = place / "tidepool.db"
                 asyncio.run(play(database if database.exists() else demo_file(database), theme, chosen))

@@ -21,8 +21,8 @@ from tidepool.engine.registries import Registry
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.screens.compose import ComposeScreen
 from tidepool.tui.app.screens.results import ResultsScreen
-from tidepool.tui.app.widgets.form.row import FieldRow
-from tidepool.tui.app.widgets.name_strip import NameStrip
+from tidepool.tui.app.widgets.form_fields import FieldRow
+from tidepool.tui.app.widgets.frame import NameStrip
 
 EXAMPLE = ROOT / "examples" / "plugin"
 REGISTRIES: tuple[Registry[Any], ...] = (

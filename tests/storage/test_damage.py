@@ -18,8 +18,8 @@ from tidepool.storage.errors import FileError
 from tidepool.storage.file import prepare
 from tidepool.storage.reading.damage import blame, damage_in, find_damage
 from tidepool.storage.reading.watching import all_watched
-from tidepool.tui.app.file_reader import FileReader
-from tidepool.tui.app.worker_process.worker import answer
+from tidepool.tui.app.background import FileReader
+from tidepool.tui.app.worker import answer
 from tidepool.tui.command.main import main
 
 UNIT = (1 << 32) + 1

@@ -1,9 +1,9 @@
-"""A file to take pictures of."""
+"""A file to look at, and texts of screens to hold them against."""
 
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -45,3 +45,25 @@ def filled_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             connection.executescript(FIXED)
         yield path
     time.tzset()
+
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-snapshots", action="store_true", help="write the texts of the screens anew")
+
+
+@pytest.fixture
+def same_text(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compares a screen with its stored text, or stores it."""
+    update = request.config.getoption("--update-snapshots", default=False)
+
+    def check(name: str, text: str) -> None:
+        path, shown = SNAPSHOTS / f"{name}.txt", "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+        if update:
+            SNAPSHOTS.mkdir(exist_ok=True)
+            path.write_text(shown, encoding="utf-8")
+        assert shown == path.read_text(encoding="utf-8"), f"{name}: --update-snapshots stores it, where it is meant"
+
+    return check

@@ -14,12 +14,11 @@ from textual.widget import Widget
 from tests.support.pilots import quick_pilot
 from tidepool.storage.file import prepare
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.compose_model.examiner import Examiner
-from tidepool.tui.app.compose_model.examining import Examined, answered
+from tidepool.tui.app.background import WorkerProcess
+from tidepool.tui.app.compose.examination import Examined, Examiner, answered
 from tidepool.tui.app.screens import compose
 from tidepool.tui.app.widgets.rows import Rows
-from tidepool.tui.app.worker_process.process import WorkerProcess
-from tidepool.tui.app.worker_process.worker import answer
+from tidepool.tui.app.worker import answer
 
 WAIT_SECONDS = float(os.environ.get("TIDEPOOL_PATIENCE", 40))
 

@@ -19,11 +19,10 @@ from tidepool.engine.config.loading import load_config
 from tidepool.engine.design.running import run_study
 from tidepool.engine.trust import record
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.dialogs.dialog import Confirm, ErrorDialog
-from tidepool.tui.app.dialogs.help import Help
+from tidepool.tui.app.dialogs.basic import Confirm, ErrorDialog, Help
 from tidepool.tui.app.kind_screens import STARTERS, Starter
 from tidepool.tui.app.widgets.batch_list import BatchList
-from tidepool.tui.app.widgets.navigation import PLACES
+from tidepool.tui.app.widgets.frame import PLACES
 
 
 def test_fields_may_be_made_before_the_first_screen_is_on_the_stack(tmp_path: Path) -> None:

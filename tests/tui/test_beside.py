@@ -8,10 +8,10 @@ import pytest
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.results.blocks import Figure, as_json, line
-from tidepool.tui.app.compose_model.edits import Put, edited
-from tidepool.tui.app.compose_model.examiner import Examiner
+from tidepool.tui.app.background import WorkerFailed, WorkerProcess
+from tidepool.tui.app.compose.edits import Put, edited
+from tidepool.tui.app.compose.examination import Examiner
 from tidepool.tui.app.kind_screens import template
-from tidepool.tui.app.worker_process.process import WorkerFailed, WorkerProcess
 
 CURVE = Figure("lines", "a curve", (line("", [0.0, 1.0, 2.0], [1.0, 3.0, 2.0]),))
 

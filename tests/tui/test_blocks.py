@@ -3,7 +3,7 @@
 import pytest
 
 from tidepool.engine.results.blocks import Heat, table
-from tidepool.tui.app.widgets.block_list import content_of
+from tidepool.tui.app.widgets.blocks import content_of
 from tidepool.tui.drawing.blocks import column_widths
 
 

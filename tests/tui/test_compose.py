@@ -15,19 +15,18 @@ from tidepool.engine.library.contents import stored_agent
 from tidepool.storage import library
 from tidepool.storage.file import prepare
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.compose_model.draft import Draft, keep_draft, read_draft
-from tidepool.tui.app.compose_model.edits import Put, edited, value_at, values_of
-from tidepool.tui.app.compose_model.examining import Examined
-from tidepool.tui.app.compose_model.fields import Path as KeyPath
-from tidepool.tui.app.dialogs.draft_files import OpenDialog
-from tidepool.tui.app.dialogs.pick import PickDialog, PickList, choice_of, drawn
+from tidepool.tui.app.compose.draft import Draft, keep_draft, read_draft
+from tidepool.tui.app.compose.edits import Put, edited, value_at, values_of
+from tidepool.tui.app.compose.examination import Examined
+from tidepool.tui.app.compose.fields import KeyPath
+from tidepool.tui.app.dialogs.basic import choice_of
+from tidepool.tui.app.dialogs.draft import OpenDialog, PickDialog, PickList, drawn
 from tidepool.tui.app.kind_screens import template
 from tidepool.tui.app.launching import environment
 from tidepool.tui.app.screens.compose import ComposeScreen
-from tidepool.tui.app.widgets.form.page import GroupBox, GroupHead
-from tidepool.tui.app.widgets.form.people import PeopleList
-from tidepool.tui.app.widgets.form.row import FieldRow
-from tidepool.tui.app.widgets.name_strip import NameStrip
+from tidepool.tui.app.widgets.form_fields import FieldRow
+from tidepool.tui.app.widgets.form_pages import GroupBox, GroupHead, PeopleList
+from tidepool.tui.app.widgets.frame import NameStrip
 
 HOSTILE = "[/foo] [@click=app.quit]x[/] \x1b[31mred ‮abc \U0001f419"
 
@@ -98,7 +97,7 @@ async def test_the_plan_follows_the_typing_and_the_toml_says_the_same(tmp_path: 
         await until(pilot, lambda: screen.query_one("#pages", NameStrip).here == "what")
         await fill(pilot, screen, ("secret_game", "num_interactions"), "30")
         await until_seen(pilot, "30 conversations")
-        assert "num_interactions = 30 # few" in screen.desk.draft.text
+        assert "num_interactions = 30 # few" in screen.history.draft.text
         screen.load(template("evolution"))
         await until_seen(pilot, "population_size")
 
@@ -117,7 +116,7 @@ async def test_wrong_input_shows_the_engines_sentence_beside_the_field(tmp_path:
     async with opened(tmp_path / "study.db", size=(110, 32)) as (app, pilot):
         screen = await composing(app, pilot)
         for path, text, sentence in WRONG:
-            before = screen.desk.draft.text
+            before = screen.history.draft.text
             row = await fill(pilot, screen, path, text)
             await until(
                 pilot,
@@ -244,7 +243,7 @@ async def test_a_text_takes_back_its_own_letters_before_the_change_before_them(t
         await fill(pilot, screen, ("batch", "description"), "abc")
 
         def written() -> tuple[object, object]:
-            return screen.desk.values["batch"]["seed"], screen.desk.values["batch"].get("description")
+            return screen.history.values["batch"]["seed"], screen.history.values["batch"].get("description")
 
         steps = [("ctrl+z", (77, None)), ("ctrl+z", (42, None)), ("ctrl+y", (77, None)), ("ctrl+y", (77, "abc"))]
         await until(pilot, lambda: written() == (77, "abc"), "both in the draft")
@@ -270,11 +269,13 @@ async def test_agents_are_taken_from_the_library_by_search_and_marks(tmp_path: P
         await pilot.press("down", "space", "space", "enter")
         await until(pilot, lambda: roll.count == 5, "two more agents")
         await until(pilot, lambda: screen._examined.ready and "C(5,2)" in screen._examined.shape[0], "a plan of five")
-        assert len(values_of(screen.desk.draft.text)["agent_ids"]) == 2
+        assert len(values_of(screen.history.draft.text)["agent_ids"]) == 2
         roll.go_to(3)
         await pilot.press("d")
-        await until(pilot, lambda: len(screen.desk.values["agents"]) == 4, "a copy to edit")
-        await until(pilot, lambda: len(values_of(screen.desk.draft.text)["agent_ids"]) == 1, "one left in the library")
+        await until(pilot, lambda: len(screen.history.values["agents"]) == 4, "a copy to edit")
+        await until(
+            pilot, lambda: len(values_of(screen.history.draft.text)["agent_ids"]) == 1, "one left in the library"
+        )
         roll.focus()
         await pilot.press("i")
         await until(pilot, lambda: isinstance(app.screen, PickDialog), "the library")
@@ -316,7 +317,7 @@ async def test_a_study_is_saved_changed_and_loaded_again(tmp_path: Path) -> None
         await pilot.press("ctrl+o")
         await until(pilot, lambda: isinstance(app.screen, OpenDialog), "where to start from")
         await pilot.press(*"example judged", "down", "enter")
-        await until(pilot, lambda: app.screen is screen and screen.desk.kind == "simulation", "the second example")
+        await until(pilot, lambda: app.screen is screen and screen.history.kind == "simulation", "the second example")
         await until(pilot, lambda: screen._examined.ready, "its plan, with the files beside it")
         await pilot.press("ctrl+z")
         await until_written(pilot, screen, ("batch", "seed"), 99)
@@ -330,7 +331,7 @@ async def test_a_study_is_saved_changed_and_loaded_again(tmp_path: Path) -> None
         app.screen.query_one("#path").focus()
         await pilot.press("enter")
         await until_written(pilot, screen, ("batch", "seed"), 42)
-        assert values_of(screen.desk.draft.earlier[0])["batch"]["seed"] == 99
+        assert values_of(screen.history.draft.earlier[0])["batch"]["seed"] == 99
 
 
 async def test_hostile_text_is_shown_and_never_obeyed(tmp_path: Path) -> None:

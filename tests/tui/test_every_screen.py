@@ -23,35 +23,24 @@ from tidepool.storage.file import reading
 from tidepool.storage.reading.watching import all_watched
 from tidepool.tui.app import dialogs
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.compose_model.draft import fresh
-from tidepool.tui.app.compose_model.outline import AGENT_FIELDS
+from tidepool.tui.app.compose.draft import fresh
+from tidepool.tui.app.compose.outline import AGENT_FIELDS
+from tidepool.tui.app.dialogs.basic import Choice, ChooseDialog, Confirm, Dialog, ErrorDialog, Help, SearchDialog
+from tidepool.tui.app.dialogs.batch import ExportDialog, LimitsDialog, StopDialog, TrustDialog
 from tidepool.tui.app.dialogs.branch import BranchDialog
-from tidepool.tui.app.dialogs.bring_in import ImportDialog
-from tidepool.tui.app.dialogs.choose import ChooseDialog
 from tidepool.tui.app.dialogs.coding import CodingDialog, CodingStart
-from tidepool.tui.app.dialogs.dialog import Confirm, Dialog, ErrorDialog
-from tidepool.tui.app.dialogs.draft_files import OpenDialog, SaveDialog
-from tidepool.tui.app.dialogs.export import ExportDialog
-from tidepool.tui.app.dialogs.form import FormDialog, KeepingDialog
-from tidepool.tui.app.dialogs.generate import GenerateDialog
-from tidepool.tui.app.dialogs.help import Help
-from tidepool.tui.app.dialogs.limits import LimitsDialog
+from tidepool.tui.app.dialogs.draft import OpenDialog, PickDialog, SaveDialog
+from tidepool.tui.app.dialogs.form import FormDialog, SavingDialog
+from tidepool.tui.app.dialogs.library import GenerateDialog, ImportDialog, TryDialog, TypeDialog
 from tidepool.tui.app.dialogs.models import ModelDialog
-from tidepool.tui.app.dialogs.pick import Choice, PickDialog
-from tidepool.tui.app.dialogs.stop import StopDialog
-from tidepool.tui.app.dialogs.trust import TrustDialog
-from tidepool.tui.app.dialogs.try_agent import TryDialog
-from tidepool.tui.app.dialogs.type_editor import TypeDialog
-from tidepool.tui.app.library_view.records import agent_faults
+from tidepool.tui.app.library_items import agent_faults
 from tidepool.tui.app.screens.batches import BatchesScreen
 from tidepool.tui.app.screens.compose import ComposeScreen
-from tidepool.tui.app.screens.library import LibraryScreen
+from tidepool.tui.app.screens.library import LibraryScreen, ShelfList
 from tidepool.tui.app.screens.results import ResultsScreen
 from tidepool.tui.app.screens.watch import WatchScreen
-from tidepool.tui.app.widgets.name_strip import NameStrip
-from tidepool.tui.app.widgets.panels import PanelStrip
-from tidepool.tui.app.widgets.shelf_list import ShelfList
-from tidepool.tui.app.widgets.talk import TranscriptPane
+from tidepool.tui.app.widgets.frame import NameStrip, PanelStrip
+from tidepool.tui.app.widgets.transcript import TranscriptPane
 
 ROOT = Path(__file__).parents[2]
 KINDS = {"secret_game": 1, "simulation": 2, "evolution": 3, "mutation": 4}
@@ -116,7 +105,7 @@ async def test_a_stranger_s_config_is_harmless_in_every_page_of_compose(file: Pa
         await until(pilot, lambda: isinstance(app.screen, BatchesScreen) and app.screen.shown_batch)
         await pilot.press("c")
         await until(pilot, lambda: isinstance(app.screen, ComposeScreen), "Compose")
-        assert isinstance(app.screen, ComposeScreen) and "calc" in await app.screen.desk.written()
+        assert isinstance(app.screen, ComposeScreen) and "calc" in await app.screen.history.written()
         strip = app.screen.query_one("#pages", NameStrip)
         for page in list(strip._names):
             strip.choose(page)
@@ -200,7 +189,7 @@ def _dialogs() -> set[type[Dialog[Any]]]:
     """Every dialog there is."""
     modules = [import_module(f"{dialogs.__name__}.{one.name}") for one in pkgutil.iter_modules(dialogs.__path__)]
     found = {one for module in modules for one in vars(module).values() if isinstance(one, type)}
-    return {one for one in found if issubclass(one, Dialog)} - {Dialog, KeepingDialog}
+    return {one for one in found if issubclass(one, Dialog)} - {Dialog, SavingDialog, SearchDialog}
 
 
 async def test_every_dialog_shows_it_to_the_letter(file: Path) -> None:

@@ -13,13 +13,12 @@ from tests.tui.persons import opened, screen_text, until, until_seen
 from tests.tui.studies import game, played_now
 from tidepool.storage.file import prepare
 from tidepool.storage.reading.queries import StoredMessage, Transcript
-from tidepool.tui.app.dialogs.dialog import Confirm, ErrorDialog
-from tidepool.tui.app.screens.library import LibraryScreen
+from tidepool.tui.app.dialogs.basic import Confirm, ErrorDialog
+from tidepool.tui.app.screens.library import LibraryScreen, ShelfList
 from tidepool.tui.app.screens.results import ResultsScreen
 from tidepool.tui.app.screens.watch import WatchScreen
-from tidepool.tui.app.widgets.shelf_list import ShelfList
-from tidepool.tui.app.widgets.talk import TranscriptPane, talk_lines
-from tidepool.tui.app.widgets.talks import ConversationsPane
+from tidepool.tui.app.widgets.conversations import ConversationsPane
+from tidepool.tui.app.widgets.transcript import TranscriptPane, talk_lines
 from tidepool.tui.drawing.text import fitted, one_line, plain, wrapped
 
 HOSTILE = {

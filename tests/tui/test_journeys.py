@@ -13,15 +13,15 @@ from tests.tui.persons import batch_status, opened, rows_text, screen_text, unti
 from tests.tui.test_compose import composing, fill
 from tidepool.engine.studies.kinds import KINDS
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.compose_model.edits import Put, edited, values_of
-from tidepool.tui.app.compose_model.fields import Path as KeyPath
-from tidepool.tui.app.dialogs.export import ExportDialog
+from tidepool.tui.app.compose.edits import Put, edited, values_of
+from tidepool.tui.app.compose.fields import KeyPath
+from tidepool.tui.app.dialogs.batch import ExportDialog
 from tidepool.tui.app.kind_screens import template
 from tidepool.tui.app.screens.results import ResultsScreen
-from tidepool.tui.app.widgets.form.row import FieldRow
-from tidepool.tui.app.widgets.panels import PanelStrip
-from tidepool.tui.app.widgets.talk import TranscriptPane
-from tidepool.tui.app.widgets.talk_list import ConversationList
+from tidepool.tui.app.widgets.conversations import ConversationList
+from tidepool.tui.app.widgets.form_fields import FieldRow
+from tidepool.tui.app.widgets.frame import PanelStrip
+from tidepool.tui.app.widgets.transcript import TranscriptPane
 
 SMALL: dict[str, list[tuple[KeyPath, str]]] = {
     "secret_game": [(("secret_game", "num_interactions"), "6"), (("secret_game", "messages_per_interaction"), "2")],
@@ -82,7 +82,7 @@ async def compose_small(app: TidepoolApp, pilot: Pilot[None], kind: str) -> None
     if kind == "simulation":
         screen.query_one("#kinds").focus()
         await pilot.press("right")
-        await until(pilot, lambda: screen.desk.kind == kind, "the kind")
+        await until(pilot, lambda: screen.history.kind == kind, "the kind")
     (first, text), *others = SMALL[kind]
     screen.load(edited(template(kind), [Put(field, int(number)) for field, number in others]))
     await until(pilot, lambda: any(row.field.path == first for row in screen.query(FieldRow)), "the form")

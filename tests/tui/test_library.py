@@ -18,17 +18,12 @@ from tidepool.engine.studies.evolution.statistics import champion_prompt
 from tidepool.storage import library
 from tidepool.storage.file import reading
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.dialogs.bring_in import ImportDialog
-from tidepool.tui.app.dialogs.choose import ChooseDialog
-from tidepool.tui.app.dialogs.dialog import Confirm, ErrorDialog
+from tidepool.tui.app.dialogs.basic import ChooseDialog, Confirm, ErrorDialog
 from tidepool.tui.app.dialogs.form import FormDialog
-from tidepool.tui.app.dialogs.generate import GenerateDialog
-from tidepool.tui.app.dialogs.try_agent import TryDialog
-from tidepool.tui.app.dialogs.type_editor import TypeDialog
-from tidepool.tui.app.screens.library import LibraryScreen
-from tidepool.tui.app.widgets.cards import CardView
-from tidepool.tui.app.widgets.form.row import FieldRow
-from tidepool.tui.app.widgets.shelf_list import ShelfList
+from tidepool.tui.app.dialogs.library import GenerateDialog, ImportDialog, TryDialog, TypeDialog
+from tidepool.tui.app.screens.library import LibraryScreen, ShelfList
+from tidepool.tui.app.widgets.form_fields import FieldRow
+from tidepool.tui.app.widgets.frame import CardView
 
 
 def entities(path: Path) -> list[library.StoredEntity]:

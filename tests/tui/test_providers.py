@@ -17,14 +17,12 @@ from tidepool.engine.errors import RunError
 from tidepool.engine.providers.model_list import ListedHost, ListedModel, ListedProvider, list_models
 from tidepool.engine.registries import PROVIDERS
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.compose_model.draft import Draft, keep_draft
-from tidepool.tui.app.dialogs.dialog import Confirm
-from tidepool.tui.app.provider_tasks import errand
-from tidepool.tui.app.provider_view.cards import Card, Trial, about, price_words, state_of, usual_model
-from tidepool.tui.app.provider_view.settings import limits_for, rules_in
-from tidepool.tui.app.screens.providers import ProvidersScreen
-from tidepool.tui.app.widgets.provider_lists import ModelTable, ProviderList
-from tidepool.tui.app.widgets.reading import ReadingPane
+from tidepool.tui.app.background import run_in_thread
+from tidepool.tui.app.compose.draft import Draft, keep_draft
+from tidepool.tui.app.dialogs.basic import Confirm
+from tidepool.tui.app.provider_view import Card, Trial, about, price_words, rules_in, state_of, usual_model
+from tidepool.tui.app.screens.providers import ModelTable, ProviderList, ProvidersScreen
+from tidepool.tui.app.widgets.rows import ReadingPane
 
 KEY = "sk-proj-never-to-be-seen-0123456789"
 NOWHERE = "http://127.0.0.1:9"
@@ -41,7 +39,7 @@ async def emulator(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Emulator]:
 
 
 def states(app: TidepoolApp) -> dict[str, str]:
-    return {card.name: state_of(card)[0] for card in app.screen.query_one(ProviderList).cards}
+    return {card.name: state_of(card)[0] for card in app.screen.query_one(ProviderList).items}
 
 
 def told(app: TidepoolApp) -> str:
@@ -93,11 +91,10 @@ async def test_keys_servers_models_and_a_test_call(tmp_path: Path, emulator: Emu
 
         await pilot.press("slash", *"5.4", "enter")
         models = app.screen.query_one(ModelTable)
-        await until(pilot, lambda: [one.name for one in models.models] == ["gpt-5.4-mini"], "one model")
+        await until(pilot, lambda: [one.name for one in models.items] == ["gpt-5.4-mini"], "one model")
         await pilot.press("escape", "down", "down")
         await until(pilot, lambda: "connection refused" in told(app), "the silent server")
         assert "■ answers: llama3.2:latest" in told(app)
-        assert "2  ([service] in Compose)" in told(app)
         seen.append(told(app))
     assert not any(KEY[:12] in text or KEY[-10:] in text for text in seen)
 
@@ -127,7 +124,7 @@ async def test_endpoints_of_ones_own_are_listed_and_tried(
 async def test_an_address_that_is_none_is_told_in_words_and_giving_up_ends_the_errand() -> None:
     nonsense = Providers(ollama=OllamaSettings(hosts=["http://[bad"]))
     with pytest.raises(RunError, match="could not be asked"):
-        await errand(lambda: list_models(nonsense, ("ollama",)))
+        await run_in_thread(lambda: list_models(nonsense, ("ollama",)))
     ended = threading.Event()
 
     async def patient() -> None:
@@ -138,7 +135,7 @@ async def test_an_address_that_is_none_is_told_in_words_and_giving_up_ends_the_e
 
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.1):
-            await errand(patient)
+            await run_in_thread(patient)
     assert await asyncio.to_thread(ended.wait, 10)
 
 
@@ -161,13 +158,7 @@ def test_an_unknown_price_is_never_a_zero(amount: float | None, words: str) -> N
     assert price_words(amount) == words
 
 
-def test_limits_say_where_they_come_from() -> None:
-    rules = rules_in("[service]\nretries = 1\nbudget_usd = 2.5\n[providers.openai]\nmax_concurrent = 3\n")
-    limits = {limit.key: (limit.value, limit.origin) for limit in limits_for(rules, "openai")}
-    assert limits["max_concurrent"] == ("3", "[providers.openai] in Compose")
-    assert limits["retries"] == ("1", "[service] in Compose")
-    assert limits["budget_usd"] == ("$2.50", "[service] in Compose")
-    assert limits["timeout"] == ("60 s", "default")
+def test_a_draft_that_cannot_be_read_leaves_the_defaults() -> None:
     assert rules_in("[service").fault and rules_in("[service]\nretries = 'x'").fault
     assert rules_in("service = 3").providers.openai == ProviderSettings()
 
@@ -175,7 +166,7 @@ def test_limits_say_where_they_come_from() -> None:
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_a_model_of_any_name_has_a_line(text: str) -> None:
     table = ModelTable(id="models")
-    table.models = [ListedModel(text, None, 0.0, None, 1.0, text)]
+    table.items = [ListedModel(text, None, 0.0, None, 1.0, text)]
     line = "".join(piece for piece, _ in table.draw(0, 120))
     assert line.isprintable() and cell_len(line) <= 120
 

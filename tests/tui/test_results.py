@@ -13,13 +13,12 @@ from tests.tui.studies import EVOLUTION, game, played
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.design.running import run_study
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.family import Kin, Kinsman
 from tidepool.tui.app.screens.results import ResultsScreen
 from tidepool.tui.app.widgets.batch_list import BatchList
-from tidepool.tui.app.widgets.panels import PanelStrip
-from tidepool.tui.app.widgets.talk import TranscriptPane
-from tidepool.tui.app.widgets.talk_list import ConversationList
-from tidepool.tui.app.widgets.talks import TYPING_SECONDS, ConversationsPane
+from tidepool.tui.app.widgets.conversations import TYPING_SECONDS, ConversationList, ConversationsPane
+from tidepool.tui.app.widgets.family import FamilyNode, FamilyTree
+from tidepool.tui.app.widgets.frame import PanelStrip
+from tidepool.tui.app.widgets.transcript import TranscriptPane
 
 
 async def test_an_ended_batch_shows_its_figures_with_intervals_and_finds_a_word_in_its_talk(tmp_path: Path) -> None:
@@ -119,7 +118,7 @@ async def test_an_evolutions_answers_are_read_by_prompt_and_by_problem(tmp_path:
 async def walk_the_family(app: TidepoolApp, pilot: Pilot[None]) -> None:
     """From the champion to its mothers, and into a generation, by keys; what is not opened is not read."""
     app.screen.query_one(PanelStrip).choose("panel-family")
-    kin, told = app.screen.query_one(Kin), app.screen.query_one("#kin-told", Static)
+    kin, told = app.screen.query_one(FamilyTree), app.screen.query_one("#kin-told", Static)
     await until(pilot, lambda: kin.cursor_node is not None and "champion" in str(told.content), "the champion")
     champion, *others = kin.root.children
     assert kin.has_focus and "held out" in str(told.content) and all(not node.children for node in others)
@@ -131,14 +130,14 @@ async def walk_the_family(app: TidepoolApp, pilot: Pilot[None]) -> None:
     await until(pilot, lambda: bool(youngest.children), "everybody of a generation")
     await pilot.press("down")
     await until(pilot, lambda: f"generation {youngest.data}, " in str(told.content), "the fittest of it")
-    bred = next(node for node in youngest.children if isinstance(node.data, Kinsman) and node.data.member.parents)
+    bred = next(node for node in youngest.children if isinstance(node.data, FamilyNode) and node.data.member.parents)
     kin.move_cursor(bred)
     await until(pilot, lambda: "over its mother" in str(told.content), "what it gained")
     await pilot.press("left")
     assert kin.cursor_node is youngest
     kin.move_cursor(bred)
     await pilot.press("w")
-    assert isinstance(bred.data, Kinsman)
+    assert isinstance(bred.data, FamilyNode)
     answers, wanted = app.screen.query_one(ConversationsPane), f"@{bred.data.member.genome_id}"
     await until(pilot, lambda: answers.filter.words == wanted, "the answers of the prompt under the cursor")
     await until_seen(pilot, "i, w: only this problem, this prompt")

@@ -8,11 +8,19 @@ from rich.cells import cell_len
 from tests.storage.test_plain_text import steers
 from tidepool.engine.library.entity_types import built_in_records
 from tidepool.storage.library import StoredAgent, StoredEntity, StoredType
-from tidepool.tui.app.dialogs.type_editor import NEW_TYPE, read_type, type_text
-from tidepool.tui.app.library_view.details import details
-from tidepool.tui.app.library_view.items import agent_item, entity_item, found, type_item, types_in
-from tidepool.tui.app.library_view.records import agent_faults, entity_faults, several_faults
-from tidepool.tui.app.widgets.reading import Passage, laid_out
+from tidepool.tui.app.dialogs.library import NEW_TYPE, read_type, type_text
+from tidepool.tui.app.library_items import (
+    agent_faults,
+    agent_item,
+    details,
+    entity_faults,
+    entity_item,
+    found,
+    several_faults,
+    type_item,
+    types_in,
+)
+from tidepool.tui.app.widgets.rows import Passage, laid_out
 
 ADA = StoredEntity("ada-1", "Ada", "human", "A miller", {"age": 61, "tall": True})
 

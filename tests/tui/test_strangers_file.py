@@ -12,7 +12,7 @@ from tests.engine.studies.simulation.panels import panel
 from tests.tui.persons import opened, screen_text, until, until_seen
 from tidepool import run_batch
 from tidepool.engine.run import enlist
-from tidepool.tui.app.dialogs.trust import TrustDialog
+from tidepool.tui.app.dialogs.batch import TrustDialog
 from tidepool.tui.app.screens.compose import ComposeScreen
 from tidepool.tui.command.main import main
 
@@ -121,5 +121,5 @@ async def test_the_app_tells_of_servers_it_does_not_know_and_copies_a_study_with
         await pilot.press("escape", "c")
         await until(pilot, lambda: app.current_mode == "compose", "the study in Compose")
         assert isinstance(app.screen, ComposeScreen)
-        draft = await app.screen.desk.written()
+        draft = await app.screen.history.written()
         assert "openai:gpt-4o-mini" in draft and "192.0.2.1" not in draft

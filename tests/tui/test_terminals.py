@@ -18,7 +18,7 @@ from tests.tui.studies import game, played_now
 from tests.tui.test_web import browsing, process  # noqa: F401
 from tidepool.engine.library.entity_types import known_types
 from tidepool.tui.app import launching
-from tidepool.tui.app.compose_model.draft import read_draft
+from tidepool.tui.app.compose.draft import read_draft
 
 WAIT_SECONDS = 40.0
 DOWN, LEFT, END = "\x1b[B", "\x1b[D", "\x1b[F"

@@ -20,19 +20,17 @@ from tests.tui.test_compose import composing, row_of, show_field
 from tests.tui.test_every_screen import dialogs_about, file, poisoned  # noqa: F401
 from tidepool.tui.app import key_order
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.compose_model.edits import Put, apply, value_at
-from tidepool.tui.app.compose_model.examining import Examined
-from tidepool.tui.app.compose_model.fields import Field, Form, read
-from tidepool.tui.app.compose_model.fields import Path as KeyPath
-from tidepool.tui.app.compose_model.outline import pages_of
+from tidepool.tui.app.compose.edits import Put, apply, value_at
+from tidepool.tui.app.compose.examination import Examined
+from tidepool.tui.app.compose.fields import Field, Form, KeyPath, read
+from tidepool.tui.app.compose.outline import pages_of
 from tidepool.tui.app.dialogs.models import ModelDialog
 from tidepool.tui.app.key_order import messages_handled
 from tidepool.tui.app.kind_screens import template
 from tidepool.tui.app.screens.compose import ComposeScreen
-from tidepool.tui.app.widgets.form.editors import TomlEditor
-from tidepool.tui.app.widgets.form.people import PeopleList
-from tidepool.tui.app.widgets.form.row import FieldRow
-from tidepool.tui.app.widgets.text_line import TextLine
+from tidepool.tui.app.widgets.form_fields import FieldRow, TomlEditor
+from tidepool.tui.app.widgets.form_pages import PeopleList
+from tidepool.tui.app.widgets.frame import TextLine
 
 CLEAR = "\x15"
 BACKSPACE, TAB, SHIFT_TAB, UP, DOWN, F2, CTRL_S = "\x7f", "\t", "\x1b[Z", "\x1b[A", "\x1b[B", "\x1bOQ", "\x13"
@@ -171,18 +169,18 @@ async def test_every_character_of_a_burst_is_in_its_field_and_nowhere_else(tmp_p
         for form in sorted(BURSTS.keys() & FIELDS.keys(), key=lambda form: FIELDS[form][0]):
             kind, field = FIELDS[form]
             row = await on_field(pilot, screen, examiner, kind, field)
-            before, text = deepcopy(screen.desk.values), BURSTS[form]
+            before, text = deepcopy(screen.history.values), BURSTS[form]
             await send_among_answers(app, pilot, screen, examiner, CLEAR + text)
             assert text_in(row) == text.replace("\r", "\n"), form
             assert row.has_focus_within, form
             assert app.screen is screen, form
-            assert screen.desk.values == put(before, field.path, read(form, text_in(row))), form
+            assert screen.history.values == put(before, field.path, read(form, text_in(row))), form
 
 
 async def test_every_character_typed_about_a_person_is_theirs(tmp_path: Path) -> None:
     async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
         await screen.go_to_page("who")
-        before = deepcopy(screen.desk.values)
+        before = deepcopy(screen.history.values)
         for key, text in (("name", "Hypatia 1 of 2"), ("model", "simulated:trusting"), ("instructions", "Be\rbrief 3")):
             row = row_of(screen, ("agents", 0, key))
             row.take_focus()
@@ -190,7 +188,7 @@ async def test_every_character_typed_about_a_person_is_theirs(tmp_path: Path) ->
             await send_among_answers(app, pilot, screen, examiner, CLEAR + text)
             before = put(before, ("agents", 0, key), text.replace("\r", "\n"))
             assert text_in(row) == text.replace("\r", "\n")
-            assert screen.desk.values == before
+            assert screen.history.values == before
 
 
 async def test_a_new_person_s_name_is_replaced_and_a_growing_text_scrolls_along(tmp_path: Path) -> None:
@@ -200,8 +198,8 @@ async def test_a_new_person_s_name_is_replaced_and_a_growing_text_scrolls_along(
         await pilot.pause()
         send(app, "aHypatia")
         await quiet(pilot, screen, examiner)
-        assert screen.desk.values["agents"][-1]["name"] == "Hypatia"
-        row = row_of(screen, ("agents", len(screen.desk.values["agents"]) - 1, "instructions"))
+        assert screen.history.values["agents"][-1]["name"] == "Hypatia"
+        row = row_of(screen, ("agents", len(screen.history.values["agents"]) - 1, "instructions"))
         row.take_focus()
         await until(pilot, lambda: row.has_focus_within, "the cursor in the instructions")
         send(app, "".join(f"line {number}\r" for number in range(12)) + "the end")
@@ -213,7 +211,7 @@ async def test_a_new_person_s_name_is_replaced_and_a_growing_text_scrolls_along(
 async def test_what_was_typed_about_one_person_does_not_reach_the_next(tmp_path: Path) -> None:
     async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
         await screen.go_to_page("who")
-        before = deepcopy(screen.desk.values)
+        before = deepcopy(screen.history.values)
         row, roll = row_of(screen, ("agents", 0, "name")), screen.query_one(PeopleList)
         row.take_focus()
         await until(pilot, lambda: row.has_focus_within, "the cursor in the name")
@@ -221,7 +219,7 @@ async def test_what_was_typed_about_one_person_does_not_reach_the_next(tmp_path:
         await until(pilot, lambda: roll.cursor == 1, "the next person")
         await quiet(pilot, screen, examiner)
         assert roll.has_focus
-        assert screen.desk.values == put(before, ("agents", 0, "name"), "Hypatia")
+        assert screen.history.values == put(before, ("agents", 0, "name"), "Hypatia")
         assert text_in(row) == before["agents"][1]["name"]
 
 
@@ -233,8 +231,8 @@ async def test_corrections_and_tabs_keep_their_place_in_a_burst(tmp_path: Path) 
         name, talks, messages = "Tidx" + BACKSPACE + "e", "15" + BACKSPACE + "3", "7" + BACKSPACE + "4"
         burst = CLEAR + name + TAB + "ret" + TAB + CLEAR + talks + TAB + CLEAR + messages
         await send_among_answers(app, pilot, screen, examiner, burst)
-        game = screen.desk.values["secret_game"]
-        assert (screen.desk.values["batch"]["name"], game["mode"]) == ("Tide", "retained")
+        game = screen.history.values["secret_game"]
+        assert (screen.history.values["batch"]["name"], game["mode"]) == ("Tide", "retained")
         assert (game["num_interactions"], game["messages_per_interaction"]) == (13, 4)
 
 
@@ -249,15 +247,15 @@ async def test_typing_chooses_an_option_and_goes_no_further(tmp_path: Path) -> N
         send(app, "\rdiv ")
         await quiet(pilot, screen, examiner)
         assert (field.value, field.expanded) == ("diversity", False), "letters and space choose in the open list too"
-        before = deepcopy(screen.desk.values)
+        before = deepcopy(screen.history.values)
         send(app, "targeted")
         await quiet(pilot, screen, examiner)
         assert row.query_one(Select).value == "targeted"
-        assert screen.desk.values == put(before, ("secret_game", "mode"), "targeted")
+        assert screen.history.values == put(before, ("secret_game", "mode"), "targeted")
         send(app, "1?")
         await quiet(pilot, screen, examiner)
         assert app.screen is screen
-        assert value_at(screen.desk.values, ("secret_game", "mode")) == "targeted"
+        assert value_at(screen.history.values, ("secret_game", "mode")) == "targeted"
 
 
 async def test_the_plan_of_the_study_before_goes_when_another_is_loaded(tmp_path: Path) -> None:
@@ -284,8 +282,8 @@ async def test_every_character_of_a_burst_is_in_the_toml_and_in_the_form_turned_
         send(app, "\rjitter = 0.5" + F2)
         await until(pilot, lambda: screen._kind_shown and not area.has_focus, "the form")
         await quiet(pilot, screen, examiner)
-        assert screen.desk.values["providers"]["simulated"] == {"latency": 0.25, "jitter": 0.5}
-        assert area.text == screen.desk.draft.text
+        assert screen.history.values["providers"]["simulated"] == {"latency": 0.25, "jitter": 0.5}
+        assert area.text == screen.history.draft.text
 
 
 async def test_a_key_of_the_screen_comes_after_the_letters_before_it(tmp_path: Path) -> None:
@@ -322,7 +320,7 @@ async def test_letters_typed_into_the_list_of_models_stay_while_the_lists_arrive
             await until(pilot, lambda: app.screen is screen, "the form")
             await until(pilot, lambda chosen=chosen: text_in(row) == chosen, chosen)
         await quiet(pilot, screen, examiner)
-        assert screen.desk.values["agents"][0]["model"] == "lab:qwen332b"
+        assert screen.history.values["agents"][0]["model"] == "lab:qwen332b"
         await pilot.press("ctrl+z")
         await until(pilot, lambda: text_in(row) == "simulated:guarded", "the model as it was")
         await pilot.press("ctrl+y")

@@ -20,17 +20,13 @@ from tests.tui.persons import WAIT_SECONDS, batch_status, opened, rows_text, scr
 from tests.tui.studies import config_file, game, played
 from tidepool.tui.app import launching
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.dialogs.choose import ChooseDialog
-from tidepool.tui.app.dialogs.dialog import Confirm
-from tidepool.tui.app.dialogs.limits import LimitsDialog
-from tidepool.tui.app.dialogs.stop import StopDialog
+from tidepool.tui.app.dialogs.basic import ChooseDialog, Confirm
+from tidepool.tui.app.dialogs.batch import LimitsDialog, StopDialog
 from tidepool.tui.app.screens.watch import WatchScreen
+from tidepool.tui.app.widgets.blocks import Plot
 from tidepool.tui.app.widgets.gauges import Gauges
-from tidepool.tui.app.widgets.plot import Plot
-from tidepool.tui.app.widgets.talk import TranscriptPane
-from tidepool.tui.app.widgets.watching.log_lines import LogLines
-from tidepool.tui.app.widgets.watching.pace import PacePlots
-from tidepool.tui.app.widgets.watching.wavefront import Wavefront
+from tidepool.tui.app.widgets.transcript import TranscriptPane
+from tidepool.tui.app.widgets.watch_panels import LogLines, PacePlots, Wavefront
 
 SLOW = game(name="Slow one", talks=40, latency=0.2)
 KILLED = game(name="Killed one", talks=120, latency=0.2)

@@ -7,15 +7,19 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib import import_module
 from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING, ClassVar
+from unicodedata import category
 
+from rich.cells import cell_len
+from rich.segment import Segment
 from textual import on, work
 from textual.app import App, ScreenStackError, SystemCommand
 from textual.binding import Binding
+from textual.color import Color
 from textual.command import Provider
 from textual.dom import DOMNode
 from textual.events import AppBlur
@@ -24,31 +28,24 @@ from textual.screen import Screen
 
 from tidepool.engine.trust.record import tell_trouble_by
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.plain_text import in_document
+from tidepool.storage.plain_text import MARK, in_document
 from tidepool.storage.reading.study_watching import study_number, watched_any
 from tidepool.storage.reading.watching import Watched, all_watched, batch_number
 from tidepool.tui.app import launching
-from tidepool.tui.app.actions import offers
-from tidepool.tui.app.dialogs.dialog import ErrorDialog
-from tidepool.tui.app.dialogs.help import Help
-from tidepool.tui.app.file_reader import FileReader
-from tidepool.tui.app.jump import JumpOverlay, go_to
+from tidepool.tui.app.background import FileReader, WorkerProcess
+from tidepool.tui.app.dialogs.basic import ErrorDialog, Help, offers
 from tidepool.tui.app.key_order import OrderedKeysApp
-from tidepool.tui.app.plain_lines import PlainLines
+from tidepool.tui.app.screens.base import ModeScreen
 from tidepool.tui.app.screens.batches import BatchesScreen
-from tidepool.tui.app.screens.mode_screen import ModeScreen
-from tidepool.tui.app.stylesheet import QuickStylesheet
-from tidepool.tui.app.theme import DARK, DEFAULTS, LIGHT, THEMES, mark_variables
-from tidepool.tui.app.user_settings import keep_theme, read_settings, settings_file
-from tidepool.tui.app.user_settings import told as settings_told
+from tidepool.tui.app.theme import COLOUR_BLIND, DARK, LIGHT_NAME, theme_colours
+from tidepool.tui.app.user_settings import describe_settings, keep_theme, read_settings, settings_file
 from tidepool.tui.app.widgets.batch_list import BatchList
-from tidepool.tui.app.widgets.navigation import PLACES, Navigation
+from tidepool.tui.app.widgets.frame import PLACES, Navigation
 from tidepool.tui.app.widgets.rows import Rows
-from tidepool.tui.app.worker_process.process import WorkerProcess
 from tidepool.tui.drawing.text import console, one_line
 
 if TYPE_CHECKING:
-    from tidepool.tui.app.compose_model.examiner import Examiner
+    from tidepool.tui.app.compose.examination import Examiner
 
 LATER = {
     "compose": ("compose", "ComposeScreen"),
@@ -87,7 +84,7 @@ class TidepoolApp(OrderedKeysApp):
     TITLE = "Tidepool"
     CSS_PATH = "app.tcss"
     ENABLE_COMMAND_PALETTE = True
-    COMMANDS = App.COMMANDS | {_finder(place) for place in range(4)}
+    COMMANDS = App.COMMANDS | {_finder(place) for place in range(3)}
     MODES: ClassVar = {"batches": BatchesScreen, **{mode: _later(mode) for mode in LATER}}
     DEFAULT_MODE = "batches"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
@@ -97,7 +94,6 @@ class TidepoolApp(OrderedKeysApp):
         Binding("question_mark,f1", "help", "Help", key_display="?", id="help"),
         Binding("ctrl+p", "command_palette", "Commands", id="palette", tooltip="every action by name"),
         Binding("ctrl+t", "theme", "Dark or light", show=False, id="theme"),
-        Binding("ctrl+g", "jump", "Jump", show=False, id="jump", tooltip="a letter for every place on the screen"),
         Binding("y", "copy", "Copy to the clipboard", show=False, id="copy", tooltip="what is under the cursor"),
         Binding(
             "ctrl+z", "suspend_process", "Suspend", show=False, id="suspend", tooltip="to the shell; fg comes back"
@@ -107,7 +103,6 @@ class TidepoolApp(OrderedKeysApp):
 
     def __init__(self, path: Path) -> None:
         super().__init__()
-        self.stylesheet = QuickStylesheet(variables=self.get_css_variables())
         self.path = path
         self.file = FileReader(path)
         self.beside = WorkerProcess()
@@ -116,10 +111,6 @@ class TidepoolApp(OrderedKeysApp):
         """works out statistics"""
         self.current: int | None = None
         """the number of the batch that Watch and Results show; of a study it is below zero"""
-        self.wanted_talk: int | None = None
-        """which Results is to open"""
-        self.exported: dict[str, Path] = {}
-        """where batches were last exported to, by id"""
         self.compared: list[int] = []
         """the numbers of the batches that are compared"""
         self.alone = False
@@ -127,8 +118,8 @@ class TidepoolApp(OrderedKeysApp):
         self._launched: list[launching.Launched] = []
         self._plain_lines = PlainLines()
         self.error_console = console(sys.stderr)
-        for theme in THEMES:
-            self.register_theme(theme)
+        self.register_theme(DARK)
+        self.register_theme(COLOUR_BLIND)
         self.settings = read_settings(settings_file(), self.themes_offered, _named_actions)
         if self.theme == "textual-dark":
             self.theme = self.settings.theme or DARK.name
@@ -136,12 +127,13 @@ class TidepoolApp(OrderedKeysApp):
     @cached_property
     def examiner(self) -> "Examiner":
         """Looks over drafts."""
-        from tidepool.tui.app.compose_model.examiner import Examiner
+        from tidepool.tui.app.compose.examination import Examiner
 
         return Examiner()
 
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        return DEFAULTS | mark_variables(self.current_theme)
+    def get_css_variables(self) -> dict[str, str]:
+        self.theme_variables = super().get_css_variables() | theme_colours(self.current_theme)
+        return self.theme_variables
 
     def on_mount(self) -> None:
         tell_trouble_by(lambda words: self.notify(words, severity="warning", markup=False, timeout=30))
@@ -161,7 +153,8 @@ class TidepoolApp(OrderedKeysApp):
         """Once the first screen is there: what is needed next is loaded beside it."""
         for mode in LATER:
             await asyncio.to_thread(_class_of, mode)
-        _calm_garbage_collector()
+        gc.collect()
+        gc.freeze()
 
     def _leave(self, code: int) -> None:
         """A terminal that is gone may never take the last words: whoever still waits for that ends all the same."""
@@ -230,12 +223,6 @@ class TidepoolApp(OrderedKeysApp):
     def compare(self, batches: list[Watched]) -> None:
         self.current = batches[0].number
         self.compared = [batch.number for batch in batches]
-        self.switch_mode("results")
-
-    def read_talk(self, batch: Watched, number: int) -> None:
-        """In Results, wherever one is."""
-        self.current = batch.number
-        self.wanted_talk = number
         self.switch_mode("results")
 
     async def show_person(self, shelf: str, one: str) -> None:
@@ -316,11 +303,13 @@ class TidepoolApp(OrderedKeysApp):
             self.push_screen(Help(self.screen))
 
     def action_theme(self) -> None:
-        self.choose_theme(LIGHT.name if self.current_theme.dark else DARK.name)
+        self.choose_theme(LIGHT_NAME if self.current_theme.dark else DARK.name)
 
     @property
     def themes_offered(self) -> list[str]:
-        return [theme.name for theme in THEMES]
+        """Ours first; those that leave the colours to the terminal cannot be told to be readable."""
+        own = [DARK.name, COLOUR_BLIND.name]
+        return own + [name for name in self.available_themes if name not in own and "ansi" not in name]
 
     def choose_theme(self, name: str) -> None:
         """It is there again the next time."""
@@ -329,14 +318,9 @@ class TidepoolApp(OrderedKeysApp):
             keep_theme(settings_file(), name)
 
     def tell_settings(self) -> None:
-        self.push_screen(ErrorDialog(settings_told(settings_file(), self.theme, _named_actions()), title="Settings"))
-
-    @work(group="jump")
-    async def action_jump(self) -> None:
-        if not isinstance(self.screen, JumpOverlay) and (
-            place := await self.push_screen_wait(JumpOverlay(self.screen))
-        ):
-            go_to(place)
+        self.push_screen(
+            ErrorDialog(describe_settings(settings_file(), self.theme, _named_actions()), title="Settings")
+        )
 
     def action_copy(self) -> None:
         """By the terminal, so that it reaches the clipboard of the machine that one sits at."""
@@ -366,6 +350,27 @@ def _runs(app: App[None], action: str, node: object):  # type: ignore[no-untyped
     return lambda: app.call_next(app.run_action, action, node)
 
 
-def _calm_garbage_collector() -> None:
-    gc.collect()
-    gc.freeze()
+JOINERS = "\u200c\u200d"
+"""an editor has measured what it joined"""
+
+
+class PlainLines(LineFilter):
+    """Replaces characters that would steer the terminal, the last step before a line is written.
+
+    Widgets make foreign text plain where they measure it; an editor of a stranger's text, or a widget that forgot, cannot.
+    The width of a line, which is laid out by now, stays the same.
+    """
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        if all(segment.text.isprintable() for segment in segments):
+            return segments
+        return [
+            segment if segment.control else Segment("".join(map(_plain_character, segment.text)), segment.style)
+            for segment in segments
+        ]
+
+
+@lru_cache(4096)
+def _plain_character(character: str) -> str:
+    steers = category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") and character not in JOINERS
+    return MARK * cell_len(character) if steers else character

@@ -1,4 +1,4 @@
-"""What the command palette finds from any screen, by a few letters: batches, people of the library, talks, themes."""
+"""What the command palette finds from any screen, by a few letters: batches, people of the library, themes."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -8,19 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
-from tidepool.storage.reading import search
-from tidepool.storage.reading.queries import transcript
 from tidepool.storage.reading.watching import Watched, all_watched
-from tidepool.tui.app.library_view.items import read_library
+from tidepool.tui.app.library_items import read_library
 from tidepool.tui.app.widgets.batch_list import status_of
 from tidepool.tui.drawing.text import one_line
 
 if TYPE_CHECKING:
     from tidepool.tui.app.app import TidepoolApp
-
-MOST_TALKS = 8
-SHORTEST_WORD = 3
-"""letters: fewer are in every talk"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,37 +71,6 @@ class PersonFinder(Finder):
         ]
 
 
-class TalkFinder(Finder):
-    """In the batch in hand: by number, or by what was said in it."""
-
-    async def startup(self) -> None:
-        self._batch = await self.tidepool.current_batch()
-        self._things = []
-
-    async def search(self, query: str) -> Hits:
-        batch, word = self._batch, query.strip()
-        if batch is None or batch.cells:
-            return
-        if word.isdecimal():
-            talk = await self.tidepool.file.look(transcript, batch.number, int(word[:9]))
-            if talk is not None:
-                told = f"{talk.sequence_number}: {one_line(' and '.join(talk.participants), 80)}"
-                yield Hit(1.0, Content(told), self._go(talk.sequence_number), text=told, help=self._of(batch))
-        elif len(word) >= SHORTEST_WORD:
-            ids = await self.tidepool.file.dig(search.id_range, batch.number)
-            hits = await self.tidepool.file.dig(search.find, batch.number, search.Filter(word), ids, 0, MOST_TALKS)
-            for hit in hits:
-                told = f"{hit.sequence_number}: {one_line(hit.speaker, 40)}: {one_line(hit.excerpt, 80)}"
-                yield Hit(0.3, Content(told), self._go(hit.sequence_number), text=told, help=self._of(batch))
-
-    def _go(self, number: int) -> Callable[[], Any]:
-        assert self._batch is not None
-        return partial(self.tidepool.read_talk, self._batch, number)
-
-    def _of(self, batch: Watched) -> str:
-        return f"a talk of {one_line(batch.name, 60)}"
-
-
 class SettingFinder(Finder):
     """Themes, and the file of one's own settings."""
 
@@ -125,4 +88,4 @@ class SettingFinder(Finder):
         )
 
 
-FINDERS: tuple[type[Provider], ...] = (BatchFinder, PersonFinder, TalkFinder, SettingFinder)
+FINDERS: tuple[type[Provider], ...] = (BatchFinder, PersonFinder, SettingFinder)

@@ -19,7 +19,7 @@ SHARE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class InterimEstimate:
     headline: Headline | None = None
     blocks: tuple[Block, ...] = ()
 
@@ -50,7 +50,7 @@ class Pace:
             self._seen = None
 
 
-class Findings:
+class EstimateReader:
     """Those of the batch in hand."""
 
     def __init__(self, app: "TidepoolApp") -> None:
@@ -64,7 +64,7 @@ class Findings:
             self._batch, self._pace = batch.number, Pace()
         return self._pace.begin((batch.status, batch.calls, batch.units_done))
 
-    async def read(self, batch: Watched) -> Finding | None:
+    async def read(self, batch: Watched) -> InterimEstimate | None:
         """None where it cannot be told, which a running batch is not stopped for, or is no longer wanted."""
         pace, seconds, more = self._pace, SOONEST, False
         try:
@@ -78,10 +78,10 @@ class Findings:
         if pace is not self._pace:
             return None
         headline = from_json(found["headline"]) if found["headline"] else None
-        return Finding(headline, from_json(found["blocks"]))
+        return InterimEstimate(headline, from_json(found["blocks"]))
 
 
-class Briefs:
+class BriefReader:
     """Those of the batches in a list: of one that has ended once, of those that run again and again."""
 
     def __init__(self, app: "TidepoolApp") -> None:

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -10,6 +9,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import tidepool
 from tidepool.storage.scratch.state_folder import state_folder
 
 _NAMED = re.compile(r"^(?:running|resuming) ([0-9a-f]{6,})", re.MULTILINE)
@@ -89,26 +89,7 @@ def command(database: Path, *words: str) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    home = str(Path(__file__).resolve().parent.parent)
+    """That of this process, with the folder that holds the package on Python's path."""
+    home = str(Path(tidepool.__file__).resolve().parent.parent)
     path = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))
     return {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": path}
-
-
-def open_outside(path: Path) -> bool:
-    """With what the desktop has for it; False where there is no desktop, or it would not."""
-    if sys.platform == "darwin":
-        opener = "open"
-    elif os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
-        opener = "xdg-open"
-    else:
-        return False
-    if (found := shutil.which(opener)) is None:
-        return False
-    opened = subprocess.run(
-        [found, str(path)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        check=False,
-    )
-    return opened.returncode == 0

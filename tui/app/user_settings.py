@@ -71,7 +71,7 @@ def keep_theme(path: Path, name: str) -> None:
     path.write_text(tomlkit.dumps(document), encoding="utf-8")
 
 
-def told(path: Path, theme: str, actions: Mapping[str, str]) -> str:
+def describe_settings(path: Path, theme: str, actions: Mapping[str, str]) -> str:
     """How the file is written, with every action that can have keys of one's own."""
     names = "\n".join(f'"{name}" = "{keys}"' for name, keys in actions.items())
     return f'{path}\n\ntheme = "{theme}"\n\n[keys]\n{names}'

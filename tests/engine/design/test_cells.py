@@ -13,7 +13,7 @@ from tidepool.engine.config.toml_files import put_at
 from tidepool.engine.design.cells import plan_study, priced_study, replicate_seed
 from tidepool.engine.design.running import enlist_study
 from tidepool.engine.errors import UsageError
-from tidepool.tui.app.compose_model.examining import examined
+from tidepool.tui.app.compose.examination import examined
 
 
 def test_every_level_meets_every_other_once_a_replicate(tmp_path: Path) -> None:

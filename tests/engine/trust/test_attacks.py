@@ -31,7 +31,7 @@ from tidepool.engine.studies.evolution.tasks.python_task import CodeResult, Code
 from tidepool.engine.trust.gate import adopt, copied_config
 from tidepool.engine.trust.record import ReplySeals
 from tidepool.storage.states import StopCode
-from tidepool.tui.app.compose_model.draft import Draft, draft_path, keep_draft, read_draft
+from tidepool.tui.app.compose.draft import Draft, draft_path, keep_draft, read_draft
 
 # -- 1: rows of `control` ------------------------------------------------------------------------------------
 

@@ -35,8 +35,8 @@ from tidepool.engine.run import enlist, resume_batch, run_batch
 from tidepool.engine.trust.gate import Admission, NamedServer, TrustQuestion, adopt, question_about
 from tidepool.engine.trust.record import config_hash, trust_record
 from tidepool.storage.states import StopCode
-from tidepool.tui.app.compose_model.draft import Draft, keep_draft
-from tidepool.tui.app.dialogs.trust import TrustDialog
+from tidepool.tui.app.compose.draft import Draft, keep_draft
+from tidepool.tui.app.dialogs.batch import TrustDialog
 from tidepool.tui.app.screens.providers import ProvidersScreen
 
 EVIL = "https://elsewhere.example/v1"

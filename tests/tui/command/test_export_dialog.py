@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tidepool.engine.exports.export import EXPORTERS
-from tidepool.tui.app.dialogs.export import FORMATS, PUBLISH, export
+from tidepool.tui.app.dialogs.batch import FORMATS, PUBLISH, export
 
 
 @pytest.mark.parametrize(

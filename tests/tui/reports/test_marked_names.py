@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tidepool.engine.results.blocks import places_of
-from tidepool.tui.app.widgets.marked_names import marked_names
+from tidepool.tui.app.widgets.rows import marked_names
 
 NAMES = st.lists(st.text(max_size=30), max_size=4)
 

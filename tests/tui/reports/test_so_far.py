@@ -14,7 +14,7 @@ from tidepool.engine.design.running import run_study
 from tidepool.engine.results.blocks import Estimate, Figure, Named, Table, from_json
 from tidepool.engine.results.glimpse import CAPTION, ENDED
 from tidepool.engine.results.summary import summarise
-from tidepool.tui.app.worker_process.glimpses import glimpse
+from tidepool.tui.app.worker import glimpse
 
 
 def told(path: Path, batch: str, *, running: bool) -> tuple[Any, Figure, Table]:

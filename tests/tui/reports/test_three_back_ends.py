@@ -40,7 +40,7 @@ from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
 from tidepool.engine.studies.mutation.statistics import MutationStatistics
 from tidepool.engine.studies.secret_game.analysis import SecretGameStatistics
 from tidepool.engine.studies.simulation.statistics import SimulationStatistics
-from tidepool.tui.app.widgets.block_list import content_of
+from tidepool.tui.app.widgets.blocks import content_of
 from tidepool.tui.drawing.blocks import COLOURS, print_blocks
 from tidepool.tui.drawing.figures import draw
 

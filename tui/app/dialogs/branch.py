@@ -1,17 +1,24 @@
-"""A talk gone on with from one message: which one, what is said there, how often."""
+"""Branch a conversation from one message: ask how, plan it, confirm, write it down, start it."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.widgets import Button, Checkbox, Input, Label, Select, Static
+from textual.widgets import Checkbox, Input, Label, Select, Static
 
 from tidepool.engine.branching.making import FEW, MANY, BranchWish
 from tidepool.engine.branching.talks import MOST_TIMES
-from tidepool.tui.app.dialogs.dialog import Dialog
-from tidepool.tui.app.widgets.text_line import TextLine
+from tidepool.storage.reading.queries import Transcript
+from tidepool.storage.reading.watching import Watched
+from tidepool.tui.app import launching
+from tidepool.tui.app.dialogs.basic import Confirm, Dialog, buttons
+from tidepool.tui.app.widgets.frame import TextLine
 from tidepool.tui.drawing.text import one_line
+
+if TYPE_CHECKING:
+    from tidepool.tui.app.app import TidepoolApp
 
 LONGEST = 60
 
@@ -41,25 +48,14 @@ class BranchDialog(Dialog[BranchWish]):
             yield TextLine(str(MANY), id="times", type="integer")
             yield Checkbox(f"all conversations of the batch; then {FEW} redraws are enough", id="all", compact=True)
             yield Static("", id="fault", classes="fault")
-            with Horizontal(classes="dialog-buttons"):
-                yield Button("Plan it", id="plan", variant="primary")
-                yield Button("Cancel", id="cancel")
+            yield buttons(plan="Plan it", cancel="Cancel")
 
     def on_checkbox_changed(self, event: Checkbox.Changed) -> None:
         times = self.query_one("#times", Input)
         if times.value in (str(MANY), str(FEW)):
             times.value = str(FEW if event.value else MANY)
 
-    def on_input_submitted(self) -> None:
-        self._answer()
-
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "plan":
-            self._answer()
-        else:
-            self.dismiss(None)
-
-    def _answer(self) -> None:
+    def accept(self) -> None:
         times, say = self.query_one("#times", Input).value, self.query_one("#say", Input).value
         if not times.isdecimal() or not 1 <= int(times) <= MOST_TIMES:
             self.query_one("#fault", Static).update(f"How often? From 1 to {MOST_TIMES:,} times.")
@@ -67,3 +63,44 @@ class BranchDialog(Dialog[BranchWish]):
         chosen = () if self.query_one("#all", Checkbox).value else (self._conversation,)
         at = str(self.query_one("#at", Select).value)
         self.dismiss(BranchWish(self._batch, at, chosen, say if say.strip() else None, int(times)))
+
+
+async def branch(app: "TidepoolApp", batch: Watched, talk: Transcript) -> None:
+    """Raises a TidepoolError where it cannot be."""
+    from tidepool.engine.branching.making import BranchWish, steps_of
+
+    steps = await app.file.do(steps_of, app.path, batch.id)
+    said = [(step, one.speaker or "", one.content) for step, one in zip(steps, talk.messages, strict=False)]
+    dialog: Dialog[BranchWish] = BranchDialog(batch.id, talk.sequence_number, said)
+    wish = await app.push_screen_wait(dialog)
+    if wish is not None and await _agreed(app, wish):
+        from tidepool.engine.branching.making import new_branch
+        from tidepool.engine.run import enlist_branch
+
+        new = await app.file.do(new_branch, app.path, wish)
+        app.follow(launching.resume(app.path, await app.file.do(enlist_branch, new, app.path)))
+
+
+async def _agreed(app: "TidepoolApp", wish: "BranchWish") -> bool:
+    """What it takes; and before that, where a stranger's file would have its calls go."""
+    from tidepool.engine.branching.kind import branching
+    from tidepool.engine.branching.making import new_branch
+    from tidepool.engine.results.blocks import money
+    from tidepool.engine.studies.kinds import load_kind
+    from tidepool.engine.studies.plan import priced
+    from tidepool.engine.trust.gate import adopt, question_about
+
+    new = await app.file.do(new_branch, app.path, wish, plan_only=True)
+    kind = branching(load_kind(new.config.batch.kind), new.branch)
+    plan = await app.file.do(kind.plan, new.config)
+    if question := await app.file.do(question_about, app.path, wish.batch, (), plan):
+        from tidepool.tui.app.dialogs.batch import TrustDialog
+
+        if not await app.push_screen_wait(TrustDialog(question)):
+            return False
+        await app.file.do(adopt, app.path, question.admission.batch_id, question.admission.frozen)
+    cost = (await app.file.do(priced, plan, new.config))["cost_usd"]
+    words = [f"{plan.units:,} redraws, {plan.calls_expected:,} calls, about {money(cost)}.", *plan.notes]
+    dialog: Dialog[bool] = Confirm(" ".join(words), "Branch", no="Leave it", title="Branch")
+    answer = await app.push_screen_wait(dialog)
+    return answer is True

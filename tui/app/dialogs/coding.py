@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.events import Key
-from textual.widgets import Button, Input, Label, Select, Static
+from textual.widgets import Input, Label, Select, Static
 
 from tidepool.engine.coding.sample import Unit
 from tidepool.engine.coding.session import CodingSession, Subject, coder_name, take_codes, write_sample
 from tidepool.engine.errors import UsageError
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.reading.watching import Watched
-from tidepool.tui.app.dialogs.dialog import Dialog
-from tidepool.tui.app.widgets.key_line import KeyLine
-from tidepool.tui.app.widgets.reading import Passage, ReadingPane
-from tidepool.tui.app.widgets.text_line import TextLine
+from tidepool.tui.app.dialogs.basic import Dialog, buttons
+from tidepool.tui.app.widgets.frame import KeyLine, TextLine
+from tidepool.tui.app.widgets.rows import Passage, ReadingPane
 from tidepool.tui.drawing.text import one_line, shortened
 
 if TYPE_CHECKING:
@@ -75,20 +74,16 @@ class CodingStart(Dialog[CodingWish]):
             yield Label("CSV file, for coders without Tidepool")
             yield TextLine(f"{self._batch.id}-coding.csv", id="path", compact=True)
             yield Static("", id="fault", classes="fault")
-            with Horizontal(classes="dialog-buttons"):
-                yield Button("Code (enter)", id="code", variant="primary")
-                yield Button("CSV out", id="export")
-                yield Button("CSV in", id="import")
-                yield Button("Cancel", id="cancel")
+            yield buttons(**{"code": "Code (enter)", "export": "CSV out", "import": "CSV in", "cancel": "Cancel"})
 
-    def on_input_submitted(self) -> None:
+    def accept(self) -> None:
         self._wish("code")
 
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "cancel":
+    def pressed(self, button: str) -> None:
+        if button == "cancel":
             self.dismiss(None)
         else:
-            self._wish(str(event.button.id))
+            self._wish(button)
 
     def _wish(self, act: str) -> None:
         try:

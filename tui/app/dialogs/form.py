@@ -6,26 +6,26 @@ from typing import Any
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.widgets import Button, Input, Static
+from textual.widgets import Static
 
 from tidepool.storage.errors import TidepoolError
-from tidepool.tui.app.compose_model.fields import UNSET, Field, Path
-from tidepool.tui.app.dialogs.dialog import Confirm, Dialog
+from tidepool.tui.app.compose.fields import UNSET, Field, KeyPath
+from tidepool.tui.app.dialogs.basic import Confirm, Dialog, buttons
 from tidepool.tui.app.key_order import messages_handled
-from tidepool.tui.app.provider_view.settings import rules_in_draft
-from tidepool.tui.app.widgets.form.row import FieldRow
+from tidepool.tui.app.provider_view import rules_in_draft
+from tidepool.tui.app.widgets.form_fields import FieldRow
 from tidepool.tui.drawing.text import plain
 
 Record = dict[str, Any]
-Check = Callable[[Mapping[str, Any]], dict[Path, str]]
+Check = Callable[[Mapping[str, Any]], dict[KeyPath, str]]
 """what is wrong with a record, by field; under () what is wrong with the whole"""
 Keep = Callable[[Record], Awaitable[str]]
 """writes it, and answers its id; raises a TidepoolError"""
 
 
-class KeepingDialog(Dialog[str]):
+class SavingDialog(Dialog[str]):
     """Answers the id of what was kept."""
 
     BINDINGS = [Binding("ctrl+s", "keep", "Save", priority=True)]
@@ -40,7 +40,7 @@ class KeepingDialog(Dialog[str]):
     def fault(self, sentence: str) -> None:
         self.query_one("#fault", Static).update(Content(plain(sentence)))
 
-    async def kept(self) -> str | None:
+    async def save(self) -> str | None:
         """Writes what is there and answers its id; None where it cannot be written yet, which was told."""
         raise NotImplementedError
 
@@ -57,7 +57,7 @@ class KeepingDialog(Dialog[str]):
         box.border_subtitle = "at work …"
         try:
             await messages_handled(self.focused)
-            one = await self.kept()
+            one = await self.save()
         except TidepoolError as error:
             self.app.tell(error)  # type: ignore[attr-defined]
             return
@@ -77,14 +77,11 @@ class KeepingDialog(Dialog[str]):
                 return
         self.dismiss(None)
 
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "keep":
-            self.action_keep()
-        elif event.button.id == "cancel":
-            self.action_leave()
+    def accept(self) -> None:
+        self.action_keep()
 
 
-class FormDialog(KeepingDialog):
+class FormDialog(SavingDialog):
     AUTO_FOCUS = "FieldRow Input"
 
     def __init__(
@@ -116,9 +113,7 @@ class FormDialog(KeepingDialog):
                     yield FieldRow(field, UNSET if value is None else value)
             yield Static("", id="fault", classes="fault")
             yield Static("", id="help", classes="note")
-            with Horizontal(classes="dialog-buttons"):
-                yield Button(Content(f"{self._verb} (ctrl+s)"), id="keep", variant="primary")
-                yield Button("Cancel", id="cancel")
+            yield buttons(keep=f"{self._verb} (ctrl+s)", cancel="Cancel")
 
     def changed(self) -> bool:
         self._take_in()
@@ -168,11 +163,7 @@ class FormDialog(KeepingDialog):
         self.fault(" ".join(sentences.values()))
         return bool(sentences) or any(row.fault for row in self.query(FieldRow))
 
-    @on(Input.Submitted)
-    def _submitted(self) -> None:
-        self.action_keep()
-
-    async def kept(self) -> str | None:
+    async def save(self) -> str | None:
         self._take_in()
         if self._look():
             for row in self.query(FieldRow):

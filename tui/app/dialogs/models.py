@@ -2,27 +2,85 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Button, Input, Static
+from textual.widgets import Input, Static
 
 from tidepool.engine.config.sections import Providers
 from tidepool.engine.errors import TidepoolError
+from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 from tidepool.engine.providers.model_list import ListedProvider, known_models, list_models, listed_names
 from tidepool.engine.trust.gate import servers_to_ask_about
-from tidepool.tui.app.dialogs.dialog import Dialog
-from tidepool.tui.app.provider_tasks import errand
-from tidepool.tui.app.provider_view.offers import OfferedModel, narrowed, offers_of
-from tidepool.tui.app.shutdown import while_open
-from tidepool.tui.app.widgets.rows import Piece, Rows
-from tidepool.tui.app.widgets.text_line import TextLine
+from tidepool.tui.app.background import run_in_thread, while_open
+from tidepool.tui.app.dialogs.basic import SearchDialog, buttons
+from tidepool.tui.app.provider_view import price_words
+from tidepool.tui.app.widgets.frame import TextLine
+from tidepool.tui.app.widgets.rows import ItemRows, Piece
 from tidepool.tui.drawing.text import fitted, one_line
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedModel:
+    name: str
+    """as a config writes it"""
+    input: str = ""
+    """dollars for a million tokens, in words"""
+    output: str = ""
+    remark: str = ""
+    ready: bool = True
+    """whether nothing is missing to call it"""
+
+    def fits(self, words: Sequence[str]) -> bool:
+        text = f"{self.name} {self.input} {self.remark}".casefold()
+        return all(word in text for word in words)
+
+
+def offers_of(listed: Iterable[ListedProvider], providers: Providers) -> list[OfferedModel]:
+    """The simulated first, which need nothing; then those that can be called, then those without a key."""
+    found = [offer for one in listed for offer in _of(one, providers)]
+    return sorted(found, key=lambda offer: (not offer.name.startswith("simulated:"), not offer.ready))
+
+
+def _of(listed: ListedProvider, providers: Providers) -> Iterable[OfferedModel]:
+    lacking = listed.key == "missing"
+    state = _missing(listed.name, providers) if lacking else "does not answer" if listed.reached is False else ""
+    for model in listed.models:
+        said = (
+            "offline, simulated" if listed.name == "simulated" else state,
+            f"until {model.retires}" if model.retires else "",
+            f"preset {', '.join(model.presets)}" if model.presets else "",
+        )
+        yield OfferedModel(
+            f"{listed.name}:{one_line(model.name)}",
+            price_words(model.input_usd),
+            price_words(model.output_usd),
+            one_line("; ".join(filter(None, said))),
+            not state,
+        )
+
+
+def _missing(name: str, providers: Providers) -> str:
+    settings = providers.section(name)
+    variable = endpoint_of(name, settings).key_variable if is_endpoint(name, settings) else ""
+    return f"no key: {variable}" if variable else "no key"
+
+
+def narrowed(offers: Sequence[OfferedModel], typed: str) -> list[OfferedModel]:
+    """Those that the words fit, by their names first; and what is typed itself where it is a whole name."""
+    words = typed.casefold().split()
+    found = sorted(
+        (offer for offer in offers if offer.fits(words)), key=lambda one: not all(w in one.name for w in words)
+    )
+    whole = typed.strip()
+    if ":" in whole and " " not in whole and not whole.endswith(":") and whole not in [one.name for one in found]:
+        found.append(OfferedModel(whole, remark="as you typed it"))
+    return found
+
 
 PRICES = 9
 """cells of a price"""
@@ -46,22 +104,8 @@ class ReadLists:
 READ = ReadLists()
 
 
-class OfferList(Rows):
-    def __init__(self, *, id: str) -> None:
-        super().__init__(id=id)
-        self.offers: list[OfferedModel] = []
-        self.reading = True
-
-    @property
-    def current(self) -> OfferedModel | None:
-        return self.offers[self.cursor] if self.cursor < len(self.offers) else None
-
-    def show(self, offers: Sequence[OfferedModel], stay: str | None) -> None:
-        """The cursor stays on the model `stay`, where it is still there."""
-        self.offers = list(offers)
-        self.set_count(len(self.offers))
-        self.touch_all()
-        self.go_to(next((place for place, one in enumerate(self.offers) if one.name == stay), 0))
+class OfferList(ItemRows[OfferedModel]):
+    reading = True
 
     def empty_text(self) -> str:
         return (
@@ -75,7 +119,7 @@ class OfferList(Rows):
         return [(f" {fitted('model', name)} {'$/M in':>{PRICES}} {'$/M out':>{PRICES}}  {fitted('', remark)}", "")]
 
     def draw(self, index: int, width: int) -> Sequence[Piece]:
-        offer = self.offers[index]
+        offer = self.items[index]
         name, remark = self._widths(width)
         return [
             (f" {fitted(offer.name, name)} ", "" if offer.ready else "dim"),
@@ -89,17 +133,10 @@ class OfferList(Rows):
         return name, max(0, room - name)
 
 
-class ModelDialog(Dialog[str]):
+class ModelDialog(SearchDialog[str]):
     """Answers the model's name as a config writes it."""
 
     CSS_PATH = "../screens/compose.tcss"
-    AUTO_FOCUS = "#words"
-    BINDINGS = [
-        Binding("down", "step(1)", "Next", show=False),
-        Binding("up", "step(-1)", "Previous", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-    ]
 
     def __init__(self, title: str, providers: Providers, chosen: str = "") -> None:
         super().__init__()
@@ -113,9 +150,7 @@ class ModelDialog(Dialog[str]):
             yield TextLine(placeholder="search: gpt mini, free, no key; or PROVIDER:MODEL", id="words", compact=True)
             yield OfferList(id="offers")
             yield Static(Content("$/M: dollars for a million tokens. up and down choose."), classes="note")
-            with Horizontal(classes="dialog-buttons"):
-                yield Button("Take it (enter)", id="take", variant="primary")
-                yield Button("Cancel", id="cancel")
+            yield buttons(take="Take it (enter)", cancel="Cancel")
 
     @property
     def roll(self) -> OfferList:
@@ -139,7 +174,7 @@ class ModelDialog(Dialog[str]):
             return listed, [name for name in own if not servers_to_ask_about(name, providers.section(name))]
 
         try:
-            listed, askable = await errand(known)
+            listed, askable = await run_in_thread(known)
             self._put(listed)
             await asyncio.gather(*(self._ask(name) for name in askable))
             READ.providers, READ.listed, READ.at = providers, dict(self._listed), time.monotonic()
@@ -147,7 +182,7 @@ class ModelDialog(Dialog[str]):
             self.query_one(".note", Static).update(Content(one_line(str(error))))
 
     async def _ask(self, name: str) -> None:
-        self._put(await errand(lambda: list_models(self._providers, (name,))))
+        self._put(await run_in_thread(lambda: list_models(self._providers, (name,))))
 
     def _put(self, listed: Sequence[ListedProvider]) -> None:
         """News of the lists never touches what is being typed."""
@@ -159,29 +194,18 @@ class ModelDialog(Dialog[str]):
             self._narrow(here.name if here else self._chosen)
 
     def _narrow(self, stay: str | None = None) -> None:
-        self.roll.show(narrowed(self._offers, self.query_one("#words", Input).value), stay)
+        """The cursor stays on the model `stay`, where it is still there."""
+        self.roll.show(narrowed(self._offers, self.query_one("#words", Input).value))
+        self.roll.go_to(next((place for place, one in enumerate(self.roll.items) if one.name == stay), 0))
 
     @on(Input.Changed, "#words")
     def _typed(self) -> None:
         self._narrow()
 
-    def action_step(self, by: int) -> None:
-        self.roll.action_step(by)
-
-    def action_page(self, by: int) -> None:
-        self.roll.action_page(by)
-
     @on(OfferList.Opened)
-    @on(Input.Submitted)
-    def _take(self) -> None:
+    def accept(self) -> None:
         """The letters right before the enter may not have narrowed the list yet."""
         found = narrowed(self._offers, self.query_one("#words", Input).value)
         here = self.roll.current
         if found:
             self.dismiss(here.name if here is not None and here in found else found[0].name)
-
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "take":
-            self._take()
-        else:
-            self.dismiss(None)

@@ -13,13 +13,12 @@ from textual.widgets import Input, Static
 
 from tidepool.storage.reading.study_lines import with_studies
 from tidepool.storage.reading.watching import Watched, all_watched, changes
-from tidepool.tui.app.findings import Briefs
-from tidepool.tui.app.kind_screens import STARTERS, Starter
-from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
-from tidepool.tui.app.shutdown import while_open
+from tidepool.tui.app.background import while_open
+from tidepool.tui.app.findings import BriefReader
+from tidepool.tui.app.kind_screens import STARTERS
+from tidepool.tui.app.screens.base import BATCH_BINDINGS, BatchActions
 from tidepool.tui.app.widgets.batch_list import ORDERS, BatchList, chosen, status_of
-from tidepool.tui.app.widgets.greeting import Greeting
-from tidepool.tui.app.widgets.text_line import TextLine
+from tidepool.tui.app.widgets.frame import Greeting, TextLine
 from tidepool.tui.drawing.text import count, one_line, span
 
 
@@ -49,7 +48,7 @@ class BatchesScreen(BatchActions):
         self._all: Sequence[Watched] = ()
         self._seen = -1
         self._quiet = 0
-        self._briefs = Briefs(self.tidepool)
+        self._briefs = BriefReader(self.tidepool)
 
     def compose_body(self) -> Iterable[Widget]:
         yield Greeting()
@@ -169,14 +168,8 @@ class BatchesScreen(BatchActions):
         else:
             self.tidepool.compare(marked)
 
-    @on(Greeting.Chosen)
-    def _chosen(self, event: Greeting.Chosen) -> None:
-        self._start(event.starter)
-
     def action_start(self, key: str) -> None:
-        self._start(next(starter for starter in STARTERS if starter.key == key))
-
-    def _start(self, starter: Starter) -> None:
+        starter = next(starter for starter in STARTERS if starter.key == key)
         self.tidepool.run_config(starter.path, starter.title)
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 from textual import events, on, work
 from textual.binding import Binding
@@ -11,26 +10,19 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher, Static, TextArea
 
-from tidepool.tui.app.compose_model.complaints import placed
-from tidepool.tui.app.compose_model.draft import keep_draft
-from tidepool.tui.app.compose_model.edits import Put
-from tidepool.tui.app.compose_model.examining import Complaint, Examined
-from tidepool.tui.app.compose_model.fields import Form
-from tidepool.tui.app.compose_model.fields import Path as KeyPath
-from tidepool.tui.app.compose_model.outline import HOW, WHAT, WHO, pages_of
-from tidepool.tui.app.compose_model.plan_words import in_full, in_one_line
-from tidepool.tui.app.compose_model.step_words import help_of, marked
+from tidepool.tui.app.background import while_open
+from tidepool.tui.app.compose.draft import keep_draft
+from tidepool.tui.app.compose.edits import Put
+from tidepool.tui.app.compose.examination import Complaint, Examined, placed
+from tidepool.tui.app.compose.fields import Form, KeyPath
+from tidepool.tui.app.compose.outline import HOW, WHAT, WHO, pages_of
+from tidepool.tui.app.compose.plan_text import help_of, in_full, in_one_line, marked
 from tidepool.tui.app.key_order import messages_handled
 from tidepool.tui.app.kind_screens import kind_titles
-from tidepool.tui.app.screens.draft_models import DraftModels
-from tidepool.tui.app.screens.draft_people import PAUSE_SECONDS, DraftPeople
-from tidepool.tui.app.screens.draft_travel import DraftTravel
-from tidepool.tui.app.shutdown import while_open
-from tidepool.tui.app.widgets.form.editors import TomlEditor
-from tidepool.tui.app.widgets.form.page import FormPage
-from tidepool.tui.app.widgets.form.people import PeoplePage
-from tidepool.tui.app.widgets.form.row import FieldRow
-from tidepool.tui.app.widgets.name_strip import NameStrip
+from tidepool.tui.app.screens.draft_actions import PAUSE_SECONDS, DraftActions
+from tidepool.tui.app.widgets.form_fields import FieldRow, TomlEditor
+from tidepool.tui.app.widgets.form_pages import FormPage, PeoplePage
+from tidepool.tui.app.widgets.frame import NameStrip
 from tidepool.tui.drawing.text import one_line, shortened
 
 TOML, PLAN = "toml", "plan"
@@ -45,7 +37,7 @@ STEP_KEYS = {
 }
 
 
-class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
+class ComposeScreen(DraftActions):
     MODE = "compose"
     PERIOD = 1.0
     CSS_PATH = "compose.tcss"
@@ -96,7 +88,7 @@ class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
 
     def compose_body(self) -> Iterable[Widget]:
         with Horizontal(id="compose-head"):
-            yield NameStrip(kind_titles(), self.desk.kind or "", title="kind", id="kinds")
+            yield NameStrip(kind_titles(), self.history.kind or "", title="kind", id="kinds")
             yield Static("", id="compose-source")
         yield NameStrip({TOML: "TOML"}, TOML, id="pages")
         with Horizontal(id="compose-main"):
@@ -111,15 +103,15 @@ class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
 
     async def on_mount(self) -> None:
         await super().on_mount()
-        await self._rebuild(WHAT if self.desk.readable else TOML)
+        await self._rebuild(WHAT if self.history.readable else TOML)
         self._study()
 
     async def _rebuild(self, page: str) -> None:
         """The pages of the draft's kind, and everything shown anew."""
         async with self._building:
             self.take_in()
-            desk, switcher = self.desk, self.query_one("#compose-pages", ContentSwitcher)
-            kind = desk.kind if desk.readable else None
+            history, switcher = self.history, self.query_one("#compose-pages", ContentSwitcher)
+            kind = history.kind if history.readable else None
             if kind != self._kind_shown:
                 self.form_pages = []  # nobody is shown a page that goes or is not there yet
                 await switcher.query("FormPage, PeoplePage").remove()
@@ -133,7 +125,7 @@ class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
             here = page if page in titles or page in (TOML, PLAN) else next(iter(titles), TOML)
             names = {**titles, PLAN: f"{STEP_KEYS[PLAN][0]} Plan", TOML: "f2 TOML"}
             await self.query_one("#pages", NameStrip).set_names(names, here)
-            self.query_one("#kinds", NameStrip).show(desk.kind or "")
+            self.query_one("#kinds", NameStrip).show(history.kind or "")
             self._show_toml()
             for one in self.form_pages:
                 if one.id == f"page-{here}" and isinstance(one, FormPage):
@@ -142,23 +134,19 @@ class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
 
     def _pages(self, kind: str) -> Iterable[FormPage | PeoplePage]:
         for page in pages_of(kind):
-            yield (PeoplePage if page.people else FormPage)(page, self.desk.values, id=f"page-{page.name}")
+            yield (PeoplePage if page.people else FormPage)(page, self.history.values, id=f"page-{page.name}")
 
     # -- showing -----------------------------------------------------------------------------------------
 
     def _show_values(self) -> None:
         self.take_in()
         for page in self.form_pages:
-            page.show(self.desk.values)
+            page.show(self.history.values)
         self.show_source()
 
     def _show_toml(self) -> None:
         self.take_in()
-        self.query_one(TomlEditor).show(self.desk.draft.text)
-
-    def show_source(self) -> None:
-        source = self.desk.draft.source
-        self.query_one("#compose-source", Static).update(Content(one_line(Path(source).name) if source else "draft"))
+        self.query_one(TomlEditor).show(self.history.draft.text)
 
     def show_examined(self, examined: Examined) -> None:
         self._examined = examined
@@ -213,7 +201,7 @@ class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
     async def _study(self, pause: float = 0.0) -> None:
         """Writes the text, keeps the draft, works out the plan; a newer change takes over."""
         await asyncio.sleep(pause)
-        text = await self.desk.written()
+        text = await self.history.written()
         await self.keep()
         examined = await self.tidepool.examiner.examine(text, self.folder, self.tidepool.path)
         with while_open(self.app):
@@ -222,19 +210,11 @@ class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
     def study_soon(self) -> None:
         self._study(PAUSE_SECONDS)
 
-    async def keep(self) -> None:
-        if not self.desk.touched:
-            return
-        try:
-            await self.tidepool.file.do(keep_draft, self.tidepool.path, self.desk.draft)
-        except OSError as error:
-            self.notify(f"The draft cannot be kept: {error.strerror}.", severity="warning", markup=False)
-
     def on_unmount(self) -> None:
-        if self._desk is not None and self._desk.touched:
-            self._desk.written_now()
+        if self._history is not None and self._history.touched:
+            self._history.written_now()
             try:
-                keep_draft(self.tidepool.path, self._desk.draft)
+                keep_draft(self.tidepool.path, self._history.draft)
             except OSError:
                 self.log("the draft could not be kept")
         self.tidepool.examiner.close()
@@ -257,25 +237,25 @@ class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
     def _edited(self, event: FieldRow.Edited) -> None:
         self._take_over(event.row)
         for page in self.form_pages:
-            page.follow(self.desk.values)
+            page.follow(self.history.values)
         if event.row.field.form is Form.CHOICE and event.row.has_focus_within:
             self._show_help()
         self._study(PAUSE_SECONDS)
 
     def _take_over(self, row: FieldRow) -> None:
         for path, value in row.hand_over().items():
-            self.desk.edit(Put(path, value))
+            self.history.edit(Put(path, value))
 
     def take_in(self) -> None:
         if (text := self.query_one(TomlEditor).take_in()) is not None:
-            self.desk.type_text(text)
+            self.history.type_text(text)
         for row in self.query(FieldRow):
             self._take_over(row)
 
     async def settled(self) -> str:
         await messages_handled(self.focused)
         self.take_in()
-        return await self.desk.written()
+        return await self.history.written()
 
     async def before_the_end(self) -> None:
         await self.settled()
@@ -298,7 +278,7 @@ class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
 
     async def go_to_page(self, name: str) -> None:
         await self.settled()
-        if name not in (TOML, PLAN) and not self.desk.readable:
+        if name not in (TOML, PLAN) and not self.history.readable:
             self.notify("The TOML cannot be read yet: mend it first, then the form follows.", markup=False)
             name = TOML
         if name != self.query_one("#pages", NameStrip).here or name == TOML:
@@ -360,11 +340,11 @@ class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
     @on(NameStrip.Chosen, "#kinds")
     async def _kind_chosen(self, event: NameStrip.Chosen) -> None:
         await self.settled()
-        if not self.desk.readable:
+        if not self.history.readable:
             self.notify("The TOML cannot be read yet: mend it first.", markup=False)
             event.strip.answered(event.name)
             return
-        self.desk.switch(event.name)
+        self.history.switch(event.name)
         self._drop_plan()
         await self._rebuild(self._last_form_page)
         self._study()
@@ -375,24 +355,24 @@ class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
         """Takes a config as TOML, of another batch or a file. What was there before is kept among the earlier drafts."""
         if self.is_mounted:
             self.take_in()
-        self.desk.load(text, source)
+        self.history.load(text, source)
         if self.is_mounted:
             self.call_next(self._loaded)
 
     async def _loaded(self) -> None:
         self._drop_plan()
-        await self._rebuild(WHAT if self.desk.readable else TOML)
+        await self._rebuild(WHAT if self.history.readable else TOML)
         self._study()
 
     async def action_undo(self) -> None:
-        await self._turn_back(self.desk.undo, "Taken back", "There is nothing to take back.")
+        await self._turn_back(self.history.undo, "Taken back", "There is nothing to take back.")
 
     @property
     def can_redo(self) -> bool:
-        return self.desk.can_redo
+        return self.history.can_redo
 
     async def action_redo(self) -> None:
-        await self._turn_back(self.desk.redo, "Done again", "There is nothing to do again.")
+        await self._turn_back(self.history.redo, "Done again", "There is nothing to do again.")
 
     async def _turn_back(self, turn: Callable[[], str | None], done: str, nothing: str) -> None:
         await self.settled()

@@ -26,19 +26,25 @@ from tidepool.engine.library.entity_types import generate
 from tidepool.storage import library
 from tidepool.storage.library import StoredAgent, StoredEntity, StoredType
 from tidepool.storage.reading.watching import Watched, all_watched
-from tidepool.tui.app.compose_model.outline import AGENT_FIELDS, ENTITY_FIELDS
-from tidepool.tui.app.dialogs.bring_in import ImportDialog
-from tidepool.tui.app.dialogs.choose import ChooseDialog
-from tidepool.tui.app.dialogs.dialog import Confirm
-from tidepool.tui.app.dialogs.form import FormDialog, KeepingDialog
-from tidepool.tui.app.dialogs.generate import GenerateDialog, Wish
-from tidepool.tui.app.dialogs.pick import Choice
-from tidepool.tui.app.dialogs.try_agent import TryDialog
-from tidepool.tui.app.dialogs.type_editor import NEW_TYPE, TypeDialog, type_text
+from tidepool.tui.app.background import run_in_thread
+from tidepool.tui.app.compose.outline import AGENT_FIELDS, ENTITY_FIELDS
+from tidepool.tui.app.dialogs.basic import Choice, ChooseDialog, Confirm
+from tidepool.tui.app.dialogs.form import FormDialog, SavingDialog
+from tidepool.tui.app.dialogs.library import (
+    NEW_TYPE,
+    GenerateDialog,
+    ImportDialog,
+    TryDialog,
+    TypeDialog,
+    Wish,
+    type_text,
+)
 from tidepool.tui.app.kind_screens import screens_of
-from tidepool.tui.app.library_view.items import Item, KnownType, LibraryItems
-from tidepool.tui.app.library_view.records import (
+from tidepool.tui.app.library_items import (
     SEVERAL_FIELDS,
+    Item,
+    KnownType,
+    LibraryItems,
     agent_faults,
     agent_in,
     agents_of_entities,
@@ -46,9 +52,8 @@ from tidepool.tui.app.library_view.records import (
     entity_in,
     several_faults,
 )
-from tidepool.tui.app.provider_tasks import errand
-from tidepool.tui.app.provider_view.settings import rules_in_draft
-from tidepool.tui.app.screens.mode_screen import ModeScreen
+from tidepool.tui.app.provider_view import rules_in_draft
+from tidepool.tui.app.screens.base import ModeScreen
 from tidepool.tui.drawing.text import ago, one_line
 
 USUAL_MODEL = "simulated:guarded"
@@ -75,7 +80,7 @@ class LibraryActions(ModeScreen):
         await self.tidepool.file.do(work)
         self.nudge()
 
-    async def _asked(self, dialog: KeepingDialog, shelf: str) -> None:
+    async def _asked(self, dialog: SavingDialog, shelf: str) -> None:
         if one := await self.app.push_screen_wait(dialog):
             self.point_to(shelf, one)
 
@@ -92,7 +97,7 @@ class LibraryActions(ModeScreen):
         if wish.writer:
             from tidepool.engine.studies.simulation.writing import write_texts
 
-            texts = await errand(
+            texts = await run_in_thread(
                 lambda: write_texts(wish.type, entities, wish.writer, wish.seed, with_backstory=wish.backstory)
             )
             entities = texts.entities

@@ -1,7 +1,7 @@
 """Providers: whose models can be called, with what key, at what price; and a test call to see that it is so."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from textual import on, work
@@ -12,21 +12,104 @@ from textual.widgets import Input
 
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import TidepoolError
-from tidepool.engine.providers.model_list import ListedProvider, known_models, list_models, listed_names
+from tidepool.engine.providers.model_list import ListedModel, ListedProvider, known_models, list_models, listed_names
 from tidepool.engine.registries import PROVIDERS
 from tidepool.engine.single_call import ask_once, price_of, probe_call
 from tidepool.engine.trust.gate import servers_to_ask_about
-from tidepool.tui.app.dialogs.dialog import Confirm
-from tidepool.tui.app.provider_tasks import errand
-from tidepool.tui.app.provider_view.cards import Card, Trial, about, fits, usual_model
-from tidepool.tui.app.provider_view.settings import ProviderRules, rules_in_draft
-from tidepool.tui.app.screens.mode_screen import ModeScreen
-from tidepool.tui.app.shutdown import while_open
-from tidepool.tui.app.widgets.panels import Panel, PanelStrip
-from tidepool.tui.app.widgets.provider_lists import ModelTable, ProviderList
-from tidepool.tui.app.widgets.reading import ReadingPane
-from tidepool.tui.app.widgets.text_line import TextLine
-from tidepool.tui.drawing.text import at_most
+from tidepool.tui.app.background import run_in_thread, while_open
+from tidepool.tui.app.dialogs.basic import Confirm
+from tidepool.tui.app.provider_view import (
+    GLYPHS,
+    Card,
+    ProviderRules,
+    Trial,
+    about,
+    fits,
+    price_words,
+    rules_in_draft,
+    state_of,
+    usual_model,
+)
+from tidepool.tui.app.screens.base import ModeScreen
+from tidepool.tui.app.widgets.frame import Panel, PanelStrip, TextLine
+from tidepool.tui.app.widgets.rows import ItemRows, Piece, ReadingPane
+from tidepool.tui.drawing.text import at_most, fitted, one_line
+
+
+class ProviderList(ItemRows[Card]):
+    def draw_header(self, width: int) -> Sequence[Piece]:
+        where = _room(width)
+        return [(f"   {fitted('provider', 11)}{fitted('key', 12)}{fitted('address', where)} {fitted('state', 24)}", "")]
+
+    def draw(self, index: int, width: int) -> Sequence[Piece]:
+        card = self.items[index]
+        words, colour = state_of(card)
+        key = card.key_state
+        where = one_line(card.listed.where) if card.listed else "…"
+        return [
+            (f" {GLYPHS[colour]} ", colour),
+            (fitted(card.title, 11), "strong"),
+            (fitted(key, 12), "done" if key == "present" else "dim"),
+            (fitted(where, _room(width)) + " ", "dim"),
+            (fitted(words, 24), "dim" if colour == "waiting" else colour),
+        ]
+
+
+def _room(width: int) -> int:
+    return max(10, min(50, width - 3 - 11 - 12 - 1 - 24))
+
+
+class ModelTable(ItemRows[ListedModel]):
+    """Dollars for a million tokens, live and by the batch API."""
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self._asking = False
+        self._batches = True
+
+    def show_of(self, card: Card, models: Sequence[ListedModel]) -> None:
+        """The models of a provider; the cursor stays on its model."""
+        self._asking, self._batches = card.asking, card.has_batches
+        here = self.current.name if self.current else None
+        if list(models) != self.items:
+            self.show(models)
+            self.go_to(next((place for place, model in enumerate(models) if model.name == here), 0))
+        self.touch_all()
+
+    def empty_text(self) -> str:
+        return "asking …" if self._asking else "no models to show"
+
+    def draw_header(self, width: int) -> Sequence[Piece]:
+        name, presets = _widths(width)
+        live = f"{fitted('$/M in', 9, right=True)}{fitted('out', 9, right=True)}"
+        batch = f"{fitted('batch in', 10, right=True)}{fitted('out', 9, right=True)}"
+        return [(f" {fitted('model', name)}{live}{batch}  {fitted('until', 10)} {fitted('presets', presets)}", "")]
+
+    def draw(self, index: int, width: int) -> Sequence[Piece]:
+        model = self.items[index]
+        name, presets = _widths(width)
+        live = (model.input_usd, model.output_usd)
+        batch = [price_words(price) for price in (model.batch_input_usd, model.batch_output_usd)]
+        if not self._batches:
+            batch = ["–", "–"]
+        return [
+            (f" {fitted(one_line(model.name), name)}", ""),
+            ("".join(fitted(price_words(price), 9, right=True) for price in live), _colour(model.input_usd)),
+            (fitted(batch[0], 10, right=True) + fitted(batch[1], 9, right=True), "dim"),
+            (f"  {fitted(one_line(model.retires or ''), 10)} ", "mark"),
+            (fitted(", ".join(model.presets), presets), "accent"),
+        ]
+
+
+def _colour(price: float | None) -> str:
+    return "dim" if price is None else ""
+
+
+def _widths(width: int) -> tuple[int, int]:
+    room = max(20, width - 1 - 18 - 19 - 13)
+    presets = min(22, room // 3)
+    return room - presets, presets
+
 
 TEST_SECONDS = 30.0
 """what a test call may take"""
@@ -39,7 +122,7 @@ class ProvidersScreen(ModeScreen):
     HELP = """Whose models can be called from here. Keys are read from the environment, given to the provider's own SDK, and
     shown nowhere: only whether one is there. T sends one short question to the model under the cursor, or to the cheapest one;
     where that costs money, it asks first. Prices are dollars for a million tokens, live and by the batch API; what is not known
-    is called unknown. Addresses, Ollama servers and limits are those of the study in Compose, and the defaults where it says
+    is called unknown. Addresses and Ollama servers are those of the study in Compose, and the defaults where it says
     nothing."""
     BINDINGS = [
         Binding(
@@ -126,7 +209,7 @@ class ProvidersScreen(ModeScreen):
         try:
             strange = await self._strangers(name, settings) if by_the_way else ""
             for step in (known,) if strange else (known, asked):
-                listed = await errand(step)
+                listed = await run_in_thread(step)
                 self._put(replace(self._cards[name], listed=listed, asking=step is known and not strange))
             if strange:
                 words = f"not asked yet: the study in Compose sends it to {strange}. Press r here to ask there."
@@ -151,7 +234,7 @@ class ProvidersScreen(ModeScreen):
         card = self.card
         words = self.query_one("#words", Input).value
         models = card.listed.models if card.listed else ()
-        self.query_one(ModelTable).show([model for model in models if fits(model, words)], card)
+        self.query_one(ModelTable).show_of(card, [model for model in models if fits(model, words)])
         self.query_one("#about", ReadingPane).show(about(card, self._rules or ProviderRules()))
 
     @on(ProviderList.Highlighted)
@@ -222,7 +305,7 @@ class ProvidersScreen(ModeScreen):
             return
         call = probe_call(model)
         try:
-            price = await errand(lambda: price_of(call, rules.providers))
+            price = await run_in_thread(lambda: price_of(call, rules.providers))
             strange = await self._strangers(card.name, rules.providers.section(card.name))
             if strange or (not price.free and card.key_state != "missing"):
                 most, where = at_most(price.most_usd), f" at {strange}" if strange else ""
@@ -231,7 +314,7 @@ class ProvidersScreen(ModeScreen):
                     return
             self._put(replace(self._cards[card.name], trial=Trial(model)))
             self.query_one(PanelStrip).choose("panel-about", focus=False)
-            said = await errand(lambda: ask_once(call, providers=rules.providers, patience=TEST_SECONDS))
+            said = await run_in_thread(lambda: ask_once(call, providers=rules.providers, patience=TEST_SECONDS))
             trial = Trial(model, said)
         except TidepoolError as error:
             trial = Trial(model, fault=str(error))

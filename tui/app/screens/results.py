@@ -13,16 +13,16 @@ from tidepool.engine.results.blocks import Block, Cell, Figure, Headline, Heat, 
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.reading.study_watching import watched_any
 from tidepool.storage.reading.watching import Watched
-from tidepool.tui.app.family import FamilyPane
-from tidepool.tui.app.findings import Finding, Findings
+from tidepool.tui.app.background import while_open
+from tidepool.tui.app.findings import EstimateReader, InterimEstimate
 from tidepool.tui.app.kind_screens import screens_of
-from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
-from tidepool.tui.app.shutdown import while_open
-from tidepool.tui.app.widgets.block_list import BlockList
+from tidepool.tui.app.screens.base import BATCH_BINDINGS, BatchActions
+from tidepool.tui.app.widgets.blocks import BlockList
+from tidepool.tui.app.widgets.conversations import ConversationsPane
+from tidepool.tui.app.widgets.family import FamilyPane
+from tidepool.tui.app.widgets.frame import Panel, PanelStrip
 from tidepool.tui.app.widgets.gauges import Gauges
-from tidepool.tui.app.widgets.panels import Panel, PanelStrip
-from tidepool.tui.app.widgets.talk import TranscriptPane
-from tidepool.tui.app.widgets.talks import ConversationsPane
+from tidepool.tui.app.widgets.transcript import TranscriptPane
 from tidepool.tui.drawing.text import count, dollars, one_line, requests
 
 MOST_WAVES = 10
@@ -83,7 +83,7 @@ class ResultsScreen(BatchActions):
         self._counted: tuple[int, str, bool] | None = None
         self._whole = False
         """the statistics in full were asked for, of a batch that goes on"""
-        self._findings = Findings(self.tidepool)
+        self._findings = EstimateReader(self.tidepool)
         self._shown_of: Headline | None = None
         """what was found when the family was last shown"""
         self._compared: list[int] = []
@@ -116,7 +116,7 @@ class ResultsScreen(BatchActions):
             strip.offer("panel-talks", not self._batch.cells)
             if not self._batch.cells:
                 await talks.open(self._batch)
-                strip.rename("panel-talks", talks.matter.title)
+                strip.rename("panel-talks", talks.source.title)
         else:
             self._batch = await self.tidepool.file.look(watched_any, self.tidepool.path, self._batch.number)
             if self._batch is None:
@@ -135,13 +135,6 @@ class ResultsScreen(BatchActions):
             self._compare(self._compared)
         if not self._batch.cells:
             await talks.look(self._batch)
-            self._read_wanted()
-
-    def _read_wanted(self) -> None:
-        """The talk that was asked for from elsewhere, as soon as the list has it."""
-        if (number := self.tidepool.wanted_talk) is not None and self.query_one(ConversationsPane).point_to(number):
-            self.tidepool.wanted_talk = None
-            self.query_one(PanelStrip).choose("panel-talks")
 
     @property
     def _live(self) -> bool:
@@ -253,7 +246,7 @@ class ResultsScreen(BatchActions):
 
     @work(group="act")
     async def action_branch(self) -> None:
-        from tidepool.tui.app.branching import branch
+        from tidepool.tui.app.dialogs.branch import branch
 
         talk = self.query_one("#talk-text", TranscriptPane).talk
         if self._batch is not None and talk is not None:
@@ -290,7 +283,7 @@ def _overview(report: Report, told: Sequence[Block], drawn: Sequence[Block], *, 
     return [Words(report.title, "strong"), *said, *lead, *report.overview[len(said) :], *waves, *drawn[:1]]
 
 
-def so_far(batch: Watched, finding: Finding) -> list[Block]:
+def so_far(batch: Watched, finding: InterimEstimate) -> list[Block]:
     """What can be said of a batch that goes on."""
     ended = f"{count(batch.units_done)} of {count(batch.units_total)}"
     facts: list[tuple[Cell, ...]] = [

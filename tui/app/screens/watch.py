@@ -20,28 +20,29 @@ from tidepool.storage.reading.conversation_heads import everybody, readable
 from tidepool.storage.reading.queries import Transcript
 from tidepool.storage.reading.study_watching import watched_any
 from tidepool.storage.reading.watching import LogLine, ProviderBatchLine, Watched, WaveLine
-from tidepool.tui.app.dialogs.choose import ChooseDialog
-from tidepool.tui.app.dialogs.dialog import Confirm
-from tidepool.tui.app.dialogs.pick import Choice
-from tidepool.tui.app.findings import Finding, Findings
+from tidepool.tui.app.background import while_open
+from tidepool.tui.app.dialogs.basic import Choice, ChooseDialog, Confirm
+from tidepool.tui.app.findings import EstimateReader, InterimEstimate
 from tidepool.tui.app.kind_screens import screens_of
-from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
-from tidepool.tui.app.shutdown import while_open
-from tidepool.tui.app.throughput import Throughput
-from tidepool.tui.app.widgets.gauges import Expected, Gauges
-from tidepool.tui.app.widgets.panels import Panel, PanelStrip
-from tidepool.tui.app.widgets.talk import TranscriptPane
-from tidepool.tui.app.widgets.watching.finding import FindingPane
-from tidepool.tui.app.widgets.watching.hands_table import HandsTable
-from tidepool.tui.app.widgets.watching.log_lines import LogLines
-from tidepool.tui.app.widgets.watching.pace import PacePlots
-from tidepool.tui.app.widgets.watching.wavefront import Front, Wavefront, front_of
-from tidepool.tui.app.widgets.watching.waves_table import WavesTable
+from tidepool.tui.app.screens.base import BATCH_BINDINGS, BatchActions
+from tidepool.tui.app.widgets.frame import Panel, PanelStrip
+from tidepool.tui.app.widgets.gauges import Expected, Gauges, Throughput
+from tidepool.tui.app.widgets.transcript import TranscriptPane
+from tidepool.tui.app.widgets.watch_panels import (
+    FindingPane,
+    Front,
+    HandsTable,
+    LogLines,
+    PacePlots,
+    Wavefront,
+    WavesTable,
+    front_of,
+)
 from tidepool.tui.drawing.text import ago, one_line
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class WatchQuery:
     """What the screen asks of the file in one look."""
 
     batch_number: int
@@ -54,7 +55,7 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class WatchData:
     batch: Watched
     units: int
     columns: int
@@ -65,45 +66,47 @@ class Seen:
     log: list[LogLine]
 
 
-def see(connection: sqlite3.Connection, path: Path, sight: Sight, orders: dict[str, frozenset[int]]) -> Seen | None:
+def read_watch_data(
+    connection: sqlite3.Connection, path: Path, query: WatchQuery, orders: dict[str, frozenset[int]]
+) -> WatchData | None:
     """One look: bounded by what is in view. `orders` remembers which units each provider batch holds."""
-    batch = watched_any(connection, path, sight.batch_number)
+    batch = watched_any(connection, path, query.batch_number)
     if batch is None:
         return None
     if batch.cells:
-        return _see_study(connection, batch, sight)
+        return _read_study(connection, batch, query)
     number = batch.number
     wave_count = watching.wave_count(connection, number)
-    cells = watching.cells(connection, number, *sight.rows)
+    cells = watching.cells(connection, number, *query.rows)
     front = front_of(
         batch.kind,
-        watching.unit_lines(connection, number, *sight.rows),
+        watching.unit_lines(connection, number, *query.rows),
         cells,
-        _under_way(connection, batch, sight.rows, orders),
-        max(wave_count, sight.columns),
+        _under_way(connection, batch, query.rows, orders),
+        max(wave_count, query.columns),
     )
-    return Seen(
+    return WatchData(
         batch,
         max(batch.units_total, watching.last_begun(connection, number)),
         max((len(states) for states in front.cells.values()), default=wave_count),
         front,
         wave_count,
-        watching.wave_lines(connection, number, *sight.waves),
-        readable(connection, number, sight.selected),
-        watching.log_after(connection, number, sight.log_after),
+        watching.wave_lines(connection, number, *query.waves),
+        readable(connection, number, query.selected),
+        watching.log_after(connection, number, query.log_after),
     )
 
 
-def _see_study(connection: sqlite3.Connection, study: Watched, sight: Sight) -> Seen:
+def _read_study(connection: sqlite3.Connection, study: Watched, query: WatchQuery) -> WatchData:
     """Of a study each row is a batch, and each column one of its waves."""
     cells = study_watching.study_cells(connection, study.number)
-    waves = study_watching.cell_waves(connection, cells, *sight.rows)
-    wave_count, lines = study_watching.study_wave_lines(connection, study.id, -study.number, *sight.waves)
-    rows = study_watching.cell_lines(cells, *sight.rows)
-    front = front_of(study.kind, rows, waves, {}, max(wave_count, sight.columns))
+    waves = study_watching.cell_waves(connection, cells, *query.rows)
+    wave_count, lines = study_watching.study_wave_lines(connection, study.id, -study.number, *query.waves)
+    rows = study_watching.cell_lines(cells, *query.rows)
+    front = front_of(study.kind, rows, waves, {}, max(wave_count, query.columns))
     columns = max((len(states) for states in front.cells.values()), default=wave_count)
-    log = study_watching.study_log_after(connection, study.id, sight.log_after)
-    return Seen(study, len(cells), columns, front, wave_count, lines, None, log)
+    log = study_watching.study_log_after(connection, study.id, query.log_after)
+    return WatchData(study, len(cells), columns, front, wave_count, lines, None, log)
 
 
 def _under_way(
@@ -164,8 +167,8 @@ class WatchScreen(BatchActions):
         self._pulse: Throughput | None = None
         self._orders: dict[str, frozenset[int]] = {}
         self._expected: Expected | None = None
-        self._finding = Finding()
-        self._findings = Findings(self.tidepool)
+        self._finding = InterimEstimate()
+        self._findings = EstimateReader(self.tidepool)
 
     def compose_body(self) -> Iterable[Widget]:
         yield Gauges("", id="gauges")
@@ -193,10 +196,10 @@ class WatchScreen(BatchActions):
             return
         front, waves, log = self.query_one(Wavefront), self.query_one(WavesTable), self.query_one(LogLines)
         columns = self._expected.columns if self._expected else 0
-        sight = Sight(batch.number, front.wanted, waves.wanted, front.selected, log.last_id, columns)
-        seen = await self.tidepool.file.look(see, self.tidepool.path, sight, self._orders)
-        if seen is not None and sight.batch_number == self.tidepool.current:
-            self._show(seen, sight)
+        query = WatchQuery(batch.number, front.wanted, waves.wanted, front.selected, log.last_id, columns)
+        seen = await self.tidepool.file.look(read_watch_data, self.tidepool.path, query, self._orders)
+        if seen is not None and query.batch_number == self.tidepool.current:
+            self._show(seen, query)
 
     async def _batch_in_hand(self) -> Watched | None:
         """A batch that was just opened starts with a clean screen and its past."""
@@ -235,12 +238,12 @@ class WatchScreen(BatchActions):
             with while_open(self.app):
                 self._take(finding)
 
-    def _take(self, finding: Finding | None) -> None:
-        self._finding = finding or Finding()
+    def _take(self, finding: InterimEstimate | None) -> None:
+        self._finding = finding or InterimEstimate()
         running = self._batch is not None and self._batch.running
         self.query_one(FindingPane).show(finding, running=running)
 
-    def _show(self, seen: Seen, sight: Sight) -> None:
+    def _show(self, seen: WatchData, query: WatchQuery) -> None:
         changed = self._batch is None or self._batch.status != seen.batch.status
         self._batch = seen.batch
         front = self.query_one(Wavefront)
@@ -251,8 +254,8 @@ class WatchScreen(BatchActions):
         if self._findings.due(seen.batch):
             self._find(seen.batch)
         front.show(seen.units, seen.columns, seen.front)
-        self.query_one(WavesTable).show(seen.wave_count, sight.waves[0], seen.waves)
-        if front.selected == sight.selected:
+        self.query_one(WavesTable).show(seen.wave_count, query.waves[0], seen.waves)
+        if front.selected == query.selected:
             talk = self.query_one(TranscriptPane)
             talk.empty = "enter opens the batch under the cursor" if seen.batch.cells else "nothing said yet"
             talk.show(seen.talk)

@@ -1,25 +1,27 @@
-"""A list of any length on the line API: only what is visible is drawn, and what was drawn is kept.
+"""Lists and texts of any length on Textual's line API: only what is visible is drawn, and what was drawn is kept.
 
 Subclasses say what a row looks like (`draw`). The data may change many times a second: `touch` marks rows as dirty,
 and only those of them that are in view are drawn again.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding
+from textual.events import Resize
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import var
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tidepool.engine.results.blocks import INKS
+from tidepool.engine.results.blocks import INKS, glyph_of
 from tidepool.tui.app.theme import STATES
-from tidepool.tui.drawing.text import plain
+from tidepool.tui.drawing.text import fitted, one_line, plain, wrapped
 
 MOST_KEPT = 2_000
 """drawn rows that are remembered"""
@@ -290,6 +292,125 @@ class Rows(ScrollView, can_focus=True):
             self.post_message(self.Opened(self, self.cursor))
 
 
+T = TypeVar("T")
+
+
+class ItemRows(Rows, Generic[T]):
+    """A list of items, a row for each."""
+
+    def __init__(self, items: Iterable[T] = (), *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.items = list(items)
+
+    def on_mount(self) -> None:
+        self.set_count(len(self.items))
+
+    @property
+    def current(self) -> T | None:
+        """The item under the cursor."""
+        return self.items[self.cursor] if 0 <= self.cursor < len(self.items) else None
+
+    def show(self, items: Iterable[T]) -> None:
+        self.items = list(items)
+        self.set_count(len(self.items))
+        self.touch_all()
+
+
 def _over(strip: Strip, style: Style) -> Strip:
     """The strip with a style laid over those of its segments."""
     return Strip(Segment.apply_style(strip, post_style=style), strip.cell_length)
+
+
+MOST_SHOWN = 20_000
+"""characters of one passage: more than anybody reads here"""
+WIDEST_LABEL = 22
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    text: str
+    style: str = ""
+    """the name of one of the styles of Rows"""
+    label: str | None = None
+    """what stands beside the text"""
+
+
+class ReadingPane(Rows):
+    has_cursor = False
+
+    def __init__(self, *, id: str | None = None, empty: str = "") -> None:
+        super().__init__(id=id)
+        self._passages: list[Passage] = []
+        self._lines: list[tuple[Piece, ...]] = []
+        self._empty = empty
+
+    @property
+    def passages(self) -> list[Passage]:
+        return self._passages
+
+    def show(self, passages: Sequence[Passage], *, at_end: bool = False) -> None:
+        if list(passages) == self._passages:
+            return
+        self._passages = list(passages)
+        self._lay_out()
+        if at_end:
+            self.call_after_refresh(self.scroll_end, animate=False)
+        else:
+            self.scroll_home(animate=False)
+
+    def _lay_out(self) -> None:
+        self._lines = laid_out(self._passages, self.view_width)
+        self._drawn.clear()
+        self._count = len(self._lines)
+        self._measure()
+        self.refresh()
+
+    def on_resize(self, event: Resize) -> None:
+        self._lay_out()
+
+    def empty_text(self) -> str:
+        return self._empty
+
+    def draw(self, index: int, width: int) -> Sequence[Piece]:
+        return self._lines[index]
+
+
+def laid_out(passages: Sequence[Passage], width: int) -> list[tuple[Piece, ...]]:
+    lines: list[tuple[Piece, ...]] = []
+    labels = [one_line(passage.label) for passage in passages if passage.label is not None]
+    beside = min(WIDEST_LABEL, max(map(len, labels), default=0)) + 2
+    for passage in passages:
+        label = None if passage.label is None else fitted(one_line(passage.label), beside - 2) + "  "
+        text = plain(shortened(passage.text))
+        for start, end in wrapped(text, max(10, width - 2 - (beside if label is not None else 0))):
+            margin: Piece = (" " if label is None else f" {label}", "dim")
+            lines.append((margin, (text[start:end].rstrip(), passage.style)))
+            label = None if label is None else " " * beside
+    return lines
+
+
+def shortened(text: str) -> str:
+    if len(text) <= MOST_SHOWN:
+        return text
+    return f"{text[:MOST_SHOWN]} … and {len(text) - MOST_SHOWN:,} characters more"
+
+
+ARROW = " → "
+
+
+def marked_name(name: str, places: Mapping[str, int], unknown: str = "accent") -> Piece:
+    if (place := places.get(name)) is None:
+        return one_line(name), unknown
+    return f"{glyph_of(place)} {one_line(name)}", f"who-{place % len(INKS)}"
+
+
+def marked_names(names: Sequence[str], places: Mapping[str, int], width: int) -> list[Piece]:
+    """Who speaks to whom, in exactly so many cells."""
+    pieces = [marked_name(name, places, "") for name in names]
+    text = fitted(ARROW.join(name for name, _ in pieces), width)
+    cut: list[Piece] = []
+    at = 0
+    for name, style in pieces:
+        cut += [(text[at : at + len(name)], style), (text[at + len(name) : at + len(name) + len(ARROW)], "")]
+        at += len(name) + len(ARROW)
+    return [*cut, (text[at:], "")]

@@ -16,7 +16,7 @@ from tidepool.storage.file import reading
 from tidepool.storage.reading.queries import transcript
 from tidepool.storage.reading.units import StoredMessage
 from tidepool.storage.study_rows.episodes import episode_heads, episode_steps, of_split, players
-from tidepool.tui.app.widgets.talk import talk_lines
+from tidepool.tui.app.widgets.transcript import talk_lines
 
 
 def said(turn: int, text: str, speaker: str = "target") -> StoredMessage:

@@ -1,0 +1,181 @@
+"""What the engine says of a draft, where it is shown, and in which words."""
+
+from pathlib import Path
+
+import pytest
+
+from tidepool.engine.core.services import SERVICES
+from tidepool.engine.studies.kinds import KINDS
+from tidepool.tui.app.compose.edits import Put, edited
+from tidepool.tui.app.compose.examination import Complaint, Examined, examined, placed
+from tidepool.tui.app.compose.fields import UNSET, KeyPath
+from tidepool.tui.app.compose.outline import SERVICES_IN_WORDS, scoring_in_words
+from tidepool.tui.app.compose.plan_text import in_full, in_one_line, is_free
+from tidepool.tui.app.kind_screens import template
+
+
+@pytest.fixture
+def study(database: Path) -> Path:
+    from tidepool.storage.file import prepare
+
+    prepare(database)
+    return database
+
+
+def look(text: str, study: Path) -> Examined:
+    return Examined.from_json(examined(text, study.parent, study).as_json())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_template_is_ready_to_run_and_free(kind: str, study: Path) -> None:
+    found = look(template(kind), study)
+    assert found.ready
+    assert is_free(found)
+    words = in_full(found).plain
+    assert f"{found.plan['units']:,} {found.plan['unit_name']}" in words  # type: ignore[index]
+    assert "free" in in_one_line(found).plain
+
+
+@pytest.mark.parametrize(
+    ("path", "typed", "sentence"),
+    [
+        (("batch", "seed"), "lucky", 'batch.seed = "lucky": expected a whole number.'),
+        (("secret_game", "rounds"), 0, "secret_game.rounds = 0: input should be greater than or equal to 1."),
+        (("secret_game", "judge"), "gtp4", "neither PROVIDER:MODEL nor a preset"),
+        (("agents", 0, "name"), UNSET, "agents[0].name is missing."),
+        (("agents", 0, "temperature"), 3, "agents[0].temperature = 3: input should be less than or equal to 2."),
+    ],
+)
+def test_what_is_wrong_in_a_field_is_told_of_that_field(
+    path: KeyPath, typed: object, sentence: str, study: Path
+) -> None:
+    found = look(edited(template("secret_game"), [Put(path, typed)]), study)
+    beside, rest = placed(found.complaints, [path, ("batch", "name")])
+    assert sentence in beside[path] and not rest
+
+
+def test_the_plan_tells_combinations_calls_and_waves(study: Path) -> None:
+    found = look(template("simulation"), study)
+    assert found.shape == ("C(3,2) = 3 combinations possible, 3 run: each at most once",)
+    assert "12 calls" in in_one_line(found).plain
+    found = look(template("simulation").replace("num_simulations = 3", "num_simulations = 7"), study)
+    assert "7 run: each about 2.3 times" in found.shape[0]
+
+
+def test_real_models_have_a_price_live_and_by_batch_a_budget_and_a_key_that_is_missed(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    text = template("secret_game").replace("simulated:guarded", "openai:gpt-4o-mini")
+    found = look(edited(text, [Put(("service", "budget_usd"), 0.0001)]), study)
+    assert found.ready, found.complaints
+    assert not is_free(found)
+    words = in_full(found).plain
+    assert "batch API" in words
+    assert "is less than expected" in words
+    assert words.startswith("× No key for OpenAI: OPENAI_API_KEY is not set.")
+    assert in_one_line(found).plain.startswith("× no key: OPENAI_API_KEY · 100 conversations")
+    monkeypatch.setenv("OPENAI_API_KEY", "here")
+    assert in_full(look(text, study)).plain.startswith("■ Ready to run")
+
+
+@pytest.mark.parametrize(
+    ("batch_from", "words", "chosen"),
+    [
+        (0, "openai by batch API: 10 provider batches, 5 one after another, minutes to 24 h each", "batch API"),
+        (100, "openai live: waves of", "live"),
+    ],
+)
+def test_the_plan_tells_the_way_of_calls_and_marks_its_price(
+    study: Path, batch_from: int, words: str, chosen: str
+) -> None:
+    text = template("secret_game").replace("simulated:guarded", "openai:gpt-4o-mini")
+    text = text.replace("simulated:trusting", "openai:gpt-6-luna")
+    found = look(edited(text, [Put(("service", "batch_from"), batch_from)]), study)
+    lines = in_full(found).plain.splitlines()
+    assert f"sent {words}" in " ".join(" ".join(lines).split()), lines
+    assert [line[:9].strip() for line in lines if "← chosen" in line] == [chosen]
+
+
+def test_text_that_is_no_toml_is_told_by_line(study: Path) -> None:
+    found = look("[batch]\nkind = \n", study)
+    assert found.line == 2
+    assert "no valid TOML" in found.complaints[0].sentence and "kind has no value" in found.complaints[0].sentence
+
+
+def test_a_key_that_nobody_reads_is_a_warning_of_the_plan(study: Path) -> None:
+    text = edited(template("secret_game"), [Put(("secret_game", "announce_target"), True)])
+    found = look(text, study)
+    assert found.ready and "announce_target is not read" in " ".join((found.plan or {})["warnings"])
+
+
+def test_every_fault_is_found_with_its_key(study: Path) -> None:
+    text = edited(template("secret_game"), [Put(("batch", "seed"), "x"), Put(("agents", 1, "model"), "nope")])
+    assert {one.where for one in look(text, study).complaints} == {("batch", "seed"), ("agents", 1, "model")}
+
+
+FIELDS = [
+    ("batch", "name"),
+    ("secret_game", "mode"),
+    ("secret_game", "targeted_secret"),
+    ("secret_game", "detection"),
+    ("secret_game", "scoring", "both"),
+    ("service", "name"),
+    ("agents", 0, "name"),
+]
+
+PLACES = [
+    (Complaint(("batch", "name"), "too long."), ("batch", "name")),
+    (Complaint(("secret_game", "detection", 1), "none of them."), ("secret_game", "detection")),
+    (
+        Complaint(("secret_game", "targeted_secret"), "[secret_game]: mode targeted needs targeted_secret."),
+        ("secret_game", "targeted_secret"),
+    ),
+    (Complaint((), "secret_game.targeted_secret is named, but nobody reads it here."), None),
+    (Complaint(("secret_game", "rouns"), "unknown key."), None),
+    (Complaint((), "The agent 'name' has no secret."), None),
+]
+
+
+@pytest.mark.parametrize(("complaint", "path"), PLACES)
+def test_a_complaint_stands_beside_the_field_it_is_about(complaint: Complaint, path: tuple[str, ...] | None) -> None:
+    beside, rest = placed([complaint], FIELDS)
+    assert beside == ({} if path is None else {path: complaint.sentence})
+    assert rest == ([complaint] if path is None else [])
+
+
+@pytest.mark.parametrize(
+    ("mode", "scoring", "words"),
+    [
+        ("standard", {}, "obtained only 3, both revealed 1"),
+        ("standard", {"both": 2.5}, "both revealed 2.5"),
+        ("standard", {"both": "x"}, "both revealed x"),
+        ("retained", {"per_secret": 4}, "pays 4 × agents ÷ those who keep it"),
+        ("diversity", 3, "pays 2."),
+        ("targeted", {}, "“marigold” pays 5"),
+    ],
+)
+def test_a_modes_scoring_is_told_with_the_drafts_own_points(mode: str, scoring: object, words: str) -> None:
+    assert words in " ".join(scoring_in_words(mode, scoring, "marigold"))
+
+
+def test_every_service_is_explained() -> None:
+    assert set(SERVICES_IN_WORDS) == set(SERVICES)
+
+
+def test_steps_told_together_lose_no_call_and_no_wave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = edited(template("mutation"), [Put(("mutation", "num_env_steps"), 1_234)])
+    one_by_one = examined(text, tmp_path, tmp_path / "x.db").plan
+    monkeypatch.setattr("tidepool.engine.studies.mutation.plan.MOST_STEPS", 7)
+    together = examined(text, tmp_path, tmp_path / "x.db").plan
+    assert one_by_one is not None and together is not None
+    assert len(together["waves"]) < len(one_by_one["waves"])
+    for told in ("calls", "units", "wave_count", "tokens", "cost_usd"):
+        assert together[told] == one_by_one[told], told
+
+
+def test_the_plan_tells_how_sure_it_will_be_and_what_it_would_find(study: Path) -> None:
+    words = " ".join(in_full(look(template("secret_game"), study)).plain.split())
+    assert "sure to ±" in words and "points, sides that revealed" in words
+    assert "points: revealed: two agents, head to head" in words
+    assert "sure to" not in in_full(look(template("simulation"), study)).plain, "nothing is measured without a judge"

@@ -1,0 +1,67 @@
+from pathlib import Path
+
+import pytest
+
+from tidepool.tui.app.compose.draft import anchored
+from tidepool.tui.app.compose.examination import examined, placed
+from tidepool.tui.app.compose.fields import Form, path_beginning
+from tidepool.tui.app.compose.outline import pages_of
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("rev", "reviews.csv"),
+        ("sq", "squad/"),
+        ("squad/t", "squad/train.jsonl"),
+        ("squad/", "squad/train.jsonl"),
+        ("reviews.csv", None),
+        ("nowhere/x", None),
+        ("\0", None),
+        (".h", ".hidden"),
+    ],
+)
+def test_a_path_is_offered_as_it_is_typed(tmp_path: Path, typed: str, offered: str | None) -> None:
+    for name in ("rev\x1b[31m", "reviews.csv", "squad/train.jsonl", ".hidden"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert path_beginning(tmp_path, typed) == offered
+
+
+def test_keys_that_name_files_are_paths_and_those_of_problems_stand_together() -> None:
+    study = next(page for page in pages_of("evolution") if page.name == "what")
+    problems = [group for group in study.groups if group.title in ("", "Problems")]
+    forms = {field.key: field.form for group in problems for field in group.fields}
+    assert [key for key, form in forms.items() if form is Form.PATH] == ["problems", "choose_from", "judge_from"]
+    assert (forms["task"], forms["labels"], forms["fields"]) == (Form.CHOICE, Form.LINES, Form.TABLE)
+    assert forms["question_template"] is Form.LONG
+
+
+@pytest.mark.parametrize(
+    ("more", "key", "words"),
+    [
+        ('fields = { answer = "label" }', "problems", 'line 2: no "question". It has review, label'),
+        ('fields = { question = "text", answer = "label" }', "fields", 'no "text". It has review, label'),
+        ('question_template = "{text}"', "question_template", "names {text}, but there is no such column"),
+        ('fields = { question = "review", answer = "label" }\ntask = "number"', "task", "is no number"),
+        ('judge_from = "none.csv"', "judge_from", "no file or folder 'none.csv'"),
+    ],
+)
+def test_what_is_wrong_with_a_file_stands_beside_the_field_that_can_mend_it(
+    tmp_path: Path, more: str, key: str, words: str
+) -> None:
+    (tmp_path / "a.csv").write_text("review,label\nfine,good\npoor,bad\n")
+    text = f'[batch]\nkind = "evolution"\n[evolution]\nproblems = "a.csv"\n{more}\n'
+    found = examined(text, tmp_path, tmp_path / "s.db").complaints
+    beside, rest = placed(
+        found, [field.path for page in pages_of("evolution") for group in page.groups for field in group.fields]
+    )
+    assert words in beside[("evolution", key)] and not rest
+
+
+def test_a_study_that_runs_elsewhere_names_its_folders_and_files_in_full(tmp_path: Path) -> None:
+    (tmp_path / "squad").mkdir()
+    (tmp_path / "test.csv").touch()
+    text = '[batch]\nkind = "evolution"\n[evolution]\nproblems = "squad"\njudge_from = "test.csv"\n'
+    told = anchored(text, tmp_path)
+    assert f'problems = "{tmp_path}/squad"' in told and f'judge_from = "{tmp_path}/test.csv"' in told

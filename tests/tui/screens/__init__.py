@@ -1,1 +1,0 @@
-"""Every screen at every size and in every dress."""

@@ -1,0 +1,247 @@
+"""Work that must not block the event loop: reading the file, helper processes, calls to providers.
+
+`FileReader` runs queries in threads, `WorkerProcess` sends jobs to a process (`worker.py`), `run_in_thread` runs a
+coroutine in a thread with its own event loop, because loading an SDK takes half a second and a dead address takes long.
+"""
+
+import asyncio
+import json
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from textual.app import App
+from textual.css.query import NoMatches
+
+from tidepool.engine.errors import RunError
+from tidepool.storage.errors import FileError, TidepoolError
+from tidepool.storage.file import connect, explain
+from tidepool.storage.reading.damage import blame
+from tidepool.tui.app.launching import environment
+
+
+@contextmanager
+def while_open(app: App[None]) -> Iterator[None]:
+    try:
+        yield
+    except NoMatches:
+        if app.is_running:
+            raise
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _Lane:
+    def __init__(self, path: Path, name: str) -> None:
+        self._path = path
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
+        self._connection: sqlite3.Connection | None = None
+
+    async def run(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._read, query)
+
+    def _read(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            if self._connection is None:
+                self._connection = connect(self._path)
+                self._connection.execute("PRAGMA query_only = ON")
+            return query(self._connection)
+        except sqlite3.Error as error:
+            raise FileError(explain(self._path, error)) from error
+        except TidepoolError:
+            raise
+        except Exception as error:
+            raise blame(self._path, error) or error from error
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.interrupt()
+        self._thread.submit(self._let_go)
+        self._thread.shutdown(wait=True, cancel_futures=False)
+
+    def _let_go(self) -> None:
+        if self._connection is not None:
+            with suppress(sqlite3.Error):
+                self._connection.close()
+            self._connection = None
+
+
+class FileReader:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._near = _Lane(path, "look")
+        self._deep = _Lane(path, "dig")
+        self._hands = ThreadPoolExecutor(1, thread_name_prefix="do")
+
+    async def look(
+        self, query: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        return await self._near.run(lambda connection: query(connection, *args, **kwargs))
+
+    async def dig(self, query: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._deep.run(lambda connection: query(connection, *args, **kwargs))
+
+    async def do(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """A small write, or anything else that may wait for the file."""
+        return await asyncio.get_running_loop().run_in_executor(self._hands, lambda: work(*args, **kwargs))
+
+    def close(self) -> None:
+        self._near.close()
+        self._deep.close()
+        self._hands.shutdown(wait=True)
+
+
+class LineProcess:
+    def __init__(self, module: str) -> None:
+        self._module = module
+        self._process: subprocess.Popen[str] | None = None
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        self.end()
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", self._module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            encoding="utf-8",
+            env=environment(),
+        )
+
+    def answer(self, line: str) -> str | None:
+        """Waits for it, in whatever thread; None where the process ended instead."""
+        if not self.running:
+            self.start()
+        process = self._process
+        assert process and process.stdin and process.stdout
+        try:
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+            said = process.stdout.readline()
+            if said.endswith("\n"):  # else it was cut off in the middle
+                return said
+        except (OSError, ValueError):
+            pass
+        self.end()
+        return None
+
+    def kill(self) -> None:
+        """From any thread: whoever waits for an answer gets none."""
+        process = self._process
+        if process is not None:
+            process.kill()
+
+    def end(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+
+class WorkerFailed(TidepoolError):
+    """The process beside the app could not do a job."""
+
+
+class WorkerProcess:
+    """One job at a time; a process that died is started again with the next job."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="beside")
+        self._closed = False
+        self.process = LineProcess("tidepool.tui.app.worker")
+
+    def start(self) -> None:
+        """Before the app runs, so that its first plot need not wait."""
+        self.process.start()
+
+    async def ask(self, job: str, **details: Any) -> Any:
+        line = json.dumps({"job": job, **details})
+        said = json.loads(await asyncio.get_running_loop().run_in_executor(self._thread, self._ask, line))
+        if "error" in said:
+            raise WorkerFailed(said["error"])
+        return said["answer"]
+
+    def _ask(self, line: str) -> str:
+        for _ in range(2):
+            if self._closed:
+                break
+            if (said := self.process.answer(line)) is not None:
+                return said
+        return json.dumps({"error": "the process beside the app ended unexpectedly"})
+
+    def close(self) -> None:
+        """Also while it works: nobody waits for the answer any more."""
+        self._closed = True
+        self.process.kill()
+        self._thread.submit(self.process.end)
+        self._thread.shutdown(wait=True)
+
+
+async def run_in_thread(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """What the coroutine comes to. Raises a TidepoolError, whatever went wrong: addresses are typed by people."""
+    here = asyncio.get_running_loop()
+    done: asyncio.Future[T] = here.create_future()
+    there: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
+
+    async def work() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        there.append((asyncio.get_running_loop(), task))
+        return await start()
+
+    def run() -> None:
+        try:
+            came = asyncio.run(work())
+        except asyncio.CancelledError:
+            return
+        except Exception as error:
+            _tell(here, done, error=error)
+        else:
+            _tell(here, done, came=came)
+
+    threading.Thread(target=run, name="run_in_thread", daemon=True).start()
+    try:
+        return await done
+    except asyncio.CancelledError:
+        for loop, task in there:
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(task.cancel)
+        raise
+
+
+def _tell(
+    loop: asyncio.AbstractEventLoop, done: "asyncio.Future[Any]", came: Any = None, error: Exception | None = None
+) -> None:
+    def settle() -> None:
+        if done.done():
+            return
+        if error is None:
+            done.set_result(came)
+        else:
+            done.set_exception(error if isinstance(error, TidepoolError) else _in_words(error))
+
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(settle)
+
+
+def _in_words(error: Exception) -> RunError:
+    from tidepool.engine.providers.keys import scrubbed
+
+    words = scrubbed(str(error)) or type(error).__name__
+    return RunError(f"The provider could not be asked: {words}. Check its address and the network.")

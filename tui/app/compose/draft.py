@@ -1,0 +1,308 @@
+"""The study that is being written, its undo history, and the file that keeps it from being lost.
+
+The draft lies in a file beside the study file and is written while one types, so that leaving, a crash or a power cut cost
+a second at most. It also keeps texts that another one replaced, and the texts of kinds one looked at before.
+
+Such a file may come along with another person's study file. So the trust record remembers what was written here, and any
+other draft loses its servers, keys, cluster and code (`trust.file_values`), and the name of the file it is saved to.
+"""
+
+import asyncio
+import json
+import os
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tidepool.engine.studies.kinds import KINDS, load_kind
+from tidepool.engine.trust.foreign_keys import foreign_files, foreign_keys
+from tidepool.engine.trust.record import trust_record
+from tidepool.tui.app.compose.edits import Edit, Put, apply, edited, value_at, values_of
+from tidepool.tui.app.compose.fields import UNSET
+from tidepool.tui.app.kind_screens import installed, template
+
+MOST_EARLIER = 20
+MOST_BYTES = 64 * 2**20
+OWN_LISTS = {"agents": ("agents", "agent_ids"), "entities": ("entities",)}
+"""what goes with a kind of these people besides its own section"""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    text: str
+    source: str = ""
+    """the file it was loaded from or saved to"""
+    set_aside: Mapping[str, str] = field(default_factory=dict)
+    """kind → its text, while another kind is composed"""
+    earlier: tuple[str, ...] = ()
+    """texts that were replaced, the newest first"""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return (self.text, *self.set_aside.values(), *self.earlier)
+
+
+def fresh(kind: str = "secret_game") -> Draft:
+    return Draft(template(kind))
+
+
+def kind_of(values: Mapping[str, Any]) -> str | None:
+    kind = value_at(values, ("batch", "kind"))
+    return kind if isinstance(kind, str) and installed(kind) else None
+
+
+def replaced(draft: Draft, text: str, source: str = "") -> Draft:
+    """Another text in place of the draft, which is kept unless it is a template as it came."""
+    if text == draft.text:
+        return replace(draft, source=source)
+    plain = {template(kind) for kind in KINDS if installed(kind)}
+    kept = [one for one in (draft.text, *draft.earlier) if one.strip() and one not in plain and one != text]
+    return Draft(text, source, {}, tuple(dict.fromkeys(kept))[:MOST_EARLIER])
+
+
+def switched(draft: Draft, kind: str) -> Draft:
+    """The same study as another kind: its name, service and limits stay, the old kind's text is set aside."""
+    values = values_of(draft.text)
+    old = kind_of(values)
+    if old == kind:
+        return draft
+    aside = dict(draft.set_aside)
+    text = aside.pop(kind, None) or template(kind)
+    if old is not None:
+        aside[old] = draft.text
+    return replace(draft, text=edited(text, list(_shared_edits(values, text, old, kind))), set_aside=aside)
+
+
+def _shared_edits(values: Mapping[str, Any], text: str, old: str | None, new: str) -> Iterator[Edit]:
+    """What makes a text say the same as the values, but for what belongs to one of the two kinds alone."""
+    there = values_of(text)
+    kinds = [kind for kind in (old, new) if kind]
+    own = {name for kind in kinds for name in (kind, *OWN_LISTS.get(load_kind(kind).people or "", ()))}
+    template_name = values_of(template(old))["batch"]["name"] if old else None
+    for section in [name for name in dict.fromkeys((*values, *there)) if name not in own]:
+        before, after = there.get(section, {}), values.get(section, {})
+        if not isinstance(before, dict) or not isinstance(after, dict):
+            yield Put((section,), values.get(section, UNSET))
+            continue
+        for key in dict.fromkeys((*before, *after)):
+            value = after.get(key, UNSET)
+            named_by_template = (section, key) == ("batch", "name") and value == template_name
+            if before.get(key, UNSET) != value and (section, key) != ("batch", "kind") and not named_by_template:
+                yield Put((section, key), value)
+
+
+# -- the file beside -------------------------------------------------------------------------------------
+
+
+def draft_path(database: Path) -> Path:
+    return database.with_name(f"{database.name}.draft")
+
+
+def read_draft(database: Path) -> Draft | None:
+    """None where there is none, or none that can be read."""
+    path = draft_path(database)
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            return None
+        written = path.read_text(encoding="utf-8")
+        said = json.loads(written)
+        aside = {str(kind): str(text) for kind, text in dict(said.get("set_aside", {})).items() if kind in KINDS}
+        earlier = tuple(str(text) for text in list(said.get("earlier", [])))
+        draft = Draft(str(said["text"]), str(said.get("source", "")), aside, earlier)
+        return draft if trust_record().knows_draft(written) else _foreign(draft)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def keep_draft(database: Path, draft: Draft) -> None:
+    """Whole or not at all: a crash while writing leaves the one before."""
+    path = draft_path(database)
+    new, text = path.with_name(f"{path.name}.new"), json.dumps(asdict(draft))
+    if _foreign(draft) != draft:  # else a draft from another person would lose nothing either
+        trust_record().keep_draft(path, text)
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)
+
+
+def _foreign(draft: Draft) -> Draft:
+    """The draft as it is read from another person: without servers, keys, a cluster and code, nor a file to be saved to."""
+    aside = {kind: _without_foreign(text) for kind, text in draft.set_aside.items()}
+    return Draft(_without_foreign(draft.text), "", aside, tuple(map(_without_foreign, draft.earlier)))
+
+
+def _without_foreign(text: str) -> str:
+    """A text that is not TOML yet might name a server as soon as it is: nothing of it is kept."""
+    try:
+        values = values_of(text)
+        keys = [*foreign_keys(values), *foreign_files(values)]
+    except ValueError:
+        return ""
+    return edited(text, [Put(path, UNSET if value is None else value) for path, value in keys]) if keys else text
+
+
+MOST_STEPS_BACK = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The draft as it was before a change, and what was changed."""
+
+    draft: Draft
+    what: str
+
+
+class DraftHistory:
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self.values: dict[str, Any] = {}
+        self.readable = True
+        """whether the text is TOML, so that there is something for a form to show"""
+        self.touched = False
+        """whether there is anything to keep"""
+        self._base = draft.text
+        self._edits: list[Edit] = []
+        self._open = False
+        self._before: list[Step] = []
+        self._after: list[Step] = []
+        self._typing = False
+        """whether the last change was typed into the text itself"""
+        self._read()
+
+    @property
+    def kind(self) -> str | None:
+        return kind_of(self.values)
+
+    def _read(self) -> None:
+        try:
+            self.values = values_of(self.draft.text)
+            self.readable = True
+        except tomllib.TOMLDecodeError:
+            self.readable = False
+        self._base, self._edits, self._open, self._typing = self.draft.text, [], False, False
+
+    # -- changes -----------------------------------------------------------------------------------------
+
+    def edit(self, edit: Edit) -> None:
+        """One change from the form. The text follows with the next `written`."""
+        last = self._edits[-1] if self._edits else None
+        if isinstance(edit, Put) and isinstance(last, Put) and edit.path == last.path:
+            self._edits[-1] = edit
+        else:
+            if not self._open:
+                self._remember(_told(edit))
+                self._base, self._edits = self.draft.text, []
+            self._edits.append(edit)
+        apply(self.values, edit)
+        self._after = []
+        self._open = self.touched = True
+
+    def type_text(self, text: str) -> None:
+        """The TOML itself was typed in."""
+        if text != self.draft.text:
+            if not self._typing:
+                self._remember("the TOML")
+            self.draft = replace(self.draft, text=text)
+            self._after = []
+            self.touched = True
+            self._read()
+            self._typing = True
+
+    def switch(self, kind: str) -> None:
+        self.written_now()
+        self._take(switched(self.draft, kind), "the kind of study")
+
+    def load(self, text: str, source: str = "") -> None:
+        self.written_now()
+        self._take(replaced(self.draft, text, source), "the whole text")
+
+    def saved(self, source: str) -> None:
+        self.draft = replace(self.draft, source=source)
+        self.touched = True
+
+    def undo(self) -> str | None:
+        """Back to how it was before the last field was changed, or another text loaded. What was taken back; None where
+        there is nothing."""
+        return self._turn(self._before, self._after)
+
+    @property
+    def can_redo(self) -> bool:
+        return bool(self._after)
+
+    def redo(self) -> str | None:
+        """Forth again, until something else is changed."""
+        return self._turn(self._after, self._before)
+
+    def _turn(self, steps: list[Step], back: list[Step]) -> str | None:
+        self.written_now()
+        while steps:
+            step = steps.pop()
+            if step.draft != self.draft:  # else it was typed, and typed back
+                back.append(Step(self.draft, step.what))
+                self.draft = step.draft
+                self.touched = True
+                self._read()
+                return step.what
+        return None
+
+    def _take(self, draft: Draft, what: str) -> None:
+        if draft != self.draft:
+            self._remember(what)
+            self.draft, self._after = draft, []
+            self.touched = True
+        self._read()
+
+    def _remember(self, what: str) -> None:
+        self._before = [*self._before[-MOST_STEPS_BACK:], Step(self.draft, what)]
+
+    # -- the text ----------------------------------------------------------------------------------------
+
+    async def written(self) -> str:
+        """The text with every edit in it; large ones are worked out in a thread."""
+        while self._open:
+            base, edits = self._base, list(self._edits)
+            text = await asyncio.to_thread(edited, base, edits)
+            self._settle(base, edits, text)
+        return self.draft.text
+
+    def written_now(self) -> str:
+        """The same at once, for the moment of leaving."""
+        if self._open:
+            self._settle(self._base, list(self._edits), edited(self._base, self._edits))
+        return self.draft.text
+
+    def _settle(self, base: str, edits: list[Edit], text: str) -> None:
+        if base == self._base and edits == self._edits:
+            self.draft = replace(self.draft, text=text)
+            self._open = False
+
+
+def _told(edit: Edit) -> str:
+    """The key, and whose it is: they are counted from one."""
+    return ".".join(str(part + 1) if isinstance(part, int) else part for part in edit.path)
+
+
+def anchored(text: str, folder: Path) -> str:
+    """The text with the files it names by a relative path named in full, for it is going to lie elsewhere."""
+    values = values_of(text)
+    edits: list[Edit] = []
+    kind = kind_of(values)
+    paths = [(kind, key) for key in load_kind(kind).files] if kind else []
+    for path in paths:
+        name = value_at(values, path)
+        if isinstance(name, str) and name and not Path(name).is_absolute() and (folder / name).exists():
+            edits.append(Put(path, str((folder / name).resolve())))
+    return edited(text, edits) if edits else text
+
+
+def config_to_run(text: str, source: str, folder: Path, logs: Path) -> Path:
+    """The saved file where it says the same, else a private copy beside the batch's log."""
+    if source and Path(source).is_file() and Path(source).read_text(encoding="utf-8") == text:
+        return Path(source)
+    descriptor, path = tempfile.mkstemp(".toml", time.strftime("%Y%m%d-%H%M%S-"), logs)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(anchored(text, folder))
+    return Path(path)

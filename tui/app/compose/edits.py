@@ -1,0 +1,232 @@
+"""Changing a study's TOML as a person would: one key at a time, with the comments and the order left as they are.
+
+Each change is made twice: on the plain values, and on the text by tomlkit. Where the text does not come to say the same
+as the values (tomlkit has its limits with scattered tables), the text is written anew from the values; then comments
+are lost, and nothing else.
+"""
+
+import tomllib
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import AoT, InlineTable, Table
+
+from tidepool.tui.app.compose.fields import UNSET, KeyPath
+
+ANYTHING = (KeyError, IndexError, TypeError, ValueError, AttributeError, AssertionError, TOMLKitError, RecursionError)
+"""what tomlkit may raise on a text that is sound but unusual"""
+
+
+MEANT_WHEN_WRITTEN = ("stop", "design")
+"""sections that ask for something by being there: an empty one goes with its last key"""
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """A key gets a value; UNSET takes the key away. Sections on the way are made, and go when they are empty."""
+
+    path: KeyPath
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """A list of tables gets one more."""
+
+    path: KeyPath
+    record: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """A list of tables loses one."""
+
+    path: KeyPath
+    place: int
+
+
+Edit = Put | Append | Drop
+
+
+def values_of(text: str) -> dict[str, Any]:
+    """Raises tomllib.TOMLDecodeError, with line and column, where the text is no TOML."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise tomllib.TOMLDecodeError("Nested too deeply", text, 0) from None
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError as error:
+        raise tomllib.TOMLDecodeError(str(error), text, 0) from None
+
+
+def edited(text: str, edits: Sequence[Edit]) -> str:
+    """The text with the changes made, in their order. An edit that finds no place for itself is passed over."""
+    expected = values_of(text)
+    for edit in edits:
+        _apply(expected, edit, _plain)
+    try:
+        document = tomlkit.parse(text)
+        for edit in edits:
+            _apply(document, edit, _written)
+        result = document.as_string()
+        if values_of(result) == expected:
+            return result
+    except (*ANYTHING, tomllib.TOMLDecodeError):
+        pass
+    return tomlkit.dumps(expected)
+
+
+def apply(values: dict[str, Any], edit: Edit) -> None:
+    """Makes the change on plain values."""
+    _apply(values, edit, _plain)
+
+
+def value_at(values: Any, path: KeyPath) -> Any:
+    """UNSET where nothing is written."""
+    for part in path:
+        if isinstance(part, int):
+            if not isinstance(values, list) or part >= len(values):
+                return UNSET
+        elif not isinstance(values, Mapping) or part not in values:
+            return UNSET
+        values = values[part]
+    return values
+
+
+def _apply(values: Any, edit: Edit, make: Any) -> None:
+    match edit:
+        case Put(path, value) if value is UNSET:
+            _take_away(values, path)
+        case Put(path, value):
+            holder = _holder(values, path[:-1], make)
+            if holder is not None:
+                _set(holder, path[-1], make(value, holder))
+        case Append(path, record):
+            holder = _holder(values, path[:-1], make)
+            if holder is None:
+                return
+            if not isinstance(holder.get(path[-1]), list):
+                holder[path[-1]] = make([], holder)
+            place = holder[path[-1]]
+            place.append(make(record, place))
+        case Drop(path, place):
+            records = value_at(values, path)
+            if isinstance(records, list) and place < len(records):
+                del records[place]
+                if not records:
+                    _take_away(values, path)
+
+
+def _holder(values: Any, path: KeyPath, make: Any) -> Any:
+    """The table or list at the path; tables are made where there is none. None where something else stands there."""
+    for depth, part in enumerate(path):
+        if isinstance(part, int):
+            if not isinstance(values, list) or part >= len(values):
+                return None
+        elif not isinstance(values, MutableMapping):
+            return None
+        elif part not in values:
+            values[part] = make({}, values, section=depth == 0, outer=depth + 1 < len(path))
+        values = values[part]
+    return values if isinstance(values, MutableMapping | list) else None
+
+
+def _set(holder: Any, key: str | int, item: Any) -> None:
+    """A new key stands behind the others of its table, before the blank lines and remarks that lead to the next."""
+    if (
+        (isinstance(holder, Mapping) and key in holder)
+        or isinstance(item, Table | AoT)
+        or not isinstance(holder, Table | tomlkit.TOMLDocument)
+    ):
+        holder[key] = item
+        return
+    if isinstance(holder, tomlkit.TOMLDocument):
+        _set_on_top(holder, str(key), item)
+        return
+    body = holder.value.body
+    inner = next((i for i, (_, other) in enumerate(body) if isinstance(other, Table | AoT)), len(body))
+    last = next((name for name, _ in reversed(body[:inner]) if name is not None), None)
+    if last is not None:
+        holder.value._insert_after(last, str(key), item)
+    elif body:
+        holder.value._insert_at(0, str(key), item)
+    else:
+        holder[str(key)] = item
+        return
+    dict.__setitem__(holder, str(key), item)
+
+
+def _set_on_top(document: tomlkit.TOMLDocument, key: str, item: Any) -> None:
+    """A key of no section must stand before the first of them."""
+    body = document.body
+    first = next((i for i, (_, other) in enumerate(body) if isinstance(other, Table | AoT)), len(body))
+    last = next((name for name, _ in reversed(body[:first]) if name is not None), None)
+    if last is not None:
+        document._insert_after(last, key, item)
+    elif body:
+        item.trivia.trail = "\n\n"
+        document._insert_at(0, key, item)
+    else:
+        document[key] = item
+
+
+def _take_away(values: Any, path: KeyPath) -> None:
+    holder = value_at(values, path[:-1])
+    key = path[-1]
+    if not isinstance(holder, MutableMapping) or key not in holder:
+        return
+    del holder[key]
+    if (
+        len(path) > 1
+        and not holder
+        and not isinstance(path[-2], int)
+        and (len(path) > 2 or path[0] in MEANT_WHEN_WRITTEN)
+    ):
+        _take_away(values, path[:-1])
+
+
+def _plain(value: Any, holder: Any, **_: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(item, None) for name, item in value.items()}
+    return [_plain(item, None) for item in value] if isinstance(value, list) else value
+
+
+def _written(value: Any, holder: Any, *, section: bool = False, outer: bool = False) -> Any:
+    """The value as an item of a document: sections as [tables], what lies deeper on one line."""
+    if isinstance(value, Mapping):
+        table: Any = _table(holder, section, outer)
+        for name, item in value.items():
+            table[name] = _written(item, table)
+        return table
+    if isinstance(value, list):
+        if not value and isinstance(holder, tomlkit.TOMLDocument):
+            return tomlkit.aot()
+        array = tomlkit.array()
+        for item in value:
+            array.append(_written(item, array))
+        return array
+    if isinstance(value, str) and "\n" in value and not isinstance(holder, InlineTable):
+        return _long_string(value)
+    return tomlkit.item(value)
+
+
+def _table(holder: Any, section: bool, outer: bool) -> Any:
+    if isinstance(holder, AoT):
+        return tomlkit.table()
+    if section:
+        return tomlkit.table(is_super_table=outer)
+    if not outer and isinstance(holder, Table) and holder.is_super_table():
+        return tomlkit.table()
+    return tomlkit.inline_table()
+
+
+def _long_string(text: str) -> Any:
+    """Lines of text stay lines, where TOML can say them so."""
+    try:
+        return tomlkit.string(text, multiline=True)
+    except ValueError:
+        return tomlkit.item(text)

@@ -1,0 +1,228 @@
+"""A draft as the engine sees it: its faults, each with its key, or the plan of the batch it would be.
+
+A plan of a million conversations takes seconds and prices take a library with them, so a process of its own works them out:
+python -m tidepool.tui.app.compose.examination
+"""
+
+import asyncio
+import json
+import signal
+import sys
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tidepool.engine.config.sections import FrozenConfig
+from tidepool.engine.config.toml_files import FILES_READ
+from tidepool.engine.errors import TidepoolError, UsageError
+from tidepool.tui.app.background import LineProcess
+from tidepool.tui.app.compose.edits import values_of
+from tidepool.tui.app.compose.fields import KeyPath
+
+if TYPE_CHECKING:
+    from tidepool.engine.config.sections import Providers
+    from tidepool.engine.planning.comparisons import Foreseen
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    where: KeyPath
+    """empty where it is about no key in particular"""
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    complaints: tuple[Complaint, ...] = ()
+    line: int | None = None
+    """of the text that is no TOML, from 1"""
+    plan: Mapping[str, Any] | None = None
+    shape: tuple[str, ...] = ()
+    """the arithmetic behind the number of units, in words"""
+    models: tuple[str, ...] = ()
+
+    @property
+    def ready(self) -> bool:
+        return self.plan is not None and not self.complaints
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(said: Mapping[str, Any]) -> "Examined":
+        complaints = tuple(Complaint(tuple(one["where"]), one["sentence"]) for one in said["complaints"])
+        return Examined(complaints, said["line"], said["plan"], tuple(said["shape"]), tuple(said["models"]))
+
+
+def examined(text: str, folder: Path, database: Path) -> Examined:
+    from tidepool.engine.config.freezing import validate_all
+
+    try:
+        values = values_of(text)
+    except tomllib.TOMLDecodeError as error:
+        from tidepool.engine.config.toml_text import find_slip
+
+        line, words = find_slip(text, str(error))
+        return Examined((Complaint((), f"This is no valid TOML: {words}"),), line)
+    config, faults = validate_all(values, folder, database)
+    if config is None:
+        return Examined(tuple(Complaint(fault.where, fault.sentence) for fault in faults))
+    try:
+        found = _study(values, config, folder, database) if values.get("design") else planned(config, database)
+        remarks = _remarks(values, text)
+        return replace(found, plan={**(found.plan or {}), "warnings": [*remarks, *(found.plan or {})["warnings"]]})
+    except UsageError as error:
+        return Examined((Complaint(error.where, str(error)),))
+    except TidepoolError as error:
+        return Examined((Complaint((), str(error)),))
+
+
+def _remarks(values: Mapping[str, Any], text: str) -> list[str]:
+    """What the draft says and nobody reads."""
+    from tidepool.engine.config.freezing import remarks_on
+    from tidepool.engine.config.loading import config_from, with_users_likes
+    from tidepool.engine.config.toml_text import Lines
+
+    return remarks_on(config_from(with_users_likes(values), source="", lines=Lines(text)))
+
+
+def planned(config: FrozenConfig, database: Path) -> Examined:
+    from tidepool.engine.planning.comparisons import foreseen, price_of
+    from tidepool.engine.studies.kinds import load_kind
+
+    kind = load_kind(config.batch.kind)
+    models = tuple(sorted(kind.models(config)))
+    told = {"power": _power(foreseen(config), database), "missing_keys": missing_keys(models, config.providers)}
+    plan = _shortened({**price_of(config), **told}, kind.units)
+    return Examined(plan=plan, shape=tuple(kind.shape(config)), models=models)
+
+
+def _study(values: Mapping[str, Any], config: FrozenConfig, folder: Path, database: Path) -> Examined:
+    """Of a config with a [design]: all its cells together."""
+    from tidepool.engine.config.loading import config_from, with_users_likes
+    from tidepool.engine.design.cells import plan_study, priced_cells, shape_of
+    from tidepool.engine.planning.comparisons import foreseen
+    from tidepool.engine.studies.kinds import load_kind
+
+    study = plan_study(config_from(with_users_likes(values), source="", folder=folder), database)
+    whole = {**priced_cells(study), "power": _power(foreseen(study), database)}
+    models = tuple(whole.pop("models"))
+    plan = _shortened(
+        {**whole, "missing_keys": missing_keys(models, config.providers)}, load_kind(config.batch.kind).units
+    )
+    return Examined(plan=plan, shape=(shape_of(plan["cells"]),), models=models)
+
+
+def missing_keys(models: Iterable[str], providers: "Providers") -> list[tuple[str, str]]:
+    """Providers that would be asked and cannot, each with the environment variable that its key is looked for in."""
+    from tidepool.engine.config.endpoints import resolve_model
+    from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
+
+    names = sorted({resolve_model(model).partition(":")[0] for model in models})
+    sections = {name: providers.section(name) for name in names}
+    asked = [endpoint_of(name, section) for name, section in sections.items() if is_endpoint(name, section)]
+    return [(endpoint.title, endpoint.key_variable) for endpoint in asked if endpoint.lacks_key]
+
+
+def _power(told: "Foreseen | None", database: Path) -> list[tuple[str, str]]:
+    """How sure it will be, in a few lines: with what is assumed by default."""
+    from tidepool.engine.planning.foresight import Asked, power_of
+    from tidepool.engine.planning.report import MOST_LINES, power_lines
+
+    if told is None:
+        return []
+    few = replace(told, widths=told.widths[:MOST_LINES], comparisons=told.comparisons[:MOST_LINES])
+    return power_lines(power_of(few, Asked(), None, database))
+
+
+def _shortened(plan: dict[str, Any], units: str) -> dict[str, Any]:
+    waves = plan["waves"]
+    count = max((wave["index"] for wave in waves), default=0)
+    return {**plan, "unit_name": units, "wave_count": count, "waves": waves[:MOST_WAVES]}
+
+
+MOST_WAVES = 200
+KEPT_FILES = 3
+"""a study's files to search, to choose and to judge by"""
+
+
+def answered(line: str) -> Examined:
+    """One job, as JSON: {"text", "folder", "database"}."""
+    job = json.loads(line)
+    try:
+        return examined(job["text"], Path(job["folder"]), Path(job["database"]))
+    except Exception as error:
+        return Examined((Complaint((), f"The plan could not be worked out ({type(error).__name__}: {error})."),))
+
+
+def main() -> None:
+    """Reads drafts as lines of JSON, answers each with a line, ends with its input: python -m tidepool.tui.app.compose.examination"""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    FILES_READ.most = KEPT_FILES
+    for line in sys.stdin:
+        print(json.dumps(answered(line).as_json()), flush=True)
+
+
+PATIENCE_SECONDS = 1.0
+"""how long a newer text waits for an older one"""
+
+
+class Examiner:
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self.process = LineProcess("tidepool.tui.app.compose.examination")
+
+    async def examine(self, text: str, folder: Path, database: Path) -> Examined:
+        await self._take_turn()
+        line = json.dumps({"text": text, "folder": str(folder), "database": str(database)})
+        job = asyncio.ensure_future(asyncio.to_thread(self._ask, line))
+        job.add_done_callback(lambda _: self._turn.release())
+        return await asyncio.shield(job)
+
+    async def _take_turn(self) -> None:
+        while True:
+            try:
+                await asyncio.wait_for(self._turn.acquire(), PATIENCE_SECONDS)
+                return
+            except TimeoutError:
+                self.process.kill()
+
+    def _ask(self, line: str) -> Examined:
+        if (said := self.process.answer(line)) is not None:
+            return Examined.from_json(json.loads(said))
+        return Examined(
+            (Complaint((), "The plan could not be worked out: its process ended. Change something to retry."),)
+        )
+
+    def close(self) -> None:
+        self.process.kill()
+        if not self._turn.locked():
+            self.process.end()
+
+
+def placed(complaints: Iterable[Complaint], fields: Iterable[KeyPath]) -> tuple[dict[KeyPath, str], list[Complaint]]:
+    """Sentences by field, and the complaints that no field can show.
+
+    A complaint about a place inside a field's value, or about a table that a field shows, is the field's own.
+    """
+    known = list(fields)
+    beside: dict[KeyPath, str] = {}
+    rest = []
+    for complaint in complaints:
+        path = _field_of(complaint, known)
+        if path is None:
+            rest.append(complaint)
+        else:
+            beside[path] = f"{beside[path]} {complaint.sentence}" if path in beside else complaint.sentence
+    return beside, rest
+
+
+def _field_of(complaint: Complaint, known: Sequence[KeyPath]) -> KeyPath | None:
+    where = complaint.where
+    return next((where[:length] for length in range(len(where), 0, -1) if where[:length] in known), None)
+
+
+if __name__ == "__main__":
+    main()

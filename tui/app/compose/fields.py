@@ -1,0 +1,291 @@
+"""The fields of a form, derived from the sections of a config: one field for each key, with its words and default.
+
+The TOML is the truth. A field shows what is written there, and an empty field is a key that is not written. What cannot
+be read as the field's type is written as text, so nothing typed is lost, and the engine says what is wrong with it.
+"""
+
+import math
+import tomllib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+
+import tomlkit
+from pydantic import AfterValidator, BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from tidepool.engine.config.endpoints import known_model
+from tidepool.engine.config.section import OneOf
+
+KeyPath = tuple[str | int, ...]
+"""the keys and list positions that lead to a value of the TOML"""
+
+
+class Unset(Enum):
+    UNSET = "not written"
+
+
+UNSET: Final = Unset.UNSET
+
+
+class Form(Enum):
+    """How a value is typed."""
+
+    WORD = "one line of text"
+    LONG = "text of several lines"
+    MODEL = "a model's name"
+    PATH = "the name of a file or folder"
+    WHOLE = "a whole number"
+    NUMBER = "a number"
+    FLAG = "yes or no"
+    CHOICE = "one of a few"
+    CHOICES = "some of a few"
+    NUMBERS = "numbers with commas between"
+    LINES = "texts, one a line"
+    MODELS = "names of models, one a line"
+    TABLE = "lines of key = value"
+    RECORDS = "tables, one a line"
+
+
+LONG_TEXTS = {"description", "context", "instructions", "question", "question_template"}
+"""keys whose text wants room"""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    path: KeyPath
+    form: Form
+    help: str = ""
+    default: Any = UNSET
+    options: tuple[str, ...] = ()
+    required: bool = False
+    title: str = ""
+    """as its section calls it for people"""
+
+    @property
+    def key(self) -> str:
+        return str(self.path[-1])
+
+    @property
+    def name(self) -> str:
+        """For people: the title, or the key as words."""
+        words = self.key.replace("_", " ")
+        return self.title or words[:1].upper() + words[1:]
+
+    def at(self, prefix: KeyPath) -> "Field":
+        """The same field of another record."""
+        return replace(self, path=(*prefix, *self.path))
+
+
+def fields_of(section: type[BaseModel], prefix: KeyPath = (), without: Collection[str] = ()) -> Iterator[Field]:
+    """The fields of a section but some and, in their places, those of the sections inside it."""
+    for name, info in section.model_fields.items():
+        if name in without:
+            continue
+        path = (*prefix, name)
+        inner = _inner_section(info.annotation)
+        if inner is not None:
+            yield from fields_of(inner, path)
+        else:
+            form, options = _form(name, info)
+            yield Field(path, form, _words(info), _default(info), options, info.is_required(), info.title or "")
+
+
+def _form(name: str, info: FieldInfo) -> tuple[Form, tuple[str, ...]]:
+    kind = _core(info.annotation)
+    if options := _options(info.metadata):
+        return Form.CHOICE, options
+    if get_origin(kind) is Literal:
+        return Form.CHOICE, tuple(str(option) for option in get_args(kind))
+    if get_origin(kind) is list:
+        return _list_form(get_args(kind)[0])
+    if kind is bool:
+        return Form.FLAG, ()
+    if kind is int:
+        return Form.WHOLE, ()
+    if kind is float:
+        return Form.NUMBER, ()
+    if kind is dict or get_origin(kind) is dict:
+        return Form.TABLE, ()
+    if _names_model(info.metadata):
+        return Form.MODEL, ()
+    return (Form.LONG if name in LONG_TEXTS else Form.WORD), ()
+
+
+def _list_form(item: Any) -> tuple[Form, tuple[str, ...]]:
+    if get_origin(item) is Literal:
+        return Form.CHOICES, tuple(str(option) for option in get_args(item))
+    if get_origin(item) is Annotated and (options := _options(get_args(item)[1:])):
+        return Form.CHOICES, options
+    if get_origin(item) is Annotated and _names_model(get_args(item)[1:]):
+        return Form.MODELS, ()
+    if get_origin(item) is dict or (isinstance(item, type) and issubclass(item, BaseModel)):
+        return Form.RECORDS, ()
+    return (Form.NUMBERS if item in (int, float) else Form.LINES), ()
+
+
+def _core(annotation: Any) -> Any:
+    """The type without `| None` and remarks."""
+    if get_origin(annotation) is Annotated:
+        return _core(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, UnionType):
+        kinds = [kind for kind in get_args(annotation) if kind is not NoneType]
+        return _core(kinds[0])
+    return annotation
+
+
+def _inner_section(annotation: Any) -> type[BaseModel] | None:
+    kind = _core(annotation)
+    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+def _options(remarks: Sequence[Any]) -> tuple[str, ...]:
+    """The names of a registry, with what installed packages add."""
+    return next((tuple(remark.options()) for remark in remarks if isinstance(remark, OneOf) and not remark.like), ())
+
+
+def _names_model(metadata: Sequence[Any]) -> bool:
+    return any(isinstance(remark, AfterValidator) and remark.func is known_model for remark in metadata)
+
+
+def _words(info: FieldInfo) -> str:
+    return " ".join((info.description or "").split())
+
+
+def _default(info: FieldInfo) -> Any:
+    value = info.get_default(call_default_factory=True)
+    return UNSET if value is PydanticUndefined or value is None else value
+
+
+# -- values and texts ------------------------------------------------------------------------------------
+
+
+def shown(form: Form, value: Any) -> str:
+    """A value as its field's text; what does not fit the form is shown as TOML would write it."""
+    if value is UNSET:
+        return ""
+    if isinstance(value, str):
+        return value
+    match form:
+        case Form.NUMBERS if isinstance(value, list):
+            return ", ".join(shown(Form.WORD, item) for item in value)
+        case Form.LINES | Form.MODELS if isinstance(value, list):
+            return "\n".join(shown(Form.WORD, item) for item in value)
+        case Form.RECORDS if isinstance(value, list):
+            return "\n".join(_inline(item) for item in value)
+        case Form.TABLE if isinstance(value, Mapping):
+            return "\n".join(f"{_key(name)} = {_inline(item)}" for name, item in value.items())
+    return _inline(value)
+
+
+def read(form: Form, text: str) -> Any:
+    """What a field's text says; UNSET where it says nothing."""
+    if not text.strip():
+        return UNSET
+    match form:
+        case Form.WHOLE | Form.NUMBER:
+            return _number(text.strip())
+        case Form.NUMBERS:
+            return [_number(part.strip()) for part in text.split(",") if part.strip()]
+        case Form.MODEL:
+            return text.strip()
+        case Form.LINES | Form.MODELS:
+            return [line.strip() for line in text.splitlines() if line.strip()]
+        case Form.RECORDS:
+            return [_toml_value(line.strip()) for line in text.splitlines() if line.strip()]
+        case Form.TABLE:
+            return _table(text)
+    return text
+
+
+def _number(text: str) -> Any:
+    value = _toml_value(text)
+    if isinstance(value, int | float) and not isinstance(value, bool) and (type(value) is int or math.isfinite(value)):
+        return value
+    return text
+
+
+def _table(text: str) -> Any:
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, ValueError, RecursionError):
+        return text
+
+
+def _toml_value(text: str) -> Any:
+    try:
+        value = tomllib.loads(f"value = {text}")
+    except (tomllib.TOMLDecodeError, ValueError, RecursionError):
+        return text
+    return value["value"] if len(value) == 1 else text
+
+
+def _inline(value: Any) -> str:
+    """On one line, as TOML."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_key(name)} = {_inline(item)}" for name, item in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_inline, value)) + "]"
+    return str(tomlkit.item(value).as_string())
+
+
+def _key(name: str) -> str:
+    return tomlkit.key(name).as_string()
+
+
+_HIDDEN = (
+    {code: chr(0x2400 + code) for code in range(32) if code not in (9, 10)}
+    | {127: "\u2421"}
+    | {code: chr(0xE000 + code) for code in range(0x80, 0xA0)}
+    | {code: chr(0xE000 + code - 0x2000) for code in (0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))}
+)
+_BACK = {ord(mark): chr(code) for code, mark in _HIDDEN.items()}
+
+
+def visible(text: str) -> str:
+    return text.translate(_HIDDEN)
+
+
+def restored(text: str) -> str:
+    return text.translate(_BACK)
+
+
+MOST = 2_000
+"""entries of a folder that are looked at"""
+
+
+def path_beginning(folder: Path, typed: str) -> str | None:
+    """The first file or folder whose path begins with what was typed; relative ones lie in `folder`. A folder ends with a slash."""
+    before, slash, start = typed.rpartition("/")
+    try:
+        entries = [entry for _, entry in zip(range(MOST), (folder / (before + slash)).iterdir(), strict=False)]
+        plain = [entry for entry in entries if entry.name.isprintable() and (start or entry.name[0] != ".")]
+        found = sorted(entry for entry in plain if entry.name.startswith(start))
+        if not found or (start and found[0].name == start):
+            return None
+        return f"{before}{slash}{found[0].name}{'/' if found[0].is_dir() else ''}"
+    except (OSError, ValueError):
+        return None
+
+
+@cache
+def offered_names() -> tuple[str, ...]:
+    from tidepool.engine.config import endpoints
+    from tidepool.engine.config.endpoints import PRESET_ENDPOINTS
+    from tidepool.engine.config.loading import declared_names
+    from tidepool.engine.registries import PROVIDERS
+    from tidepool.engine.simulated.responders import RESPONDERS
+    from tidepool.engine.simulated.secret_game.personas import PERSONAS
+
+    known = getattr(endpoints, "KNOWN_MODELS", {})
+    return (
+        *(f"simulated:{name}" for name in (*PERSONAS, *RESPONDERS)),
+        *endpoints.PRESETS,
+        *(f"{provider}:{name}" for provider, names in known.items() for name in names),
+        *(f"{provider}:" for provider in dict.fromkeys((*PROVIDERS, *declared_names(), *PRESET_ENDPOINTS))),
+    )

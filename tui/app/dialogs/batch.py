@@ -1,0 +1,229 @@
+"""Dialogs about a batch: stop it, change its limits, trust it, export it."""
+
+import asyncio
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Button, Input, Label, Select, Static
+
+from tidepool.engine.errors import UsageError
+from tidepool.engine.exports.export import EXPORTERS
+from tidepool.engine.trust.gate import FOREIGN, MEANING, TrustQuestion
+from tidepool.storage.reading.watching import Watched
+from tidepool.tui.app.dialogs.basic import Dialog, buttons
+from tidepool.tui.app.kind_screens import installed
+from tidepool.tui.app.launching import command, environment
+from tidepool.tui.app.widgets.frame import TextLine
+from tidepool.tui.command.commands.manage import read_change
+from tidepool.tui.drawing.text import one_line, shortened
+
+
+class StopDialog(Dialog[str]):
+    """Answers `leave`, `cancel` or nothing."""
+
+    BINDINGS = [Binding("s", "answer('leave')", "Stop"), Binding("c", "answer('cancel')", "Stop and cancel orders")]
+    AUTO_FOCUS = "#leave"
+
+    def __init__(self, name: str, orders: int) -> None:
+        super().__init__()
+        self._batch_name, self._orders = name, orders
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(classes="dialog") as box:
+            box.border_title = Content("Stop the batch?")
+            yield Static(
+                Content(
+                    f"{one_line(self._batch_name)} stops after the calls in flight. Nothing answered is lost, "
+                    "and it can be resumed at any time."
+                ),
+                classes="dialog-text",
+            )
+            if self._orders:
+                yield Static(
+                    Content(
+                        f"It has {self._orders} provider batch{'es' if self._orders > 1 else ''} under way. Left alone, "
+                        "a resume collects what was paid for; cancelled, only what is finished is kept."
+                    ),
+                    classes="dialog-text",
+                )
+            with Horizontal(classes="dialog-buttons"):
+                yield Button("Stop (s)", id="leave", variant="warning")
+                if self._orders:
+                    yield Button("Stop, cancel orders (c)", id="cancel", variant="error")
+                yield Button("Let it run (esc)", id="run", variant="primary")
+
+    def action_answer(self, answer: str) -> None:
+        self.dismiss(answer)
+
+    def pressed(self, button: str) -> None:
+        self.dismiss(button if button != "run" else None)
+
+
+FIELDS = {
+    "max_concurrent": "calls at once",
+    "requests_per_minute": "requests a minute (0: no limit)",
+    "tokens_per_minute": "tokens a minute (0: no limit)",
+    "budget_usd": "budget in dollars (0: no cap)",
+}
+
+
+def current_limits(batch: Watched) -> dict[str, Any]:
+    """What rules the batch now, of its busiest provider."""
+    limits = json.loads(batch.limits)
+    providers = list(limits.get("providers", {}).values())
+    known: dict[str, Any] = max(providers, key=lambda one: one.get("in_flight", 0)) if providers else {}
+    return {**known, "budget_usd": limits.get("budget_usd", 0.0)}
+
+
+class LimitsDialog(Dialog[dict[str, Any]]):
+    AUTO_FOCUS = "Input"
+
+    def __init__(self, batch: Watched) -> None:
+        super().__init__()
+        self._now = {name: str(current_limits(batch).get(name, "")) for name in FIELDS}
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(classes="dialog") as box:
+            box.border_title = Content("Limits while running")
+            for name, words in FIELDS.items():
+                yield Label(words)
+                yield TextLine(self._now[name], id=name, compact=True)
+            yield Static("", id="fault", classes="fault")
+            yield buttons(apply="Apply", cancel="Leave as they are")
+
+    def changes(self) -> dict[str, Any]:
+        """What differs from what rules now; raises where a value cannot be."""
+        return dict(
+            read_change(f"{name}={field.value.strip()}")
+            for name in FIELDS
+            if (field := self.query_one(f"#{name}", Input)).value.strip() != self._now[name]
+        )
+
+    def on_input_changed(self) -> None:
+        self._check()
+
+    def _check(self) -> dict[str, Any] | None:
+        fault = self.query_one("#fault", Static)
+        try:
+            changes = self.changes()
+        except UsageError as error:
+            fault.update(Content(shortened(str(error))))
+            return None
+        fault.update("")
+        return changes
+
+    def accept(self) -> None:
+        if (changes := self._check()) is not None:
+            self.dismiss(changes or None)
+
+
+class TrustDialog(Dialog[bool]):
+    """Yes or no to all of it; no has the focus."""
+
+    BINDINGS = [Binding("y", "yes", "Yes"), Binding("n", "leave", "No")]
+    AUTO_FOCUS = "#no"
+
+    def __init__(self, question: TrustQuestion) -> None:
+        super().__init__()
+        self._question = question
+
+    def compose(self) -> ComposeResult:
+        question = self._question
+        with Vertical(classes="dialog -wide") as box:
+            box.border_title = Content("Trust this batch?")
+            words = f"{one_line(question.name)} ({question.admission.batch_id}) {FOREIGN}. It would use:"
+            yield Static(Content(words), classes="dialog-text")
+            rows = "\n".join(f"{what:<7} {one_line(told)}" for what, told in question.rows())
+            with VerticalScroll(classes="dialog-rows"):  # read from its beginning, where code is named
+                yield Static(Content(rows), id="servers")
+            yield Static(Content(MEANING), classes="dialog-text")
+            with Horizontal(classes="dialog-buttons"):
+                yield Button("Trust and resume (y)", id="yes", variant="error")
+                yield Button("Cancel (n)", id="no", variant="primary")
+
+    def action_yes(self) -> None:
+        self.dismiss(True)
+
+    def pressed(self, button: str) -> None:
+        self.dismiss(button == "yes")
+
+
+PUBLISH = "publish"
+FORMATS = {
+    "json": ("JSON: a folder with results.json and analysis.json", ""),
+    "csv": ("CSV: messages and outcomes, for a spreadsheet", ""),
+    "sqlite": ("SQLite: a Tidepool file with this batch alone", ".db"),
+    "html": ("HTML: a page to read and share", ".html"),
+    "markdown": ("Markdown: the report with its methods, to publish from", ".md"),
+    "svg": ("SVG: every plot as a picture for a paper, in a folder", ""),
+    "parquet": ("Parquet: for data frames", ""),
+    "toml": ("TOML: its config, which runs to an equal batch", ".toml"),
+    PUBLISH: ("Publish: a folder with all of this and a dataset card", ""),
+    "policy": ("Policy: what a mutation study learned", ".policy"),
+}
+
+
+class ExportDialog(Dialog[tuple[str, str]]):
+    """Answers the format and the path."""
+
+    AUTO_FOCUS = "#path"
+
+    def __init__(self, batch: Watched) -> None:
+        super().__init__()
+        self._batch = batch
+
+    def compose(self) -> ComposeResult:
+        spec = installed(self._batch.kind)
+        own = spec.formats() if spec else {}
+        offered = {name: FORMATS.get(name, (name, ""))[0] for name in dict.fromkeys((*EXPORTERS, PUBLISH, *own))}
+        with VerticalScroll(classes="dialog") as box:
+            box.border_title = Content("Export")
+            yield Label("format")
+            yield Select(
+                [(words, name) for name, words in offered.items()], value="json", allow_blank=False, id="format"
+            )
+            yield Label("to")
+            yield TextLine(self._suggested("json"), id="path")
+            yield Static("", id="fault", classes="fault")
+            yield buttons(export="Export", cancel="Cancel")
+
+    def _suggested(self, name: str) -> str:
+        suffix = FORMATS[name][1] if name in FORMATS else ""
+        return self._batch.id if name == "json" else f"{self._batch.id}-{name}{suffix}"
+
+    def on_select_changed(self, event: Select.Changed) -> None:
+        path = self.query_one("#path", Input)
+        if path.value in {self._suggested(name) for name in FORMATS}:
+            path.value = self._suggested(str(event.value))
+
+    def accept(self) -> None:
+        path = self.query_one("#path", Input).value.strip()
+        if not path:
+            self.query_one("#fault", Static).update("Where to? Give a path.")
+            return
+        self.dismiss((str(self.query_one("#format", Select).value), path))
+
+
+async def export(database: Path, batch_id: str, form: str, target: str) -> str:
+    """Runs the export in a process of its own; returns what went wrong, or nothing."""
+    asked = ("publish", batch_id) if form == PUBLISH else ("export", batch_id, "--format", form)
+    words = command(database, *asked, "-o", target)
+    done = await asyncio.to_thread(
+        subprocess.run,
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=environment(),
+        check=False,
+    )
+    if done.returncode == 0:
+        return ""
+    said: bytes = done.stdout
+    return said.decode("utf-8", "replace").removeprefix("tidepool: ").strip() or "The export said nothing and failed."

@@ -1,0 +1,348 @@
+"""Dialogs of a draft: start from another text, save it, pick people from the library."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Button, Input, Label, Static
+
+from tidepool.engine.call import stream
+from tidepool.engine.errors import TidepoolError
+from tidepool.engine.studies.kinds import KINDS
+from tidepool.storage.reading.watching import Watched
+from tidepool.tui.app.compose.draft import Draft, kind_of
+from tidepool.tui.app.compose.edits import value_at, values_of
+from tidepool.tui.app.dialogs.basic import Choice, Dialog, SearchDialog, buttons
+from tidepool.tui.app.kind_screens import STARTERS, installed, template
+from tidepool.tui.app.widgets.frame import TextLine
+from tidepool.tui.app.widgets.rows import ItemRows, Piece
+from tidepool.tui.drawing.configs import about, examples
+from tidepool.tui.drawing.text import fitted, one_line, shortened
+
+MOST_FILES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class DraftOrigin:
+    """Something to begin from."""
+
+    group: str
+    title: str
+    detail: str
+    text: str | None = None
+    path: Path | None = None
+    """to be read when chosen"""
+    batch: Watched | None = None
+    """whose config is taken"""
+
+    def fits(self, words: Sequence[str]) -> bool:
+        text = f"{self.group} {self.title} {self.detail}".casefold()
+        return all(word in text for word in words)
+
+
+def origins(folder: Path, draft: Draft, batches: Sequence[Watched] = ()) -> list[DraftOrigin]:
+    known = [spec for kind in KINDS if (spec := installed(kind))]
+    new = [DraftOrigin("new", spec.title.lower(), spec.summary, template(spec.name)) for spec in known]
+    starters = [DraftOrigin("starter", one.title, one.text, path=one.path) for one in STARTERS]
+    earlier = [DraftOrigin("earlier", *_told(text), text) for text in draft.earlier]
+    shipped = _examples()
+    known_paths = {origin.path for origin in shipped}
+    files = [
+        DraftOrigin("file", path.name, str(path.parent), path=path)
+        for path in _configs(folder)
+        if path.resolve() not in known_paths
+    ]
+    return [*new, *starters, *earlier, *map(_of_batch, batches), *shipped, *files]
+
+
+def _of_batch(batch: Watched) -> DraftOrigin:
+    return DraftOrigin("batch", batch.name or batch.id, f"{batch.kind.replace('_', ' ')}, {batch.status}", batch=batch)
+
+
+def _examples() -> list[DraftOrigin]:
+    """Those that come with Tidepool. They name files that lie beside them, so they are opened where they are."""
+    try:
+        found = [DraftOrigin("example", path.stem, about(path), path=path) for path in examples().values()]
+    except (TidepoolError, OSError, UnicodeDecodeError):
+        return []
+    return found
+
+
+def _configs(folder: Path) -> list[Path]:
+    """TOML files near by that may be studies."""
+    try:
+        found = [*sorted(folder.glob("*.toml")), *sorted(folder.glob("examples/*.toml"))]
+    except OSError:
+        return []
+    return [path for path in found if path.name != "pyproject.toml"][:MOST_FILES]
+
+
+def _told(text: str) -> tuple[str, str]:
+    try:
+        values = values_of(text)
+    except ValueError:
+        return "an unfinished draft", one_line(text[:80])
+    name = value_at(values, ("batch", "name"))
+    return one_line(name) if isinstance(name, str) else "without a name", (kind_of(values) or "").replace("_", " ")
+
+
+class OriginList(ItemRows[DraftOrigin]):
+    def empty_text(self) -> str:
+        return "nothing fits these words"
+
+    def draw(self, index: int, width: int) -> Sequence[Piece]:
+        origin = self.items[index]
+        share = max(16, (width - 10) * 2 // 5)
+        return [
+            (fitted(f" {origin.group}", 10), "accent"),
+            (fitted(one_line(origin.title), share) + " ", ""),
+            (fitted(one_line(origin.detail), width - share - 12), "dim"),
+        ]
+
+
+class OpenDialog(SearchDialog[DraftOrigin]):
+    """Answers what to begin from."""
+
+    def __init__(self, draft: Draft, batches: Sequence[Watched] = ()) -> None:
+        super().__init__()
+        folder = Path(draft.source).parent if draft.source else Path.cwd()
+        self._origins = origins(folder, draft, batches)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog -wide pick") as box:
+            box.border_title = Content("Start from")
+            yield TextLine(placeholder="search: evolution, example, judge; or a name", id="words", compact=True)
+            yield OriginList(self._origins, id="origins")
+            yield Label("or the path of a config file")
+            yield TextLine(placeholder="study.toml", id="path", compact=True)
+            yield Static("", id="fault", classes="fault")
+            yield buttons(open="Open (enter)", cancel="Cancel")
+
+    def _found(self) -> list[DraftOrigin]:
+        words = self.query_one("#words", Input).value.casefold().split()
+        return [origin for origin in self._origins if origin.fits(words)]
+
+    @on(Input.Changed, "#words")
+    def _narrow(self) -> None:
+        roll = self.query_one(OriginList)
+        roll.show(self._found())
+        roll.go_to(0)
+
+    @on(OriginList.Opened)
+    def _opened(self) -> None:
+        """The letters right before the enter may not have narrowed the list yet."""
+        found, here = self._found(), self.query_one(OriginList).current
+        if found:
+            self.dismiss(here if here in found else found[0])
+
+    def submitted(self, line: str) -> None:
+        if line == "path":
+            self._open_path()
+        else:
+            self._opened()
+
+    def _open_path(self) -> None:
+        words = self.query_one("#path", Input).value.strip()
+        path = Path(words).expanduser()
+        if not path.is_file():
+            self.query_one("#fault", Static).update(Content(f"There is no file {shortened(words)}. Check the path."))
+            return
+        self.dismiss(DraftOrigin("file", path.name, str(path.parent), path=path))
+
+    def accept(self) -> None:
+        self.submitted("path" if self.query_one("#path", Input).value.strip() else "words")
+
+
+class SaveDialog(Dialog[str]):
+    """Answers the path to write to."""
+
+    AUTO_FOCUS = "#path"
+
+    def __init__(self, suggested: str) -> None:
+        super().__init__()
+        self._suggested = suggested
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(classes="dialog") as box:
+            box.border_title = Content("Save the study")
+            yield Label("as")
+            yield TextLine(self._suggested, id="path")
+            yield Static("", id="fault", classes="fault")
+            yield buttons(save="Save", cancel="Cancel")
+
+    def on_mount(self) -> None:
+        self._look()
+
+    def on_input_changed(self) -> None:
+        self._look()
+
+    def _look(self) -> str | None:
+        """A word about the path; None where it cannot be."""
+        fault = self.query_one("#fault", Static)
+        words = self.query_one("#path", Input).value.strip()
+        path = Path(words).expanduser()
+        if not words:
+            fault.update("Where to? Give a path.")
+            return None
+        if path.is_dir() or not path.parent.is_dir():
+            fault.update(Content(f"{shortened(str(path))} is a folder, or lies in none that exists."))
+            return None
+        fault.update("This file exists and will be replaced." if path.exists() else "")
+        return str(path.resolve())
+
+    def accept(self) -> None:
+        if (path := self._look()) is not None:
+            self.dismiss(path)
+
+
+def drawn(choices: Sequence[Choice], count: int, seed: int) -> list[Choice]:
+    """So many of them by chance: the same for the same seed, whatever order they come in."""
+    among = sorted(choices, key=lambda choice: choice.id)
+    chosen = {one.id for one in stream(seed, "people taken from the library").sample(among, min(count, len(among)))}
+    return [choice for choice in choices if choice.id in chosen]
+
+
+class PickList(ItemRows[Choice]):
+    BINDINGS = [
+        Binding("space", "mark", "Mark"),
+        Binding("a,ctrl+a", "screen.mark_all", "Mark all shown"),
+        Binding("n", "screen.to_count", "So many by chance"),
+        Binding("slash", "screen.to_words", "Search", show=False),
+    ]
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self.marked: dict[str, None] = {}
+
+    def empty_text(self) -> str:
+        return "nothing fits these words"
+
+    def draw(self, index: int, width: int) -> Sequence[Piece]:
+        choice = self.items[index]
+        mark: Piece = ("[x] ", "accent") if choice.id in self.marked else ("[ ] ", "dim")
+        share = max(12, width * 2 // 5)
+        return [mark, (fitted(choice.title, share) + " ", ""), (fitted(choice.detail, width - share - 5), "dim")]
+
+    def toggle(self, index: int) -> None:
+        if index < len(self.items):
+            one = self.items[index].id
+            if one in self.marked:
+                del self.marked[one]
+            else:
+                self.marked[one] = None
+            self.touch([index])
+
+    def on_click(self, event: events.Click) -> None:
+        index = round(self.scroll_offset.y) + event.y
+        if event.chain == 1:
+            self.toggle(index)
+
+    def action_mark(self) -> None:
+        self.toggle(self.cursor)
+        self.go_to(self.cursor + 1)
+        self.screen.query_one(PickDialog.PickedCount).show(len(self.marked))
+
+
+class PickDialog(Dialog[list[str]]):
+    """Answers the ids that are marked, in the order they were."""
+
+    BINDINGS = [
+        Binding("ctrl+a", "mark_all", "Mark all shown", priority=True),
+        Binding("down", "into_list", "Into the list", show=False),
+    ]
+
+    class PickedCount(Static):
+        def show(self, marked: int) -> None:
+            self.update(Content(f"{marked:,} marked"))
+
+    def __init__(self, title: str, choices: Sequence[Choice], marked: Iterable[str], seed: int = 42) -> None:
+        super().__init__()
+        self._title, self._seed = title, seed
+        self._choices = list(choices)
+        self._marked = list(marked)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog -wide pick") as box:
+            box.border_title = Content(self._title)
+            yield TextLine(placeholder="search: words of name, kind or id", id="words", compact=True)
+            yield PickList(id="choices")
+            with Horizontal(classes="pick-count"):
+                yield self.PickedCount(id="tally")
+                yield Static(Content("· take"))
+                yield TextLine(id="count", compact=True, type="integer", placeholder="20")
+                yield Static(Content(f"by chance, seed {self._seed}"))
+                yield Button("Draw", id="draw", compact=True)
+            yield buttons(take="Take them (enter)", cancel="Cancel")
+
+    @property
+    def roll(self) -> PickList:
+        return self.query_one(PickList)
+
+    def on_mount(self) -> None:
+        self.roll.marked = dict.fromkeys(self._marked)
+        self.roll.show(self._choices)
+        self._count()
+
+    @on(Input.Changed, "#words")
+    def _narrow(self, event: Input.Changed) -> None:
+        words = event.value.casefold().split()
+        self.roll.show(choice for choice in self._choices if choice.fits(words))
+
+    def action_into_list(self) -> None:
+        self.roll.focus()
+
+    def action_mark_all(self) -> None:
+        shown = [choice.id for choice in self.roll.items]
+        if all(one in self.roll.marked for one in shown):
+            for one in shown:
+                del self.roll.marked[one]
+        else:
+            self.roll.marked.update(dict.fromkeys(shown))
+        self.roll.touch_all()
+        self._count()
+
+    def action_to_count(self) -> None:
+        self.query_one("#count").focus()
+
+    def action_to_words(self) -> None:
+        self.query_one("#words").focus()
+
+    def pressed(self, button: str) -> None:
+        if button == "draw":
+            self._draw()
+        else:
+            super().pressed(button)
+
+    def submitted(self, line: str) -> None:
+        if line == "count":
+            self._draw()
+        else:
+            self.accept()
+
+    def _draw(self) -> None:
+        """Marks so many of those shown, in place of what was marked among them."""
+        typed = self.query_one("#count", Input).value.strip()
+        if not typed.isdigit() or not int(typed):
+            self.query_one(self.PickedCount).update(Content("How many? Type a whole number."))
+            return
+        for choice in self.roll.items:
+            self.roll.marked.pop(choice.id, None)
+        self.roll.marked.update(dict.fromkeys(one.id for one in drawn(self.roll.items, int(typed), self._seed)))
+        self.roll.touch_all()
+        self._count()
+        self.roll.focus()
+
+    @on(PickList.Opened)
+    def accept(self) -> None:
+        self.dismiss(list(self.roll.marked))
+
+    def on_click(self) -> None:
+        self._count()
+
+    def _count(self) -> None:
+        self.query_one(self.PickedCount).show(len(self.roll.marked))

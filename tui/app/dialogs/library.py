@@ -1,0 +1,414 @@
+"""Dialogs of the library: import a file, generate entities, edit an entity type, try an agent."""
+
+import tomllib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.suggester import SuggestFromList
+from textual.widgets import Checkbox, Input, Label, Select, Static, TextArea
+
+from tidepool.engine.config.endpoints import resolve_model
+from tidepool.engine.config.loading import declared_model, user_providers
+from tidepool.engine.config.sections import Agent, Providers
+from tidepool.engine.config.toml_text import FORM, find_slip
+from tidepool.engine.errors import TidepoolError, UsageError
+from tidepool.engine.library.entity_types import EntityType, entity_type_from, generate, writing_tasks
+from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
+from tidepool.engine.single_call import Price, SingleAnswer, ask_once, price_of, trial_call
+from tidepool.engine.trust.gate import servers_to_ask_about
+from tidepool.storage.library import StoredType
+from tidepool.tui.app.background import run_in_thread, while_open
+from tidepool.tui.app.compose.fields import offered_names, restored, visible
+from tidepool.tui.app.dialogs.basic import Dialog, buttons
+from tidepool.tui.app.dialogs.form import SavingDialog
+from tidepool.tui.app.library_items import examples
+from tidepool.tui.app.widgets.form_fields import Tick
+from tidepool.tui.app.widgets.frame import TextLine
+from tidepool.tui.app.widgets.rows import Passage, ReadingPane
+from tidepool.tui.drawing.text import at_most, dollars, one_line, shortened, span
+
+HOLDS = {"entities": "entities, or entity types", "agents": "agents"}
+
+
+class ImportDialog(SavingDialog):
+    """A file with a mistake in it is refused as a whole, told in words; the path stays where it was typed."""
+
+    AUTO_FOCUS = "#path"
+
+    def __init__(self, shelf: str, keep: Callable[[str, Path], Awaitable[str]]) -> None:
+        super().__init__()
+        self._shelf = "agents" if shelf == "agents" else "entities"
+        self._keep = keep
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(classes="dialog -import", can_focus=False) as box:
+            box.border_title = Content("Import a file")
+            yield Label("it holds")
+            choices = [(words, shelf) for shelf, words in HOLDS.items()]
+            yield Select(choices, value=self._shelf, allow_blank=False, id="holds", compact=True)
+            yield Label("path of a .json, .toml or .csv file")
+            yield TextLine(placeholder="people.csv", id="path", compact=True)
+            yield Static("", id="fault", classes="fault")
+            yield buttons(keep="Import (enter)", cancel="Cancel")
+
+    @on(Input.Changed)
+    def _typed(self) -> None:
+        self.fault("")
+
+    async def save(self) -> str | None:
+        words = self.query_one("#path", Input).value.strip()
+        if not words:
+            self.fault("Which file? Give its path.")
+            return None
+        return await self._keep(str(self.query_one("#holds", Select).value), Path(words))
+
+
+MOST = 100_000
+USUAL = "human"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    type: EntityType
+    count: int
+    seed: int
+    writer: str = ""
+    """the model that writes what the type leaves to one"""
+    backstory: bool = False
+
+
+class GenerateDialog(SavingDialog):
+    AUTO_FOCUS = "#count"
+
+    def __init__(self, types: Sequence[EntityType], here: str, keep: Callable[[Wish], Awaitable[str]]) -> None:
+        super().__init__()
+        self._types = {kind.name: kind for kind in types}
+        self._here = next(name for name in (here, USUAL, *self._types) if name in self._types)
+        self._keep = keep
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(classes="dialog -wide -generate", can_focus=False) as box:
+            box.border_title = Content("Generate entities")
+            with Horizontal(classes="pair"):
+                yield Label("type")
+                names = [(Content(one_line(name)), name) for name in self._types]
+                yield Select(names, value=self._here, allow_blank=False, id="type", compact=True)
+            with Horizontal(classes="pair"):
+                yield Label("how many")
+                yield TextLine("10", id="count", compact=True)
+                yield Label("seed")
+                yield TextLine("42", id="seed", compact=True)
+            with Horizontal(classes="pair"):
+                yield Label("texts by")
+                offered = SuggestFromList(offered_names(), case_sensitive=False)
+                yield TextLine(placeholder="a model, or nobody", id="writer", compact=True, suggester=offered)
+                yield Tick("with a backstory", id="backstory", compact=True)
+            yield Static("", id="writing", classes="note")
+            yield ReadingPane(id="examples")
+            yield Static("", id="fault", classes="fault")
+            yield buttons(keep="Generate (ctrl+s)", cancel="Cancel")
+
+    def on_mount(self) -> None:
+        self._look()
+
+    @on(Input.Changed)
+    @on(Select.Changed)
+    @on(Checkbox.Changed)
+    def _look(self) -> Wish | None:
+        try:
+            wish = self.wish()
+        except UsageError as error:
+            self.fault(str(error))
+            return None
+        self.fault("")
+        self.query_one(ReadingPane).show(examples(wish.type, wish.seed, min(3, wish.count)))
+        self.query_one("#writing", Static).update(Content(_told(wish)))
+        return wish
+
+    def wish(self) -> Wish:
+        """Raises UsageError where something cannot be."""
+        kind = self._types[str(self.query_one("#type", Select).value)]
+        count, seed = (_whole(self.query_one(f"#{name}", Input).value, name) for name in ("count", "seed"))
+        if not 1 <= count <= MOST:
+            raise UsageError(f"How many? From 1 to {MOST:,}.")
+        writer = self.query_one("#writer", Input).value.strip()
+        backstory = self.query_one("#backstory", Checkbox).value
+        if writer:
+            declared_model(writer)
+        elif backstory:
+            raise UsageError("A backstory needs a model that writes it: name one, such as simulated:persona.")
+        return Wish(kind, count, seed, writer, backstory)
+
+    async def save(self) -> str | None:
+        if (wish := self._look()) is None:
+            return None
+        self.fault("making them …" if not wish.writer else f"{wish.writer} is writing …")
+        try:
+            return await self._keep(wish)
+        finally:
+            self.fault("")
+
+
+def calls_of(wish: Wish) -> int:
+    """Texts that a model will be asked for."""
+    if not wish.writer:
+        return 0
+    return wish.count * (len(_left(wish.type)) + wish.backstory)
+
+
+def _left(kind: EntityType) -> list[str]:
+    return [task.dimension for task in writing_tasks(kind, generate(kind, 1, 0)[0])]
+
+
+def _told(wish: Wish) -> str:
+    if calls := calls_of(wish):
+        free = _is_free(wish.writer)
+        return f"{calls:,} texts will be asked of {one_line(wish.writer)}" + ("." if free else ", which costs money.")
+    if left := _left(wish.type):
+        return f"Left out unless a model writes them: {one_line(', '.join(left))}."
+    return ""
+
+
+def _is_free(writer: str) -> bool:
+    """Without a look at tables of prices, which would hold up the form."""
+    name, _, model_name = resolve_model(writer).partition(":")
+    settings = user_providers().section(name)
+    tag = endpoint_of(name, settings).price(model_name) if is_endpoint(name, settings) else None
+    return name == "simulated" or (tag is not None and tag.cost(1, 1) == 0)
+
+
+def _whole(text: str, name: str) -> int:
+    try:
+        return int(text.strip().replace(",", "").replace("_", ""))
+    except ValueError:
+        words = {"count": "How many? Give a whole number.", "seed": "A seed is a whole number."}
+        raise UsageError(words[name]) from None
+
+
+NEW_TYPE = """name = "villager"
+description = "Somebody of the village"
+portrait = "{name}, {age} years old, {trade}."
+first_names = ["Ada", "Bela", "Cleo", "Dov"]
+last_names = ["Marsh", "Stone", "Birch"]
+
+[[dimensions]]
+name = "age"
+kind = "int"                  # int, float, boolean, categorical, text
+range = [18, 90]
+spread = "skewed"             # uniform, normal, skewed
+
+[[dimensions]]
+name = "trade"
+kind = "categorical"
+options = { baker = 3, smith = 2, miller = 1 }
+"""
+
+TYPE_FORM = 'A type is TOML: keys such as name = "villager", then [[dimensions]] with their own.'
+
+
+def type_text(definition: Mapping[str, Any]) -> str:
+    """A type as one would write it: each dimension a table of its own."""
+    document = tomlkit.document()
+    for key, value in definition.items():
+        if value is not None and key != "dimensions":
+            document.add(key, tomlkit.item(value))
+    dimensions = tomlkit.aot()
+    for record in definition.get("dimensions") or ():
+        table = tomlkit.table()
+        for key, value in dict(record).items():
+            if value is not None:
+                table.add(key, _inline(value))
+        dimensions.append(table)
+    document.add("dimensions", dimensions)
+    return tomlkit.dumps(document)
+
+
+def _inline(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return tomlkit.item(value)
+    table = tomlkit.inline_table()
+    table.update(value)
+    return table
+
+
+def read_type(text: str) -> tuple[StoredType, EntityType]:
+    """Raises UsageError, in words."""
+    try:
+        record = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
+        line, words = find_slip(text, str(error))
+        raise UsageError(f"Line {line}: {words.replace(FORM, TYPE_FORM)}") from None
+    kind = entity_type_from(record, "the type")
+    return StoredType(kind.name, record), kind
+
+
+class TypeDialog(SavingDialog):
+    AUTO_FOCUS = "TextArea"
+
+    def __init__(self, title: str, text: str, keep: Callable[[StoredType], Awaitable[str]], *, note: str = "") -> None:
+        super().__init__()
+        self._title, self._note = title, note
+        self._before = text
+        self._keep = keep
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog -wide -form -type") as box:
+            box.border_title = Content(self._title)
+            if self._note:
+                yield Static(Content(self._note), classes="dialog-text")
+            yield TextArea.code_editor(
+                visible(self._before), language="toml", theme="css", soft_wrap=True, tab_behavior="focus"
+            )
+            yield Static("", id="fault", classes="fault")
+            yield ReadingPane(id="examples")
+            yield buttons(keep="Save (ctrl+s)", cancel="Cancel")
+
+    @property
+    def text(self) -> str:
+        return restored(self.query_one(TextArea).text)
+
+    def changed(self) -> bool:
+        return self.text != self._before
+
+    def on_mount(self) -> None:
+        self._look()
+
+    @on(TextArea.Changed)
+    def _typed(self) -> None:
+        self._look()
+
+    def _look(self) -> StoredType | None:
+        """What the type would generate, or what is wrong with it."""
+        try:
+            stored, kind = read_type(self.text)
+        except UsageError as error:
+            self.fault(str(error))
+            return None
+        self.fault("")
+        self.query_one(ReadingPane).show(examples(kind, 42, 2))
+        return stored
+
+    async def save(self) -> str | None:
+        stored = self._look()
+        return None if stored is None else await self._keep(stored)
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    asked: str
+    said: SingleAnswer | None = None
+    fault: str = ""
+
+
+class TryDialog(Dialog[None]):
+    BINDINGS = [Binding("ctrl+s", "send", "Send", priority=True)]
+    CSS_PATH = ["../screens/compose.tcss", "../screens/library.tcss"]
+    AUTO_FOCUS = "#message"
+
+    def __init__(self, agent: Agent, providers: Providers) -> None:
+        super().__init__()
+        self._agent, self._providers = agent, providers
+        self._exchanges: list[Exchange] = []
+        self._waiting = False
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog -wide -form -try") as box:
+            box.border_title = Content(f"Try {one_line(self._agent.name)}")
+            yield Static("", id="price", classes="note")
+            yield ReadingPane(id="answers", empty="what it answers will stand here")
+            yield TextLine(placeholder="say something to it", id="message", compact=True)
+            yield buttons(send="Send (enter)", cancel="Close")
+
+    def on_mount(self) -> None:
+        self._tell_price()
+
+    @work(exclusive=True, group="price")
+    async def _tell_price(self) -> None:
+        try:
+            call = trial_call(self._agent, "x" * 200)
+            price = await run_in_thread(lambda: price_of(call, self._providers))
+            provider = call.model.partition(":")[0]
+            strangers = servers_to_ask_about(provider, self._providers.section(provider))
+        except TidepoolError as error:
+            told = Content.styled(shortened(str(error)), "$state-failed")
+        else:
+            where = "".join(f"\nIt is asked at {one.in_words}, as the study in Compose says." for one in strangers[:3])
+            told = price_text(price, secret=bool(self._agent.secret)) + Content(where)
+        with while_open(self.app):
+            self.query_one("#price", Static).update(told)
+
+    def accept(self) -> None:
+        self.action_send()
+
+    def action_send(self) -> None:
+        """One at a time: a second press while one is under way would buy twice."""
+        message = self.query_one("#message", Input).value.strip()
+        if message and not self._waiting:
+            self._send(message)
+
+    @work(group="send")
+    async def _send(self, message: str) -> None:
+        self._waiting = True
+        place = len(self._exchanges)
+        self._show(Exchange(message))
+        try:
+            call = trial_call(self._agent, message)
+            said = await run_in_thread(lambda: ask_once(call, place, self._providers))
+            ended = Exchange(message, said)
+        except TidepoolError as error:
+            ended = Exchange(message, fault=str(error))
+        finally:
+            self._waiting = False
+        self._exchanges[place] = ended
+        with while_open(self.app):
+            self._show()
+
+    def _show(self, more: Exchange | None = None) -> None:
+        if more is not None:
+            self._exchanges.append(more)
+        passages = [
+            passage for exchange in self._exchanges for passage in exchange_passages(self._agent.name, exchange)
+        ]
+        self.query_one(ReadingPane).show(passages, at_end=True)
+
+
+def price_text(price: Price, *, secret: bool) -> Content:
+    """Which model will answer, and what that costs, before anything is sent."""
+    asked = "asked as in the secret game, by a visitor" if secret else "asked as itself, with its instructions"
+    where = Content.assemble((one_line(price.model), "bold"), f" · {asked}")
+    if price.simulated:
+        return Content.assemble(where, "\n", ("simulated answers: offline, free", "$accent"))
+    if price.free:
+        return Content.assemble(where, "\n", ("a model of your own: free", "$accent"))
+    return Content.assemble(where, "\n", (f"each message you send is bought, {at_most(price.most_usd)}", "$warning"))
+
+
+def exchange_passages(name: str, exchange: Exchange) -> list[Passage]:
+    passages = [Passage("you", "accent"), Passage(exchange.asked)]
+    if exchange.fault:
+        return [*passages, Passage("no answer", "failed"), Passage(exchange.fault, "failed"), Passage("")]
+    if exchange.said is None:
+        return [*passages, Passage("waiting for the answer …", "running"), Passage("")]
+    said = exchange.said
+    spoken = said.text if said.text.strip() else "(it said nothing)"
+    cost = "free" if said.cost_usd == 0 else "price unknown" if said.cost_usd is None else dollars(said.cost_usd)
+    label = "simulated answer" if said.simulated else said.model
+    notes = [Passage(notice, "retried") for notice in said.notices]
+    facts = f"{label} · {span(said.seconds)} · {said.input_tokens} + {said.output_tokens} tokens · {cost}"
+    heading = Passage(name, "accent")
+    return [
+        *passages,
+        heading,
+        Passage(facts, "mark" if said.simulated else "dim"),
+        Passage(spoken),
+        *notes,
+        Passage(""),
+    ]

@@ -1,0 +1,312 @@
+"""The library of a file as its screen shows it: items, their details, and records between a form and the file.
+
+Items are read and made plain in the file's own thread, because a library may hold a hundred thousand people.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tidepool.engine.config.endpoints import PRESETS
+from tidepool.engine.config.loading import declared_model
+from tidepool.engine.config.problems import problems_in
+from tidepool.engine.config.sections import Agent
+from tidepool.engine.errors import UsageError
+from tidepool.engine.library.contents import (
+    LibraryAdditions,
+    agent_from_entity,
+    secrets_for,
+    stored_agent,
+    stored_entity,
+)
+from tidepool.engine.library.entities import Entity, entity_from
+from tidepool.engine.library.entity_types import (
+    BooleanDimension,
+    CategoricalDimension,
+    Dimension,
+    EntityType,
+    NumberDimension,
+    TextDimension,
+    built_in_records,
+    entity_type_from,
+    generate,
+    in_words,
+)
+from tidepool.storage.library import StoredAgent, StoredEntity, StoredType, list_agents, list_entities, list_types
+from tidepool.tui.app.compose.fields import Field, Form, KeyPath
+from tidepool.tui.app.widgets.rows import Passage
+from tidepool.tui.drawing.text import ago, one_line
+
+MOST_IN_A_CELL = 240
+MOST_SEARCHED = 4_000
+"""characters of one text"""
+
+SHELVES = {"entities": "Entities", "types": "Types", "agents": "Agents"}
+
+
+@dataclass(frozen=True, slots=True)
+class KnownType:
+    """An entity type, built in or of the file; a type that cannot be read says why."""
+
+    name: str
+    definition: Mapping[str, Any]
+    own: bool
+    type: EntityType | None
+    fault: str = ""
+
+
+Stored = StoredEntity | KnownType | StoredAgent
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    id: str
+    cells: tuple[str, str, str]
+    searched: str
+    stored: Stored
+
+    @property
+    def name(self) -> str:
+        return self.cells[0]
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryItems:
+    entities: tuple[Item, ...] = ()
+    types: tuple[Item, ...] = ()
+    agents: tuple[Item, ...] = ()
+
+    def shelf(self, name: str) -> tuple[Item, ...]:
+        found: tuple[Item, ...] = getattr(self, name)
+        return found
+
+
+def read_library(connection: sqlite3.Connection) -> LibraryItems:
+    return LibraryItems(
+        tuple(map(entity_item, list_entities(connection))),
+        tuple(map(type_item, types_in(list_types(connection)))),
+        tuple(map(agent_item, list_agents(connection))),
+    )
+
+
+def found(items: Iterable[Item], words: str) -> list[Item]:
+    """Those that have all the words somewhere."""
+    wanted = words.casefold().split()
+    return [item for item in items if all(word in item.searched for word in wanted)]
+
+
+def entity_item(stored: StoredEntity) -> Item:
+    attributes = ", ".join(f"{name} {in_words(value)}" for name, value in stored.attributes.items())
+    about = "damaged: it cannot be read" if stored.damaged else stored.description or attributes
+    return _item(stored.id, (stored.name, stored.type or "", about), (stored.description, attributes), stored)
+
+
+def agent_item(stored: StoredAgent) -> Item:
+    said = stored.definition
+    model, secret, instructions = (str(said.get(name) or "") for name in ("model", "secret", "instructions"))
+    about = "damaged: it cannot be read" if stored.damaged else "  ".join(filter(None, (secret, instructions)))
+    return _item(stored.id, (stored.name, model, about), (secret, instructions), stored)
+
+
+def type_item(known: KnownType) -> Item:
+    dimensions = ", ".join(one.name for one in known.type.dimensions) if known.type else known.fault
+    about = str(known.definition.get("description") or "") or dimensions
+    origin = "your own" if known.own else "built in"
+    return _item(known.name, (known.name, origin, about), (dimensions,), known)
+
+
+def types_in(stored: Sequence[StoredType]) -> list[KnownType]:
+    """The built-in types and those of the file, which win."""
+    built_in = {name: _known(name, record, False) for name, record in built_in_records().items()}
+    return list({**built_in, **{one.name: _known(one.name, one.definition, True) for one in stored}}.values())
+
+
+def _known(name: str, definition: Mapping[str, Any], own: bool) -> KnownType:
+    try:
+        return KnownType(name, definition, own, entity_type_from(definition, f"library type {name}"))
+    except UsageError as error:
+        return KnownType(name, definition, own, None, str(error))
+
+
+def _item(one: str, cells: tuple[str, str, str], more: Sequence[str], stored: Stored) -> Item:
+    searched = "\n".join(text[:MOST_SEARCHED] for text in (one, *cells, *more)).casefold()
+    first, second, third = (one_line(cell[:MOST_IN_A_CELL]) for cell in cells)
+    return Item(one, (first, second, third), searched, stored)
+
+
+EXAMPLES = 3
+MOST_OPTIONS = 12
+
+
+def details(item: Item) -> list[Passage]:
+    stored = item.stored
+    if isinstance(stored, StoredEntity):
+        return list(_entity(stored))
+    if isinstance(stored, StoredAgent):
+        return list(_agent(stored))
+    return list(_type(stored))
+
+
+def _entity(stored: StoredEntity) -> Iterator[Passage]:
+    yield Passage(stored.name, "strong")
+    yield Passage(f"{stored.id} · {stored.type or 'no type'} · added {ago(stored.created_at)} ago", "dim")
+    if stored.damaged:
+        yield Passage("What the file holds of it cannot be read. x removes it.", "failed")
+        return
+    if stored.description:
+        yield Passage("")
+        yield Passage(stored.description)
+    if stored.attributes:
+        yield Passage("")
+    for name, value in stored.attributes.items():
+        yield Passage(in_words(value), label=name)
+
+
+REASONING = ("reasoning_effort", "max_reasoning_tokens")
+
+
+def _agent(stored: StoredAgent) -> Iterator[Passage]:
+    said = stored.definition
+    yield Passage(stored.name, "strong")
+    yield Passage(f"{stored.id} · added {ago(stored.created_at)} ago", "dim")
+    if stored.damaged:
+        yield Passage("What the file holds of it cannot be read. x removes it.", "failed")
+        return
+    yield Passage("")
+    model = str(said.get("model", ""))
+    yield Passage(f"{model} = {PRESETS[model]}" if model in PRESETS else model, label="model")
+    yield Passage(str(said.get("secret") or "none: it cannot play the secret game"), label="secret")
+    for name in ("memory", "temperature", "max_tokens", *(key for key in REASONING if said.get(key))):
+        yield Passage("not sent" if said.get(name) is None else str(said[name]), label=name)
+    if said.get("instructions"):
+        yield Passage("")
+        yield Passage("instructions", "dim")
+        yield Passage(str(said["instructions"]))
+
+
+def _type(known: KnownType) -> Iterator[Passage]:
+    yield Passage(known.name, "strong")
+    yield Passage("of this file" if known.own else "built in · e makes your own of it", "dim")
+    if known.type is None:
+        yield Passage(known.fault, "failed")
+        return
+    if known.type.description:
+        yield Passage("")
+        yield Passage(known.type.description)
+    yield Passage("")
+    for dimension in known.type.dimensions:
+        yield Passage(dimension_in_words(dimension), label=dimension.name)
+    yield Passage("")
+    yield Passage("for example, from seed 42", "dim")
+    yield from examples(known.type, 42)
+
+
+def examples(kind: EntityType, seed: int, count: int = EXAMPLES) -> list[Passage]:
+    try:
+        made = generate(kind, count, seed)
+    except UsageError as error:
+        return [Passage(str(error), "failed")]
+    return [Passage(f"· {_introduced(entity)}") for entity in made]
+
+
+def _introduced(entity: Entity) -> str:
+    about = entity.description or ", ".join(f"{name} {in_words(value)}" for name, value in entity.attributes.items())
+    return about if entity.name in about else f"{entity.name}: {about}"
+
+
+def dimension_in_words(dimension: Dimension) -> str:
+    if isinstance(dimension, BooleanDimension):
+        return f"yes for {dimension.share:.0%}"
+    if isinstance(dimension, CategoricalDimension):
+        return "one of " + _weighed(dimension)
+    if isinstance(dimension, NumberDimension):
+        return _number(dimension)
+    assert isinstance(dimension, TextDimension)
+    if dimension.prompt:
+        return f"a model writes it: {dimension.prompt}"
+    if len(dimension.options) == 1:
+        return dimension.options[0]
+    return f"one of {len(dimension.options)} texts, such as: {dimension.options[0]}"
+
+
+def _weighed(dimension: CategoricalDimension) -> str:
+    total = sum(dimension.weights)
+    even = len(set(dimension.weights)) == 1
+    shares = [
+        option if even else f"{option} {weight / total:.0%}"
+        for option, weight in zip(dimension.options, dimension.weights, strict=True)
+    ]
+    more = f" and {len(shares) - MOST_OPTIONS} more" if len(shares) > MOST_OPTIONS else ""
+    return ", ".join(shares[:MOST_OPTIONS]) + more
+
+
+def _number(dimension: NumberDimension) -> str:
+    spread = {
+        "uniform": "evenly spread",
+        "normal": "most in the middle",
+        "skewed": f"most near the {dimension.towards} end",
+    }
+    middle = f" (mean {dimension.mean:g})" if dimension.mean is not None else ""
+    return f"{dimension.low:g} to {dimension.high:g}, {spread[dimension.spread]}{middle}"
+
+
+SEVERAL_FIELDS = (
+    Field(("model",), Form.MODEL, "PROVIDER:MODEL, or a preset such as gpt4o_mini", required=True),
+    Field(("memory",), Form.CHOICE, "short: this conversation; long: all earlier ones", "short", ("short", "long")),
+    Field(("seed",), Form.WHOLE, "of the code words they get as secrets", 42),
+)
+"""what is asked where agents are made of several entities at once"""
+
+_WHERE = "entity"
+
+
+def entity_faults(record: Mapping[str, Any]) -> dict[KeyPath, str]:
+    """One sentence beside the field it is about; what is wrong with no field of the form has an empty place."""
+    try:
+        entity_from(record, _WHERE)
+    except UsageError as error:
+        sentence = str(error).removeprefix(f"{_WHERE}, ").removeprefix(f"{_WHERE}: ")
+        place = error.where[:1]
+        return {place if place in (("name",), ("description",), ("attributes",)) else (): sentence}
+    return {}
+
+
+def entity_in(record: Mapping[str, Any], type_name: str | None) -> StoredEntity:
+    return stored_entity(entity_from(record, _WHERE), type_name)
+
+
+def agent_faults(record: Mapping[str, Any]) -> dict[KeyPath, str]:
+    """One sentence a field; the model's name is asked for in words where it is missing."""
+    faults: dict[KeyPath, str] = {}
+    for fault in problems_in(Agent, record):
+        faults.setdefault(fault.where[:1], fault.sentence)
+    if not faults:
+        try:
+            declared_model(record["model"])
+        except UsageError as error:
+            faults["model",] = str(error)
+    return faults
+
+
+def agent_in(record: Mapping[str, Any]) -> StoredAgent:
+    return stored_agent(Agent.model_validate(dict(record)))
+
+
+def several_faults(record: Mapping[str, Any]) -> dict[KeyPath, str]:
+    """The same rules as for one agent; the seed is a whole number."""
+    agent = {key: value for key, value in record.items() if key in ("model", "memory")}
+    faults = agent_faults({"name": "somebody", **agent})
+    if not isinstance(record.get("seed", 42), int):
+        faults[("seed",)] = "a seed is a whole number."
+    return faults
+
+
+def agents_of_entities(entities: Sequence[Entity], said: Mapping[str, Any]) -> LibraryAdditions:
+    """One of each, with a code word as its secret."""
+    secrets = secrets_for([entity.name for entity in entities], said.get("seed", 42))
+    memory = said.get("memory", "short")
+    pairs = zip(entities, secrets, strict=True)
+    return LibraryAdditions(
+        agents=tuple(stored_agent(agent_from_entity(e, said["model"], s, memory=memory)) for e, s in pairs)
+    )

@@ -1,0 +1,229 @@
+"""Providers as the screens show them: settings of the draft, keys present or missing (never a letter of one), test calls."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, PRESET_TABLE, title_of
+from tidepool.engine.config.loading import above_the_users
+from tidepool.engine.config.sections import Providers, ProviderSettings, Service
+from tidepool.engine.errors import UsageError
+from tidepool.engine.providers.endpoint import Endpoint, endpoint_of, is_endpoint
+from tidepool.engine.providers.model_list import ListedModel, ListedProvider
+from tidepool.engine.single_call import SingleAnswer
+from tidepool.tui.app.compose.draft import read_draft
+from tidepool.tui.app.compose.edits import value_at, values_of
+from tidepool.tui.app.widgets.rows import Passage
+from tidepool.tui.drawing.text import dollars, one_line, span
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderRules:
+    providers: Providers = field(default_factory=Providers)
+    fault: str = ""
+    """why the draft's own could not be read"""
+
+
+def rules_in_draft(database: Path) -> ProviderRules:
+    draft = read_draft(database)
+    return rules_in("" if draft is None else draft.text)
+
+
+def rules_in(text: str) -> ProviderRules:
+    """Reads no more than the two sections: the rest of a draft may well be unfinished."""
+    try:
+        values = values_of(text)
+    except ValueError:
+        return ProviderRules(fault="the draft in Compose is no valid TOML")
+    try:
+        Service.model_validate(_section(values, "service"))
+        return ProviderRules(above_the_users(Providers.model_validate(_section(values, "providers"))))
+    except ValidationError:
+        return ProviderRules(fault="the draft in Compose has a mistake in [service] or [providers]")
+    except UsageError as error:
+        return ProviderRules(fault=str(error))
+
+
+def _section(values: dict[str, Any], name: str) -> Any:
+    section = value_at(values, (name,))
+    return section if isinstance(section, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A test call: under way, answered, or refused in the provider's words."""
+
+    model: str
+    said: SingleAnswer | None = None
+    fault: str = ""
+
+    @property
+    def under_way(self) -> bool:
+        return self.said is None and not self.fault
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    name: str
+    listed: ListedProvider | None = None
+    asking: bool = True
+    trial: Trial | None = None
+    fault: str = ""
+    """why nothing could be learned at all"""
+    settings: ProviderSettings = field(default_factory=ProviderSettings)
+
+    @property
+    def endpoint(self) -> Endpoint | None:
+        """None for what is no server: the simulated provider, and those of packages."""
+        return endpoint_of(self.name, self.settings) if is_endpoint(self.name, self.settings) else None
+
+    @property
+    def title(self) -> str:
+        return "Simulated" if self.name == "simulated" else title_of(self.name)
+
+    @property
+    def key_state(self) -> str:
+        endpoint = self.endpoint
+        if endpoint is None or not endpoint.key_needed:
+            return "not needed"
+        return "missing" if endpoint.lacks_key else "present"
+
+    @property
+    def has_batches(self) -> bool:
+        return self.name == "simulated" or (self.endpoint is not None and self.endpoint.has_batches)
+
+
+def state_of(card: Card) -> tuple[str, str]:
+    """In a few words, and the colour they wear."""
+    if card.trial is not None:
+        if card.trial.under_way:
+            return "test call …", "running"
+        if card.trial.said is not None:
+            return f"answered in {span(card.trial.said.seconds)}", "done"
+        return "test call failed", "failed"
+    if card.fault:
+        return "cannot be asked", "failed"
+    if card.key_state == "missing":
+        return "no key", "waiting"
+    if card.asking or card.listed is None:
+        return "asking …", "running"
+    if card.listed.reached is False:
+        return "does not answer", "failed"
+    return "ready", "done"
+
+
+GLYPHS = {"running": "▸", "done": "■", "failed": "×", "waiting": "·"}
+
+
+def about(card: Card, rules: ProviderRules) -> list[Passage]:
+    return [*_heading(card, rules), *_trial(card), *_keys(card, rules), *_hosts(card), *_presets(card)]
+
+
+def _heading(card: Card, rules: ProviderRules) -> Iterator[Passage]:
+    words, colour = state_of(card)
+    yield Passage(f"{card.title} · {words}", "strong" if colour != "failed" else "failed")
+    if card.name == "simulated":
+        yield Passage("Offline, free, the same by seed; its answers are labelled as simulated.", "dim")
+    if card.fault:
+        yield Passage(card.fault, "failed")
+    elif card.listed is not None and card.listed.note:
+        yield Passage(card.listed.note, "failed" if card.listed.reached is False else "dim")
+    if rules.fault:
+        yield Passage(f"{rules.fault}: the defaults are shown", "retried")
+
+
+def _trial(card: Card) -> Iterator[Passage]:
+    trial = card.trial
+    if trial is None:
+        return
+    yield Passage("")
+    if trial.fault:
+        yield Passage(f"{trial.model}: {trial.fault}", "failed")
+    elif trial.said is None:
+        yield Passage(f"{trial.model} is asked …", "running")
+    else:
+        yield from _answered(trial.model, trial.said)
+
+
+def _answered(model: str, said: SingleAnswer) -> Iterator[Passage]:
+    yield Passage("the test call", "dim")
+    yield Passage(model, label="model")
+    yield Passage(span(said.seconds), label="latency")
+    cost = "free" if said.cost_usd == 0 else "price unknown" if said.cost_usd is None else dollars(said.cost_usd)
+    yield Passage(f"{said.input_tokens} in, {said.output_tokens} out, {cost}", label="tokens")
+    words = one_line(said.text) or "(no words)"
+    yield Passage(f"{words} (simulated)" if said.simulated else words, label="answer")
+    for notice in said.notices:
+        yield Passage(notice, "retried")
+
+
+def _keys(card: Card, rules: ProviderRules) -> Iterator[Passage]:
+    yield Passage("")
+    endpoint = card.endpoint
+    for variable, there in endpoint.keys_looked_for if endpoint else ():
+        yield Passage("present" if there else "not set", "done" if there else "dim", label=variable)
+    address = KNOWN_ENDPOINTS[card.name].address_variable if card.name in KNOWN_ENDPOINTS else ""
+    where = card.listed.where if card.listed else "…"
+    if address:
+        said = "set" if os.environ.get(address) else "not set: the usual address"
+        if {"base_url", "hosts"} & rules.providers.section(card.name).model_fields_set:
+            said = f"[providers.{card.name}] in Compose names another address"
+        yield Passage(said, "dim", label=address)
+    yield Passage(where, label="address")
+    batch = "yes, at about half the price" if card.has_batches else "no: every call goes live"
+    yield Passage(batch if card.name != "simulated" else "yes, pretended", label="batch API")
+
+
+def _hosts(card: Card) -> Iterator[Passage]:
+    if card.listed is None or not card.listed.hosts:
+        return
+    yield Passage("")
+    yield Passage("servers", "dim")
+    for host in card.listed.hosts:
+        if host.silence:
+            yield Passage(f"× does not answer: {host.silence}", "failed", label=host.address)
+        else:
+            models = ", ".join(host.models[:20]) or "no model yet: tidepool models --pull llama3.2"
+            yield Passage(f"■ answers: {models}", "done", label=host.address)
+
+
+def _presets(card: Card) -> Iterator[Passage]:
+    mine = {name: preset for name, preset in PRESET_TABLE.items() if preset.model.startswith(f"{card.name}:")}
+    if not mine:
+        return
+    yield Passage("")
+    yield Passage("presets", "dim")
+    for name, preset in mine.items():
+        note = f" ({preset.note})" if preset.note else ""
+        yield Passage(f"{preset.model.partition(':')[2]}{note}", label=name)
+
+
+def price_words(amount: float | None) -> str:
+    """Dollars for a million tokens."""
+    if amount is None:
+        return "unknown"
+    if amount == 0:
+        return "free"
+    return f"{amount:,.2f}" if abs(round(amount, 2) - amount) < 1e-9 else f"{amount:,.4g}"
+
+
+def fits(model: ListedModel, words: str) -> bool:
+    text = f"{model.name} {' '.join(model.presets)}".casefold()
+    return all(word in text for word in words.casefold().split())
+
+
+def usual_model(card: Card) -> str | None:
+    """The one a test call asks unless another is chosen: the cheapest that talks."""
+    if card.name == "simulated":
+        return "simulated:guarded"
+    models = card.listed.models if card.listed else ()
+    talking = [model for model in models if "embed" not in model.name]
+    if not talking:
+        return None
+    known = [model for model in talking if model.output_usd is not None]
+    cheapest = min(known, key=lambda model: (model.output_usd or 0.0, model.name), default=talking[0])
+    return f"{card.name}:{cheapest.name}"

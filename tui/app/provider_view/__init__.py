@@ -1,1 +1,0 @@
-"""The providers as their screen shows them: pure functions of settings, lists and answers."""

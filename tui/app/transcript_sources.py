@@ -1,0 +1,259 @@
+"""What a batch offers to read: conversations, the answers of an evolution, the episodes of a mutation.
+
+Each source is a list of numbers of any length. Heads are read for the rows in view, the text for the one under the cursor.
+"""
+
+import re
+import sqlite3
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from textual.content import Content
+
+from tidepool.engine.studies.evolution.records import ROLES, finalists
+from tidepool.storage.reading import search
+from tidepool.storage.reading.answers import (
+    GRADES,
+    Answer,
+    AnswerFilter,
+    AnswerHead,
+    answer_heads,
+    matching_answers,
+    read_answers,
+)
+from tidepool.storage.reading.conversation_heads import readable, speakers, talk_heads
+from tidepool.storage.reading.queries import Transcript
+from tidepool.storage.reading.watching import Watched, wave_count
+from tidepool.storage.study_rows.episodes import EpisodeHead, episode_heads, of_split, players
+from tidepool.storage.study_rows.evolution import genome_history, genomes_like, twins
+from tidepool.tui.app.kind_screens import screens_of
+from tidepool.tui.app.widgets.rows import Piece, marked_names
+from tidepool.tui.drawing.text import count, fitted, one_line
+
+MOST_WAVES = 200
+NAMES = 28
+"""cells for those who talk"""
+Choice = tuple[Content | str, str | int]
+"""what is shown, and what it stands for"""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the line of filters says."""
+
+    words: str = ""
+    show: str = "all"
+    who: str | None = None
+    part: str | int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAnswer:
+    """One answer to read, with the prompt that it was given by."""
+
+    answer: Answer
+    role: str | None
+    prompt: str
+
+
+Readable = Transcript | ReadAnswer
+
+
+class TranscriptSource:
+    """The conversations of a batch; other sources override what differs."""
+
+    title = "Talks"
+    hint = 'search: words, begin*, "a phrase"'
+    """what may be typed into the search line"""
+    shows: ClassVar[Mapping[str, str]] = {
+        "all": "all talks",
+        "revealed": "revealed",
+        "kept": "all kept",
+        "failed": "failed",
+    }
+    anybody = "anyone"
+    any_part = "any wave"
+    lists_hits = True
+    """a search lists the messages it has found; else it narrows the list"""
+    places: Mapping[str, int] = MappingProxyType({})
+    """of those who take part, by which each has a mark"""
+
+    def who(self, connection: sqlite3.Connection, batch_number: int) -> list[Choice]:
+        return [(Content(one_line(name)), name) for name in speakers(connection, batch_number)]
+
+    def parts(self, connection: sqlite3.Connection, batch_number: int) -> list[Choice]:
+        waves = min(wave_count(connection, batch_number), MOST_WAVES)
+        return [(f"wave {wave}", wave) for wave in range(1, waves + 1)]
+
+    def words(self, typed: str) -> str:
+        """What is searched for of what was typed."""
+        return typed
+
+    def matching(self, connection: sqlite3.Connection, batch_number: int, wanted: Wanted) -> "array[int]":
+        return search.matching_units(connection, batch_number, filter_of(wanted))
+
+    def count_text(self, numbers: Sequence[int], batch: Watched) -> str:
+        return f"{count(len(numbers))} of {count(batch.units_total)} conversations"
+
+    def heads(self, connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int]) -> Mapping[int, Any]:
+        return talk_heads(connection, batch_number, numbers)
+
+    def row(self, number: int, head: Any) -> list[Piece]:
+        pieces: list[Piece] = [
+            (f"{number:>7,} ", "dim"),
+            *marked_names(head.participants, self.places, NAMES),
+            (" ", ""),
+        ]
+        if head.status == "failed":
+            pieces.append((f"× {one_line(head.error or 'failed')}", "failed"))
+        elif head.revealed:
+            pieces.append((f"◆ {' and '.join(map(one_line, head.revealed))} revealed", "running"))
+        elif head.status != "completed":
+            pieces.append(("▸ under way", "dim"))
+        return pieces
+
+    def read(self, connection: sqlite3.Connection, batch_number: int, number: int) -> Readable | None:
+        return readable(connection, batch_number, number)
+
+
+def filter_of(wanted: Wanted) -> search.Filter:
+    wave = wanted.part if isinstance(wanted.part, int) else None
+    return search.Filter(wanted.words, wanted.show, wanted.who, wave)
+
+
+# -- episodes ------------------------------------------------------------------------------------------------
+
+
+class Episodes(TranscriptSource):
+    title = "Episodes"
+    shows: ClassVar[Mapping[str, str]] = {"any": "all episodes", "failed": "failed"}
+    any_part = "any query"
+
+    def who(self, connection: sqlite3.Connection, batch_number: int) -> list[Choice]:
+        return [(Content(one_line(name)), name) for name in players(connection, batch_number)]
+
+    def parts(self, connection: sqlite3.Connection, batch_number: int) -> list[Choice]:
+        return [(name, split) for split, name in QUERIES.items()]
+
+    def matching(self, connection: sqlite3.Connection, batch_number: int, wanted: Wanted) -> "array[int]":
+        numbers = super().matching(connection, batch_number, wanted)
+        if not isinstance(wanted.part, str):
+            return numbers
+        kept = of_split(connection, batch_number, wanted.part)
+        return array("I", (number for number in numbers if number in kept))
+
+    def count_text(self, numbers: Sequence[int], batch: Watched) -> str:
+        return f"{count(len(numbers))} of {count(batch.units_total)} episodes: who played, mean reward, query"
+
+    def heads(
+        self, connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int]
+    ) -> Mapping[int, EpisodeHead]:
+        return episode_heads(connection, batch_number, numbers)
+
+    def row(self, number: int, head: EpisodeHead) -> list[Piece]:
+        pieces: list[Piece] = [
+            (f"{number:>7,} ", "dim"),
+            (fitted(QUERIES.get(head.split, one_line(head.split)), 8) + " ", "dim"),
+            (fitted(one_line(head.player), 14) + " ", "accent"),
+        ]
+        if head.status == "failed":
+            return [*pieces, (f"× {one_line(head.error or 'failed')}", "failed")]
+        worth = f"{head.reward:.3f}" if head.reward is not None else "▸" if head.status != "completed" else "–"
+        return [*pieces, (f"{worth:>5} ", ""), (one_line(head.query), "dim")]
+
+
+# -- answers -------------------------------------------------------------------------------------------------
+
+QUERIES = {"training": "training", "heldout": "held out"}
+SPLITS = {"judge": "held out", "choose": "choosing", "search": "training"}
+"""which problems, in a word"""
+FINALISTS = {"champion": "champion", "baseline": "best seed", "random_search": "random"}
+MARKS = {"wrong": ("×", "failed"), "missing": ("–", "retried"), "right": ("■", "done"), "ungraded": ("·", "dim")}
+_PROBLEM, _GENOME = re.compile(r"(?<!\S)#(\d{1,9})(?!\S)"), re.compile(r"(?<!\S)@(\w+)(?!\S)")
+
+
+class Answers(TranscriptSource):
+    title = "Answers"
+    hint = "search: words, #12 a problem, @5b34 a prompt"
+    shows: ClassVar[Mapping[str, str]] = {
+        "any": "all answers",
+        "wrong": "wrong",
+        "missing": "missing",
+        "right": "right",
+    }
+    anybody = "any prompt"
+    any_part = "any problem"
+    lists_hits = False
+
+    def who(self, connection: sqlite3.Connection, batch_number: int) -> list[Choice]:
+        return [(ROLES[role], role) for role in finalists(connection, batch_number)]
+
+    def parts(self, connection: sqlite3.Connection, batch_number: int) -> list[Choice]:
+        return [(name, split) for split, name in SPLITS.items()]
+
+    def words(self, typed: str) -> str:
+        return _GENOME.sub("", _PROBLEM.sub("", typed)).strip()
+
+    def matching(self, connection: sqlite3.Connection, batch_number: int, wanted: Wanted) -> "array[int]":
+        problem, genome = _PROBLEM.search(wanted.words), _GENOME.search(wanted.words)
+        ids: tuple[str, ...] = ()
+        if genome:
+            ids = tuple(genomes_like(connection, batch_number, genome[1])) or ("",)
+        elif wanted.who:
+            ids = (finalists(connection, batch_number).get(wanted.who, ""),)
+        return matching_answers(
+            connection,
+            batch_number,
+            AnswerFilter(
+                self.words(wanted.words),
+                wanted.show if wanted.show in GRADES else None,
+                tuple(twin for one in ids for twin in twins(connection, batch_number, one)),
+                int(problem[1]) if problem else None,
+                str(wanted.part) if wanted.part else None,
+            ),
+        )
+
+    def count_text(self, numbers: Sequence[int], batch: Watched) -> str:
+        return (
+            f"{count(len(numbers))} answers, wrong ones first · enter reads one · i, w: only this problem, this prompt"
+        )
+
+    def heads(
+        self, connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int]
+    ) -> Mapping[int, tuple[AnswerHead, str | None]]:
+        """With what the prompt is to the study, where it is one of the finalists."""
+        roles = {genome_id: role for role, genome_id in reversed(finalists(connection, batch_number).items())}
+        found = answer_heads(connection, batch_number, numbers)
+        return {number: (head, roles.get(head.genome_id)) for number, head in found.items()}
+
+    def row(self, number: int, head_and_role: tuple[AnswerHead, str | None]) -> list[Piece]:
+        head, role = head_and_role
+        mark, style = MARKS[head.grade]
+        read = "missing" if head.grade == "missing" else one_line(head.extracted or "no answer")
+        gold = f" for {one_line(head.gold)}" if head.gold is not None and head.grade == "wrong" else ""
+        return [
+            (f" {mark} ", style),
+            (fitted(SPLITS.get(head.split, one_line(head.split)), 8) + f"{head.problem:>5} ", "dim"),
+            (fitted(FINALISTS[role] if role else one_line(head.genome_id), 12) + " ", "accent"),
+            (fitted("" if head.grade == "ungraded" else read + gold, 18) + " ", style),
+            (one_line(head.question or ""), "dim"),
+        ]
+
+    def read(self, connection: sqlite3.Connection, batch_number: int, number: int) -> Readable | None:
+        found = read_answers(connection, batch_number, [number])
+        if not found:
+            return None
+        genome_id = found[0].genome_id
+        roles = [ROLES[role] for role, one in finalists(connection, batch_number).items() if one == genome_id]
+        history = genome_history(connection, batch_number, genome_id)
+        return ReadAnswer(found[0], roles[0] if roles else None, history["prompt"] if history else "")
+
+
+_SOURCES: Mapping[str, type[TranscriptSource]] = {"answers": Answers, "episodes": Episodes}
+
+
+def transcript_source(kind: str) -> TranscriptSource:
+    return _SOURCES.get(screens_of(kind).reads, TranscriptSource)()

@@ -1,0 +1,403 @@
+"""Reading what was said: a list of conversations or answers with filters and full-text search, and the one under the cursor."""
+
+import asyncio
+from array import array
+from collections.abc import Mapping, Sequence
+from time import monotonic
+from typing import TYPE_CHECKING, Any, cast
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widgets import Input, Select, Static
+
+from tidepool.engine.results.blocks import places_of
+from tidepool.storage.errors import TidepoolError
+from tidepool.storage.reading import search
+from tidepool.storage.reading.conversation_heads import everybody
+from tidepool.storage.reading.search import Hit
+from tidepool.storage.reading.watching import Watched
+from tidepool.tui.app.background import while_open
+from tidepool.tui.app.transcript_sources import SPLITS, TranscriptSource, Wanted, filter_of, transcript_source
+from tidepool.tui.app.widgets.frame import TextLine
+from tidepool.tui.app.widgets.rows import Piece, Rows, marked_name
+from tidepool.tui.app.widgets.transcript import TranscriptPane
+from tidepool.tui.app.widgets.watch_panels import Wavefront
+from tidepool.tui.drawing.text import count, fitted, one_line
+
+if TYPE_CHECKING:
+    from tidepool.tui.app.app import TidepoolApp
+
+MARGIN = 40
+
+
+class ConversationList(Rows):
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._numbers: array[int] = array("I")
+        self._heads: Mapping[int, Any] = {}
+        self.source: TranscriptSource = TranscriptSource()
+        self._hits: list[Hit] | None = None
+        self.all_read = True
+        """all that was said can be searched by now"""
+        self._words: tuple[str, ...] = ()
+
+    @property
+    def hit(self) -> Hit | None:
+        """The message under the cursor, while searching."""
+        return self._hits[self.cursor] if self._hits and self.cursor < len(self._hits) else None
+
+    @property
+    def selected(self) -> int | None:
+        """The conversation under the cursor."""
+        if self._hits is not None:
+            return self.hit.sequence_number if self.hit else None
+        return self._numbers[self.cursor] if self.cursor < len(self._numbers) else None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return self._words
+
+    @property
+    def wanted(self) -> list[int]:
+        """The conversations in view whose heads are not known yet."""
+        if self._hits is not None:
+            return []
+        first, last = self.rows_in_view
+        near = self._numbers[max(0, first - MARGIN) : last + 1 + MARGIN]
+        shown = self._numbers[first : last + 1]
+        return list(near) if any(number not in self._heads for number in shown) else []
+
+    @property
+    def last_hit(self) -> int:
+        return self._hits[-1].call_id if self._hits else 0
+
+    def show_all(self, numbers: "array[int]", words: Sequence[str] = ()) -> None:
+        self._numbers, self._hits, self._words = numbers, None, tuple(word.casefold() for word in words)
+        self._heads = {}
+        self._anew(len(numbers))
+
+    def show_grown(self, numbers: "array[int]") -> None:
+        """The list of a batch that goes on: whoever reads in it stays where he is."""
+        if self._hits is not None or numbers == self._numbers:
+            return
+        here = self.selected
+        self._numbers = numbers
+        self.set_count(len(numbers))
+        self.touch_all()
+        if here is not None and here in numbers:
+            self.cursor = numbers.index(here)
+
+    def show_heads(self, heads: Mapping[int, Any]) -> None:
+        self._heads = heads
+        self.touch_all()
+
+    def show_hits(self, hits: Sequence[Hit], words: Sequence[str]) -> None:
+        self._hits, self._words = list(hits), tuple(word.casefold() for word in words)
+        self._anew(len(self._hits))
+
+    def add_hits(self, hits: Sequence[Hit]) -> None:
+        if self._hits is not None:
+            self._hits += hits
+            self.set_count(len(self._hits))
+
+    def _anew(self, count: int) -> None:
+        self.set_count(count)
+        self.touch_all()
+        self.cursor = 0
+        self.scroll_home(animate=False)
+        self.post_message(self.Highlighted(self, 0))
+
+    def watch_scroll_y(self, before: float, after: float) -> None:
+        super().watch_scroll_y(before, after)
+        if round(before) != round(after):
+            self.post_message(Wavefront.Scrolled())
+
+    def empty_text(self) -> str:
+        if not self.all_read:
+            return "nothing found yet"
+        return "nothing found" if self._hits is not None else "nothing fits"
+
+    def draw(self, index: int, width: int) -> Sequence[Piece]:
+        return self._draw_hit(self._hits[index], width) if self._hits is not None else self._draw_head(index)
+
+    def _draw_hit(self, hit: Hit, width: int) -> Sequence[Piece]:
+        turn = f"{hit.turn}" if hit.turn is not None else ""
+        text = one_line(hit.excerpt)
+        name, style = marked_name(hit.speaker, self.source.places)
+        return [
+            (f"{hit.sequence_number:>7,} ", "dim"),
+            (fitted(turn, 3, right=True) + " ", "dim"),
+            (fitted(name, 12) + " ", style),
+            *_marked(text[: max(10, width)], self._words),
+        ]
+
+    def _draw_head(self, index: int) -> Sequence[Piece]:
+        number = self._numbers[index]
+        head = self._heads.get(number)
+        if head is None:
+            return [("      …", "dim")]
+        return self.source.row(number, head)
+
+
+def _marked(text: str, words: Sequence[str]) -> list[Piece]:
+    folded = text.casefold()
+    if len(folded) != len(text):
+        return [(text, "")]
+    places = sorted((folded.find(word), word) for word in words if folded.find(word) >= 0)
+    pieces: list[Piece] = []
+    at = 0
+    for place, word in places:
+        if place >= at:
+            pieces += [(text[at:place], ""), (text[place : place + len(word)], "hit")]
+            at = place + len(word)
+    return [*pieces, (text[at:], "")]
+
+
+TYPING_SECONDS = 0.15
+CHOOSING_SECONDS = 0.02
+GROWING_SECONDS = 2.0
+"""between looks at what a running batch has added to the list"""
+
+
+class ConversationsPane(Vertical):
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.source: TranscriptSource = TranscriptSource()
+        self._batch: Watched | None = None
+        self._ids: tuple[int, int] = (0, -1)
+        self._turn: int | None = None
+        self._found_at = 0.0
+        self._before: Wanted | None = None
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(id="talk-filters"):
+            yield TextLine(placeholder=TranscriptSource.hint, id="search", compact=True)
+            yield Select(_choices(TranscriptSource.shows), value="all", allow_blank=False, id="show", compact=True)
+            yield Select([], prompt=TranscriptSource.anybody, id="agent", compact=True)
+            yield Select([], prompt=TranscriptSource.any_part, id="wave", compact=True)
+        yield Static("", id="found")
+        with Horizontal(id="talk-panes"):
+            yield ConversationList(id="talk-list")
+            yield TranscriptPane(id="talk-text")
+
+    @property
+    def _app(self) -> "TidepoolApp":
+        return cast("TidepoolApp", self.app)
+
+    @property
+    def list(self) -> ConversationList:
+        return self.query_one(ConversationList)
+
+    @property
+    def filter(self) -> Wanted:
+        who, part = self.query_one("#agent", Select).value, self.query_one("#wave", Select).value
+        return Wanted(
+            self.query_one("#search", Input).value,
+            str(self.query_one("#show", Select).value),
+            who if isinstance(who, str) else None,
+            part if isinstance(part, str | int) and not isinstance(part, bool) else None,
+        )
+
+    # -- the batch ---------------------------------------------------------------------------------------
+
+    async def open(self, batch: Watched) -> None:
+        self._batch, before = batch, self.source.title
+        self.source = self.list.source = transcript_source(batch.kind)
+        file, number = self._app.file, batch.number
+        search_line, show = self.query_one("#search", Input), self.query_one("#show", Select)
+        if self.source.title != before:
+            search_line.placeholder = self.source.hint
+            show.set_options(_choices(self.source.shows))
+        who, part = self.query_one("#agent", Select), self.query_one("#wave", Select)
+        who.prompt, part.prompt = self.source.anybody, self.source.any_part
+        people = await file.look(self.source.who, number)
+        who.set_options(people)
+        places = places_of(await file.look(everybody, number))
+        self.query_one("#talk-text", TranscriptPane).places = self.source.places = places
+        part.set_options(await file.look(self.source.parts, number))
+        if people and not self.source.lists_hits:
+            who.value = people[0][1]
+        search_line.value = ""
+        self._before = None
+        self._ids = (0, -1)
+        self._find(CHOOSING_SECONDS)
+
+    async def look(self, batch: Watched) -> None:
+        """The heads of the rows in view, and what is under the cursor; of a running batch, what has come to the list."""
+        if self._batch is None:
+            return
+        going_on, self._batch = batch.running or self._batch.running, batch
+        if going_on and monotonic() > self._found_at + GROWING_SECONDS:
+            self._grow(batch)
+        if wanted := self.list.wanted:
+            self.list.show_heads(await self._app.file.look(self.source.heads, batch.number, wanted))
+        number = self.list.selected
+        text = self.query_one("#talk-text", TranscriptPane)
+        if number is None:
+            text.show(None)
+            return
+        read = TranscriptSource().read if self.list.hit else self.source.read
+        found = await self._app.file.look(read, batch.number, number)
+        turn, self._turn = self._turn, None
+        text.show(found, self.list.words, turn)
+
+    # -- finding -----------------------------------------------------------------------------------------
+
+    @on(Input.Changed, "#search")
+    def _typed(self) -> None:
+        self._find(TYPING_SECONDS)
+
+    @on(Select.Changed)
+    def _chosen(self) -> None:
+        self._find(CHOOSING_SECONDS)
+
+    @work(exclusive=True, group="find")
+    async def _find(self, pause: float) -> None:
+        """`pause`: more may be typed or chosen right behind."""
+        if self._batch is None:
+            return
+        self._found_at = monotonic()
+        await asyncio.sleep(pause)
+        wanted = self.filter
+        with while_open(self.app):
+            try:
+                self.list.all_read = True
+                searched = search.match_of(self.source.words(wanted.words))
+                await (self._search if searched else self._list)(self._batch, wanted)
+            except TidepoolError as error:
+                self._say(str(error))
+
+    @work(exclusive=True, group="find")
+    async def _grow(self, batch: Watched) -> None:
+        self._found_at = monotonic()
+        with while_open(self.app):
+            if self.list.hit is None:
+                numbers = await self._app.file.dig(self.source.matching, batch.number, self.filter)
+                self.list.show_grown(numbers)
+                self._say(self.source.count_text(numbers, batch))
+
+    async def _list(self, batch: Watched, wanted: Wanted) -> None:
+        numbers = await self._app.file.dig(self.source.matching, batch.number, wanted)
+        self.list.show_all(numbers, search.search_words(self.source.words(wanted.words)))
+        self._say(self.source.count_text(numbers, batch))
+
+    async def _search(self, batch: Watched, wanted: Wanted) -> None:
+        """What is indexed is shown at once; the rest is indexed in small steps meanwhile."""
+        file = self._app.file
+        show = self._show_hits if self.source.lists_hits else self._list
+        if batch.running or self._ids[1] < self._ids[0]:
+            self._ids = await file.dig(search.range_now, batch.number, self._ids)
+        state = await file.dig(search.filled)
+        self.list.all_read = state.complete
+        await show(batch, wanted)
+        if state.complete:
+            return
+        shown_at = monotonic()
+        while not state.complete:
+            state = await file.do(search.fill_some, self._app.path)
+            if not self.list.count and monotonic() > shown_at + GROWING_SECONDS:
+                await show(batch, wanted)
+                shown_at = monotonic()
+            self._say(f"reading everything once, to find fast: {100 * state.share:.0f} %")
+            await asyncio.sleep(0.02)
+        self.list.all_read = True
+        await show(batch, wanted)
+
+    async def _show_hits(self, batch: Watched, wanted: Wanted) -> None:
+        hits = await self._app.file.dig(search.find, batch.number, filter_of(wanted), self._ids)
+        self.list.show_hits(hits, search.search_words(wanted.words))
+        total = await self._app.file.dig(search.count_hits, filter_of(wanted), self._ids)
+        narrowed = wanted.show not in ("all", "any") or wanted.who or wanted.part
+        noun = "message" if total == 1 else "messages"
+        more = "+" if total >= 10_000 else ""
+        self._say(f"{count(total)}{more} {noun}{' before the filters' if narrowed else ''}")
+
+    @work(exclusive=True, group="more")
+    async def _more(self) -> None:
+        """The next page, when the end of the list is near."""
+        if self._batch is None or self.list.hit is None or self.list.rows_in_view[1] < self.list.count - 10:
+            return
+        wanted = filter_of(self.filter)
+        hits = await self._app.file.dig(search.find, self._batch.number, wanted, self._ids, self.list.last_hit)
+        self.list.add_hits(hits)
+
+    def _say(self, text: str) -> None:
+        self.query_one("#found", Static).update(Content(text))
+
+    # -- the person --------------------------------------------------------------------------------------
+
+    @on(ConversationList.Highlighted)
+    def _moved(self) -> None:
+        self._turn = self.list.hit.turn if self.list.hit else None
+        self._more()
+        self._nudge()
+
+    @on(Wavefront.Scrolled)
+    def _scrolled(self) -> None:
+        self._more()
+        self._nudge()
+
+    @on(ConversationList.Opened)
+    def _opened(self) -> None:
+        self.add_class("-reading")
+        self.query_one("#talk-text").focus()
+
+    @on(Input.Submitted, "#search")
+    def _to_list(self) -> None:
+        self.list.focus()
+
+    def focus(self, scroll_visible: bool = True) -> "ConversationsPane":
+        """Whoever comes to this panel reads in its list."""
+        self.list.focus(scroll_visible)
+        return self
+
+    def back_to_list(self) -> None:
+        self.remove_class("-reading")
+        self.list.focus()
+
+    def step(self, by: int) -> None:
+        """To the next or previous hit, conversation or answer."""
+        self.list.go_to(self.list.cursor + by)
+
+    def start_search(self) -> None:
+        """In all that was said: the one prompt whose answers are shown first does not narrow it."""
+        self.remove_class("-reading")
+        if not self.source.lists_hits and not self.filter.words:
+            self.query_one("#agent", Select).clear()
+        self.screen.set_focus(self.query_one("#search", Input))  # at once: letters may be right behind
+
+    def narrow(self, to: str, prompt: str | None = None) -> None:
+        """Filters by the problem or prompt of the selected answer, for all models; called again, restores the filter.
+        `prompt`: to that one."""
+        answer = self.query_one("#talk-text", TranscriptPane).answer
+        if prompt is not None:
+            typed = f"@{prompt}"
+        elif answer is not None:
+            typed = f"#{answer.problem}" if to == "problem" else f"@{answer.genome_id}"
+        else:
+            return
+        if self.filter.words == typed and prompt is None:
+            self._filter(self._before or Wanted())
+            self._before = None
+        else:
+            self._before = self._before or self.filter
+            split = answer.split if answer and to == "problem" and answer.split in SPLITS else None
+            self._filter(Wanted(typed, self.filter.show, None, split))
+        self.list.focus()
+
+    def _filter(self, wanted: Wanted) -> None:
+        for place, value in (("#agent", wanted.who), ("#wave", wanted.part)):
+            select = self.query_one(place, Select)
+            select.value = Select.NULL if value is None else value
+        self.query_one("#search", Input).value = wanted.words
+
+    def _nudge(self) -> None:
+        nudge = getattr(self.screen, "nudge", None)
+        if nudge:
+            nudge()
+
+
+def _choices(shows: Mapping[str, str]) -> "list[tuple[str, str]]":
+    return [(name, key) for key, name in shows.items()]

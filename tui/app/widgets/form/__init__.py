@@ -1,1 +1,0 @@
-"""Forms made from the sections of a config."""

@@ -1,0 +1,485 @@
+"""One field of a form: its name, an editor for its kind of value, its key in the TOML, and what is wrong with it.
+
+All editors have the same two verbs: show a value, and say the one they hold.
+"""
+
+import asyncio
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.suggester import Suggester, SuggestFromList
+from textual.widget import Widget
+from textual.widgets import Checkbox, Input, OptionList, Select, Static, TextArea
+
+from tidepool.tui.app.compose.fields import (
+    UNSET,
+    Field,
+    Form,
+    KeyPath,
+    offered_names,
+    path_beginning,
+    read,
+    restored,
+    shown,
+    visible,
+)
+from tidepool.tui.app.compose.outline import words_of_choice
+from tidepool.tui.app.widgets.frame import TextLine
+from tidepool.tui.drawing.text import one_line, shortened
+
+OFFERED = (Form.MODEL, Form.MODELS)
+"""forms that have a list to choose from beside the typing"""
+SEVERAL_LINES = (Form.LONG, Form.LINES, Form.MODELS, Form.TABLE, Form.RECORDS)
+
+PAUSE_BETWEEN_WORDS = 0.7
+"""seconds"""
+
+HINTS = {
+    Form.LINES: "one a line",
+    Form.MODELS: "one a line",
+    Form.TABLE: "key = value, one a line",
+    Form.RECORDS: "{ key = value, … }, one a line",
+}
+
+
+class FileNames(Suggester):
+    """Files and folders beside the study, as a path is typed: right takes what is offered."""
+
+    def __init__(self) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self.folder = Path()
+
+    async def get_suggestion(self, value: str) -> str | None:
+        return await asyncio.to_thread(path_beginning, self.folder, value) if value else None
+
+
+OFFER = Binding("f4", "offer", "Choose a model", id="compose.offer", tooltip="from a list with prices", show=False)
+
+
+class Offered:
+    """An editor with a list beside it."""
+
+    def action_offer(self: Any) -> None:
+        if isinstance(row := self.parent.parent, Widget) and hasattr(row, "ask_for_offer"):
+            row.ask_for_offer()
+
+    def check_action(self: Any, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action != "offer" or self.form in OFFERED
+
+
+class LineEditor(Offered, TextLine):
+    BINDINGS = [OFFER]
+
+    def __init__(self, field: Field) -> None:
+        suggester: Suggester | None = None
+        if field.form is Form.MODEL:
+            suggester = SuggestFromList(offered_names(), case_sensitive=False)
+        elif field.form is Form.PATH:
+            suggester = FileNames()
+        super().__init__(
+            placeholder=one_line(shown(field.form, field.default)),
+            suggester=suggester,
+        )
+        self.form = field.form
+
+    def on_mount(self) -> None:
+        if isinstance(self.suggester, FileNames):
+            self.suggester.folder = getattr(self.screen, "folder", Path())
+
+    def show(self, value: Any) -> None:
+        text = visible(shown(self.form, value))
+        if text != self.value:
+            with self.prevent(Input.Changed):
+                self.value = text
+
+    def take_offer(self, text: str) -> None:
+        self.value = visible(text)
+        self.cursor_position = len(self.value)
+
+    @property
+    def said(self) -> Any:
+        return read(self.form, restored(self.value))
+
+
+class StepsBack:
+    """Takes back its own typing first, then what was changed in the study before."""
+
+    def action_undo(self: Any) -> None:
+        if self.history.undo_stack:
+            self.undo()
+        else:
+            self.screen.call_next(self.screen.run_action, "screen.undo")
+
+    def action_redo(self: Any) -> None:
+        """The other way round: what was taken back last comes again first."""
+        if getattr(self.screen, "can_redo", False) or not self.history.redo_stack:
+            self.screen.call_next(self.screen.run_action, "screen.redo")
+        else:
+            self.redo()
+
+
+class TextEditor(Offered, StepsBack, TextArea):
+    """Several lines; it grows with its text."""
+
+    BINDINGS = [OFFER]
+
+    def __init__(self, field: Field) -> None:
+        super().__init__(
+            soft_wrap=True,
+            tab_behavior="focus",
+            highlight_cursor_line=False,
+            placeholder=Content(shown(field.form, field.default) or HINTS.get(field.form, "")),
+        )
+        self.form = field.form
+
+    def show(self, value: Any) -> None:
+        text = visible(shown(self.form, value))
+        if text != self.text:
+            with self.prevent(TextArea.Changed):
+                self.load_text(text)
+
+    @on(TextArea.SelectionChanged)
+    def _caret_moved(self) -> None:
+        self.call_after_refresh(self._show_caret)
+
+    def _show_caret(self) -> None:
+        """Scrolls the page, which a growing text runs out of."""
+        page = next((one for one in self.ancestors if isinstance(one, VerticalScroll)), None)
+        if page is not None and self.has_focus:
+            line, view = self.cursor_screen_offset.y, page.scrollable_content_region
+            beyond = max(0, line - view.bottom + 1) + min(0, line - view.y)
+            page.scroll_relative(y=beyond, animate=False)
+
+    def take_offer(self, text: str) -> None:
+        """On a line of its own, behind the others."""
+        self.move_cursor(self.document.end)
+        self.insert(visible(f"\n{text}" if self.text and not self.text.endswith("\n") else text))
+
+    @property
+    def said(self) -> Any:
+        return read(self.form, restored(self.text))
+
+
+class TomlEditor(StepsBack, TextArea):
+    """The whole study as text."""
+
+    _known = ""
+    """what was shown, or taken from here, last"""
+
+    def show(self, text: str) -> None:
+        if restored(self.text) != text:
+            with self.prevent(TextArea.Changed):
+                self.load_text(visible(text))
+        self._known = self.text
+
+    def take_in(self) -> str | None:
+        """What was typed since the last time; None where nothing was."""
+        if self.text == self._known:
+            return None
+        self._known = self.text
+        return restored(self.text)
+
+
+class ChoiceEditor(Select[str]):
+    """The default is what is chosen where nothing is; a value that is none of the options is shown all the same.
+
+    Typing chooses the option that begins so, or has it somewhere; a pause begins a new word.
+    """
+
+    _typed = ""
+    _typed_at = 0.0
+
+    def __init__(self, field: Field) -> None:
+        self._field = field
+        prompt = f"{shown(field.form, field.default)}" or "choose"
+        super().__init__(self._entries(()), prompt=prompt, allow_blank=True, type_to_search=False)
+
+    def _entries(self, more: tuple[str, ...]) -> list[tuple[Content, str]]:
+        return [(self._label(option), option) for option in (*self._field.options, *more)]
+
+    def _label(self, option: str) -> Content:
+        words = words_of_choice(self._field, option)
+        return Content.assemble(one_line(option), (f"  {words}", "$quiet") if words else "")
+
+    def show(self, value: Any) -> None:
+        wanted = shown(self._field.form, value)
+        if (wanted or Select.NULL) == self.value:
+            return
+        with self.prevent(Select.Changed):
+            if wanted and wanted not in self._field.options:
+                self.set_options(self._entries((wanted,)))
+            self.value = wanted or Select.NULL
+
+    async def on_key(self, event: events.Key) -> None:
+        """No letter goes further: above, digits are the keys of other places. In the open list, letters highlight an option
+        and space chooses it."""
+        if event.character is None or not event.is_printable or (event.key == "space" and not self.expanded):
+            return
+        event.stop()
+        event.prevent_default()
+        if event.key == "space":
+            self._typed = ""
+            self.query_one(OptionList).action_select()
+            return
+        new_word = event.time - self._typed_at > PAUSE_BETWEEN_WORDS
+        self._typed, self._typed_at = ("" if new_word else self._typed) + event.character, event.time
+        if (option := self._meant(self._typed.casefold())) is not None:
+            if self.expanded:
+                self.query_one(OptionList).highlighted = 1 + self._field.options.index(option)  # the default is first
+            else:
+                self.value = option
+
+    def _meant(self, word: str) -> str | None:
+        places = {option: option.casefold().find(word) for option in self._field.options}
+        return min((option for option in places if places[option] >= 0), key=lambda one: places[one], default=None)
+
+    def on_blur(self) -> None:
+        self._typed = ""
+
+    @property
+    def said(self) -> Any:
+        return UNSET if self.value is Select.NULL else self.value
+
+
+class Tick(Checkbox):
+    """A box that is empty when it is off: with no colours the two must differ too."""
+
+    @property
+    def _button(self) -> Content:
+        """Textual draws the sides in the colour of the ground, where brackets are not seen."""
+        return Content.styled("[x]" if self.value else "[ ]", self.get_visual_style("toggle--button"))
+
+
+class FlagEditor(Tick):
+    def __init__(self, field: Field) -> None:
+        super().__init__("", compact=True)
+        self._default = field.default is UNSET or bool(field.default)  # the flags that need not be written are meant
+
+    def show(self, value: Any) -> None:
+        with self.prevent(Checkbox.Changed):
+            self.value = value if isinstance(value, bool) else self._default
+
+    @property
+    def said(self) -> Any:
+        return self.value
+
+
+class ChoicesEditor(Horizontal):
+    """Any of a few, in the order of the options."""
+
+    def __init__(self, field: Field) -> None:
+        super().__init__()
+        self._field = field
+        self._strange: list[Any] = []
+
+    def compose(self) -> ComposeResult:
+        for option in self._field.options:
+            yield Tick(Content(option), compact=True, name=option)
+
+    def show(self, value: Any) -> None:
+        given = value if isinstance(value, list) else [] if self._field.default is UNSET else self._field.default
+        self._strange = [one for one in given if one not in self._field.options]
+        for box in self.query(Checkbox):
+            if box.value != (box.name in given):
+                with box.prevent(Checkbox.Changed):
+                    box.value = box.name in given
+
+    @property
+    def said(self) -> Any:
+        chosen = [box.name for box in self.query(Checkbox) if box.value]
+        return [*chosen, *self._strange] or UNSET
+
+
+AnyEditor = LineEditor | TextEditor | ChoiceEditor | FlagEditor | ChoicesEditor
+
+
+def editor_for(field: Field, value: Any) -> AnyEditor:
+    """A single line that holds a line break gets room for it."""
+    if field.form is Form.CHOICE:
+        return ChoiceEditor(field)
+    if field.form is Form.FLAG:
+        return FlagEditor(field)
+    if field.form is Form.CHOICES:
+        return ChoicesEditor(field)
+    if field.form in SEVERAL_LINES or (isinstance(value, str) and "\n" in value):
+        return TextEditor(field)
+    return LineEditor(field)
+
+
+class OfferMark(Static):
+    """Opens the list of what can be chosen for a field, by a click."""
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        if isinstance(row := self.query_ancestor(FieldRow), FieldRow):
+            row.ask_for_offer()
+
+
+class FieldRow(Vertical):
+    @dataclass
+    class Edited(Message):
+        """Something was typed or chosen. It may be an old story when it is read: the row has what holds now."""
+
+        row: "FieldRow"
+
+    @dataclass
+    class Entered(Message):
+        """The cursor came into this field."""
+
+        row: "FieldRow"
+
+    @dataclass
+    class OfferWanted(Message):
+        """Somebody wants to choose from a list instead of typing."""
+
+        row: "FieldRow"
+
+    def __init__(self, field: Field, value: Any = UNSET, *, key: str | None = None) -> None:
+        super().__init__(classes=f"-{field.form.name.lower()}" + ("" if value is UNSET else " -written"))
+        self.field = field
+        self._key = key or field.key
+        self._value = value
+        self._editor = editor_for(field, value)
+        self._heard: Any = None
+        """what the editor said when it was last shown a value, or listened to"""
+        self._shown = False
+        self._typed: dict[KeyPath, Any] = {}
+        """what nobody has taken over yet"""
+        self._beneath = ""
+        """the key, where it stands under the name"""
+        self.fault = ""
+        self._sentence: Static | None = None
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(classes="field-line"):
+            tall = isinstance(self._editor, TextEditor)
+            key = "" if self._key == self.field.name.casefold() else one_line(self._key)
+            self._beneath = f"\n  {key}" if tall and key else ""
+            yield Static(self._label(here=False), classes="field-label")
+            yield self._editor
+            if self.field.form in OFFERED:
+                yield OfferMark("▾", classes="field-offer")
+            if not tall:
+                yield Static(Content(key), classes="field-key")
+
+    def _label(self, *, here: bool) -> Content:
+        name = one_line(self.field.name) + (" *" if self.field.required else "")
+        return Content.assemble(f"{'▌' if here else ' '} {name}", (self._beneath, "$quiet not bold"))
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self._show_now) if isinstance(self._editor, ChoicesEditor) else self._show_now()
+        if self.fault:
+            self._complain_now()
+
+    # -- for the form ------------------------------------------------------------------------------------
+
+    def show(self, value: Any) -> None:
+        """Another value in place of what was typed: only where somebody asked for it, or the draft could be older than
+        the keys. Take over what was typed first."""
+        if self._shown and not (_same(value, self._value) and _same(value, self._editor.said)):
+            self._value = value
+            self._show_now()
+        self._value = value
+
+    def bind_to(self, path: KeyPath, value: Any) -> None:
+        """The same field of another record; what was typed so far belongs to the one before."""
+        if self.take_in():
+            self.post_message(self.Edited(self))
+        self.field = replace(self.field, path=path)
+        self.show(self._typed.get(path, value))
+
+    def hand_over(self) -> dict[KeyPath, Any]:
+        """What was typed since the last time, by the key it belongs to. UNSET: the key is no longer written."""
+        self.take_in()
+        typed, self._typed = self._typed, {}
+        return typed
+
+    def complain(self, sentence: str) -> None:
+        if sentence != self.fault:
+            self.fault = sentence
+            if self.is_mounted:
+                self._complain_now()
+
+    def _complain_now(self) -> None:
+        self.set_class(bool(self.fault), "-wrong")
+        if self.fault and self._sentence is None:  # most rows never need one
+            self._sentence = Static("", classes="field-fault")
+            self.mount(self._sentence)
+        if self._sentence is not None:
+            self._sentence.update(Content(shortened(self.fault, 600)))
+
+    def take_focus(self) -> None:
+        target = self._editor.query(Checkbox).first() if isinstance(self._editor, ChoicesEditor) else self._editor
+        target.focus()
+
+    def ask_for_offer(self) -> None:
+        self.take_focus()
+        self.post_message(self.OfferWanted(self))
+
+    def take_offer(self, text: str) -> None:
+        """One of the list was chosen: typed, as it were."""
+        if isinstance(self._editor, TextEditor | LineEditor):
+            self._editor.take_offer(text)
+        if self.take_in():
+            self.post_message(self.Edited(self))
+
+    def _show_now(self) -> None:
+        self.set_class(self._value is not UNSET, "-written")
+        self._editor.show(self._value)
+        self._heard, self._shown = self._editor.said, True
+
+    # -- the person --------------------------------------------------------------------------------------
+
+    def on_descendant_focus(self) -> None:
+        self._mark(here=True)
+        self.post_message(self.Entered(self))
+
+    def on_descendant_blur(self) -> None:
+        """A list that closes loses the focus to the field that it belongs to."""
+        self._mark(here=self.has_focus_within)
+
+    def _mark(self, *, here: bool) -> None:
+        """By a class of the name alone: `:focus-within` would have the whole row styled anew."""
+        for label in self.query(".field-label").results(Static):
+            label.set_class(here, "-here")
+            label.update(self._label(here=here), layout=False)
+
+    @on(Input.Changed)
+    @on(TextArea.Changed)
+    @on(Select.Changed)
+    @on(Checkbox.Changed)
+    def _changed(self, event: Message) -> None:
+        event.stop()
+        if self.take_in():
+            self.post_message(self.Edited(self))
+
+    def take_in(self) -> bool:
+        """Takes what is typed; answers whether it is anything new."""
+        said = self._editor.said
+        if not self._shown or _same(said, self._heard):
+            return False
+        self._heard = said
+        if _same(said, self._value) or (self._value is UNSET and self._is_default(said)):
+            return False
+        self._value = self._typed[self.field.path] = said
+        self.set_class(said is not UNSET, "-written")
+        return True
+
+    @property
+    def value(self) -> Any:
+        return self._value
+
+    def _is_default(self, said: Any) -> bool:
+        """A box that stands where it stood by itself says nothing new."""
+        return self.field.form in (Form.FLAG, Form.CHOICES) and _same(said, self.field.default)
+
+
+def _same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)

@@ -1,0 +1,439 @@
+"""The pages of the form: groups of fields, folded until they are wanted or wrong, and the list of people."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Button, Static
+
+from tidepool.tui.app.compose.edits import value_at
+from tidepool.tui.app.compose.fields import UNSET, Field, KeyPath, shown
+from tidepool.tui.app.compose.outline import (
+    PARTICIPANT_KINDS,
+    WHAT,
+    FieldGroup,
+    OutlinePage,
+    ParticipantKind,
+    Person,
+    Stored,
+    people_in,
+    record_of,
+    scoring_in_words,
+)
+from tidepool.tui.app.widgets.form_fields import FieldRow
+from tidepool.tui.app.widgets.rows import ItemRows, Piece
+from tidepool.tui.drawing.text import fitted, one_line, shortened
+
+
+def key_of(field: Field) -> str:
+    """As it stands in its section."""
+    start = 2 if field.path[0] == "providers" else 1
+    return ".".join(str(part) for part in field.path[start:])
+
+
+class GroupHead(Static, can_focus=True):
+    """The title of a group that can be folded."""
+
+    BINDINGS = [Binding("enter,space", "fold", "Open or close", show=False)]
+
+    async def on_click(self, event: events.Click) -> None:
+        event.stop()
+        await self.action_fold()
+
+    async def action_fold(self) -> None:
+        if isinstance(self.parent, GroupBox):
+            await self.parent.fold(not self.parent.folded)
+
+
+class GroupBox(Vertical):
+    def __init__(self, group: FieldGroup, values: Mapping[str, Any]) -> None:
+        super().__init__(classes="" if group.folded else "-common")
+        self.group = group
+        self.folded = group.folded
+        self.rows: list[FieldRow] = []
+        self._values = values
+        self._told: dict[str, Content] = {}
+        self._sentences: Mapping[KeyPath, str] = {}
+        self._wrong: set[KeyPath] = set()
+
+    def compose(self) -> ComposeResult:
+        if self.group.title:
+            yield GroupHead(classes="group-head") if self.group.folded else Static(classes="group-head")
+        if self.group.note:
+            yield Static("", classes="group-note")
+        if not self.folded:
+            yield from self._new_rows()
+
+    def on_mount(self) -> None:
+        self._title()
+        self._note()
+
+    def _new_rows(self) -> list[FieldRow]:
+        self.rows = [
+            FieldRow(field, value_at(self._values, field.path), key=key_of(field)) for field in self.group.fields
+        ]
+        return self.rows
+
+    def _tell(self, place: str, words: Content) -> None:
+        """Only what is new: each update lays the page out anew."""
+        if self._told.get(place) != words:
+            self._told[place] = words
+            self.query_one(place, Static).update(words)
+
+    async def fold(self, folded: bool) -> None:
+        if folded == self.folded:
+            return
+        self.folded = folded
+        if folded:
+            self.rows = []
+            await self.query(FieldRow).remove()
+        else:
+            await self.mount_all(self._new_rows())
+            self.complain(self._sentences)
+        self._title()
+        self._note()
+
+    def complain(self, sentences: Mapping[KeyPath, str]) -> None:
+        """A fault that is new opens the group; whoever closes it again is left in peace."""
+        wrong = {field.path for field in self.group.fields if field.path in sentences}
+        fresh, self._wrong, self._sentences = wrong - self._wrong, wrong, sentences
+        for row in self.rows:
+            row.complain(sentences.get(row.field.path, ""))
+        if self.is_mounted:
+            self._title()
+            if fresh and self.folded:
+                self.call_next(self.fold, False)
+
+    def show(self, values: Mapping[str, Any]) -> None:
+        """Other values, into the fields too."""
+        for row in self.rows:
+            row.show(value_at(values, row.field.path))
+        self.follow(values)
+
+    def follow(self, values: Mapping[str, Any]) -> None:
+        """What was typed in the fields."""
+        self._values = values
+        if self.is_mounted:
+            self._title()
+            self._note()
+
+    def _title(self) -> None:
+        if not self.group.title:
+            return
+        mark = "▸ " if self.folded else "▾ " if self.group.folded else ""
+        written = sum(value_at(self._values, field.path) is not UNSET for field in self.group.fields)
+        said = [f"{written} written"] if self.group.folded and written else []
+        if self.folded:
+            names = ", ".join(field.name.lower() for field in self.group.fields)
+            said.append(f"{len(self.group.fields)} more: {names}")
+        told = f"  × {len(self._wrong)} wrong" if self._wrong else ""
+        words = Content.assemble(
+            f"{mark}{self.group.title}", (told, "$state-failed"), ("  " + " · ".join(said), "$quiet not bold")
+        )
+        self._tell(".group-head", words)
+
+    def _note(self) -> None:
+        if self.group.note == "scoring":
+            mode = value_at(self._values, ("secret_game", "mode"))
+            target = value_at(self._values, ("secret_game", "targeted_secret"))
+            lines = scoring_in_words(
+                mode if isinstance(mode, str) else "standard",
+                value_at(self._values, ("secret_game", "scoring")),
+                target if isinstance(target, str) else "",
+            )
+            self._tell(".group-note", Content(shortened("\n".join(lines))))
+        elif self.group.note:
+            self._tell(".group-note", Content(self.group.note))
+        if self.group.note:
+            self.query_one(".group-note").display = not self.folded
+
+
+class StartLine(Static, can_focus=True):
+    """Leads from the first step to what others have begun with."""
+
+    BINDINGS = [Binding("enter,space", "screen.open", "Start from", show=False)]
+
+    def __init__(self) -> None:
+        super().__init__(Content("Start from a template, an example or a batch (ctrl+o)"))
+
+    async def on_click(self) -> None:
+        await self.run_action("screen.open")
+
+
+class GroupBoxes:
+    """What pages have in common: groups of fields."""
+
+    page: OutlinePage
+    boxes: list[GroupBox]
+
+    async def open_all(self) -> None:
+        """Opens every group but those that are seldom wanted, or closes them all where they are open."""
+        folding = [box for box in self.boxes if box.group.folded]
+        closed = any(box.folded for box in folding if not box.group.seldom)
+        for box in folding:
+            if not closed or not box.group.seldom:
+                await box.fold(not closed)
+
+    def group_paths(self) -> list[KeyPath]:
+        """Of all fields, seen or folded."""
+        return [field.path for group in self.page.groups for field in group.fields]
+
+    async def go_into(self, path: KeyPath) -> bool:
+        """Puts the cursor into a field, out of its fold if need be."""
+        for box in self.boxes:
+            if any(field.path == path for field in box.group.fields):
+                await box.fold(False)
+                next(row for row in box.rows if row.field.path == path).take_focus()
+                return True
+        return False
+
+
+class FormPage(GroupBoxes, VerticalScroll, can_focus=False):
+    def __init__(self, page: OutlinePage, values: Mapping[str, Any], *, id: str) -> None:
+        super().__init__(id=id)
+        self.page = page
+        self._values = values
+        self.boxes: list[GroupBox] = []
+
+    async def fill(self, sentences: Mapping[KeyPath, str]) -> None:
+        """Its fields are made when it is first turned to: a hundred that nobody looks at cost a second."""
+        if not self.boxes and self.is_attached:
+            self.boxes = [GroupBox(group, self._values) for group in self.page.groups]
+            head: list[Static] = [Static(Content(self.page.question), classes="question")]
+            if self.page.name == WHAT:
+                head.append(StartLine())
+            await self.mount_all([*head, *self.boxes])
+            self.complain(sentences)
+
+    def show(self, values: Mapping[str, Any]) -> None:
+        """Other values, into the fields too."""
+        self._values = values
+        for box in self.boxes:
+            box.show(values)
+
+    def follow(self, values: Mapping[str, Any]) -> None:
+        """What was typed in the fields: everything around them."""
+        self._values = values
+        for box in self.boxes:
+            box.follow(values)
+
+    def paths(self) -> list[KeyPath]:
+        return self.group_paths()
+
+    def complain(self, sentences: Mapping[KeyPath, str]) -> None:
+        for box in self.boxes:
+            box.complain(sentences)
+
+    async def go_to(self, path: KeyPath) -> None:
+        await self.go_into(path)
+
+
+class PeopleList(ItemRows[Person]):
+    BINDINGS = [
+        Binding("a", "screen.add_person", "Add", id="compose.add"),
+        Binding("i", "screen.pick_people", "From library", id="compose.pick", tooltip="search and choose several"),
+        Binding(
+            "d", "screen.copy_person", "Copy", id="compose.copy", tooltip="of one from the library: to edit it here"
+        ),
+        Binding("x,delete", "screen.remove_person", "Remove", key_display="x", id="compose.remove"),
+    ]
+
+    def __init__(self, participants: ParticipantKind, *, id: str) -> None:
+        super().__init__(id=id)
+        self._participants = participants
+        self.wrong: set[int] = set()
+
+    def show_people(self, people: Sequence[Person], wrong: set[int]) -> None:
+        if list(people) != self.items or wrong != self.wrong:
+            self.wrong = wrong
+            self.show(people)
+
+    def empty_text(self) -> str:
+        return f"no {self._participants.name} yet: a adds one, i takes some from the library"
+
+    def draw(self, index: int, width: int) -> Sequence[Piece]:
+        person = self.items[index]
+        mark: Piece = (
+            ("× ", "failed") if index in self.wrong else ("◇ ", "cached") if person.place is None else ("  ", "")
+        )
+        name, more = person.cells[0] if person.cells else "", person.cells[1:]
+        share = max(10, width * 2 // 5)
+        return [
+            mark,
+            (fitted(name, share) + " ", ""),
+            (fitted("  ".join(filter(None, more)), width - share - 3), "dim"),
+        ]
+
+
+class PeoplePage(GroupBoxes, Vertical):
+    @dataclass
+    class Moved(Message):
+        """Another one is under the cursor."""
+
+        page: "PeoplePage"
+
+    def __init__(self, page: OutlinePage, values: Mapping[str, Any], *, id: str) -> None:
+        super().__init__(id=id)
+        self.page = page
+        self.participants = PARTICIPANT_KINDS[page.people]
+        self.boxes = [GroupBox(group, values) for group in page.groups]
+        self._values = values
+        self._library: Mapping[str, Stored] = {}
+        self._sentences: Mapping[KeyPath, str] = {}
+
+    def compose(self) -> ComposeResult:
+        yield Static(Content(self.page.question), classes="question")
+        yield from (box for box in self.boxes if not box.group.folded)
+        with Horizontal(classes="people"):
+            yield PeopleList(self.participants, id=f"list-{self.participants.name}")
+            with VerticalScroll(classes="person", can_focus=False):
+                yield Static("", classes="person-told")
+                for field in self.participants.fields:
+                    yield FieldRow(field.at((self.participants.name, 0)))
+        with Horizontal(classes="people-keys"):
+            yield Button("Add", action="screen.add_person", compact=True)
+            yield Button("From library", action="screen.pick_people", compact=True)
+            yield Button("Copy", action="screen.copy_person", compact=True)
+            yield Button("Remove", action="screen.remove_person", compact=True)
+        with VerticalScroll(classes="people-more", can_focus=False):
+            yield from (box for box in self.boxes if box.group.folded)
+
+    def on_mount(self) -> None:
+        self.show(self._values)
+
+    @property
+    def roll(self) -> PeopleList:
+        return self.query_one(PeopleList)
+
+    @property
+    def current(self) -> Person | None:
+        return self.roll.current if self.is_mounted else None
+
+    def _rows(self) -> list[FieldRow]:
+        return list(self.query_one(".person").query(FieldRow))
+
+    # -- for the screen ----------------------------------------------------------------------------------
+
+    def show(self, values: Mapping[str, Any]) -> None:
+        """Other values, into the fields too."""
+        self.follow(values)
+        if self.is_mounted:
+            for box in self.boxes:
+                box.show(values)
+            self._show_person(anew=True)
+
+    def follow(self, values: Mapping[str, Any]) -> None:
+        """What was typed in the fields: everything around them, and another person's fields where the cursor stands on
+        another person now."""
+        self._values = values
+        if not self.is_mounted:
+            return
+        people = people_in(values, self.participants, self._library)
+        wrong = {path[1] for path in self._sentences if path[:1] == (self.participants.name,) and len(path) > 1}
+        self.roll.show_people(people, {place for place in wrong if isinstance(place, int)})
+        for box in self.boxes:
+            box.follow(values)
+        self._show_person()
+
+    def show_library(self, library: Mapping[str, Stored]) -> None:
+        self._library = library
+        self.follow(self._values)
+
+    def complain(self, sentences: Mapping[KeyPath, str]) -> None:
+        self._sentences = sentences
+        self.follow(self._values)
+        for row in self._rows() if self.is_mounted else ():
+            row.complain(sentences.get(row.field.path, ""))
+        for box in self.boxes:
+            box.complain(sentences)
+
+    def paths(self) -> list[KeyPath]:
+        """Of all fields of all who are written here."""
+        records = value_at(self._values, (self.participants.name,))
+        count = len(records) if isinstance(records, list) else 0
+        inner = [
+            field.at((self.participants.name, place)).path
+            for place in range(count)
+            for field in self.participants.fields
+        ]
+        return [
+            *self.group_paths(),
+            self.participants.ids,
+            *inner,
+            *((self.participants.name, place) for place in range(count)),
+            (self.participants.name,),
+        ]
+
+    async def go_to(self, path: KeyPath) -> None:
+        if await self.go_into(path):
+            return
+        if len(path) > 1 and isinstance(path[1], int):
+            self.roll.go_to(path[1])
+            self._show_person()
+        row = next((row for row in self._rows() if row.field.path == path), None)
+        if row is not None:
+            row.take_focus()
+        else:
+            self.roll.focus()
+
+    # -- the one under the cursor ------------------------------------------------------------------------
+
+    @on(PeopleList.Highlighted)
+    def _moved(self) -> None:
+        self._show_person()
+        self.post_message(self.Moved(self))
+
+    @on(PeopleList.Opened)
+    def _opened(self) -> None:
+        if self.current and self.current.place is not None:
+            self._rows()[0].take_focus()
+
+    def _show_person(self, anew: bool = False) -> None:
+        """Into the fields of the one that they show already, only where these are to be read anew."""
+        person = self.current
+        inline = person is not None and person.place is not None
+        told = self.query_one(".person-told", Static)
+        told.display = not inline
+        for row in self._rows():
+            row.display = inline
+            if inline and person is not None:
+                path = (self.participants.name, person.place or 0, row.field.key)
+                if anew or path != row.field.path:
+                    row.bind_to(path, value_at(self._values, path))
+                row.complain(self._sentences.get(path, ""))
+        if inline and person is not None:
+            self._tell_whole((self.participants.name, person.place or 0), told)
+        else:
+            told.update(self._told(person))
+
+    def _tell_whole(self, path: KeyPath, told: Static) -> None:
+        """What is wrong with the record as such, and no field of it can show."""
+        if sentence := self._sentences.get(path):
+            told.display = True
+            told.update(Content.assemble((shortened(sentence), "$state-failed")))
+
+    def _told(self, person: Person | None) -> Content:
+        if person is None:
+            return Content.assemble(
+                (f"Nobody takes part yet. a adds an {self.participants.noun}, i takes some from the library.", "$quiet")
+            )
+        stored = self._library.get(person.id)
+        if stored is None:
+            return Content.assemble((f"{one_line(person.id)} is not in the library of this file.", "$state-failed"))
+        lines = [Content.assemble((f"◇ from the library: {one_line(person.id)}", "$state-cached"), "")]
+        record = record_of(stored)
+        for field in self.participants.fields:
+            if field.key in record:
+                lines.append(Content.assemble((f"{field.key}  ", "$quiet"), _as_text(field, record[field.key])))
+        lines.append(Content.assemble(("d takes a copy of it into this study, to be changed here.", "$quiet")))
+        return Content("\n").join(lines)
+
+
+def _as_text(field: Field, value: Any) -> str:
+    return shortened(shown(field.form, value))

@@ -1,0 +1,395 @@
+"""The panels of Watch: the wavefront, the finding, the waves, the pace, the workers and the log.
+
+The wavefront shows conversations × turns as coloured cells. In conversations a column is a wave. Elsewhere a unit's waves
+may lie far apart (a genome of the seventh generation), so there a column is simply the unit's next call.
+"""
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.events import Resize
+from textual.message import Message
+from textual.widgets import Static
+
+from tidepool.storage.reading.hands import HandLine
+from tidepool.storage.reading.watching import LogLine, UnitLine, WaveCell, WaveLine
+from tidepool.tui.app.findings import InterimEstimate
+from tidepool.tui.app.kind_screens import screens_of
+from tidepool.tui.app.theme import STATES
+from tidepool.tui.app.widgets.blocks import Plot
+from tidepool.tui.app.widgets.gauges import Throughput, figures
+from tidepool.tui.app.widgets.rows import Piece, Rows, marked_names
+from tidepool.tui.drawing.text import ago, count, fitted, one_line, rate, span, wrapped
+
+MARGIN = 30
+"""rows read beyond those in view, so that scrolling finds them drawn"""
+
+WORSE = ("done", "cached", "retried", "running", "failed")
+"""where several calls share a cell, the last of these shows"""
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """What the wavefront knows of the rows around the view."""
+
+    lines: Mapping[int, UnitLine] = field(default_factory=dict)
+    cells: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """for each unit its columns' states"""
+
+
+def front_of(
+    kind: str,
+    lines: Sequence[UnitLine],
+    cells: Sequence[WaveCell],
+    under_way: Mapping[int, Collection[int]],
+    columns: int,
+) -> Front:
+    """`under_way`: the waves of each unit that wait for an answer."""
+    by_unit: dict[int, list[WaveCell]] = {}
+    for cell in cells:
+        by_unit.setdefault(cell.sequence_number, []).append(cell)
+    arrange = _by_wave if screens_of(kind).by_wave else _by_order
+    numbers = {line.sequence_number for line in lines} | set(by_unit) | set(under_way)
+    return Front(
+        {line.sequence_number: line for line in lines},
+        {number: arrange(by_unit.get(number, ()), under_way.get(number, ()), columns) for number in numbers},
+    )
+
+
+def _by_wave(cells: Sequence[WaveCell], waiting: Collection[int], columns: int) -> tuple[str, ...]:
+    states = ["waiting"] * max(columns, *(cell.wave for cell in cells), *waiting, 0)
+    for cell in cells:
+        if cell.wave > 0:
+            before = states[cell.wave - 1]
+            states[cell.wave - 1] = cell.state if before == "waiting" else max(before, cell.state, key=WORSE.index)
+    for wave in waiting:
+        if wave > 0 and states[wave - 1] == "waiting":
+            states[wave - 1] = "running"
+    return tuple(states)
+
+
+def _by_order(cells: Sequence[WaveCell], waiting: Collection[int], columns: int) -> tuple[str, ...]:
+    return tuple([cell.state for cell in cells] + ["running"] * len(waiting))
+
+
+class Wavefront(Rows):
+    class Scrolled(Message):
+        """Other rows are in view."""
+
+        def can_replace(self, message: Message) -> bool:
+            return isinstance(message, Wavefront.Scrolled)
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._front = Front()
+        self._columns = 0
+        self.follow = True
+        self.places: Mapping[str, int] = {}
+        """of those who take part, by which each has a mark"""
+        self.long_labels = False
+        """the rows are cells of a study, told by their levels"""
+
+    @property
+    def selected(self) -> int:
+        """The sequence number under the cursor."""
+        return self.cursor + 1
+
+    @property
+    def wanted(self) -> tuple[int, int]:
+        """The sequence numbers to read."""
+        first, last = self.rows_in_view
+        return max(1, first + 1 - MARGIN), max(1, min(self.count, last + 1 + MARGIN))
+
+    def show(self, count: int, columns: int, front: Front) -> None:
+        before, self._front = self._front, front
+        if columns != self._columns:
+            self._columns = columns
+            self._measure()
+            self.touch_all()
+        self.set_count(count)
+        numbers = front.cells.keys() | front.lines.keys() | before.cells.keys()
+        self.touch(
+            number - 1
+            for number in numbers
+            if before.cells.get(number) != front.cells.get(number)
+            or before.lines.get(number) != front.lines.get(number)
+        )
+
+    def clear(self) -> None:
+        self._front = Front()
+        self._columns = 0
+        self.set_count(0)
+        self.touch_all()
+        self.cursor = 0
+
+    def watch_scroll_y(self, before: float, after: float) -> None:
+        super().watch_scroll_y(before, after)
+        if round(before) != round(after):
+            self.post_message(self.Scrolled())
+
+    def action_step(self, by: int) -> None:
+        self.follow = False
+        super().action_step(by)
+
+    def action_edge(self, last: bool) -> None:
+        self.follow = False
+        super().action_edge(last)
+
+    def on_mouse_scroll_up(self) -> None:
+        self.follow = False
+
+    def on_mouse_scroll_down(self) -> None:
+        self.follow = False
+
+    def on_mouse_down(self) -> None:
+        self.follow = False
+
+    def empty_text(self) -> str:
+        return "no unit has begun yet"
+
+    def _label_width(self) -> int:
+        if self.long_labels:
+            return max(24, min(60, self.view_width - 10 - 2 * self._columns))
+        return (24 if self.view_width >= 70 else 18) + 4 * bool(self.places)
+
+    def _cell_width(self) -> int:
+        """Two characters a cell where there is room."""
+        return 2 if self._columns * 2 + self._label_width() + 9 <= max(self.view_width, 40) else 1
+
+    def row_width(self) -> int:
+        return 9 + self._label_width() + self._columns * self._cell_width()
+
+    def draw(self, index: int, width: int) -> Sequence[Piece]:
+        number = index + 1
+        line = self._front.lines.get(number)
+        names = line.participants if line else ()
+        failed = line is not None and line.status == "failed"
+        label = marked_names(names, self.places, self._label_width())
+        if failed:
+            label = [(text, "failed") for text, _ in label]
+        pieces: list[Piece] = [(f"{number:>7,} ", "dim"), *label, (" ", "")]
+        states = self._front.cells.get(number) or ("waiting",) * self._columns
+        gap = " " * (self._cell_width() - 1)
+        for state, group in groupby(states):
+            pieces.append(((STATES[state].glyph + gap) * len(list(group)), state))
+        if failed and line is not None and line.error:
+            pieces.append((f"  {one_line(line.error)}", "failed"))
+        return pieces
+
+
+NOTHING = "Nothing found yet: all go on together, wave by wave, and what counts is how each of them ends."
+
+
+WORKING = "working it out …"
+
+
+class FindingPane(Vertical, can_focus=True):
+    def compose(self) -> ComposeResult:
+        yield Static(Content(WORKING), id="finding-words")
+        yield Plot(id="finding-plot")
+
+    def show(self, finding: InterimEstimate | None, *, running: bool = False) -> None:
+        """None: it is not known yet."""
+        headline, figure = (finding.headline, finding.figure) if finding else (None, None)
+        words, plot = self.query_one("#finding-words", Static), self.query_one(Plot)
+        words.display = headline is not None or figure is None
+        if headline is not None:
+            words.update(Content.styled(one_line(headline.text), "bold"))
+        elif words.display:
+            told = WORKING if finding is None else NOTHING if running else "nothing was found"
+            words.update(Content.styled(told, "$quiet"))
+        plot.display = figure is not None
+        if figure is not None:
+            plot.show(figure)
+
+
+def order_words(wave: WaveLine, now: float) -> str:
+    """What the provider batches of a wave are doing, and for how long."""
+    under_way = [order for order in wave.orders if order.open]
+    if under_way:
+        oldest = min(order.created_at for order in under_way)
+        state = one_line(under_way[0].remote_state or under_way[0].state)
+        return f"{len(under_way)} × {under_way[0].provider} {state} {ago(oldest, now)}"
+    if wave.orders:
+        lasted = max((order.finished_at or order.created_at) - order.created_at for order in wave.orders)
+        return f"{len(wave.orders)} × {wave.orders[0].provider} {wave.orders[0].state} in {span(lasted)}"
+    return ""
+
+
+class WavesTable(Rows):
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._waves: dict[int, WaveLine] = {}
+
+    @property
+    def wanted(self) -> tuple[int, int]:
+        """How many to skip, and how many to read."""
+        first, last = self.rows_in_view
+        return max(0, first - 5), max(20, last - first + 10)
+
+    def show(self, count: int, skip: int, waves: Sequence[WaveLine]) -> None:
+        before, rare = self._waves, self._rare
+        self._waves = {skip + position: wave for position, wave in enumerate(waves)}
+        self.set_count(count)
+        if self._rare != rare:
+            self.touch_all()
+        self.touch(
+            index
+            for index, wave in self._waves.items()
+            if before.get(index) != wave or any(order.open for order in wave.orders)
+        )
+
+    def empty_text(self) -> str:
+        return "no wave has been answered yet"
+
+    def draw_header(self, width: int) -> Sequence[Piece]:
+        titles: list[str] = [fitted("wave", 7, right=True), fitted("calls", 9, right=True)]
+        titles += [fitted(name, 7, right=True) for name in self._rare]
+        titles += [fitted("time", 12, right=True), fitted("a message", 10, right=True), " " + fitted("transport", 11)]
+        return [(" ".join([*titles, "provider batches"]), "")]
+
+    @property
+    def _rare(self) -> list[str]:
+        """Columns that are only there when they have something to say."""
+        return [name for name in ("failed", "cached") if any(getattr(wave, name) for wave in self._waves.values())]
+
+    def draw(self, index: int, width: int) -> Sequence[Piece]:
+        wave = self._waves.get(index)
+        if wave is None:
+            return [("      …", "dim")]
+        each = span(wave.seconds / wave.calls) if wave.calls else "–"
+        return [
+            (fitted(f"{wave.wave:,}", 7, right=True) + " ", "strong"),
+            (fitted(count(wave.calls), 9, right=True) + " ", ""),
+            *(self._rare_piece(name, getattr(wave, name)) for name in self._rare),
+            (fitted(span(wave.seconds), 12, right=True) + " ", ""),
+            (fitted(each, 10, right=True) + " ", ""),
+            (" " + fitted(wave.transport.replace("+", " + "), 11) + " ", "dim"),
+            (order_words(wave, time.time()), "running" if any(order.open for order in wave.orders) else "dim"),
+        ]
+
+    @staticmethod
+    def _rare_piece(name: str, value: int) -> Piece:
+        return fitted(count(value), 7, right=True) + " ", name if value else "dim"
+
+
+REDRAW_SECONDS = 2.0
+
+
+class PacePlots(VerticalScroll):
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._drawn_at = 0.0
+
+    def compose(self) -> ComposeResult:
+        for name in ("speed", "latency", "money"):
+            yield Plot(id=f"pace-{name}")
+
+    def show(self, pulse: Throughput, *, now: bool = False) -> None:
+        if not now and time.monotonic() - self._drawn_at < REDRAW_SECONDS:
+            return
+        self._drawn_at = time.monotonic()
+        shown = figures(pulse)
+        for plot in self.query(Plot):
+            figure = shown.get((plot.id or "").removeprefix("pace-"))
+            plot.display = figure is not None
+            if figure is not None:
+                plot.show(figure)
+
+
+class HandsTable(Rows):
+    has_cursor = False
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._hands: Sequence[HandLine] = ()
+
+    def show(self, hands: Sequence[HandLine]) -> None:
+        if hands != self._hands:
+            self._hands = hands
+            self.set_count(len(hands))
+            self.touch_all()
+
+    def empty_text(self) -> str:
+        return "no hand is left"
+
+    def draw_header(self, width: int) -> Sequence[Piece]:
+        titles = [fitted("in flight", 10, right=True), fitted("speed", 10, right=True), fitted("back", 9, right=True)]
+        return [(" ".join([*titles, " node"]), "")]
+
+    def draw(self, index: int, width: int) -> Sequence[Piece]:
+        hand = self._hands[index]
+        return [
+            (fitted(count(hand.in_flight), 10, right=True) + " ", "running" if hand.in_flight else "dim"),
+            (fitted(rate(hand.per_second), 10, right=True) + " ", "strong"),
+            (fitted(count(hand.returned), 9, right=True) + " ", ""),
+            (f" {one_line(hand.node, 200)}", ""),
+            (f" {hand.process}", "dim"),
+        ]
+
+
+COLOURS = {"error": "failed", "warning": "running"}
+MOST = 10_000
+LONGEST = 2_000
+MOMENT = len(" 12:34:56 ")
+
+
+class LogLines(Rows):
+    has_cursor = False
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._lines: list[LogLine] = []
+        self._rows: list[tuple[str, str, str]] = []
+        """of the lines as wide as they are shown: the moment, the words, their colour"""
+
+    @property
+    def last_id(self) -> int:
+        return self._lines[-1].id if self._lines else 0
+
+    def add(self, lines: Sequence[LogLine]) -> None:
+        if not lines:
+            return
+        self._lines += lines
+        self._rows += [row for line in lines for row in self._broken(line)]
+        if len(self._lines) > MOST:
+            self._lines = self._lines[-MOST:]
+            self._lay_out()
+        self.set_count(len(self._rows))
+
+    def clear(self) -> None:
+        self._lines, self._rows = [], []
+        self.set_count(0)
+        self.touch_all()
+
+    def on_resize(self, event: Resize) -> None:
+        super().on_resize(event)
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        self._rows = [row for line in self._lines for row in self._broken(line)]
+        self.set_count(len(self._rows))
+        self.touch_all()
+
+    def _broken(self, line: LogLine) -> list[tuple[str, str, str]]:
+        colour = COLOURS.get(line.level, "")
+        words: str = one_line(line.message, LONGEST)
+        if line.level != "info":
+            words = f"{one_line(line.level, 20)}: {words}"
+        moment = time.strftime(" %H:%M:%S ", time.localtime(line.at))
+        places = wrapped(words, (self.view_width or 80) - MOMENT - 1)
+        return [
+            (" " * MOMENT if place else moment, words[start:end], colour) for place, (start, end) in enumerate(places)
+        ]
+
+    def empty_text(self) -> str:
+        return "nothing has been logged"
+
+    def draw(self, index: int, width: int) -> Sequence[Piece]:
+        moment, words, colour = self._rows[index]
+        return [(moment, "dim"), (words, colour)]

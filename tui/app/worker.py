@@ -1,0 +1,261 @@
+"""The process beside the app. It reads jobs as lines of JSON, answers each with a line of JSON, and ends with its input.
+
+python -m tidepool.tui.app.worker
+"""
+
+import json
+import signal
+import sqlite3
+import sys
+import time
+from collections import OrderedDict
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tidepool.engine.results.blocks import Block
+    from tidepool.engine.results.glimpse import Glimpse, Told
+    from tidepool.storage.errors import TidepoolError
+    from tidepool.storage.study_rows.studies import StoredCell
+
+MOST_KEPT = 200
+MOST_CELLS = 100
+"""batches of a study that are counted while they run"""
+_kept: "OrderedDict[tuple[str, str], Glimpse]" = OrderedDict()
+
+
+def glimpse(job: dict[str, Any]) -> Any:
+    """What a batch, or each batch of a study, has come to so far; with the seconds that it took, by which one may pace oneself."""
+    from tidepool.engine.results.blocks import as_json
+    from tidepool.engine.results.figures import placed
+    from tidepool.storage.batches import find_batch
+    from tidepool.storage.file import reading
+    from tidepool.storage.reading.conversation_heads import everybody
+    from tidepool.storage.study_rows.studies import cells_of, study_of
+
+    began = time.process_time()
+    path = Path(job["path"])
+    with reading(path) as connection:
+        study = study_of(connection, job["batch"])
+        if study is None:
+            batch = find_batch(connection, job["batch"])
+            told, more = _told(path, connection, batch)
+            headline = told.headline(job["running"]) if told else None
+            blocks = placed(told.blocks, everybody(connection, batch["number"])) if told else ()
+        else:
+            cells = {
+                _name(cell): _told(path, connection, cell.batch) for cell in cells_of(connection, study.id)[:MOST_CELLS]
+            }
+            more = any(left for _, left in cells.values())
+            headline, blocks = None, _by_cell({name: told for name, (told, _) in cells.items() if told})
+    if not job["running"]:
+        blocks = tuple(_ended(block) for block in blocks)
+    return {
+        "headline": as_json(headline) if headline else None,
+        "blocks": as_json(blocks),
+        "more": more,
+        "seconds": time.process_time() - began,
+    }
+
+
+def _ended(block: "Block") -> "Block":
+    """What is no longer so far."""
+    from tidepool.engine.results.blocks import Figure
+    from tidepool.engine.results.glimpse import CAPTION, ENDED
+
+    return replace(block, caption=ENDED) if isinstance(block, Figure) and block.caption == CAPTION else block
+
+
+def briefs(job: dict[str, Any]) -> Any:
+    """The figure of each batch in a few letters, and in a sentence; empty where there is none."""
+    from tidepool.storage.batches import find_batch
+    from tidepool.storage.file import reading
+
+    began, path = time.process_time(), Path(job["path"])
+    found: dict[str, list[str]] = {}
+    with reading(path) as connection:
+        for batch_id in job["batches"]:
+            told, more = _told(path, connection, find_batch(connection, batch_id))
+            if not more:
+                found[batch_id] = [told.brief, told.headline(batch_id in job["running"]).text] if told else ["", ""]
+    return {"briefs": found, "seconds": time.process_time() - began}
+
+
+def _told(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row) -> "tuple[Told | None, bool]":
+    from tidepool.engine.studies.kinds import load_kind
+
+    place = (str(path), f"{batch['id']} {batch['created_at']}")
+    if place not in _kept:
+        kind = load_kind(batch["kind"])
+        settings = json.loads(batch["config"]).get(kind.name, {})
+        if kind.glimpse is None:
+            return None, False
+        _kept[place] = kind.glimpse(settings if isinstance(settings, dict) else {})
+        if len(_kept) > MOST_KEPT:
+            _kept.popitem(last=False)
+    _kept.move_to_end(place)
+    more = _kept[place].take_in(connection, batch["number"])
+    return _kept[place].told(), more
+
+
+def _name(cell: "StoredCell") -> str:
+    return ", ".join((*cell.levels.values(), f"#{cell.replicate}"))
+
+
+def _by_cell(told: "dict[str, Told]") -> "tuple[Block, ...]":
+    """One mean and interval for each batch of a study, in the order of its cells; those of one figure together."""
+    names = dict.fromkeys(one.name for one in told.values())
+    return tuple(block for name in names for block in _of_figure(name, told))
+
+
+def _of_figure(title: str, told: "dict[str, Told]") -> "tuple[Block, ...]":
+    from tidepool.engine.results.blocks import Estimate, Figure, Number, Series, table
+    from tidepool.engine.results.glimpse import CAPTION
+
+    told = {name: one for name, one in told.items() if one.name == title}
+    drawn = {name: one.figure for name, one in told.items() if isinstance(one.figure, Estimate | Number)}
+    bounds = tuple(one.interval if isinstance(one, Estimate) else None for one in drawn.values())
+    series = Series(title, tuple(one.value for one in drawn.values()), colour="done", intervals=bounds)
+    return (
+        Figure("means", f"{title}, by batch", (series,), labels=tuple(drawn), caption=CAPTION),
+        table(
+            "batches so far", ("batch", title, "of"), [(name, one.figure, one.rests_on) for name, one in told.items()]
+        ),
+    )
+
+
+def _draw(job: dict[str, Any]) -> Any:
+    from tidepool.engine.results.blocks import from_json
+    from tidepool.tui.drawing.figures import draw
+
+    return draw(from_json(job["figure"]), job["width"], job["height"], job["colours"], job["plain"])
+
+
+def _report(job: dict[str, Any]) -> Any:
+    """All that is to be shown of a batch."""
+    from tidepool.engine.results.blocks import as_json
+    from tidepool.engine.results.report import report_of
+    from tidepool.engine.results.summary import summarise
+
+    path = Path(job["path"])
+    return as_json(report_of(path, summarise(path, job["batch"])))
+
+
+def _study(job: dict[str, Any]) -> Any:
+    """All that is to be shown of a study of several batches."""
+    from tidepool.engine.design.report import study_report
+    from tidepool.engine.design.statistics import summarise_study
+    from tidepool.engine.results.blocks import as_json
+
+    path = Path(job["path"])
+    return as_json(study_report(path, summarise_study(path, job["batch"])))
+
+
+def _compare(job: dict[str, Any]) -> Any:
+    """Several batches side by side, of one kind or of several."""
+    from tidepool.engine.results.blocks import as_json
+    from tidepool.engine.results.comparing import compare, comparison_blocks
+    from tidepool.engine.results.summary import summarise
+
+    path = Path(job["path"])
+    if job["one_kind"]:
+        found = compare(path, job["batches"])
+        return as_json(comparison_blocks(found["batches"], found["differences"]))
+    return as_json(comparison_blocks([summarise(path, batch) for batch in job["batches"]], []))
+
+
+def _expected(job: dict[str, Any]) -> Any:
+    """How many calls and waves a batch is to have, by its own config; and which roles in it are simulated."""
+    from tidepool.engine.branching.kind import kind_to_run
+    from tidepool.engine.results.simulated_roles import merge_roles, roles_asked, simulated_roles
+    from tidepool.engine.run import config_to_resume
+    from tidepool.engine.studies.planned_calls import together
+    from tidepool.storage.batches import find_batch
+    from tidepool.storage.file import reading
+    from tidepool.storage.study_rows.studies import cells_of, study_of
+
+    path = Path(job["path"])
+    with reading(path) as connection:
+        study = study_of(connection, job["batch"])
+        batches = [job["batch"]] if study is None else [cell.batch["id"] for cell in cells_of(connection, study.id)]
+        kind = kind_to_run(find_batch(connection, batches[0]), path)
+    configs = [config_to_resume(batch, path) for batch in batches]
+    plan = together([kind.plan(one) for one in configs])
+    roles = merge_roles(
+        roles_asked(kind.name, one.as_written(), dict.fromkeys(sorted(kind.models(one)), 0)) for one in configs
+    )
+    return {
+        "calls": plan.calls_expected,
+        "exact": plan.exact,
+        "waves": len({one.wave for one in plan.calls}),
+        "simulated": simulated_roles(roles) if any(not one["simulated"] for one in roles) else [],
+    }
+
+
+def _family(job: dict[str, Any]) -> Any:
+    """Whom an evolution's family is looked at from: champion and best seed prompt, and its generations."""
+    from tidepool.engine.results.blocks import Estimate, text_of
+    from tidepool.engine.results.summary import statistics_of
+    from tidepool.storage.batches import find_batch
+    from tidepool.storage.file import reading
+    from tidepool.storage.study_rows.evolution import generation_sizes
+
+    with reading(Path(job["path"])) as connection:
+        batch = find_batch(connection, job["batch"])
+        statistics = statistics_of(connection, batch)
+        generations = generation_sizes(connection, batch["number"])
+    found = {name: statistics.get(name) or {} for name in ("champion", "baseline")}
+    held_out = {
+        one["genome_id"]: text_of(Estimate(100 * one["validation_accuracy"], _percent(one["validation_ci95"]), 1, " %"))
+        for one in found.values()
+        if one.get("validation_accuracy") is not None
+    }
+    named = {name: one.get("genome_id") for name, one in found.items()}
+    return {**named, "held_out": held_out, "generations": [list(row) for row in generations]}
+
+
+def _percent(bounds: Any) -> tuple[float, float] | None:
+    return (100 * bounds[0], 100 * bounds[1]) if bounds else None
+
+
+JOBS = {
+    "draw": _draw,
+    "report": _report,
+    "study": _study,
+    "compare": _compare,
+    "expected": _expected,
+    "family": _family,
+    "glimpse": glimpse,
+    "briefs": briefs,
+}
+
+
+def answer(line: str) -> str:
+    try:
+        job = json.loads(line)
+        return json.dumps({"answer": JOBS[job["job"]](job)})
+    except Exception as error:
+        told = _blamed(line, error)
+        return json.dumps({"error": str(told) if told else f"{type(error).__name__}: {error}"})
+
+
+def _blamed(line: str, error: Exception) -> "TidepoolError | None":
+    """What is wrong with the file that the job was about, where that is what the error came of."""
+    from tidepool.storage.errors import TidepoolError
+    from tidepool.storage.reading.damage import blame
+
+    if isinstance(error, TidepoolError):
+        return error
+    path = json.loads(line).get("path")
+    return blame(Path(path), error) if path else None
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for line in sys.stdin:
+        print(answer(line), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""Work that would hold up the event loop is done beside the app, in a process of its own: plots and statistics."""
