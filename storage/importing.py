@@ -7,28 +7,17 @@ tables must be tables like ours, its ids must be ids, and every value of the kin
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tidepool.storage.batches import delete_rows, find_batch
 from tidepool.storage.copying import attached, copy_batch
 from tidepool.storage.errors import FileError
-from tidepool.storage.file import (
-    APPLICATION_ID,
-    connect,
-    explain,
-    explained,
-    prepare,
-    refuse_strangers,
-    settle,
-    transaction,
-)
+from tidepool.storage.file import connect, explained, prepare, refuse_strangers, settle, transaction
 from tidepool.storage.locks import holding
 from tidepool.storage.reading.damage import find_damage
-from tidepool.storage.schema import migrations
-from tidepool.storage.schema.check import oddities
-from tidepool.storage.schema.statements import statements
+from tidepool.storage.schema import CURRENT, Schema, oddities
 from tidepool.storage.scratch.folders import scratch_in
 
 SHELVES = {"entities": "library_entity", "types": "library_type", "agents": "library_agent"}
@@ -57,14 +46,15 @@ class Imported:
 
 
 @contextmanager
-def opened_other(other: Path) -> Iterator[Path]:
+def opened_other(other: Path, schema: Schema = CURRENT) -> Iterator[Path]:
     """The other file, or an upgraded copy of it where it is older; checked."""
     if not other.is_file() or not other.stat().st_size:
         raise FileError(f"There is no study file {other}. Check the path.")
     with explained(other), closing(connect(other, read_only=True)) as connection:
-        version = refuse_strangers(other, connection)
-        _refuse_odd_tables(other, connection, version)
-    with _of_today(other, version) as path:
+        old = refuse_strangers(other, connection, schema.version) < schema.version
+        if not old:
+            _refuse_odd_tables(other, connection)
+    with _upgraded(other, schema) if old else nullcontext(other) as path:
         with explained(other), closing(connect(path, read_only=True)) as connection:
             connection.take_all_the_time()
             if damage := find_damage(connection):
@@ -73,23 +63,22 @@ def opened_other(other: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _of_today(other: Path, version: int) -> Iterator[Path]:
-    if version == migrations.newest():
-        yield other
-        return
+def _upgraded(other: Path, schema: Schema) -> Iterator[Path]:
+    """A copy of an older file, upgraded."""
     with scratch_in(Path(tempfile.gettempdir())) as folder:
-        with explained(other):
-            copy = _upgraded_copy(other, folder, version)
+        copy = folder / "copy.db"
+        with explained(other), closing(connect(other, read_only=True)) as connection:
+            connection.take_all_the_time()
+            connection.execute("VACUUM INTO ?", (str(copy),))
+        prepare(copy, schema=schema)
         yield copy
 
 
-def _refuse_odd_tables(other: Path, connection: sqlite3.Connection, version: int) -> None:
+def _refuse_odd_tables(other: Path, connection: sqlite3.Connection) -> None:
     """Whatever else it holds stays behind: nothing but the rows of our tables comes over."""
-    if version < migrations.FIRST_VERSION:
-        raise FileError(f"{other} says that it is of version {version}, and there is none. It is not imported.")
-    odd = next((one for one in oddities(connection, version) if one.in_table), None)
+    odd = next((one for one in oddities(connection) if one.in_table), None)
     if odd is not None:
-        raise FileError(f"{other}: {odd.words}. The file was changed; it is not imported.")
+        raise FileError(f"{other}: {odd.message}. The file was changed; it is not imported.")
 
 
 def other_batches(path: Path) -> list[OtherBatch]:
@@ -141,21 +130,3 @@ def _copy_shelf(connection: sqlite3.Connection, origin: str, table: str) -> int:
         f"INSERT OR IGNORE INTO main.{table} ({columns}) SELECT {columns} FROM {origin}.{table} ORDER BY rowid"
     )
     return connection.total_changes - before
-
-
-def _upgraded_copy(other: Path, folder: Path, version: int) -> Path:
-    """Its rows in a file that we made ourselves of its version's text: nothing else of it comes along."""
-    copy = folder / "copy.db"
-    try:
-        with closing(connect(copy)) as connection, attached(connection, other) as origin, transaction(connection):
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            migrations.create(connection, version)
-            for statement in statements(version):
-                if statement.kind == "table":
-                    connection.execute(f"INSERT INTO main.{statement.name} SELECT * FROM {origin}.{statement.name}")
-            migrations.upgrade(connection, migrations.STEPS)
-    except sqlite3.Error as error:
-        if "full" in str(error):  # of the copy, not of the file that it is a copy of
-            raise FileError(explain(copy, error)) from error
-        raise
-    return copy

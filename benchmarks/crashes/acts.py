@@ -10,9 +10,7 @@ from pathlib import Path
 
 from benchmarks.crashes.scene import Scene
 from tests.support.studies import written
-from tidepool.storage.unit_ids import UNIT_BITS
 
-FIXTURES = Path(__file__).parent.parent.parent / "tests" / "fixtures" / "v1"
 PEOPLE = 6_000
 
 
@@ -20,13 +18,11 @@ PEOPLE = 6_000
 class Size:
     conversations: int = 8_000
     """of the study that is exported, imported, deleted"""
-    copies: int = 400
-    """how often the conversations of an old file are multiplied, so that its upgrade lasts"""
     people: int = PEOPLE
 
 
 FULL = Size()
-SMALL = Size(conversations=300, copies=10, people=300)
+SMALL = Size(conversations=300, people=300)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +43,9 @@ class Materials:
         return self.folder / "small.db"
 
     @property
-    def old(self) -> Path:
-        """of version 1, grown"""
-        return self.folder / "old.db"
+    def learned(self) -> Path:
+        """a mutation study, finished"""
+        return self.folder / "learned.db"
 
     @property
     def people(self) -> Path:
@@ -64,36 +60,20 @@ def materials(folder: Path, size: Size) -> Materials:
         said = scene.run("--run", str(study))
         assert said.code == 0, said
         shutil.move(scene.database, path)
+    mutation = folder / "mutation.toml"
+    mutation.write_text(
+        '[batch]\nkind = "mutation"\n[mutation]\nnum_processes = 4\nnum_steps = 3\nnum_env_steps = 36\n'
+    )
+    said = scene.run("--run", str(mutation))
+    assert said.code == 0, said
+    shutil.move(scene.database, made.learned)
     scene.leave()
-    _grow(made.old, size.copies)
     people = [
         {"name": f"Person {number}", "description": "x" * 200, "attributes": {"age": number % 90}}
         for number in range(size.people)
     ]
     made.people.write_text(json.dumps(people))
     return made
-
-
-def _grow(path: Path, copies: int) -> None:
-    """The conversations of a file of version 1 many times over, under numbers of their own."""
-    shutil.copy(FIXTURES / "secret_game_retained.db", path)
-    with closing(sqlite3.connect(path)) as connection, connection:
-        units = [
-            row[1] for row in connection.execute("PRAGMA table_info(unit)") if row[1] not in ("id", "sequence_number")
-        ]
-        calls = [row[1] for row in connection.execute("PRAGMA table_info(call)") if row[1] not in ("id", "unit_id")]
-        most = connection.execute(f"SELECT max(id & {(1 << UNIT_BITS) - 1}) FROM unit").fetchone()[0]
-        for table, keys, columns in (("unit", ("id", "sequence_number"), units), ("call", ("unit_id",), calls)):
-            names = ", ".join(f'"{name}"' for name in (*keys, *columns))
-            kept = ", ".join(f'"{name}"' for name in columns)
-            where = f"({keys[0]} & {(1 << UNIT_BITS) - 1}) BETWEEN 1 AND {most}"
-            rows = connection.execute(f"SELECT {', '.join(keys)}, {kept} FROM {table} WHERE {where}").fetchall()
-            places = ", ".join("?" * (len(keys) + len(columns)))
-            for copy in range(1, copies + 1):
-                connection.executemany(
-                    f"INSERT INTO {table} ({names}) VALUES ({places})",
-                    [(*(value + copy * (most + 1) for value in row[: len(keys)]), *row[len(keys) :]) for row in rows],
-                )
 
 
 Check = Callable[[Scene, Materials], str]
@@ -237,22 +217,7 @@ def _export(format_name: str, target: str) -> Act:
 
 
 def _policy(scene: Scene, made: Materials) -> None:
-    shutil.copy(FIXTURES / "mutation.db", scene.database)
-    scene.run("list")
-    for bak in scene.database.parent.glob("*.bak"):
-        bak.unlink()
-
-
-# -- migration -----------------------------------------------------------------------------------------------
-
-
-def _of_today(scene: Scene, made: Materials) -> str:
-    version = scene.query("PRAGMA user_version")[0][0]
-    same = _counts(scene) == _counts_of(made.old)
-    copies = [path.name for path in scene.database.parent.glob("*.bak")]
-    if version < 2 or not same:
-        return f"version {version}, the same calls: {same}"
-    return "" if len(copies) == 1 else f"copies: {copies}"
+    shutil.copy(made.learned, scene.database)
 
 
 # -- the library ---------------------------------------------------------------------------------------------
@@ -325,13 +290,6 @@ ACTS = (
         _whole_or_absent(lambda made: made.large),
         done=_whole_or_absent(lambda made: made.large, present=True),
     ),
-    Act(
-        "import of an older file",
-        lambda scene, made: ("import", str(made.old)),
-        _put(lambda made: made.small),
-        _whole_or_absent(lambda made: made.old),
-        done=_whole_or_absent(lambda made: made.old, present=True),
-    ),
     _export("json", ""),
     _export("csv", "csv"),
     _export("sqlite", "one.db"),
@@ -346,7 +304,6 @@ ACTS = (
         again=lambda scene, made: ("delete", "last", "--yes") if _counts(scene) else ("list",),
         done=_gone,
     ),
-    Act("migration", lambda scene, made: ("list",), _put(lambda made: made.old), _of_today, done=_of_today),
     Act(
         "library: add",
         lambda scene, made: ("entities", "add", str(made.people)),

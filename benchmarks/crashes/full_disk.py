@@ -33,10 +33,8 @@ def prove(size: Size = FULL, only: str = "") -> Iterator[Measurement]:
 
 
 def _places(act: Act) -> tuple[str, ...]:
-    """Whose disk is full: the study's, that of the export, that of temporary files."""
-    if act.name.startswith("export"):
-        return ("out",)
-    return ("study", "tmp") if act.name == "import of an older file" else ("study",)
+    """Whose disk is full: the study's, or that of the export."""
+    return ("out",) if act.name.startswith("export") else ("study",)
 
 
 def _figures(act: Act, place: str, made: Materials) -> Iterator[Measurement]:
@@ -84,7 +82,7 @@ def _with_room_again(scene: Scene, act: Act, made: Materials, before: frozenset[
         found.append(f"list ends with {looked.code}: {looked.err.strip()[-200:]}")
     if scene.database.exists():
         found += [scene.sound(), act.kept(scene, made)]
-    known = {str(scene.database.relative_to(scene.folder))} | {"study/study.db.v1.bak"}
+    known = {str(scene.database.relative_to(scene.folder))}
     found += debris(scene, before | known | {"state/scratch", "state/trust.db"}, "after a look at it")
     again = scene.run(*(act.again or act.arguments)(scene, made))
     if again.code not in act.codes or again.traceback:

@@ -2,8 +2,8 @@
 
 from tidepool.engine.branching.origin import Origin
 from tidepool.storage.exporting.contents import ExportTable
-from tidepool.storage.schema.view import ColumnType
 from tidepool.storage.unit_ids import unit_id
+from tidepool.storage.views import ColumnType
 
 COLUMNS: dict[str, ColumnType] = {
     "conversation_id": "integer",

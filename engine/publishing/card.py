@@ -10,8 +10,7 @@ from tidepool.engine.publishing.yaml import Value, yaml
 from tidepool.engine.results.method_words import listing
 from tidepool.engine.results.simulated_roles import simulated_roles
 from tidepool.storage.plain_text import one_line
-from tidepool.storage.schema.reference import table_of
-from tidepool.storage.schema.view import View, ViewColumn
+from tidepool.storage.views import View, ViewColumn, reference_of
 
 MOST_BATCHES = 200
 SIZES = (
@@ -160,7 +159,7 @@ def dictionary(published: Publication) -> str:
         "`conversation_id` with `conversations.id`. A column behind those of its view is a factor of the study's design, and in Parquet alone.\n"
     )
     views = [View(table.name, table.meaning, tuple(map(_in_code, table.columns)), "") for table in published.tables]
-    return "\n".join((intro, *(line for view in views for line in table_of(view))))
+    return "\n".join((intro, *(line for view in views for line in reference_of(view))))
 
 
 def _in_code(column: ViewColumn) -> ViewColumn:

@@ -11,10 +11,9 @@ from tidepool.engine.results.simulated_roles import ALL_SIMULATED, merge_roles, 
 from tidepool.engine.results.summary import summarise
 from tidepool.storage.exporting.factors import column_of, levels_of
 from tidepool.storage.exporting.whole_views import WITHOUT_FACTORS, factor_names
-from tidepool.storage.schema.view import ViewColumn
-from tidepool.storage.schema.views import VIEWS
 from tidepool.storage.states import BatchStatus
 from tidepool.storage.study_rows.studies import StoredStudy
+from tidepool.storage.views import VIEWS, ViewColumn
 
 FILE = "study.db"
 FINISHED = (BatchStatus.COMPLETED, BatchStatus.PARTIAL, BatchStatus.FAILED)

@@ -291,7 +291,7 @@ class Summary(dict[str, Any]):
     def _table(self, view: str, row: "type[rows.R]") -> "RowTable[rows.R]":
         from tidepool.engine.results.table import RowTable
         from tidepool.storage.exporting.rows import rows_of
-        from tidepool.storage.schema.views import VIEWS
+        from tidepool.storage.views import VIEWS
 
         columns = {column.name: column.type for column in VIEWS[view].columns}
         return RowTable(self.database, self.batch_id, columns, lambda file, batch: rows_of(file, view, batch), row)

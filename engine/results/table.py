@@ -11,7 +11,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.results.rows import R
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.storage.schema.view import ColumnType
+from tidepool.storage.views import ColumnType
 
 if TYPE_CHECKING:
     import pandas

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tidepool.storage.schema.view import ColumnType
+from tidepool.storage.views import ColumnType
 
 
 @dataclass(frozen=True, slots=True)

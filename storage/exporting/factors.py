@@ -7,9 +7,8 @@ from typing import Any
 
 from tidepool.storage.exporting.contents import ExportTable
 from tidepool.storage.exporting.rows import columns_of, rows_of
-from tidepool.storage.schema.view import ColumnType
-from tidepool.storage.schema.views import VIEWS
 from tidepool.storage.study_rows.design_values import LONGEST_LEVEL
+from tidepool.storage.views import VIEWS, ColumnType
 
 Levels = Mapping[str, str]
 """factor → level"""

@@ -6,9 +6,9 @@ from typing import Any
 
 from tidepool.storage.exporting.contents import ExportTable
 from tidepool.storage.reading.units import units_in_pages
-from tidepool.storage.schema.view import ColumnType
 from tidepool.storage.study_rows.episodes import episode_steps, split_of
 from tidepool.storage.unit_ids import unit_id
+from tidepool.storage.views import ColumnType
 
 COLUMNS: dict[str, ColumnType] = {
     "batch_id": "text",

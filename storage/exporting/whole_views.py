@@ -7,8 +7,7 @@ from typing import Any
 from tidepool.storage.exporting.contents import ExportTable
 from tidepool.storage.exporting.factors import column_of, levels_of
 from tidepool.storage.exporting.rows import rows_of
-from tidepool.storage.schema.view import View
-from tidepool.storage.schema.views import VIEWS
+from tidepool.storage.views import VIEWS, View
 
 OF_BATCHES = "SELECT v.* FROM batches v JOIN batch b ON b.id = v.id ORDER BY b.number"
 OF_STUDIES = "SELECT * FROM studies ORDER BY created_at, id"

@@ -14,7 +14,7 @@ from typing import Any
 
 from tidepool.storage.reading import search
 from tidepool.storage.reading.typed_rows import whole
-from tidepool.storage.schema.check import SEARCH_INDEX
+from tidepool.storage.schema import SEARCH_INDEX
 from tidepool.storage.unit_ids import UNIT_BITS, unit_id
 
 SPLITS = ("judge", "choose", "search")

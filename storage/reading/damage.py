@@ -20,7 +20,7 @@ from tidepool.storage.errors import FileError
 from tidepool.storage.file import connect
 from tidepool.storage.lock_files import BATCH_ID
 from tidepool.storage.reading.typed_rows import LAST_MOMENT
-from tidepool.storage.schema import migrations
+from tidepool.storage.schema import CURRENT
 from tidepool.storage.states import BatchStatus, CallStatus, ProviderBatchPhase, Source, UnitStatus
 from tidepool.storage.unit_ids import UNIT_BITS
 
@@ -128,10 +128,7 @@ def find_damage(connection: sqlite3.Connection) -> Damage | None:
 
 def _damages(connection: sqlite3.Connection) -> Iterator[Damage]:
     for table, columns in our_columns().items():
-        there = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}  # an older file has fewer
-        known = {name: column for name, column in columns.items() if name in there}
-        if known:
-            yield from _unfit_values(connection, table, known)
+        yield from _unfit_values(connection, table, columns)
     yield from _odd_ids(connection)
     yield from _without_partner(connection)
 
@@ -143,7 +140,7 @@ def _damages(connection: sqlite3.Connection) -> Iterator[Damage]:
 def our_columns() -> Mapping[str, Mapping[str, tuple[str, bool]]]:
     """Every table with the declared type of its columns, and whether they may be empty."""
     with closing(sqlite3.connect(":memory:")) as model:
-        migrations.create(model, migrations.newest())
+        CURRENT.create(model)
         return {
             table: {
                 row[1]: (row[2].partition("(")[0], not row[3]) for row in model.execute(f"PRAGMA table_info({table})")

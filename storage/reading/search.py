@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidepool.storage.file import writing
-from tidepool.storage.schema.check import CREATE_SEARCH_INDEX, SEARCH_INDEX
+from tidepool.storage.schema import CREATE_SEARCH_INDEX, SEARCH_INDEX
 from tidepool.storage.unit_ids import UNIT_BITS, unit_id
 
 CHUNK = 2_000

@@ -18,14 +18,13 @@ from tests.support.state import query
 from tests.support.studies import game
 from tidepool.engine.run import run_batch
 
-OLD = ROOT / "tests" / "fixtures" / "v1" / "secret_game_retained.db"
-
 
 @pytest.fixture(scope="module")
-async def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("small") / "small.db"
-    await run_batch(game(4, 2), path)
-    return path
+async def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("files")
+    await run_batch(game(4, 2), folder / "small.db")
+    await run_batch(game(3, 2, seed=2), folder / "other.db")
+    return folder
 
 
 def _count(database: Path, table: str) -> int:
@@ -33,11 +32,10 @@ def _count(database: Path, table: str) -> int:
 
 
 CASES: dict[str, tuple[str, list[str], Callable[[Path], bool]]] = {
-    "import": ("INSERT INTO main.call", ["import", str(OLD)], lambda path: _count(path, "batch") == 1),
+    "import": ("INSERT INTO main.call", ["import", "../other.db"], lambda path: _count(path, "batch") == 1),
     "delete": ("DELETE FROM unit", ["delete", "last", "--yes"], lambda path: _count(path, "call") == 8),
     "library": ("COMMIT", ["entities", "generate", "-n", "50"], lambda path: _count(path, "library_entity") == 0),
     "export": ("FROM conversations", ["export", "last", "-o", "out"], lambda path: not (path.parent / "out").exists()),
-    "migration": ("ALTER TABLE call", ["list"], lambda path: _count(path, "answer") == 0),
 }
 
 
@@ -46,13 +44,14 @@ DONE_AGAIN = ("delete", "library")
 
 
 @pytest.mark.parametrize("act", CASES)
-def test_an_act_that_was_killed_is_done_or_not_done_and_leaves_nothing(act: str, small: Path, tmp_path: Path) -> None:
+def test_an_act_that_was_killed_is_done_or_not_done_and_leaves_nothing(act: str, files: Path, tmp_path: Path) -> None:
     statement, arguments, right = CASES[act]
     study, scratch = tmp_path / "study", tmp_path / "tmp"
     study.mkdir()
     scratch.mkdir()
     database = study / "study.db"
-    shutil.copy(OLD if act == "migration" else small, database)
+    shutil.copy(files / "small.db", database)
+    shutil.copy(files / "other.db", tmp_path)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)}
     killed = subprocess.run(
         [sys.executable, "-m", "tests.support.killed_at", statement, "--db", str(database), *arguments],
@@ -69,6 +68,5 @@ def test_an_act_that_was_killed_is_done_or_not_done_and_leaves_nothing(act: str,
     assert right(database)
     if act in DONE_AGAIN:
         assert Tidepool(study, database)(*arguments).returncode == 0
-    kept = {"study.db", "study.db.v1.bak"} if act == "migration" else {"study.db"}
-    assert {path.name for path in study.iterdir()} == kept
+    assert {path.name for path in study.iterdir()} == {"study.db"}
     assert not list(scratch.iterdir())

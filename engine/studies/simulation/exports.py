@@ -18,7 +18,7 @@ from tidepool.storage.exporting.files import finished_together
 from tidepool.storage.exporting.ratings import ratings_of
 from tidepool.storage.plain_text import json_text
 from tidepool.storage.reading.units import StoredUnit, units_in_pages
-from tidepool.storage.schema.view import ColumnType
+from tidepool.storage.views import ColumnType
 
 COLUMNS = (
     "Simulation ID",

@@ -30,8 +30,8 @@ from tidepool.engine.publishing.rerun import read_again
 from tidepool.engine.run import enlist, run_batch
 from tidepool.storage.exporting.rows import columns_of
 from tidepool.storage.file import reading
-from tidepool.storage.schema.views import VIEWS
 from tidepool.storage.study_rows.studies import cells_of
+from tidepool.storage.views import VIEWS
 
 ABOUT = About(
     title="Who gives in?",

@@ -4,8 +4,7 @@ from collections import Counter
 
 from sqlmodel import SQLModel
 
-import tidepool.storage.schema.study_tables
-import tidepool.storage.schema.tables  # noqa: F401  (registers the tables)
+import tidepool.storage.tables  # noqa: F401  (registers the tables)
 from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config.design import Design
 from tidepool.engine.config.sections import Agent, Batch, Config, ProviderSettings, Service, SimulatedSettings

@@ -1,6 +1,5 @@
 """A command loads what it needs and nothing else: held by what is loaded, not by a clock."""
 
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -8,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tidepool.storage.file import prepare
+from tests.support import all_kinds
 
 ROOT = Path(__file__).parents[3]
-FIXTURES = ROOT / "tests" / "fixtures" / "v1"
 NEVER = {"sqlmodel", "sqlalchemy", "scipy", "textual", "openai", "anthropic", "ollama", "genai_prices", "safetensors"}
 """packages that neither reading nor a study of simulated conversations needs"""
 
@@ -57,10 +55,7 @@ def loaded_by(*arguments: str, folder: Path) -> set[str]:
 
 @pytest.fixture
 def file_of_all_kinds(tmp_path: Path) -> Path:
-    path = tmp_path / "all_kinds.db"
-    shutil.copy(FIXTURES / path.name, path)
-    prepare(path)  # an upgrade holds locks; looking does not
-    return path
+    return all_kinds.file_of_all_kinds(tmp_path / "all_kinds.db")
 
 
 def test_list_loads_no_config_class_and_no_numpy(file_of_all_kinds: Path) -> None:

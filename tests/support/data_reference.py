@@ -1,26 +1,22 @@
-"""The reference of every view and column, made from the views themselves: `python -m tidepool.storage.schema.reference`."""
-
-from collections.abc import Iterator
+"""The reference of every view and column (docs/data.md): `python -m tests.support.data_reference > docs/data.md`."""
 
 from tidepool.storage.exporting.rows import UNITS_A_PAGE
 from tidepool.storage.plain_text import LONGEST_IN_REPORT
 from tidepool.storage.reading.figures import MOST_WAVES
-from tidepool.storage.schema.statements import NEWEST
-from tidepool.storage.schema.view import View, ViewColumn
-from tidepool.storage.schema.views import VIEWS
+from tidepool.storage.schema import CURRENT
 from tidepool.storage.study_rows.codes import MOST_CODES
 from tidepool.storage.study_rows.design_values import LONGEST_LEVEL
+from tidepool.storage.views import VIEWS, reference_of
 from tidepool.storage.watched import LONGEST_TEXT
 
 INTRODUCTION = f"""# The file
 
 One SQLite file holds everything, and these views are what scripts and other programs may depend on: their names and columns stay. The
 tables beneath them are Tidepool's own and change. This page is made from the code
-(`python -m tidepool.storage.schema.reference > docs/data.md`); a test fails when they differ.
+(`python -m tests.support.data_reference > docs/data.md`); a test fails when they differ.
 
-The file is of version {NEWEST} (`PRAGMA user_version`). One of an older version is upgraded when it is opened, after a copy was put
-beside it (such as `study.db.v1.bak`); one of a newer version is refused. What is marked with a
-version came with it; in older rows it is empty where nothing was recorded.
+The file is of version {CURRENT.version} (`PRAGMA user_version`). A later version of Tidepool upgrades a file when it opens it, after it has put a copy
+beside it (such as `study.db.v1.bak`); a file of a newer version is refused, and so is one of a version before the first release.
 
 A boolean is 0 or 1. A moment is a text such as `2026-01-31T08:15:30.250Z`, in UTC. JSON is a text that `json_extract` and
 `json_each` read. Empty is SQL's NULL. `batch_id` joins every view with `batches.id`, `conversation_id` with `conversations.id`:
@@ -43,27 +39,7 @@ Data → From Text/CSV with encoding 65001, or export with `--format csv --bom`,
 
 
 def reference() -> str:
-    return "\n".join((INTRODUCTION, *(line for view in VIEWS.values() for line in table_of(view))))
-
-
-def table_of(view: View) -> Iterator[str]:
-    since = f" Since version {view.since}." if view.since > 1 else ""
-    yield f"## `{view.name}`\n"
-    yield f"{view.meaning}{since}\n"
-    yield "| column | type | |"
-    yield "| --- | --- | --- |"
-    for column in view.columns:
-        yield f"| `{column.name}` | {column.type} | {_told(column, view)} |"
-    yield ""
-
-
-def _told(column: ViewColumn, view: View) -> str:
-    words = [column.meaning]
-    if column.values:
-        words.append(f"One of {', '.join(f'`{value}`' for value in column.values)}.")
-    if column.since > view.since:
-        words.append(f"Since version {column.since}.")
-    return " ".join(words).replace("|", "\\|")
+    return "\n".join((INTRODUCTION, *(line for view in VIEWS.values() for line in reference_of(view))))
 
 
 if __name__ == "__main__":

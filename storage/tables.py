@@ -1,24 +1,35 @@
-"""The tables of a study file, as SQLModel classes.
+"""The tables of a study file, as SQLModel classes: the only description of them.
 
-A unit's id says its batch and its place there (`storage/unit_ids.py`). Moments are seconds since 1970. Strangers read the
-views (`views.py`), never these tables. A file is made from `v3.sql`, which is written from these classes;
-what a later version adds to a table stands at its end, as SQLite adds it. What reads and writes rows names tables and
-columns in plain SQL, so that no command waits for SQLModel to load.
+Every statement that writes is built from these classes (`storage/sql.py`). `schema.sql`, from which a new file is made and
+against which a file is checked when it is opened, is generated from them and from the views, because importing SQLModel
+takes half a second and commands that only read do without:
+
+    python -m tidepool.storage.tables > storage/schema.sql
+
+A unit's id holds its batch and its place there (`storage/unit_ids.py`). Times are seconds since 1970. Other programs read
+the views (`views.py`), never these tables. A later version adds its columns at the end of a table, as SQLite does.
 """
 
+import re
+import textwrap
+from collections.abc import Iterator
 from typing import Any
 
 from sqlalchemy import Boolean, Column, Float, Index, Integer, LargeBinary, Text, text
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.types import TypeEngine
 from sqlmodel import Field, SQLModel
 
+from tidepool.storage.views import VIEWS
+
 
 def zero(kind: type[TypeEngine[Any]]) -> "Column[Any]":
-    """A column of figures that rows of an older version do not have, and that an insert need not name."""
+    """A counter that an INSERT need not name."""
     return Column(kind, nullable=False, server_default=text("0"))
 
 
-class BatchTable(SQLModel, table=True):
+class Batch(SQLModel, table=True):
     __tablename__ = "batch"
     __table_args__ = {"sqlite_autoincrement": True}
     """a number is never used again: whoever still runs a batch that was deleted must not write into another one"""
@@ -50,7 +61,7 @@ class BatchTable(SQLModel, table=True):
     """where a branch was taken from, as JSON"""
 
 
-class ProgressTable(SQLModel, table=True):
+class Progress(SQLModel, table=True):
     """Running counters of a batch: all that a watcher reads several times a second."""
 
     __tablename__ = "progress"
@@ -92,7 +103,7 @@ class ProgressTable(SQLModel, table=True):
     """replies without believable usage, counted at the most they can have cost"""
 
 
-class WaveTable(SQLModel, table=True):
+class Wave(SQLModel, table=True):
     __tablename__ = "wave"
 
     batch_number: int = Field(primary_key=True)
@@ -105,7 +116,7 @@ class WaveTable(SQLModel, table=True):
     transport: str = ""
 
 
-class UnitTable(SQLModel, table=True):
+class Unit(SQLModel, table=True):
     __tablename__ = "unit"
     __table_args__ = (Index("unit_by_batch", "batch_number", "status"),)
 
@@ -126,7 +137,7 @@ class UnitTable(SQLModel, table=True):
     """what a study keeps of a unit beside its calls, as JSON"""
 
 
-class CallTable(SQLModel, table=True):
+class Call(SQLModel, table=True):
     """The ledger: one row for each answered, or finally failed, call."""
 
     __tablename__ = "call"
@@ -171,7 +182,7 @@ class CallTable(SQLModel, table=True):
     """in a batch that runs code: a keyed hash of the text, by which its user knows the reply again"""
 
 
-class PromptTable(SQLModel, table=True):
+class Prompt(SQLModel, table=True):
     """Each distinct system prompt once, so that published talks stay readable."""
 
     __tablename__ = "prompt"
@@ -180,7 +191,7 @@ class PromptTable(SQLModel, table=True):
     text: str = Field(sa_type=Text)
 
 
-class LineTable(SQLModel, table=True):
+class Line(SQLModel, table=True):
     """A message that is a part of a reply: spans of it, so the text is stored once."""
 
     __tablename__ = "line"
@@ -196,7 +207,7 @@ class LineTable(SQLModel, table=True):
     thought_length: int | None = None
 
 
-class ProviderBatchTable(SQLModel, table=True):
+class ProviderBatch(SQLModel, table=True):
     """A provider batch, written before the provider is asked for it."""
 
     __tablename__ = "provider_batch"
@@ -225,7 +236,7 @@ class ProviderBatchTable(SQLModel, table=True):
     polled_at: float | None = None
 
 
-class SurplusTable(SQLModel, table=True):
+class Surplus(SQLModel, table=True):
     """A reply that was paid for and not used, such as one to a call that had been answered another way."""
 
     __tablename__ = "surplus"
@@ -245,7 +256,7 @@ class SurplusTable(SQLModel, table=True):
     """why it was not used; None: it came too late; `under way`: it has not come yet"""
 
 
-class OutcomeTable(SQLModel, table=True):
+class Outcome(SQLModel, table=True):
     """What one side of a conversation of the secret game came to."""
 
     __tablename__ = "outcome"
@@ -282,7 +293,7 @@ class OutcomeTable(SQLModel, table=True):
     """every detector's hits, as JSON"""
 
 
-class SitOutTable(SQLModel, table=True):
+class SitOut(SQLModel, table=True):
     """An agent without a conversation in a round of the secret game."""
 
     __tablename__ = "sit_out"
@@ -293,7 +304,7 @@ class SitOutTable(SQLModel, table=True):
     agent: str = Field(primary_key=True)
 
 
-class JudgementTable(SQLModel, table=True):
+class Judgement(SQLModel, table=True):
     """What a judge said of one entity of a simulation."""
 
     __tablename__ = "judgement"
@@ -306,7 +317,7 @@ class JudgementTable(SQLModel, table=True):
     """None: no clear rating, or no answer"""
 
 
-class GenomeTable(SQLModel, table=True):
+class Genome(SQLModel, table=True):
     __tablename__ = "genome"
 
     batch_number: int = Field(primary_key=True)
@@ -321,7 +332,7 @@ class GenomeTable(SQLModel, table=True):
     details: str | None = None
 
 
-class TrainingTable(SQLModel, table=True):
+class TrainingUpdate(SQLModel, table=True):
     __tablename__ = "training_update"
 
     batch_number: int = Field(primary_key=True)
@@ -332,7 +343,7 @@ class TrainingTable(SQLModel, table=True):
     details: str | None = None
 
 
-class LogTable(SQLModel, table=True):
+class LogLine(SQLModel, table=True):
     __tablename__ = "log_line"
     __table_args__ = (Index("log_by_batch", "batch_number", "id"),)
 
@@ -343,7 +354,7 @@ class LogTable(SQLModel, table=True):
     message: str
 
 
-class FindingTable(SQLModel, table=True):
+class Finding(SQLModel, table=True):
     """What a study worked out at its end, as JSON by name: resume, exports and screens need not redo it."""
 
     __tablename__ = "finding"
@@ -353,7 +364,7 @@ class FindingTable(SQLModel, table=True):
     content: str = Field(sa_type=Text)
 
 
-class ControlTable(SQLModel, table=True):
+class Control(SQLModel, table=True):
     """Words to a running batch: stop, pause, continue, limits."""
 
     __tablename__ = "control"
@@ -393,3 +404,116 @@ class LibraryAgent(SQLModel, table=True):
     name: str
     definition: str = Field(sa_type=Text)
     created_at: float
+
+
+class Study(SQLModel, table=True):
+    """A design whose cells are batches."""
+
+    __tablename__ = "study"
+
+    id: str = Field(primary_key=True)
+    name: str
+    design: str = Field(sa_type=Text)
+    """factors, replicates and hypotheses as they were frozen, as JSON"""
+    created_at: float
+
+
+class StudyCell(SQLModel, table=True):
+    """The level of one factor in one batch of a study."""
+
+    __tablename__ = "study_cell"
+
+    batch_number: int = Field(primary_key=True)
+    factor: str = Field(primary_key=True)
+    level: str
+
+
+class Problem(SQLModel, table=True):
+    """A problem that prompts are tried on, kept once however many answers it gets."""
+
+    __tablename__ = "problem"
+
+    batch_number: int = Field(primary_key=True)
+    split: str = Field(primary_key=True)
+    number: int = Field(primary_key=True)
+    question: str = Field(sa_type=Text)
+    gold: str = Field(sa_type=Text)
+
+
+class Answer(SQLModel, table=True):
+    """A reply to a problem as it was graded; the reply itself is the call of the same unit and step."""
+
+    __tablename__ = "answer"
+
+    unit_id: int = Field(primary_key=True)
+    step: str = Field(primary_key=True)
+    generation: int | None = None
+    genome_id: str
+    split: str
+    problem: int
+    sample: int
+    extracted: str | None = Field(default=None, sa_type=Text)
+    """None: no answer could be read from the reply, or there was none"""
+    correct: bool | None = None
+    """None: the call failed"""
+    score: float | None = None
+    details: str | None = Field(default=None, sa_type=Text)
+    """further metrics of a scorer, as JSON"""
+
+
+class Code(SQLModel, table=True):
+    """What a person said of one side of a conversation, or of one message of it."""
+
+    __tablename__ = "code"
+
+    unit_id: int = Field(primary_key=True)
+    side: int = Field(primary_key=True)
+    """of the speaker, from 0 in speaking order: in self-play a name is not enough"""
+    turn: int = Field(primary_key=True)
+    """0: the side as a whole"""
+    coder: str = Field(primary_key=True)
+    agent: str
+    code: str
+    weight: float | None = None
+    """how many sides of the batch it stands for, by the sample's plan"""
+    details: str | None = Field(default=None, sa_type=Text)
+    at: float
+
+
+class Record(SQLModel, table=True):
+    """A row of a kind of study that has no table of its own: a plugin adds none."""
+
+    __tablename__ = "record"
+
+    unit_id: int = Field(primary_key=True)
+    """unit 0 of a batch holds what belongs to the batch as a whole"""
+    name: str = Field(primary_key=True)
+    position: int = Field(primary_key=True)
+    content: str = Field(sa_type=Text)
+    """as JSON"""
+
+
+def schema_text() -> str:
+    """The content of `schema.sql`: each table with its indexes, then the views."""
+    return "\n".join(f"{sql};\n" for sql in (*_table_statements(), *_view_statements()))
+
+
+def _table_statements() -> Iterator[str]:
+    dialect = sqlite.dialect()
+    for table in SQLModel.metadata.sorted_tables:
+        yield _tidy(str(CreateTable(table).compile(dialect=dialect)))
+        for index in sorted(table.indexes, key=lambda index: str(index.name)):
+            yield _tidy(str(CreateIndex(index).compile(dialect=dialect)))
+
+
+def _view_statements() -> Iterator[str]:
+    for view in VIEWS.values():
+        yield f"CREATE VIEW {view.name} AS\n{textwrap.indent(textwrap.dedent(view.query).strip(), '    ')}"
+
+
+def _tidy(sql: str) -> str:
+    return re.sub(r"[ \t]+$", "", sql.strip().expandtabs(4), flags=re.MULTILINE)
+
+
+if __name__ == "__main__":
+    print(schema_text(), end="")
