@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tidepool.storage.batches import BATCH_TABLES, UNIT_TABLES, number_of_new
+from tidepool.storage.batches import checked_number
 from tidepool.storage.errors import FileError
 from tidepool.storage.unit_ids import UNIT_BITS, unit_id
 from tidepool.storage.watched import WatchedConnection
@@ -43,57 +43,45 @@ def copy_batch(connection: sqlite3.Connection, origin: str, number: int) -> int:
 
     Returns its number here. A batch that was running there is interrupted here.
     """
-    columns = [name for name in _columns(connection, "batch") if name != "number"]
-    cursor = connection.execute(
-        f"INSERT INTO main.batch ({', '.join(columns)}) SELECT {', '.join(columns)} FROM {origin}.batch WHERE number = ?",
-        (number,),
-    )
-    copy = number_of_new(cursor)
-    connection.execute(
-        "UPDATE main.batch SET status = 'interrupted', paused = 0, host = NULL WHERE number = ? "
-        "AND status IN ('in_progress', 'pending')",
-        (copy,),
-    )
+    from sqlalchemy import insert, literal, select, update
+
+    from tidepool.storage.sql import execute, table_in, table_of, tables_with
+    from tidepool.storage.tables import Batch, Call, Prompt, Study
+
+    batch, prompt, study = (table_of(one) for one in (Batch, Prompt, Study))
+    there = table_in(batch, origin)
+    names = [column.name for column in batch.c if column.name != "number"]
+    row = select(*(there.c[name] for name in names)).where(there.c.number == number)
+    copy = checked_number(execute(connection, insert(batch).from_select(names, row)).lastrowid or 0)
+    stopped = update(batch).where(batch.c.number == copy, batch.c.status.in_(("in_progress", "pending")))
+    execute(connection, stopped.values(status="interrupted", paused=False, host=None))
+    bounds = (unit_id(number, 0), unit_id(number + 1, 0) - 1)
     shift = (copy - number) << UNIT_BITS
-    _copy(connection, origin, "unit", number, {"id": f"id + {shift}", "batch_number": str(copy)})
-    for table in BATCH_TABLES:
-        if table not in LEFT_BEHIND:
-            changed = {"batch_number": str(copy)}
-            if table == "surplus":
-                changed["unit_id"] = f"unit_id + {shift}"
-            _copy(connection, origin, table, number, changed)
-    for table in UNIT_TABLES:
-        _copy(connection, origin, table, number, {"unit_id": f"unit_id + {shift}"})
-    connection.execute(
-        f"INSERT OR IGNORE INTO main.prompt (hash, text) SELECT hash, text FROM {origin}.prompt WHERE hash IN "
-        f"(SELECT prompt FROM {origin}.call WHERE unit_id BETWEEN ? AND ? AND prompt IS NOT NULL)",
-        _bounds(number),
-    )
-    connection.execute(
-        f"INSERT OR IGNORE INTO main.study SELECT * FROM {origin}.study WHERE id = "
-        f"(SELECT study_id FROM {origin}.batch WHERE number = ?)",
-        (number,),
-    )
+    for table in dict.fromkeys((*tables_with("batch_number"), *tables_with("unit_id"))):
+        if table.name in LEFT_BEHIND:
+            continue
+        source = table_in(table, origin)
+        names = [column.name for column in table.c if not (table.name in OWN_NUMBERS and column.name == "id")]
+        moved = {name: source.c[name] for name in names}
+        if "unit_id" in moved:
+            moved["unit_id"] = source.c.unit_id + shift
+        if "batch_number" in moved:
+            moved["batch_number"] = literal(copy)
+        if table.name == "unit":
+            moved["id"] = source.c.id + shift
+        rows = select(*moved.values())
+        if "batch_number" in moved:
+            rows = rows.where(source.c.batch_number == number)
+        else:
+            rows = rows.where(source.c.unit_id.between(*bounds))
+        if table.name in OWN_NUMBERS and table.name != "call":
+            rows = rows.order_by(source.c.id)
+        execute(connection, insert(table).from_select(names, rows))
+    calls, prompts, studies = (table_in(one, origin) for one in (table_of(Call), prompt, study))
+    used = select(calls.c.prompt).where(calls.c.unit_id.between(*bounds), calls.c.prompt.is_not(None))
+    ignore = insert(prompt).prefix_with("OR IGNORE")
+    execute(connection, ignore.from_select(list(prompt.c), select(prompts).where(prompts.c.hash.in_(used))))
+    own = select(there.c.study_id).where(there.c.number == number)
+    ignore = insert(study).prefix_with("OR IGNORE")
+    execute(connection, ignore.from_select(list(study.c), select(studies).where(studies.c.id.in_(own))))
     return copy
-
-
-def _copy(connection: sqlite3.Connection, origin: str, table: str, number: int, changed: dict[str, str]) -> None:
-    columns = [name for name in _columns(connection, table) if not (table in OWN_NUMBERS and name == "id")]
-    values = ", ".join(changed.get(name, f'"{name}"') for name in columns)
-    names = ", ".join(f'"{name}"' for name in columns)
-    if table in UNIT_TABLES:
-        where, parameters = "unit_id BETWEEN ? AND ?", _bounds(number)
-    else:
-        where, parameters = "batch_number = ?", (number,)
-    order = " ORDER BY id" if table in OWN_NUMBERS and table != "call" else ""
-    connection.execute(
-        f"INSERT INTO main.{table} ({names}) SELECT {values} FROM {origin}.{table} WHERE {where}{order}", parameters
-    )
-
-
-def _bounds(number: int) -> tuple[int, ...]:
-    return unit_id(number, 0), unit_id(number + 1, 0) - 1
-
-
-def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
-    return [row["name"] for row in connection.execute(f"PRAGMA main.table_info({table})")]

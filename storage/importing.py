@@ -118,15 +118,25 @@ def _is_here(connection: sqlite3.Connection, batch_id: str) -> bool:
 
 
 def _copy_over(connection: sqlite3.Connection, origin: str, number: int, config: str) -> None:
+    from sqlmodel import col, update
+
+    from tidepool.storage.sql import execute
+    from tidepool.storage.tables import Batch
+
     copy = copy_batch(connection, origin, number)
-    connection.execute("UPDATE main.batch SET imported = 1, host = NULL, config = ? WHERE number = ?", (config, copy))
+    execute(connection, update(Batch).where(col(Batch.number) == copy).values(imported=True, host=None, config=config))
 
 
 def _copy_shelf(connection: sqlite3.Connection, origin: str, table: str) -> int:
     """What goes by the same id or name here stays as it is here."""
+    from sqlalchemy import insert, select, text
+    from sqlmodel import SQLModel
+
+    import tidepool.storage.tables  # noqa: F401  (registers the tables)
+    from tidepool.storage.sql import execute, table_in
+
     before = connection.total_changes
-    columns = ", ".join(row["name"] for row in connection.execute(f"PRAGMA main.table_info({table})"))
-    connection.execute(
-        f"INSERT OR IGNORE INTO main.{table} ({columns}) SELECT {columns} FROM {origin}.{table} ORDER BY rowid"
-    )
+    here = SQLModel.metadata.tables[table]
+    there = select(table_in(here, origin)).order_by(text("rowid"))
+    execute(connection, insert(here).prefix_with("OR IGNORE").from_select(list(here.c), there))
     return connection.total_changes - before

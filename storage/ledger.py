@@ -12,12 +12,33 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from sqlalchemy import bindparam, func
+from sqlmodel import SQLModel, col, update
+
 from tidepool.storage.call_record import CallRecord
+from tidepool.storage.sql import compile_statement, insert_into, table_of, update_by
 from tidepool.storage.states import UnitStatus
+from tidepool.storage.tables import (
+    Answer,
+    Call,
+    Finding,
+    Genome,
+    Judgement,
+    Line,
+    LogLine,
+    Outcome,
+    Problem,
+    Progress,
+    Prompt,
+    Record,
+    SitOut,
+    TrainingUpdate,
+    Unit,
+)
 from tidepool.storage.tally import Tally
 from tidepool.storage.text import storable
 from tidepool.storage.unit_ids import unit_id
-from tidepool.storage.writer import Statement, Writer, insert_into
+from tidepool.storage.writer import Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,42 +60,29 @@ class UnitLine(NamedTuple):
     details: str | None
 
 
-_TOTAL = Statement("UPDATE progress SET units_total = ? WHERE batch_number = ?", rank=1)
-_END_UNIT = Statement(
-    "UPDATE unit SET status = ?, error = ?, finished_at = ?, details = coalesce(?, details) WHERE id = ?",
+_TOTAL = update_by(Progress, ["batch_number"], ["units_total"])
+_END_UNIT = compile_statement(
+    update(Unit)
+    .where(col(Unit.id) == bindparam("unit"))
+    .values(
+        status=bindparam("state"),
+        error=bindparam("problem"),
+        finished_at=bindparam("now"),
+        details=func.coalesce(bindparam("more"), col(Unit.details)),
+    ),
     rank=1,
 )
-_SEAL = Statement("UPDATE unit SET sealed = 1 WHERE id = ?", rank=1)
-_SCORE = Statement("UPDATE outcome SET score = ? WHERE unit_id = ? AND side = ?", rank=1)
-_VERDICT = Statement("UPDATE outcome SET verdict = ?, verdict_step = ? WHERE unit_id = ? AND side = ?", rank=1)
-_CALL_COLUMNS = [
-    "unit_id",
-    "step",
-    "wave",
-    "turn",
-    "speaker",
-    "model",
-    "key",
-    "prompt",
-    "status",
-    "text",
-    "truth",
-    "input_tokens",
-    "output_tokens",
-    "cost_usd",
-    "seconds",
-    "source",
-    "attempts",
-    "error",
-    "order_id",
-    "at",
-    "finish_reason",
-    "served_model",
-    "thought",
-    "reasoning_tokens",
-    "usage_missing",
-    "seal",
-]
+_SEAL = update_by(Unit, ["id"], ["sealed"])
+_SCORE = update_by(Outcome, ["unit_id", "side"], ["score"])
+_VERDICT = update_by(Outcome, ["unit_id", "side"], ["verdict", "verdict_step"])
+_INSERT_CALL = insert_into(Call, *(column.name for column in table_of(Call).c if column.name != "id"))
+_INSERT_PROMPT = insert_into(Prompt, "hash", "text", conflict="IGNORE")
+_START_UNIT = insert_into(
+    Unit,
+    *("id", "batch_number", "sequence_number", "game", "round", "interaction_type", "participants", "status", "sealed"),
+    *("started_at", "details"),
+    conflict="IGNORE",
+)
 
 
 _RECALL = (
@@ -101,7 +109,6 @@ class Ledger:
         self.reader = reader
         self.tally = Tally(writer, reader, batch_number)
         self._prompts: set[bytes] = set()
-        self._insert_call = insert_into("call", *_CALL_COLUMNS)
         self._has_cache = False
 
     # -- reading -----------------------------------------------------------------------------------------
@@ -170,7 +177,7 @@ class Ledger:
         """Queues a call's row; `asked_at` is the monotonic moment at which its story asked. What nobody was asked for is
         not counted as a call."""
         self.writer.put(
-            self._insert_call,
+            _INSERT_CALL,
             (
                 unit_id(self.batch_number, entry.sequence_number),
                 entry.step,
@@ -207,7 +214,7 @@ class Ledger:
         """Puts a system prompt the first time it is met."""
         if entry.prompt not in self._prompts:
             self._prompts.add(entry.prompt)
-            self.writer.put(insert_into("prompt", "hash", "text", conflict="OR IGNORE"), (entry.prompt, entry.system))
+            self.writer.put(_INSERT_PROMPT, (entry.prompt, entry.system))
         return entry.prompt
 
     # -- units -------------------------------------------------------------------------------------------
@@ -222,21 +229,8 @@ class Ledger:
         participants: Sequence[str] = (),
         details: str | None = None,
     ) -> None:
-        columns = [
-            "id",
-            "batch_number",
-            "sequence_number",
-            "game",
-            "round",
-            "interaction_type",
-            "participants",
-            "status",
-            "sealed",
-            "started_at",
-            "details",
-        ]
         self.writer.put(
-            insert_into("unit", *columns, conflict="OR IGNORE"),
+            _START_UNIT,
             (
                 unit_id(self.batch_number, sequence_number),
                 self.batch_number,
@@ -245,7 +239,7 @@ class Ledger:
                 round,
                 interaction_type,
                 json.dumps(participants, ensure_ascii=False),
-                UnitStatus.IN_PROGRESS,
+                UnitStatus.IN_PROGRESS._value_,
                 False,
                 time.time(),
                 details,
@@ -255,53 +249,58 @@ class Ledger:
     def end_unit(self, sequence_number: int, error: str | None, details: str | None = None) -> None:
         status = UnitStatus.FAILED if error else UnitStatus.COMPLETED
         error = error and storable(error)
-        self.writer.put(_END_UNIT, (status, error, time.time(), details, unit_id(self.batch_number, sequence_number)))
+        unit = unit_id(self.batch_number, sequence_number)
+        row = _END_UNIT.row(unit=unit, state=status, problem=error, now=time.time(), more=details)
+        self.writer.put(_END_UNIT, row)
         self.tally.unit_ended(failed=bool(error))
 
     def set_units_total(self, total: int) -> None:
-        self.writer.put(_TOTAL, (total, self.batch_number))
+        self.writer.put(_TOTAL, _TOTAL.row(units_total=total, batch_number=self.batch_number))
 
     def seal(self, sequence_number: int) -> None:
         """Another unit reads this one's outcome: a failure in it must replay as one for ever."""
-        self.writer.put(_SEAL, (unit_id(self.batch_number, sequence_number),))
+        self.writer.put(_SEAL, _SEAL.row(sealed=True, id=unit_id(self.batch_number, sequence_number)))
 
     # -- what studies keep -------------------------------------------------------------------------------
 
     def put_outcome(self, sequence_number: int, **columns: Any) -> None:
-        self._put("outcome", {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
+        self._put(Outcome, {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
 
     def put_judgement(self, sequence_number: int, **columns: Any) -> None:
-        self._put("judgement", {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
+        self._put(Judgement, {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
 
     def put_score(self, sequence_number: int, side: int, score: float) -> None:
         """What an outcome was worth in the end, where that is known only when its game is over."""
-        self.writer.put(_SCORE, (score, unit_id(self.batch_number, sequence_number), side))
+        unit = unit_id(self.batch_number, sequence_number)
+        self.writer.put(_SCORE, _SCORE.row(score=score, unit_id=unit, side=side))
 
     def put_verdict(self, sequence_number: int, side: int, verdict: bool | None, step: str) -> None:
-        self.writer.put(_VERDICT, (verdict, step, unit_id(self.batch_number, sequence_number), side))
+        unit = unit_id(self.batch_number, sequence_number)
+        row = _VERDICT.row(verdict=verdict, verdict_step=step, unit_id=unit, side=side)
+        self.writer.put(_VERDICT, row)
 
     def put_sit_out(self, game: int, round: int, agent: str) -> None:
-        self._put("sit_out", {"batch_number": self.batch_number, "game": game, "round": round, "agent": agent})
+        self._put(SitOut, {"batch_number": self.batch_number, "game": game, "round": round, "agent": agent})
 
     def put_lines(self, sequence_number: int, lines: Iterable[Mapping[str, Any]]) -> None:
         for line in lines:
-            self._put("line", {"unit_id": unit_id(self.batch_number, sequence_number), **line})
+            self._put(Line, {"unit_id": unit_id(self.batch_number, sequence_number), **line})
 
     def put_problem(self, **columns: Any) -> None:
-        self._put("problem", {"batch_number": self.batch_number, **columns})
+        self._put(Problem, {"batch_number": self.batch_number, **columns})
 
     def put_answer(self, sequence_number: int, **columns: Any) -> None:
-        self._put("answer", {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
+        self._put(Answer, {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
 
     def put_genome(self, **columns: Any) -> None:
-        self._put("genome", {"batch_number": self.batch_number, **columns})
+        self._put(Genome, {"batch_number": self.batch_number, **columns})
 
     def put_training(self, **columns: Any) -> None:
-        self._put("training_update", {"batch_number": self.batch_number, **columns})
+        self._put(TrainingUpdate, {"batch_number": self.batch_number, **columns})
 
     def put_finding(self, name: str, content: Any) -> None:
         self._put(
-            "finding",
+            Finding,
             {
                 "batch_number": self.batch_number,
                 "name": name,
@@ -313,17 +312,18 @@ class Ledger:
         """A row of a kind that has no table of its own; of a unit, or of the batch as a whole."""
         unit = unit_id(self.batch_number, sequence_number)
         text = json.dumps(content, ensure_ascii=False)
-        self._put("record", {"unit_id": unit, "name": name, "position": position, "content": text})
+        self._put(Record, {"unit_id": unit, "name": name, "position": position, "content": text})
 
     def log(self, level: str, message: str) -> None:
         message = storable(message)[:LONGEST_LINE]
         self._put(
-            "log_line",
+            LogLine,
             {"batch_number": self.batch_number, "at": time.time(), "level": level, "message": message},
             "",
         )
 
-    def _put(self, table: str, values: Mapping[str, Any], conflict: str = "OR REPLACE") -> None:
+    def _put(self, table: type[SQLModel], values: Mapping[str, Any], conflict: str = "REPLACE") -> None:
         """A note of sandboxed code, a metric's name or an error may hold a key, so every text passes `storable`."""
-        row = tuple(storable(value) if isinstance(value, str) else value for value in values.values())
-        self.writer.put(insert_into(table, *values, conflict=conflict), row)
+        statement = insert_into(table, *values, conflict=conflict)
+        found = (values[name] for name in statement.names)
+        self.writer.put(statement, tuple([storable(value) if isinstance(value, str) else value for value in found]))

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidepool.storage.ledger import Ledger
+from tidepool.storage.sql import Statement, insert_into, update_by
 from tidepool.storage.states import OPEN_PHASES_SQL, ProviderBatchPhase
+from tidepool.storage.tables import ProviderBatch
 from tidepool.storage.unit_ids import batch_number_of, sequence_number_of, unit_id
-from tidepool.storage.writer import Statement, insert_into
 
 Address = tuple[int, str]
 """a unit's id and the step in it"""
@@ -22,14 +23,11 @@ _COLUMNS = (
     *("id", "batch_number", "provider", "lot", "upload_id", "unsure", "state", "calls", "count", "wave"),
     *("content_hash", "reservation_usd", "created_at"),
 )
-_CREATING = Statement(
-    f"UPDATE provider_batch SET state = '{ProviderBatchPhase.CREATING}', upload_id = ? WHERE id = ?", rank=1
-)
-_CREATED = Statement(
-    f"UPDATE provider_batch SET state = '{ProviderBatchPhase.CREATED}', remote_id = ?, unsure = ? WHERE id = ?", rank=1
-)
-_POLLED = Statement("UPDATE provider_batch SET remote_state = ?, polled_at = ? WHERE id = ?", rank=1)
-_CLOSED = Statement("UPDATE provider_batch SET state = ?, finished_at = ?, reservation_usd = 0 WHERE id = ?", rank=2)
+_INTEND = insert_into(ProviderBatch, *_COLUMNS)
+_CREATING = update_by(ProviderBatch, ["id"], ["state", "upload_id"])
+_CREATED = update_by(ProviderBatch, ["id"], ["state", "remote_id", "unsure"])
+_POLLED = update_by(ProviderBatch, ["id"], ["remote_state", "polled_at"])
+_CLOSED = update_by(ProviderBatch, ["id"], ["state", "finished_at", "reservation_usd"], rank=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,7 @@ class ProviderBatchBook:
     def intend(self, job: StoredProviderBatch) -> None:
         calls = json.dumps([self._written(unit, step, key) for (unit, step), key in job.calls], separators=(",", ":"))
         self._ledger.writer.put(
-            insert_into("provider_batch", *_COLUMNS),
+            _INTEND,
             (
                 job.order_id,
                 self._ledger.batch_number,
@@ -83,16 +81,19 @@ class ProviderBatchBook:
         )
 
     def creating(self, order_id: str, upload_id: str) -> None:
-        self._ledger.writer.put(_CREATING, (upload_id, order_id))
+        self._put(_CREATING, order_id, state=ProviderBatchPhase.CREATING, upload_id=upload_id)
 
     def created(self, order_id: str, remote_id: str, unsure: bool) -> None:
-        self._ledger.writer.put(_CREATED, (remote_id, unsure, order_id))
+        self._put(_CREATED, order_id, state=ProviderBatchPhase.CREATED, remote_id=remote_id, unsure=unsure)
 
     def polled(self, order_id: str, state: str) -> None:
-        self._ledger.writer.put(_POLLED, (state, time.time(), order_id))
+        self._put(_POLLED, order_id, remote_state=state, polled_at=time.time())
 
     def closed(self, order_id: str, phase: ProviderBatchPhase) -> None:
-        self._ledger.writer.put(_CLOSED, (phase, time.time(), order_id))
+        self._put(_CLOSED, order_id, state=phase, finished_at=time.time(), reservation_usd=0.0)
+
+    def _put(self, statement: Statement, order_id: str, **values: Any) -> None:
+        self._ledger.writer.put(statement, statement.row(id=order_id, **values))
 
     def _written(self, unit: int, step: str, key: str) -> list[int | str]:
         """By the unit's number; of another batch of the study with that batch's id, which no import changes."""

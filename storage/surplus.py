@@ -10,16 +10,20 @@ from dataclasses import dataclass
 from itertools import count
 from random import SystemRandom
 
+from sqlalchemy import bindparam
+from sqlmodel import col, delete
+
+from tidepool.storage import tables
 from tidepool.storage.ledger import Ledger
-from tidepool.storage.writer import Statement, insert_into
+from tidepool.storage.sql import compile_statement, insert_into
 
 _COLUMNS = (
     *("batch_number", "order_id", "unit_id", "step", "text"),
     *("input_tokens", "output_tokens", "cost_usd", "at", "reason"),
 )
-_ADD = insert_into("surplus", *_COLUMNS)
-_LEAVING = insert_into("surplus", "id", *_COLUMNS)
-_ARRIVED = Statement("DELETE FROM surplus WHERE id = ?", rank=1)
+_ADD = insert_into(tables.Surplus, *_COLUMNS)
+_LEAVING = insert_into(tables.Surplus, "id", *_COLUMNS)
+_ARRIVED = compile_statement(delete(tables.Surplus).where(col(tables.Surplus.id) == bindparam("id")), rank=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from operator import attrgetter
 
+from sqlalchemy import bindparam
+from sqlalchemy.dialects.sqlite import insert
+from sqlmodel import update
+
 from tidepool.storage.call_record import CallRecord
+from tidepool.storage.sql import compile_statement, table_of
 from tidepool.storage.states import CallStatus, FinishReason, Source
-from tidepool.storage.writer import Statement, Writer
+from tidepool.storage.tables import Progress, Wave
+from tidepool.storage.writer import Writer
 
 
 @dataclass(slots=True)
@@ -55,15 +61,19 @@ _FAILED, _CACHE, _LIVE = CallStatus.FAILED, Source.CACHE, Source.LIVE
 _CUT = FinishReason.CUT
 _NAMES = tuple(field.name for field in fields(Counters))
 _VALUES = attrgetter(*_NAMES)
-_ADD = Statement(
-    f"UPDATE progress SET {', '.join(f'{name} = {name} + ?' for name in _NAMES)} WHERE batch_number = ?",
+_PROGRESS = table_of(Progress).c
+_ADD = compile_statement(
+    update(Progress)
+    .where(_PROGRESS.batch_number == bindparam("batch"))
+    .values({name: _PROGRESS[name] + bindparam(f"add_{name}") for name in _NAMES}),
     rank=1,
 )
-_WAVE = Statement(
-    "INSERT INTO wave (batch_number, wave, calls, failed, cached, retried, seconds, transport) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (batch_number, wave) DO UPDATE SET calls = excluded.calls, "
-    "failed = excluded.failed, cached = excluded.cached, retried = excluded.retried, seconds = excluded.seconds, "
-    "transport = excluded.transport",
+_NEW_WAVE = insert(Wave)
+_WAVE = compile_statement(
+    _NEW_WAVE.on_conflict_do_update(
+        index_elements=["batch_number", "wave"],
+        set_={column.name: column for column in _NEW_WAVE.excluded if not column.primary_key},
+    ),
     rank=1,
 )
 
@@ -181,7 +191,8 @@ class Tally:
 
     def _put(self) -> None:
         if self._delta != Counters():
-            self._writer.put(_ADD, (*_VALUES(self._delta), self._batch_number))
+            counts = {f"add_{name}": getattr(self._delta, name) for name in _NAMES}
+            self._writer.put(_ADD, _ADD.row(batch=self._batch_number, **counts))
             self._written, self._delta = _sum(self._written, self._delta), Counters()
         for number in sorted(self._dirty_waves):
             wave = self._waves[number]

@@ -25,7 +25,8 @@ from tests.support.studies import written
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
 from tidepool.engine.bench.probes import study
 from tidepool.engine.run import run_batch
-from tidepool.storage.writer import Row, Statement, Writer
+from tidepool.storage.sql import Row, Statement
+from tidepool.storage.writer import Writer
 
 CUTS = 20
 PAIRS = 21
@@ -132,21 +133,21 @@ def _plain_beat(writer: Writer, statement: Statement, row: Row) -> None:
 def cost() -> tuple[list[float], float]:
     """Seconds with synced beats ÷ without: the quartiles of the pairs; and how long one such commit takes, in milliseconds."""
     ratios, commits = [], []
-    synced, transact = Writer.beat, Writer._transact
+    synced, write = Writer.beat, Writer._write
 
-    def timed(writer: Writer, connection: sqlite3.Connection, group: Any) -> None:
+    async def timed(writer: Writer, group: Any) -> None:
         began = time.perf_counter()
-        transact(writer, connection, group)
+        await write(writer, group)
         if group.durable:
             commits.append(time.perf_counter() - began)
 
     def seconds(beat: Any) -> float:
-        Writer.beat, Writer._transact = beat, timed  # type: ignore[method-assign, assignment]
+        Writer.beat, Writer._write = beat, timed  # type: ignore[method-assign, assignment]
         try:
             with tempfile.TemporaryDirectory() as folder:
                 return float(asyncio.run(run_batch(study(CALLS // 5), Path(folder) / "study.db"))["seconds"])
         finally:
-            Writer.beat, Writer._transact = synced, transact  # type: ignore[method-assign]
+            Writer.beat, Writer._write = synced, write  # type: ignore[method-assign]
 
     seconds(synced)
     commits.clear()

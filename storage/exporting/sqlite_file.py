@@ -10,14 +10,6 @@ from tidepool.storage.errors import FileError
 from tidepool.storage.exporting.files import finished
 from tidepool.storage.file import connect, prepare, settle, transaction
 
-TELLING = (
-    *(("log_line", "message"), ("unit", "error"), ("call", "error"), ("batch", "reason")),
-    *(("study", "design"), ("study_cell", "level")),
-    # Rows of older versions, which stored the path that a server reported; findings count replies by it.
-    *(("call", "served_model"), ("outcome", "served_model"), ("finding", "content")),
-)
-"""columns that may hold the path of a file"""
-
 
 def export_sqlite(database: Path, batches: Sequence[sqlite3.Row], target: Path) -> list[Path]:
     if target.exists():
@@ -37,19 +29,33 @@ def copy_to_publish(
 ) -> None:
     """Batches by number, each with the config that is to be read of it, and studies with their designs; without the name of
     the machine that ran them. `private` are texts that messages may hold, with what is to stand there."""
+    from sqlalchemy import func
+    from sqlmodel import col, update
+
+    from tidepool.storage.sql import execute
+    from tidepool.storage.tables import Batch, Call, LogLine, Progress, Study, StudyCell, Unit
+
     _copy(database, list(configs), target)
     with closing(connect(target)) as connection, transaction(connection):
         for number, config in enumerate(configs.values(), 1):
-            connection.execute("UPDATE batch SET host = NULL, config = ? WHERE number = ?", (config, number))
-        connection.execute("UPDATE progress SET limits = json_remove(limits, '$.hands')")  # they name cluster nodes
+            execute(connection, update(Batch).where(col(Batch.number) == number).values(host=None, config=config))
+        # Limits name the nodes of a cluster.
+        execute(connection, update(Progress).values(limits=func.json_remove(Progress.limits, "$.hands")))
         for study_id, design in designs.items():
-            connection.execute("UPDATE study SET design = ? WHERE id = ?", (design, study_id))
+            execute(connection, update(Study).where(col(Study.id) == study_id).values(design=design))
+        paths = (
+            (LogLine, "message"),
+            (Unit, "error"),
+            (Call, "error"),
+            (Batch, "reason"),
+            (Study, "design"),
+            (StudyCell, "level"),
+        )
         for words, instead in private.items():
-            for table, column in TELLING:
-                connection.execute(
-                    f"UPDATE {table} SET {column} = replace({column}, ?, ?) WHERE instr({column}, ?)",
-                    (words, instead, words),
-                )
+            for table, name in paths:
+                column = getattr(table, name)
+                holds = update(table).where(func.instr(column, words) > 0)
+                execute(connection, holds.values({name: func.replace(column, words, instead)}))
     settle(target)
 
 

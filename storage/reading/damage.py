@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tidepool.storage.batches import BATCH_TABLES, MOST_BATCHES, UNIT_TABLES
+from tidepool.storage.batches import MOST_BATCHES
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import connect
 from tidepool.storage.lock_files import BATCH_ID
@@ -24,8 +24,8 @@ from tidepool.storage.schema import CURRENT
 from tidepool.storage.states import BatchStatus, CallStatus, ProviderBatchPhase, Source, UnitStatus
 from tidepool.storage.unit_ids import UNIT_BITS
 
-LIBRARY_TABLES = ("library_entity", "library_type", "library_agent")
-TABLES = ("batch", "progress", "unit", "prompt", "study", *BATCH_TABLES[1:], *UNIT_TABLES, *LIBRARY_TABLES)
+FIRST = ["batch", "progress", "unit", "prompt", "study"]
+"""tables that are looked through before the others"""
 LOOK_SECONDS = 2.0
 STEPS_BETWEEN_LOOKS = 10_000
 
@@ -145,7 +145,8 @@ def our_columns() -> Mapping[str, Mapping[str, tuple[str, bool]]]:
             table: {
                 row[1]: (row[2].partition("(")[0], not row[3]) for row in model.execute(f"PRAGMA table_info({table})")
             }
-            for table in TABLES
+            for table in FIRST
+            + [one.name for one in CURRENT.statements if one.kind == "table" and one.name not in FIRST]
         }
 
 
@@ -240,15 +241,17 @@ _PARTNERS = (
         "a call of it is none",
         "EXISTS (SELECT 1 FROM json_each(calls) WHERE type <> 'array' OR json_array_length(value) NOT IN (3, 4))",
     ),
-    *((table, "it belongs to no batch", "batch_number NOT IN (SELECT number FROM batch)") for table in BATCH_TABLES),
-    *(
-        (table, "it belongs to no batch", f"unit_id >> {UNIT_BITS} NOT IN (SELECT number FROM batch)")
-        for table in UNIT_TABLES
-    ),
 )
 
 
 def _without_partner(connection: sqlite3.Connection) -> Iterator[Damage]:
-    for table, what, condition in _PARTNERS:
+    partners = list(_PARTNERS)
+    for table, columns in our_columns().items():
+        if "batch_number" in columns:
+            partners.append((table, "it belongs to no batch", "batch_number NOT IN (SELECT number FROM batch)"))
+        elif "unit_id" in columns:
+            condition = f"unit_id >> {UNIT_BITS} NOT IN (SELECT number FROM batch)"
+            partners.append((table, "it belongs to no batch", condition))
+    for table, what, condition in partners:
         for (row,) in connection.execute(f"SELECT rowid FROM {table} WHERE {condition} LIMIT 1"):
             yield Damage(table, what, row)

@@ -189,26 +189,41 @@ class NewCode(NamedTuple):
 
 def put_codes(path: Path, batch_id: str, coder: str, new: Iterable[NewCode]) -> None:
     """All of them or none; what the same coder said of the same place before is replaced."""
+    from sqlmodel import insert
+
+    from tidepool.storage.sql import execute
+    from tidepool.storage.tables import Code
+
     now = time.time()
     with writing(path) as connection:
         number = find_batch(connection, batch_id)["number"]
-        connection.executemany(
-            "INSERT OR REPLACE INTO code (unit_id, side, turn, coder, agent, code, weight, at) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (unit_id(number, one.place[0]), *one.place[1:], coder, one.agent, one.code, one.weight, now)
-                for one in new
-            ],
+        rows = (
+            {
+                **_key(number, one.place),
+                "coder": coder,
+                "agent": one.agent,
+                "code": one.code,
+                "weight": one.weight,
+                "at": now,
+            }
+            for one in new
         )
+        execute(connection, insert(Code).prefix_with("OR REPLACE"), rows)
+
+
+def _key(batch_number: int, place: Place) -> dict[str, int]:
+    return {"unit_id": unit_id(batch_number, place[0]), "side": place[1], "turn": place[2]}
 
 
 def remove_code(path: Path, batch_id: str, coder: str, place: Place) -> None:
+    from sqlmodel import delete
+
+    from tidepool.storage.sql import execute
+    from tidepool.storage.tables import Code
+
     with writing(path) as connection:
         number = find_batch(connection, batch_id)["number"]
-        connection.execute(
-            "DELETE FROM code WHERE unit_id = ? AND side = ? AND turn = ? AND coder = ?",
-            (unit_id(number, place[0]), *place[1:], coder),
-        )
+        execute(connection, delete(Code).filter_by(**_key(number, place), coder=coder))
 
 
 def put_sample(
@@ -216,17 +231,16 @@ def put_sample(
 ) -> None:
     """The sample, and the weights that codes have by it: of sides, or of messages where `turns` are coded. What lies
     outside the sample stands for nothing."""
+    from sqlmodel import col, insert, update
+
+    from tidepool.storage.sql import execute
+    from tidepool.storage.tables import Code, Finding
+
     with writing(path) as connection:
         number = find_batch(connection, batch_id)["number"]
-        connection.execute(
-            "INSERT OR REPLACE INTO finding (batch_number, name, content) VALUES (?, ?, ?)",
-            (number, name, json.dumps(sample)),
-        )
-        connection.execute(
-            f"UPDATE code SET weight = NULL WHERE unit_id BETWEEN ? AND ? AND turn {'<>' if turns else '='} 0",
-            _bounds(number),
-        )
-        connection.executemany(
-            "UPDATE code SET weight = ? WHERE unit_id = ? AND side = ? AND turn = ?",
-            [(weight, unit_id(number, place[0]), *place[1:]) for place, weight in weights],
-        )
+        finding = {"batch_number": number, "name": name, "content": json.dumps(sample)}
+        execute(connection, insert(Finding).prefix_with("OR REPLACE").values(finding))
+        coded = col(Code.turn) != 0 if turns else col(Code.turn) == 0
+        execute(connection, update(Code).where(col(Code.unit_id).between(*_bounds(number)), coded).values(weight=None))
+        for place, weight in weights:
+            execute(connection, update(Code).filter_by(**_key(number, place)).values(weight=weight))

@@ -59,34 +59,41 @@ class StoredCell:
 
 def create_study(path: Path, name: str, design: Mapping[str, Any], cells: Sequence[NewCell]) -> tuple[str, list[str]]:
     """All of it in one transaction; returns the study's id, and those of its batches."""
+    from tidepool.storage.sql import add
+    from tidepool.storage.tables import Study
+
     study_id = secrets.token_hex(6)
+    text = json.dumps(design, ensure_ascii=False)
     with writing(path) as connection:
-        text = json.dumps(design, ensure_ascii=False)
-        connection.execute(
-            "INSERT INTO study (id, name, design, created_at) VALUES (?, ?, ?, ?)", (study_id, name, text, time.time())
-        )
+        add(connection, Study(id=study_id, name=name, design=text, created_at=time.time()))
         return study_id, list(_insert(connection, study_id, cells))
 
 
 def add_cells(path: Path, study_id: str, design: Mapping[str, Any], cells: Sequence[NewCell]) -> list[str]:
     """More cells of a study, whose design is now this one."""
+    from sqlmodel import col, update
+
+    from tidepool.storage.sql import execute
+    from tidepool.storage.tables import Study
+
+    changed = update(Study).where(col(Study.id) == study_id).values(design=json.dumps(design, ensure_ascii=False))
     with writing(path) as connection:
-        connection.execute(
-            "UPDATE study SET design = ? WHERE id = ?", (json.dumps(design, ensure_ascii=False), study_id)
-        )
+        execute(connection, changed)
         return list(_insert(connection, study_id, cells))
 
 
 def _insert(connection: sqlite3.Connection, study_id: str, cells: Sequence[NewCell]) -> Iterator[str]:
+    from sqlmodel import col, update
+
+    from tidepool.storage.sql import add, execute
+    from tidepool.storage.tables import Batch, StudyCell
+
     for cell in cells:
         batch_id, number = insert_batch(connection, cell.batch)
-        connection.execute(
-            "UPDATE batch SET study_id = ?, replicate = ? WHERE number = ?", (study_id, cell.replicate, number)
-        )
-        connection.executemany(
-            "INSERT INTO study_cell (batch_number, factor, level) VALUES (?, ?, ?)",
-            [(number, factor, level) for factor, level in cell.levels.items()],
-        )
+        of_study = update(Batch).where(col(Batch.number) == number)
+        execute(connection, of_study.values(study_id=study_id, replicate=cell.replicate))
+        for factor, level in cell.levels.items():
+            add(connection, StudyCell(batch_number=number, factor=factor, level=level))
         yield batch_id
 
 

@@ -32,7 +32,7 @@ def _count(database: Path, table: str) -> int:
 
 
 CASES: dict[str, tuple[str, list[str], Callable[[Path], bool]]] = {
-    "import": ("INSERT INTO main.call", ["import", "../other.db"], lambda path: _count(path, "batch") == 1),
+    "import": ("INSERT INTO call", ["import", "../other.db"], lambda path: _count(path, "batch") == 1),
     "delete": ("DELETE FROM unit", ["delete", "last", "--yes"], lambda path: _count(path, "call") == 8),
     "library": ("COMMIT", ["entities", "generate", "-n", "50"], lambda path: _count(path, "library_entity") == 0),
     "export": ("FROM conversations", ["export", "last", "-o", "out"], lambda path: not (path.parent / "out").exists()),

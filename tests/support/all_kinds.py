@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.command import ROOT
+from tests.support.state import change
 
 AGENTS = [
     {"name": "Ada", "model": "simulated:guarded", "secret": "marigold"},
@@ -93,6 +94,8 @@ STUDIES: dict[str, dict[str, Any]] = {
     },
 }
 BATCHES = len(STUDIES)
+IDS = ("0c13f5c60828", "256332e3cf7a", "46e253540b40", "20faf7356319")
+"""of the first batches, which are one of each kind"""
 GUILD = """\
 name = "guild"
 description = "A guild of the valley."
@@ -139,6 +142,8 @@ def make(path: Path) -> None:
         ["agents", "generate", "-n", "2", "--model", "simulated:guarded", "--seed", "1"],
     ):
         assert main(["--db", str(path), *words]) == 0, words
+    for number, batch_id in enumerate(IDS, 1):
+        change(path, "UPDATE batch SET id = ? WHERE number = ?", batch_id, number)
 
 
 if __name__ == "__main__":

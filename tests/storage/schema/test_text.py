@@ -1,8 +1,6 @@
 """The schema as text equals what the classes and views generate, and docs/data.md explains every view and column."""
 
 import re
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,6 @@ import pytest
 from tests.support.all_kinds import file_of_all_kinds
 from tests.support.data_reference import reference
 from tests.support.state import query
-from tidepool.storage.batches import BATCH_TABLES, UNIT_TABLES
 from tidepool.storage.file import prepare
 from tidepool.storage.schema import CURRENT, normalized
 from tidepool.storage.tables import schema_text
@@ -37,18 +34,6 @@ def test_a_new_file_has_the_schema_of_the_text(database: Path) -> None:
     )
     text = {(one.kind, one.name, normalized(one.sql)) for one in CURRENT.statements}
     assert {(kind, name, normalized(sql)) for kind, name, sql in rows} == text
-
-
-def test_every_table_with_rows_of_a_batch_is_copied_and_deleted_with_it(database: Path) -> None:
-    """Whoever adds a table finds out here that exports, imports and deletion go by these lists."""
-    prepare(database)
-    with closing(sqlite3.connect(database)) as connection:
-        tables = [one.name for one in CURRENT.statements if one.kind == "table"]
-        names = {table: {row[1] for row in connection.execute(f"PRAGMA table_info({table})")} for table in tables}
-    with_batch = {table for table, columns in names.items() if "batch_number" in columns}
-    with_unit = {table for table, columns in names.items() if "unit_id" in columns}
-    assert with_batch == {*BATCH_TABLES, "unit"}
-    assert with_unit - with_batch == set(UNIT_TABLES)
 
 
 @pytest.fixture(scope="module")
