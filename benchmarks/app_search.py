@@ -9,9 +9,9 @@ from pathlib import Path
 
 from tidepool.storage.batches import create_batch
 from tidepool.storage.file import connect, prepare, writing
-from tidepool.storage.reading import search
-from tidepool.storage.reading.search import Filter
-from tidepool.storage.unit_ids import unit_id
+from tidepool.storage.queries import search
+from tidepool.storage.queries.search import Filter
+from tidepool.storage.states import unit_id
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.widgets.talk_list import ConversationList
 from tidepool.tui.app.widgets.watching.wavefront import Wavefront

@@ -19,7 +19,7 @@ from tidepool.engine.trust.gate import shown
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage import library
 from tidepool.storage.file import connect
-from tidepool.storage.importing import Imported, OtherBatch, merge, opened_other, other_batches
+from tidepool.storage.transfer.study_files import Imported, OtherBatch, merge, opened_other, other_batches
 
 
 def import_file(database: Path, other: Path, *, replace: bool = False) -> Imported:

@@ -17,22 +17,22 @@ from tidepool.storage import locks
 from tidepool.storage.errors import BatchLocked, FileError, NotFound
 from tidepool.storage.file import reading, settle, writing
 from tidepool.storage.lock_files import BATCH_ID, is_held
-from tidepool.storage.plain_text import one_line
-from tidepool.storage.reading import search
-from tidepool.storage.reading.figures import counts_to_keep
+from tidepool.storage.queries import search
+from tidepool.storage.queries.summary import counts_to_keep
 from tidepool.storage.states import (
     ASKED,
     BESIDE_SQL,
+    KILLED,
     OPEN_PHASES_SQL,
     STALE_SECONDS,
+    UNDER_WAY,
     BatchStatus,
     CallStatus,
     StopCode,
     UnitStatus,
+    unit_id,
 )
-from tidepool.storage.text import storable
-from tidepool.storage.under_way import UNDER_WAY, book_under_way
-from tidepool.storage.unit_ids import unit_id
+from tidepool.storage.text import one_line, storable
 
 MOST_BATCHES = 1 << 30
 """that a file can have had: a unit's id holds its batch's number"""
@@ -211,6 +211,34 @@ def begin(path: Path, batch_id: str, *, simulated: bool) -> None:
         execute(connection, beat.values(heartbeat_at=time.time(), replayed=0))
         book_under_way(connection, number)
         forget_words(connection, batch_id)
+
+
+def book_under_way(connection: sqlite3.Connection, batch_number: int) -> int:
+    """Nobody runs the batch any more: calls that were under way may have been charged, and count as bought."""
+    from sqlmodel import col, update
+
+    from tidepool.storage.sql import execute
+    from tidepool.storage.tables import Progress, Surplus
+
+    under_way = "FROM surplus WHERE batch_number = ? AND reason = ?"
+    calls, cost, unpriced = connection.execute(
+        f"SELECT count(*), coalesce(sum(cost_usd), 0), coalesce(sum(cost_usd IS NULL), 0) {under_way}",
+        (batch_number, UNDER_WAY),
+    ).fetchone()
+    spent = update(Progress).where(col(Progress.batch_number) == batch_number)
+    execute(
+        connection,
+        spent.values(
+            bought=col(Progress.bought) + calls,
+            cost_usd=col(Progress.cost_usd) + cost,
+            unpriced=col(Progress.unpriced) + unpriced,
+            in_flight="[]",
+            in_flight_usd=0.0,
+        ),
+    )
+    left = update(Surplus).where(col(Surplus.batch_number) == batch_number, col(Surplus.reason) == UNDER_WAY)
+    execute(connection, left.values(reason=KILLED))
+    return int(calls)
 
 
 def forget_words(connection: sqlite3.Connection, batch_id: str) -> None:

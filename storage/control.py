@@ -13,9 +13,8 @@ from sqlalchemy import bindparam, func
 from sqlmodel import col, select, update
 
 from tidepool.storage.sql import compile_statement, update_by
-from tidepool.storage.states import BatchStatus
+from tidepool.storage.states import UNDER_WAY, BatchStatus
 from tidepool.storage.tables import Batch, Control, Progress, Surplus
-from tidepool.storage.under_way import UNDER_WAY
 from tidepool.storage.writer import Writer
 
 _IN_FLIGHT_USD = (

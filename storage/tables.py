@@ -6,7 +6,7 @@ takes half a second and commands that only read do without:
 
     python -m tidepool.storage.tables > storage/schema.sql
 
-A unit's id holds its batch and its place there (`storage/unit_ids.py`). Times are seconds since 1970. Other programs read
+A unit's id holds its batch and its place there (`storage/states.py`). Times are seconds since 1970. Other programs read
 the views (`views.py`), never these tables. A later version adds its columns at the end of a table, as SQLite does.
 """
 

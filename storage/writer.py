@@ -24,9 +24,8 @@ import aiosqlite
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_random
 
 from tidepool.storage.errors import FileError
-from tidepool.storage.file import BUSY_SECONDS, explain
+from tidepool.storage.file import BUSY_SECONDS, WatchedConnection, explain
 from tidepool.storage.sql import Row, Statement
-from tidepool.storage.watched import WatchedConnection
 
 CHECKPOINT_ROWS = 20_000
 SMALL = 200

@@ -24,7 +24,7 @@ WATCH = """
 import sys
 from pathlib import Path
 from tidepool.storage.file import reading
-from tidepool.storage.reading import watching
+from tidepool.storage.queries import watching
 import tidepool.tui.app.app
 path = Path(sys.argv[1])
 with reading(path) as connection:

@@ -1,8 +1,8 @@
 """What an export of a branch holds beside what its kind exports: which redraw of which conversation each unit is."""
 
 from tidepool.engine.branching.origin import Origin
-from tidepool.storage.exporting.contents import ExportTable
-from tidepool.storage.unit_ids import unit_id
+from tidepool.storage.states import unit_id
+from tidepool.storage.transfer.tables import ExportTable
 from tidepool.storage.views import ColumnType
 
 COLUMNS: dict[str, ColumnType] = {

@@ -18,7 +18,7 @@ from tidepool.engine.statistics.contrasts import Contrast, stratified, student, 
 from tidepool.engine.statistics.grouped import Array, Grouped
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.rates import rates_of
-from tidepool.storage.study_rows.branches import games_of_units, records_of_batch
+from tidepool.storage.queries.conversations import games_of_units, records_of_batch
 
 Values = Mapping[int, Mapping[Arm, Sequence[float]]]
 """of one measure: by conversation and arm, one value a redraw"""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from tidepool.engine.branching.origin import Origin, read_origin
 from tidepool.engine.errors import FileError
-from tidepool.storage.study_rows.branches import TalkRow, origin_text, records_of_batch
+from tidepool.storage.queries.conversations import TalkRow, origin_text, records_of_batch
 
 if TYPE_CHECKING:
     from tidepool.engine.config.frozen import FrozenConfig

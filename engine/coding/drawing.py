@@ -8,9 +8,9 @@ from tidepool.engine.coding.sample import Instrument, Sample, Unit, drawn
 from tidepool.engine.errors import UsageError
 from tidepool.engine.streams import stream
 from tidepool.storage.batches import find_batch, refuse_running
+from tidepool.storage.codes import put_sample
 from tidepool.storage.file import reading
-from tidepool.storage.study_rows.codes import put_sample
-from tidepool.storage.study_rows.findings import finding
+from tidepool.storage.queries.summary import finding
 
 SIZE = 100
 LARGEST = 100_000

@@ -13,10 +13,10 @@ from tidepool.engine.coding.session import CodingSession
 from tidepool.engine.coding.subject import Subject, subject_at
 from tidepool.engine.config.toml_files import check_file
 from tidepool.engine.errors import UsageError
-from tidepool.storage.exporting.csv_files import csv_file, write_rows
+from tidepool.storage.codes import NewCode, put_codes, who_is_at
 from tidepool.storage.file import reading
-from tidepool.storage.plain_text import one_line
-from tidepool.storage.study_rows.codes import NewCode, put_codes, who_is_at
+from tidepool.storage.text import one_line
+from tidepool.storage.transfer.formats import csv_file, write_rows
 
 COLUMNS = ("key", "number", "code", "codes", "question", "about", "secret", "text", "talk")
 LARGEST_FILE = 200_000_000

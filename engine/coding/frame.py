@@ -19,8 +19,8 @@ from tidepool.engine.coding.sample import (
     rating_strata,
 )
 from tidepool.engine.errors import UsageError
-from tidepool.storage.study_rows import codes as rows
-from tidepool.storage.study_rows.codes import GameSide
+from tidepool.storage import codes as rows
+from tidepool.storage.codes import GameSide
 
 SIDE_QUESTION = "Did this side give its secret away, in whatever way?"
 MESSAGE_QUESTION = "Does this message give the secret away, in whatever way?"

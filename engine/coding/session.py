@@ -12,9 +12,9 @@ from tidepool.engine.coding.sample import Instrument, Place, Sample, Unit
 from tidepool.engine.coding.subject import Subject, subject_at
 from tidepool.engine.errors import UsageError
 from tidepool.storage.batches import find_batch
+from tidepool.storage.codes import NewCode, codes, put_codes, remove_code
 from tidepool.storage.file import reading
-from tidepool.storage.plain_text import one_line
-from tidepool.storage.study_rows.codes import NewCode, codes, put_codes, remove_code
+from tidepool.storage.text import one_line
 
 LONGEST_NAME = 100
 

@@ -25,7 +25,7 @@ from tidepool.engine.coding.verdicts import (
 )
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.storage.study_rows.codes import anybody_coded, codes
+from tidepool.storage.codes import anybody_coded, codes
 
 UNITS: tuple[Unit, ...] = ("sides", "messages")
 

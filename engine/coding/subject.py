@@ -11,9 +11,9 @@ from tidepool.engine.coding.sample import Place
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.studies.secret_game.findings.played_with import PlayedWith
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
+from tidepool.storage.codes import answer_at, who_is_at
 from tidepool.storage.errors import FileError
-from tidepool.storage.reading.units import StoredUnit, unit_of
-from tidepool.storage.study_rows.codes import answer_at, who_is_at
+from tidepool.storage.queries.units import StoredUnit, unit_of
 
 OWN, PARTNER, REPLY = "this side", "partner", "reply"
 

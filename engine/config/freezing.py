@@ -23,7 +23,7 @@ from tidepool.engine.config.user_endpoints import with_users_endpoints
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import names_library, with_library
 from tidepool.engine.studies.kinds import KINDS, load_kind
-from tidepool.storage.key_mask import variables_in
+from tidepool.storage.text import variables_in
 
 CHANGEABLE = ("service.", "providers.")
 """sections that say how a batch is asked, not what"""

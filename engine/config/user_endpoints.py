@@ -15,7 +15,7 @@ from tidepool.engine.config.problems import validated
 from tidepool.engine.config.sections import Config, Providers
 from tidepool.engine.config.toml_files import parse_toml, read_text
 from tidepool.engine.errors import UsageError
-from tidepool.storage.scratch.state_folder import CONFIG_VARIABLE, config_folder, refuse_what_others_wrote
+from tidepool.storage.folders import CONFIG_VARIABLE, config_folder, refuse_what_others_wrote
 
 FILE_NAME = "providers.toml"
 ADDRESSES = ("base_url", "hosts")

@@ -12,8 +12,8 @@ from tidepool.engine.results.method_words import listing
 from tidepool.engine.results.simulated_roles import is_simulated
 from tidepool.engine.simulated.responders import reading_of
 from tidepool.engine.studies.kinds import load_kind
-from tidepool.storage.exporting.provenance import ReplyPairs, compare_replies
-from tidepool.storage.study_rows.studies import StoredCell
+from tidepool.storage.queries.summary import ReplyPairs, compare_replies
+from tidepool.storage.studies import StoredCell
 
 Levels = Mapping[str, str]
 MOST_COMPARED = 50

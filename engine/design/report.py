@@ -18,7 +18,7 @@ from tidepool.engine.results.summary import checked, statistics_of
 from tidepool.engine.results.wording import money, requests, span
 from tidepool.engine.trust.gate import design_text
 from tidepool.storage.file import reading
-from tidepool.storage.study_rows.studies import StoredCell, cells_of, find_study
+from tidepool.storage.studies import StoredCell, cells_of, find_study
 
 MOST_CELLS = 40
 MOST_DESCRIBED = 24

@@ -24,9 +24,9 @@ from tidepool.engine.statistics.comparisons import holm
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.paired import SIGNIFICANT
 from tidepool.engine.studies.kinds import load_kind
+from tidepool.storage.queries.conversations import levels_by_cell
 from tidepool.storage.states import BatchStatus
-from tidepool.storage.study_rows.design_values import cells_of
-from tidepool.storage.study_rows.studies import cells_of as stored_cells
+from tidepool.storage.studies import levels_by_cell as stored_cells
 
 FOUND, NOT_FOUND, OTHERWISE = "found", "not found", "not found: it points the other way"
 
@@ -53,7 +53,7 @@ def study_statistics(connection: sqlite3.Connection, study: Mapping[str, Any]) -
 
 def _lacking(connection: sqlite3.Connection, study_id: str, design: Mapping[str, Any]) -> int:
     """Batches of the study that did not come to their end, or are not in the file: deleted, or never exported."""
-    ended: int = sum(batch["status"] == BatchStatus.COMPLETED for batch, _ in cells_of(connection, study_id))
+    ended: int = sum(batch["status"] == BatchStatus.COMPLETED for batch, _ in levels_by_cell(connection, study_id))
     return max(0, _count(design.get("batches")) - ended)
 
 
@@ -78,7 +78,7 @@ def study_outcomes(kind: str, configs: Sequence[Mapping[str, Any]]) -> list[Outc
 def _read(connection: sqlite3.Connection, study_id: str, factors: Factors) -> tuple[list[Outcome], list[CellBatch]]:
     rows = [
         (dict(row), tuple(levels[name] for name in factors.names))
-        for row, levels in cells_of(connection, study_id)
+        for row, levels in levels_by_cell(connection, study_id)
         if set(factors.names) <= levels.keys()
     ]
     if not rows:

@@ -11,11 +11,11 @@ from tidepool.engine.design.study_statistics import study_statistics
 from tidepool.engine.results.simulated_roles import merge_roles, simulated_roles
 from tidepool.engine.results.summary import MOST_FAILURES, count_batch
 from tidepool.engine.stopping.statistics import stopping_of
+from tidepool.storage import studies
 from tidepool.storage.batches import progress_of, status_now
 from tidepool.storage.file import reading
-from tidepool.storage.reading.figures import merge_failures
+from tidepool.storage.queries.summary import merge_failures
 from tidepool.storage.states import BatchStatus, study_reason, study_status
-from tidepool.storage.study_rows import studies
 
 StudySummary = dict[str, Any]
 _SUMMED = ("units", "calls", "tokens", "replies")

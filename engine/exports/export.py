@@ -16,11 +16,9 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.request import Exporter, ExportRequest
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch
-from tidepool.storage.exporting.contents import ExportContents, ExportTable
-from tidepool.storage.exporting.factors import levels_of
-from tidepool.storage.exporting.rows import filled
 from tidepool.storage.file import reading
-from tidepool.storage.study_rows.studies import StoredCell, StoredStudy, cells_of, study_of
+from tidepool.storage.studies import StoredCell, StoredStudy, cells_of, study_of
+from tidepool.storage.transfer.tables import ExportContents, ExportTable, filled, levels_of
 
 TableWriter = Callable[[sqlite3.Connection, sqlite3.Row, Path, Iterable[str], Iterable[ExportTable]], list[Path]]
 
@@ -71,8 +69,7 @@ def _contents(order: ExportRequest) -> ExportContents:
 def _json(order: ExportRequest) -> list[Path]:
     """A folder named by the batch, with the raw results and the analysis; or both in the one file that -o names."""
     from tidepool.engine.results.summary import statistics_of, summarise
-    from tidepool.storage.exporting.files import finished_together
-    from tidepool.storage.exporting.json_files import export_results, write_json
+    from tidepool.storage.transfer.formats import export_results, finished_together, write_json
 
     target = order.target or Path()
     folder = target if target.name == order.batch["id"] else target / order.batch["id"]
@@ -90,14 +87,14 @@ def _json(order: ExportRequest) -> list[Path]:
 
 
 def _csv(order: ExportRequest) -> list[Path]:
-    from tidepool.storage.exporting.csv_files import export_csv
+    from tidepool.storage.transfer.formats import export_csv
 
     refuse_file(order, "csv", f"A batch of kind {order.batch['kind']}")
     return _views(order, partial(export_csv, bom=order.bom))
 
 
 def _sqlite(order: ExportRequest) -> list[Path]:
-    from tidepool.storage.exporting.sqlite_file import export_sqlite
+    from tidepool.storage.transfer.study_files import export_sqlite
 
     return export_sqlite(order.database, [order.batch], order.file(".db"))
 
@@ -106,7 +103,7 @@ def _html(order: ExportRequest) -> list[Path]:
     from tidepool.engine.exports.html_report import html_report
     from tidepool.engine.results.report import report_of
     from tidepool.engine.results.summary import summarise
-    from tidepool.storage.exporting.files import write_text
+    from tidepool.storage.transfer.formats import write_text
 
     report = report_of(order.database, summarise(order.database, order.batch["id"]))
     return write_text(order.file(".html"), html_report(order.connection, [StoredCell(order.batch, {})], report))
@@ -116,7 +113,7 @@ def _markdown(order: ExportRequest) -> list[Path]:
     from tidepool.engine.exports.markdown_report import markdown_report
     from tidepool.engine.results.report import report_of
     from tidepool.engine.results.summary import summarise
-    from tidepool.storage.exporting.files import write_text
+    from tidepool.storage.transfer.formats import write_text
 
     report = report_of(order.database, summarise(order.database, order.batch["id"]))
     return write_text(order.file(".md"), markdown_report(order.connection, [StoredCell(order.batch, {})], report))
@@ -132,7 +129,7 @@ def _svg(order: ExportRequest) -> list[Path]:
 
 
 def _parquet(order: ExportRequest) -> list[Path]:
-    from tidepool.storage.exporting.parquet_files import export_parquet
+    from tidepool.storage.transfer.formats import export_parquet
 
     refuse_file(order, "parquet", f"A batch of kind {order.batch['kind']}")
     return _views(order, export_parquet)
@@ -154,8 +151,7 @@ def _study(
     bom: bool,
 ) -> list[Path]:
     from tidepool.engine.exports.study_export import StudyExport, summary_of
-    from tidepool.storage.exporting.files import finished_together
-    from tidepool.storage.exporting.json_files import write_json
+    from tidepool.storage.transfer.formats import finished_together, write_json
 
     cells = [ExportRequest(database, connection, cell.batch, target, bom) for cell in cells_of(connection, study.id)]
     if format_name in SEVERAL_FILES:
@@ -171,7 +167,7 @@ def _study(
 
 def _views(order: ExportRequest, write: TableWriter) -> list[Path]:
     """A file for each view and table of the batch's kind, in one folder."""
-    from tidepool.storage.exporting.files import finished_together
+    from tidepool.storage.transfer.formats import finished_together
 
     folder, contents = order.folder(), _contents(order)
     tables = (make(order.connection, order.batch) for make in contents.tables)

@@ -7,7 +7,7 @@ ASCII makes it plain; what only some of them know (`$`, `@`, `:smile:`, bare add
 import re
 from collections.abc import Iterable, Sequence
 
-from tidepool.storage.plain_text import in_report
+from tidepool.storage.text import in_report
 
 _SIGNS = re.compile(r"[\\`*_{}\[\]<>|~&$^#@]|:(?=//|[A-Za-z0-9_+-]+:)|(?<=\bwww)\.", re.IGNORECASE)
 """the last two: the name of an emoji, and what makes an address of bare words"""

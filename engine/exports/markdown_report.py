@@ -9,7 +9,7 @@ from tidepool.engine.exports import markdown as md
 from tidepool.engine.exports.markdown_blocks import drawn
 from tidepool.engine.results.blocks import Report
 from tidepool.engine.results.methods import configs_of, prompts_of
-from tidepool.storage.study_rows.studies import StoredCell, StoredStudy
+from tidepool.storage.studies import StoredCell, StoredStudy
 
 
 def markdown_report(

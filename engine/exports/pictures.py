@@ -10,7 +10,7 @@ from tidepool.engine.exports.drawings import drawing
 from tidepool.engine.exports.html import Html, element, joined
 from tidepool.engine.exports.pen import ALONE, FONT, LETTER, WIDTH, n, words
 from tidepool.engine.results.blocks import Figure, Heat, Report, Words
-from tidepool.storage.exporting.files import finished_together, write_text
+from tidepool.storage.transfer.formats import finished_together, write_text
 
 EDGE = 16
 LINE = 17

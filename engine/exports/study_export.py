@@ -12,10 +12,9 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.request import ExportRequest
 from tidepool.engine.exports.study_pages import study_pages
 from tidepool.engine.exports.study_toml import study_toml
-from tidepool.storage.exporting.contents import ExportContents, ExportTable
-from tidepool.storage.exporting.factors import tables_of
-from tidepool.storage.exporting.files import finished_together, write_text
-from tidepool.storage.study_rows.studies import StoredStudy
+from tidepool.storage.studies import StoredStudy
+from tidepool.storage.transfer.formats import finished_together, write_text
+from tidepool.storage.transfer.tables import ExportContents, ExportTable, tables_of
 
 FORMATS = ("csv", "html", "json", "markdown", "parquet", "sqlite", "svg", "toml")
 
@@ -51,7 +50,7 @@ class StudyExport:
             case "toml":
                 return write_text(self._file(".toml"), study_toml(self.study, [one.batch for one in self.cells]))
             case "sqlite":
-                from tidepool.storage.exporting.sqlite_file import export_sqlite
+                from tidepool.storage.transfer.study_files import export_sqlite
 
                 return export_sqlite(first.database, [one.batch for one in self.cells], self._file(".db"))
             case "csv" | "parquet":
@@ -60,14 +59,14 @@ class StudyExport:
         raise UsageError(f"A study of several batches cannot be exported as {format_name!r}. It can be as {known}.")
 
     def _tables(self, format_name: str) -> list[Path]:
-        from tidepool.storage.exporting import csv_files, parquet_files
+        from tidepool.storage.transfer import formats
 
         folder = self._target if self._target is not None else Path(self.study.id)
         with finished_together(folder) as scratch:
             if format_name == "csv":
-                written = csv_files.write_tables(scratch, self._joined(), bom=self.cells[0].bom)
+                written = formats.write_csv_tables(scratch, self._joined(), bom=self.cells[0].bom)
             else:
-                written = parquet_files.write_tables(scratch, self._joined())
+                written = formats.write_parquet_tables(scratch, self._joined())
         return [folder / path.name for path in written]
 
     def _joined(self) -> Iterator[ExportTable]:

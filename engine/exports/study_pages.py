@@ -7,7 +7,7 @@ from tidepool.engine.design.summary import summarise_study
 from tidepool.engine.exports.html_report import html_report
 from tidepool.engine.exports.markdown_report import markdown_report
 from tidepool.storage.file import reading
-from tidepool.storage.study_rows.studies import cells_of, find_study
+from tidepool.storage.studies import cells_of, find_study
 
 
 def study_pages(database: Path, study_id: str) -> dict[str, str]:

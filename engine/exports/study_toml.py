@@ -16,8 +16,8 @@ from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.trust.file_values import foreign_keys, without_foreign
 from tidepool.engine.trust.gate import design_text
 from tidepool.engine.trust.record import trust_record
-from tidepool.storage.plain_text import one_line
-from tidepool.storage.study_rows.studies import StoredStudy
+from tidepool.storage.studies import StoredStudy
+from tidepool.storage.text import one_line
 
 BESIDE = ("context", "labels")
 """keys that freezing may complete, beside those that nobody writes"""

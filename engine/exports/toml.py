@@ -16,7 +16,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.request import ExportRequest
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.engine.trust.gate import copied_config, without_what
-from tidepool.storage.plain_text import one_line
+from tidepool.storage.text import one_line
 
 NOTHING = {"temperature": "none"}
 """keys whose null means something else than leaving them out, and how TOML says it"""
@@ -55,7 +55,7 @@ def refuse_branch(batch: sqlite3.Row) -> None:
 
 
 def export_toml(order: ExportRequest) -> list[Path]:
-    from tidepool.storage.exporting.files import write_text
+    from tidepool.storage.transfer.formats import write_text
 
     return write_text(order.file(".toml"), toml_of(order.batch))
 

@@ -9,7 +9,7 @@ from tidepool.engine.publishing.contents import FILE, Publication
 from tidepool.engine.publishing.yaml import Value, yaml
 from tidepool.engine.results.method_words import listing
 from tidepool.engine.results.simulated_roles import simulated_roles
-from tidepool.storage.plain_text import one_line
+from tidepool.storage.text import one_line
 from tidepool.storage.views import View, ViewColumn, reference_of
 
 MOST_BATCHES = 200

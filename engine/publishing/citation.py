@@ -2,7 +2,7 @@
 
 from tidepool.engine.publishing.contents import Publication
 from tidepool.engine.publishing.yaml import Value, yaml
-from tidepool.storage.plain_text import one_line
+from tidepool.storage.text import one_line
 
 NOBODY = "The authors of this study"
 

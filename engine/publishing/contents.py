@@ -9,10 +9,9 @@ from typing import Any
 from tidepool.engine.publishing.about import About
 from tidepool.engine.results.simulated_roles import ALL_SIMULATED, merge_roles, simulated_words
 from tidepool.engine.results.summary import summarise
-from tidepool.storage.exporting.factors import column_of, levels_of
-from tidepool.storage.exporting.whole_views import WITHOUT_FACTORS, factor_names
 from tidepool.storage.states import BatchStatus
-from tidepool.storage.study_rows.studies import StoredStudy
+from tidepool.storage.studies import StoredStudy
+from tidepool.storage.transfer.tables import WITHOUT_FACTORS, column_of, factor_names, levels_of
 from tidepool.storage.views import VIEWS, ViewColumn
 
 FILE = "study.db"

@@ -8,7 +8,7 @@ from typing import Any
 
 from tidepool.engine.publishing.citation import NOBODY
 from tidepool.engine.publishing.contents import Publication, PublishedTable
-from tidepool.storage.plain_text import json_text, one_line, plain
+from tidepool.storage.text import json_text, one_line, plain
 from tidepool.storage.views import ViewColumn
 
 CONTEXT: dict[str, Any] = {

@@ -27,10 +27,10 @@ from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.trust.file_values import without_foreign
 from tidepool.engine.trust.gate import Admission, TrustQuestion, design_text, foreign, judge, plannable, price_of
 from tidepool.engine.trust.record import trust_record
+from tidepool.storage import studies
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import connect, explained
-from tidepool.storage.importing import opened_other
-from tidepool.storage.study_rows import studies
+from tidepool.storage.transfer.study_files import opened_other
 
 PEOPLE = {"agent_ids": "agents", "entity_ids": "entities", "entity_file": "entities"}
 """keys that name people elsewhere → where those stand that were taken in"""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from tidepool.storage.plain_text import json_text, plain
+from tidepool.storage.text import json_text, plain
 
 Value = str | int | bool | Mapping[str, "Value"] | Sequence["Value"]
 

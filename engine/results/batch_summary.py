@@ -278,7 +278,7 @@ class Summary(dict[str, Any]):
         """Every step of a mutation's episodes: the query, what was made of it, what was answered, what that earned."""
         from tidepool.engine.results.rows import StepRow
         from tidepool.engine.results.table import RowTable
-        from tidepool.storage.exporting.steps import COLUMNS, step_rows
+        from tidepool.storage.transfer.tables import COLUMNS, step_rows
 
         return RowTable(self.database, self.batch_id, COLUMNS, step_rows, StepRow)
 
@@ -290,7 +290,7 @@ class Summary(dict[str, Any]):
 
     def _table(self, view: str, row: "type[rows.R]") -> "RowTable[rows.R]":
         from tidepool.engine.results.table import RowTable
-        from tidepool.storage.exporting.rows import rows_of
+        from tidepool.storage.transfer.tables import rows_of
         from tidepool.storage.views import VIEWS
 
         columns = {column.name: column.type for column in VIEWS[view].columns}

@@ -32,7 +32,7 @@ from tidepool.engine.trust.record import trust_record
 from tidepool.engine.trust.seals import ReplySeals
 from tidepool.storage import batches, locks
 from tidepool.storage.file import reading, settle, writing
-from tidepool.storage.reading import search
+from tidepool.storage.queries import search
 from tidepool.storage.states import BatchStatus
 
 MOST_SHOWN = 20

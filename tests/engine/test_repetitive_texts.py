@@ -26,9 +26,9 @@ from tidepool.engine.studies.mutation.environment import encoders, rewards
 from tidepool.engine.studies.secret_game.detectors import judge
 from tidepool.engine.studies.secret_game.detectors.detection import DETECTORS, find_in_talk
 from tidepool.engine.studies.simulation import scenes
-from tidepool.storage import plain_text
-from tidepool.storage.exporting import csv_files
-from tidepool.storage.reading import search
+from tidepool.storage import text as plain_text
+from tidepool.storage.queries import search
+from tidepool.storage.transfer import formats as csv_files
 from tidepool.tui.drawing import word_changes, wrapping
 
 Reader = Callable[[str], object]

@@ -15,8 +15,8 @@ from tests.support.all_kinds import file_of_all_kinds
 from tests.support.state import change
 from tidepool import run_batch
 from tidepool.storage.errors import FileError
-from tidepool.storage.reading.damage import blame, damage_in, find_damage
-from tidepool.storage.reading.watching import all_watched
+from tidepool.storage.queries.damage import blame, damage_in, find_damage
+from tidepool.storage.queries.watching import all_watched
 from tidepool.tui.app.file_reader import FileReader
 from tidepool.tui.app.worker_process.worker import answer
 from tidepool.tui.command.main import main

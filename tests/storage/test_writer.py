@@ -14,10 +14,9 @@ from sqlmodel import col, delete, update
 
 from tests.support.state import query
 from tidepool.storage.errors import FileError
-from tidepool.storage.file import connect, prepare, reading, settle
+from tidepool.storage.file import LIMIT_VARIABLE, WatchedConnection, connect, prepare, reading, settle
 from tidepool.storage.sql import compile_statement, insert_into, update_by
 from tidepool.storage.tables import LibraryType
-from tidepool.storage.watched import LIMIT_VARIABLE, WatchedConnection
 from tidepool.storage.writer import Writer
 
 INSERT = insert_into(LibraryType, "name", "definition", "created_at")

@@ -13,7 +13,7 @@ from tidepool import run_batch
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.run import enlist
 from tidepool.storage.file import settle
-from tidepool.storage.reading.search import fill_some
+from tidepool.storage.queries.search import fill_some
 
 QUERIES = ROOT / "tests" / "strangers" / "queries.jsonl"
 SECRETS = {"Ada": ("simulated:guarded", "marigold"), "Bob": ("simulated:trusting", "lantern")}

@@ -1,13 +1,13 @@
 """The reference of every view and column (docs/data.md): `python -m tests.support.data_reference > docs/data.md`."""
 
-from tidepool.storage.exporting.rows import UNITS_A_PAGE
-from tidepool.storage.plain_text import LONGEST_IN_REPORT
-from tidepool.storage.reading.figures import MOST_WAVES
+from tidepool.storage.codes import MOST_CODES
+from tidepool.storage.file import LONGEST_TEXT
+from tidepool.storage.queries.summary import MOST_WAVES
 from tidepool.storage.schema import CURRENT
-from tidepool.storage.study_rows.codes import MOST_CODES
-from tidepool.storage.study_rows.design_values import LONGEST_LEVEL
+from tidepool.storage.studies import LONGEST_LEVEL
+from tidepool.storage.text import LONGEST_IN_REPORT
+from tidepool.storage.transfer.tables import UNITS_A_PAGE
 from tidepool.storage.views import VIEWS, reference_of
-from tidepool.storage.watched import LONGEST_TEXT
 
 INTRODUCTION = f"""# The file
 

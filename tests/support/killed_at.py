@@ -4,7 +4,7 @@ import sys
 from typing import Any
 
 from tests.support.killed import die
-from tidepool.storage.watched import WatchedConnection
+from tidepool.storage.file import WatchedConnection
 
 _execute = WatchedConnection.execute
 

@@ -24,9 +24,9 @@ from textual.screen import Screen
 
 from tidepool.engine.trust.record import tell_trouble_by
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.plain_text import in_document
-from tidepool.storage.reading.study_watching import study_number, watched_any
-from tidepool.storage.reading.watching import Watched, all_watched, batch_number
+from tidepool.storage.queries.lists import study_number, watched_any
+from tidepool.storage.queries.watching import Watched, all_watched, batch_number
+from tidepool.storage.text import in_document
 from tidepool.tui.app import launching
 from tidepool.tui.app.actions import offers
 from tidepool.tui.app.dialogs.dialog import ErrorDialog

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from tidepool.storage.reading.queries import Transcript
-from tidepool.storage.reading.watching import Watched
+from tidepool.storage.queries.lists import Transcript
+from tidepool.storage.queries.watching import Watched
 from tidepool.tui.app import launching
 from tidepool.tui.app.dialogs.dialog import Confirm, Dialog
 

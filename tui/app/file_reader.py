@@ -14,7 +14,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from tidepool.storage.errors import FileError, TidepoolError
 from tidepool.storage.file import connect, explain
-from tidepool.storage.reading.damage import blame
+from tidepool.storage.queries.damage import blame
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
-from tidepool.storage.reading import search
-from tidepool.storage.reading.queries import transcript
-from tidepool.storage.reading.watching import Watched, all_watched
+from tidepool.storage.queries import search
+from tidepool.storage.queries.lists import transcript
+from tidepool.storage.queries.watching import Watched, all_watched
 from tidepool.tui.app.library_view.items import read_library
 from tidepool.tui.app.widgets.batch_list import status_of
 from tidepool.tui.drawing.plain import one_line

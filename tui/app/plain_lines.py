@@ -12,7 +12,7 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter
 
-from tidepool.storage.plain_text import MARK
+from tidepool.storage.text import MARK
 
 JOINERS = "\u200c\u200d"
 """an editor has measured what it joined"""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from tidepool.engine.results.blocks import Figure, line
-from tidepool.storage.reading.watching import Stretch, Watched
+from tidepool.storage.queries.watching import Stretch, Watched
 from tidepool.tui.drawing.words import span
 
 MOST = 480

@@ -10,9 +10,9 @@ from tidepool.engine.branching.origin import ASSIGNED
 from tidepool.engine.results.marks import glyph_of, places_of
 from tidepool.engine.results.simulated_roles import is_simulated
 from tidepool.engine.results.wording import gave, number
-from tidepool.storage.reading.queries import Transcript
-from tidepool.storage.reading.units import StoredMessage
-from tidepool.storage.study_rows.episodes import SPLITS, EpisodeStep, episode_steps, split_of
+from tidepool.storage.queries.learning import QUERY_SPLITS, EpisodeStep, episode_steps, split_of
+from tidepool.storage.queries.lists import Transcript
+from tidepool.storage.queries.units import StoredMessage
 from tidepool.tui.drawing.blocks import COLOURS
 from tidepool.tui.drawing.figures import mark_ink
 from tidepool.tui.drawing.plain import one_line, plain, shortened
@@ -108,7 +108,7 @@ ENDINGS = {
 def _episode(out: Console, episode: Transcript, label: str) -> None:
     details = episode.details
     who = " and ".join(episode.participants)
-    split = SPLITS.get(split_of(details), split_of(details))
+    split = QUERY_SPLITS.get(split_of(details), split_of(details))
     out.print(
         Text(one_line(f"episode {episode.sequence_number}, {split}, {who}, {episode.status}{label}"), style="bold")
     )

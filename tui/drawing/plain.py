@@ -2,10 +2,10 @@
 
 from rich.cells import cell_len, set_cell_size
 
-from tidepool.storage.plain_text import Plain
-from tidepool.storage.plain_text import one_line as one_line
-from tidepool.storage.plain_text import plain as plain
-from tidepool.storage.plain_text import shortened as shortened
+from tidepool.storage.text import Plain
+from tidepool.storage.text import one_line as one_line
+from tidepool.storage.text import plain as plain
+from tidepool.storage.text import shortened as shortened
 
 
 def fitted(text: str, width: int, *, right: bool = False) -> Plain:

@@ -7,7 +7,7 @@ from typing import TextIO
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from tidepool.storage.plain_text import plain
+from tidepool.storage.text import plain
 
 
 class Terminal(Console):

@@ -5,7 +5,7 @@ import time
 from tidepool.engine.results.wording import in_flight as in_flight
 from tidepool.engine.results.wording import requests as requests
 from tidepool.engine.results.wording import span as span
-from tidepool.storage.reading.hands import HandLine
+from tidepool.storage.queries.watching import HandLine
 
 
 def count(value: float) -> str:

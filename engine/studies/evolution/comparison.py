@@ -16,7 +16,7 @@ from tidepool.engine.studies.evolution.evaluation.validation import paired_p_val
 from tidepool.engine.studies.evolution.over_seeds import RUNS
 from tidepool.engine.studies.evolution.records.finding_names import VALIDATION
 from tidepool.engine.studies.several_seeds import groups_of, seed_differences
-from tidepool.storage.study_rows.findings import finding
+from tidepool.storage.queries.summary import finding
 
 Scores = Sequence[float | None]
 """by held-out problem; None: not answered"""

@@ -1,6 +1,6 @@
 """What an export of an evolution holds."""
 
-from tidepool.storage.exporting.contents import ExportContents
+from tidepool.storage.transfer.tables import ExportContents
 
 CONTENTS = ExportContents(
     views=("messages", "genomes"), where_filled=("answers",), beside_units=("genomes",), details=None

@@ -13,8 +13,8 @@ from tidepool.engine.studies.evolution.front_report import named, scaled
 from tidepool.engine.studies.evolution.records.finding_names import GENERATION, RESULT
 from tidepool.engine.studies.evolution.report import generation_figures, generations_table, held_out
 from tidepool.engine.studies.evolution.statistics import GenerationStatistics, Portrait
-from tidepool.storage.study_rows.evolution import judged_since
-from tidepool.storage.study_rows.findings import finding, findings_after
+from tidepool.storage.queries.learning import judged_since
+from tidepool.storage.queries.summary import finding, findings_after
 
 
 class EvolutionGlimpse:

@@ -21,7 +21,7 @@ from tidepool.engine.statistics.rates import UNIT
 from tidepool.engine.studies.evolution.records.finding_names import RESULT, VALIDATION
 from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
 from tidepool.engine.studies.several_seeds import Runs
-from tidepool.storage.study_rows.findings import finding
+from tidepool.storage.queries.summary import finding
 
 if TYPE_CHECKING:
     from tidepool.engine.config.frozen import FrozenConfig

@@ -22,7 +22,7 @@ from tidepool.engine.studies.planned_calls import (
     merged,
     reasoning_notes,
 )
-from tidepool.storage.plain_text import one_line
+from tidepool.storage.text import one_line
 
 _ACCEPTED = 0.5
 """share of GEPA's proposals that are taken to be accepted, and so to meet every problem"""

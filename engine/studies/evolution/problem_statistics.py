@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.storage.reading.answers import problem_texts, shares_right
+from tidepool.storage.queries.learning import problem_texts, shares_right
 
 SPLIT = "judge"
 MOST_HARD = 8

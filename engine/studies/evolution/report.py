@@ -36,7 +36,7 @@ from tidepool.engine.studies.evolution.statistics import (
     Portrait,
     RandomSearch,
 )
-from tidepool.storage.plain_text import one_line
+from tidepool.storage.text import one_line
 
 MOST_GENERATIONS = 12
 UNLIKE_TOKENS = 1.25

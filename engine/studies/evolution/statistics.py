@@ -13,8 +13,8 @@ from tidepool.engine.studies.evolution.problem_statistics import ProblemStatisti
 from tidepool.engine.studies.evolution.records.finalists import finalists_in
 from tidepool.engine.studies.evolution.records.finding_names import GENERATION, RESULT
 from tidepool.storage.batches import progress_of
-from tidepool.storage.study_rows.evolution import genome, genome_counts
-from tidepool.storage.study_rows.findings import findings
+from tidepool.storage.queries.learning import genome, genome_counts
+from tidepool.storage.queries.summary import findings
 
 
 @dataclass(frozen=True)

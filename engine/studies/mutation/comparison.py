@@ -13,7 +13,7 @@ from tidepool.engine.statistics.comparisons import pairwise
 from tidepool.engine.statistics.paired import paired
 from tidepool.engine.studies.mutation.seeds import REWARDS, RUNS
 from tidepool.engine.studies.several_seeds import groups_of, seed_differences
-from tidepool.storage.study_rows.findings import finding
+from tidepool.storage.queries.summary import finding
 
 
 def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:

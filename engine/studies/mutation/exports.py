@@ -6,8 +6,8 @@ from pathlib import Path
 from tidepool.engine.errors import NotFound
 from tidepool.engine.exports.request import Exporter, ExportRequest
 from tidepool.engine.studies.mutation.learners.policy_file import policy_description, policy_paths, read_policy
-from tidepool.storage.exporting.files import finished_together
-from tidepool.storage.study_rows.findings import finding
+from tidepool.storage.queries.summary import finding
+from tidepool.storage.transfer.formats import finished_together
 
 
 def _policy(order: ExportRequest) -> list[Path]:

@@ -9,8 +9,8 @@ from tidepool.engine.results.blocks import Block, Estimate
 from tidepool.engine.results.glimpse import Told
 from tidepool.engine.studies.mutation.report import learning_figures, updates_table
 from tidepool.engine.studies.mutation.statistics import HeldOutRewards, UpdateStatistics, smoothed
-from tidepool.storage.study_rows.findings import finding
-from tidepool.storage.study_rows.mutation import training_updates
+from tidepool.storage.queries.learning import training_updates
+from tidepool.storage.queries.summary import finding
 
 
 class MutationGlimpse:

@@ -20,7 +20,7 @@ from tidepool.engine.statistics.rates import UNIT
 from tidepool.engine.studies.mutation.config import FOREIGN
 from tidepool.engine.studies.mutation.statistics import MutationStatistics
 from tidepool.engine.studies.several_seeds import Runs
-from tidepool.storage.study_rows.findings import finding
+from tidepool.storage.queries.summary import finding
 
 if TYPE_CHECKING:
     from tidepool.engine.config.frozen import FrozenConfig

@@ -12,8 +12,8 @@ from tidepool.engine.registries import OPERATORS
 from tidepool.engine.statistics.distributions import student_quantile
 from tidepool.engine.statistics.intervals import Interval, share_interval
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.storage.study_rows.findings import finding
-from tidepool.storage.study_rows.mutation import training_updates
+from tidepool.storage.queries.learning import training_updates
+from tidepool.storage.queries.summary import finding
 
 SMOOTHING = 0.3
 """how much of a smoothed curve is its newest point"""

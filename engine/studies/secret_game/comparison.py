@@ -19,7 +19,7 @@ from tidepool.engine.studies.secret_game.findings import records
 from tidepool.engine.studies.secret_game.findings.clustering import Clustering
 from tidepool.engine.studies.secret_game.findings.played_with import PlayedWith
 from tidepool.engine.studies.secret_game.findings.shares import overall_rate
-from tidepool.storage.study_rows.secret_game import reveals_by_meeting
+from tidepool.storage.queries.conversations import reveals_by_meeting
 
 COMMON = 0.9
 """share of the conversations of both batches that must be the same meeting"""

@@ -1,6 +1,6 @@
 """What an export of a secret game holds."""
 
-from tidepool.storage.exporting.contents import ExportContents
+from tidepool.storage.transfer.tables import ExportContents
 
 CONTENTS = ExportContents(
     views=("messages", "outcomes"), where_filled=("verdicts",), of_units=("outcomes",), details=None

@@ -8,8 +8,7 @@ from tidepool.engine.results.glimpse import CAPTION, Sums, Told, hundred
 from tidepool.engine.statistics.distributions import normal_quantile
 from tidepool.engine.statistics.intervals import Interval, share_interval, wilson
 from tidepool.engine.studies.secret_game.report import MOST_DRAWN
-from tidepool.storage.reading.new_rows import NewRows
-from tidepool.storage.reading.units import MOST_UNITS
+from tidepool.storage.queries.units import MOST_UNITS, NewRows
 
 
 class GameGlimpse:

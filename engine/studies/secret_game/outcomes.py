@@ -28,7 +28,7 @@ from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.rates import UNIT
 from tidepool.engine.studies.secret_game.findings.played_with import PlayedWith
 from tidepool.engine.studies.secret_game.scoring import SCORING, points_between
-from tidepool.storage.study_rows.design_values import sides_by_talk
+from tidepool.storage.queries.conversations import sides_by_talk
 
 if TYPE_CHECKING:
     from tidepool.engine.config.frozen import FrozenConfig

@@ -38,7 +38,7 @@ from tidepool.engine.studies.secret_game.findings.shares import (
     UncertainSides,
 )
 from tidepool.engine.studies.secret_game.findings.verdicts import Verdicts
-from tidepool.storage.study_rows.secret_game import score_counts
+from tidepool.storage.queries.conversations import score_counts
 
 MOST_DRAWN = 12
 """agents in a plot, best first"""

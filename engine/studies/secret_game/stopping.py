@@ -22,7 +22,7 @@ from tidepool.engine.studies.secret_game.findings.clustering import Clustering
 from tidepool.engine.studies.secret_game.findings.outcomes import Labels, SideOutcome, Sides
 from tidepool.engine.studies.secret_game.findings.shares import Shares, overall_rate
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule
-from tidepool.storage.study_rows.secret_game import outcomes_between
+from tidepool.storage.queries.conversations import outcomes_between
 
 OUTCOMES = ("revealed", "obtained")
 

@@ -13,7 +13,7 @@ from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.studies.simulation.casting import CastMember, cast_of, settings_of
 from tidepool.engine.studies.simulation.story import EntityConversation, Stage
-from tidepool.storage.study_rows.branches import TalkRow, ratings_of_units
+from tidepool.storage.queries.conversations import TalkRow, ratings_of_units
 
 
 def steps(config: FrozenConfig) -> list[str]:

@@ -14,7 +14,7 @@ from tidepool.engine.statistics.clusters import Total, jackknife_variance
 from tidepool.engine.statistics.comparisons import pairwise
 from tidepool.engine.statistics.contrasts import student
 from tidepool.engine.studies.simulation.measures import EntityCounts, SpeechTally
-from tidepool.storage.reading.units import spoken_in_pages
+from tidepool.storage.queries.units import spoken_in_pages
 
 Rated = Mapping[str, EntityCounts]
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from tidepool.engine.results.blocks import Block, Cell, Estimate, Figure, Named, Series, line, table
 from tidepool.engine.results.glimpse import CAPTION, Sums, Told
 from tidepool.engine.studies.simulation.report import MOST_DRAWN
-from tidepool.storage.reading.new_rows import NewRows
-from tidepool.storage.reading.units import MOST_UNITS
+from tidepool.storage.queries.units import MOST_UNITS, NewRows
 
 NOTHING = math.nan
 FEWEST_TURNS = 2

@@ -12,7 +12,7 @@ from itertools import chain, compress, repeat
 from tidepool.engine.statistics.clusters import Total
 from tidepool.engine.statistics.labels import Array, numbered
 from tidepool.engine.statistics.words import words_in_each
-from tidepool.storage.reading.units import SpokenPage
+from tidepool.storage.queries.units import SpokenPage
 
 MEASURES = ("words", "turns", "rating")
 _MISSING = float("nan")

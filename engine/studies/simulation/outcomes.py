@@ -18,7 +18,7 @@ from tidepool.engine.design.outcomes import (
     Talk,
     number,
 )
-from tidepool.storage.study_rows.design_values import ratings_by_talk
+from tidepool.storage.queries.conversations import ratings_by_talk
 
 if TYPE_CHECKING:
     from tidepool.engine.config.frozen import FrozenConfig

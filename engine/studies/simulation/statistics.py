@@ -23,7 +23,7 @@ from tidepool.engine.studies.simulation.attributes import (
 from tidepool.engine.studies.simulation.casting import cast_from
 from tidepool.engine.studies.simulation.measures import MEASURES, EntityCounts, SpeechTally
 from tidepool.engine.studies.simulation.meetings.combinations import combinations_possible
-from tidepool.storage.reading.units import spoken_in_pages
+from tidepool.storage.queries.units import spoken_in_pages
 
 
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from tidepool.engine.stopping.watched import ENOUGH_BLOCKS, Known
 from tidepool.engine.studies.simulation.attributes import group_mean
 from tidepool.engine.studies.simulation.casting import cast_of, settings_of
 from tidepool.engine.studies.simulation.measures import SpeechTally
-from tidepool.storage.reading.units import rated_between
+from tidepool.storage.queries.units import rated_between
 
 
 def watched(config: FrozenConfig) -> "WatchedSimulations":

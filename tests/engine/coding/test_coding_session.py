@@ -22,7 +22,7 @@ from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.importing import import_file
 from tidepool.engine.results.summary import summarise
-from tidepool.storage.study_rows.codes import GameSide
+from tidepool.storage.codes import GameSide
 
 
 @pytest.fixture(scope="module")

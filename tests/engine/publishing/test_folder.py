@@ -28,9 +28,9 @@ from tidepool.engine.publishing.folder import publish
 from tidepool.engine.publishing.place import StudyInFile
 from tidepool.engine.publishing.rerun import read_again
 from tidepool.engine.run import enlist, run_batch
-from tidepool.storage.exporting.rows import columns_of
 from tidepool.storage.file import reading
-from tidepool.storage.study_rows.studies import cells_of
+from tidepool.storage.studies import cells_of
+from tidepool.storage.transfer.tables import columns_of
 from tidepool.storage.views import VIEWS
 
 ABOUT = About(

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.all_kinds import file_of_all_kinds
-from tidepool.storage.exporting.rows import PAGED_BY, RowPage, page_of
 from tidepool.storage.file import reading
+from tidepool.storage.transfer.tables import PAGED_BY, RowPage, page_of
 
 
 @pytest.mark.parametrize("view", PAGED_BY)

@@ -12,7 +12,7 @@ from tests.support.all_kinds import BATCHES, file_of_all_kinds
 from tidepool.engine.importing import import_file
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import prepare, reading, writing
-from tidepool.storage.reading import search
+from tidepool.storage.queries import search
 
 TURNS_BAD = "CREATE TRIGGER turns_bad AFTER UPDATE OF status ON batch BEGIN UPDATE batch SET config = '{}'; END"
 BY_HAND = "PRAGMA writable_schema = ON;"

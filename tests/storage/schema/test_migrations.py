@@ -17,9 +17,9 @@ from tidepool.engine.run import run_batch
 from tidepool.storage import locks
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import prepare
-from tidepool.storage.importing import opened_other
 from tidepool.storage.lock_files import is_held
 from tidepool.storage.schema import CURRENT, Schema
+from tidepool.storage.transfer.study_files import opened_other
 
 OLD = CURRENT.version
 MOOD = "mood TEXT NOT NULL DEFAULT 'calm'"

@@ -93,7 +93,9 @@ def test_power_is_told_without_numpy(tmp_path: Path) -> None:
     study = tmp_path / "study.toml"
     study.write_text(STUDY)
     loaded = loaded_by("--db", str(tmp_path / "new.db"), "plan", str(study), folder=tmp_path)
-    assert "pydantic" in loaded and loaded.isdisjoint(NEVER - {"sqlmodel", "sqlalchemy"} | {"numpy", "plotext", "filelock"})
+    assert "pydantic" in loaded and loaded.isdisjoint(
+        NEVER - {"sqlmodel", "sqlalchemy"} | {"numpy", "plotext", "filelock"}
+    )
 
 
 def test_the_first_screen_of_the_app_waits_for_no_config() -> None:

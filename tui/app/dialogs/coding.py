@@ -19,7 +19,7 @@ from tidepool.engine.coding.session import CodingSession, coder_name
 from tidepool.engine.coding.subject import Subject
 from tidepool.engine.errors import UsageError
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.reading.watching import Watched
+from tidepool.storage.queries.watching import Watched
 from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.widgets.key_line import KeyLine
 from tidepool.tui.app.widgets.reading import Passage, ReadingPane

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.widgets import Button, Input, Label, Select, Static
 
 from tidepool.engine.exports.export import EXPORTERS
-from tidepool.storage.reading.watching import Watched
+from tidepool.storage.queries.watching import Watched
 from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.kind_screens import installed
 from tidepool.tui.app.launching import command, environment

@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.widgets import Button, Input, Label, Static
 
 from tidepool.engine.errors import UsageError
-from tidepool.storage.reading.watching import Watched
+from tidepool.storage.queries.watching import Watched
 from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.widgets.text_line import TextLine
 from tidepool.tui.command.commands.steer import read_change

@@ -9,8 +9,8 @@ from textual import work
 from textual.binding import Binding
 
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.reading.watching import Watched, order_lines
-from tidepool.storage.study_rows.studies import batches_to_resume, delete_any, steer_any
+from tidepool.storage.queries.watching import Watched, order_lines
+from tidepool.storage.studies import batches_to_resume, delete_any, steer_any
 from tidepool.tui.app import launching
 from tidepool.tui.app.dialogs.dialog import Confirm
 from tidepool.tui.app.screens.mode_screen import ModeScreen

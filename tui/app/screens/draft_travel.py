@@ -6,7 +6,7 @@ from textual import work
 
 from tidepool.engine.config.toml_files import read_text
 from tidepool.engine.errors import TidepoolError
-from tidepool.storage.reading.watching import all_watched
+from tidepool.storage.queries.watching import all_watched
 from tidepool.tui.app import launching
 from tidepool.tui.app.compose_model.desk import Desk
 from tidepool.tui.app.compose_model.draft import fresh, read_draft

@@ -9,7 +9,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from tidepool.storage.library import Stamp, StoredAgent, StoredEntity, stamp
-from tidepool.storage.reading.watching import changes
+from tidepool.storage.queries.watching import changes
 from tidepool.tui.app.library_view import items as shelves
 from tidepool.tui.app.library_view.details import details
 from tidepool.tui.app.library_view.items import SHELVES, Item, KnownType, found

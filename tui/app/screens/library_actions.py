@@ -25,7 +25,7 @@ from tidepool.engine.library.entities import Entity
 from tidepool.engine.library.entity_types import generate
 from tidepool.storage import library
 from tidepool.storage.library import StoredAgent, StoredEntity, StoredType
-from tidepool.storage.reading.watching import Watched, all_watched
+from tidepool.storage.queries.watching import Watched, all_watched
 from tidepool.tui.app.compose_model.outline import AGENT_FIELDS, ENTITY_FIELDS
 from tidepool.tui.app.dialogs.bring_in import ImportDialog
 from tidepool.tui.app.dialogs.choose import ChooseDialog

@@ -14,7 +14,7 @@ from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.reading.watching import Watched
+from tidepool.storage.queries.watching import Watched
 from tidepool.tui.app.shutdown import while_open
 from tidepool.tui.app.widgets.key_line import KeyLine
 from tidepool.tui.app.widgets.navigation import Navigation

@@ -15,11 +15,10 @@ from textual.widget import Widget
 
 from tidepool.engine.results.marks import places_of
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.reading import study_watching, watching
-from tidepool.storage.reading.conversation_heads import everybody, readable
-from tidepool.storage.reading.queries import Transcript
-from tidepool.storage.reading.study_watching import watched_any
-from tidepool.storage.reading.watching import LogLine, ProviderBatchLine, Watched, WaveLine
+from tidepool.storage.queries import lists as study_watching
+from tidepool.storage.queries import watching
+from tidepool.storage.queries.lists import Transcript, everybody, readable, watched_any
+from tidepool.storage.queries.watching import LogLine, ProviderBatchLine, Watched, WaveLine
 from tidepool.tui.app.dialogs.choose import ChooseDialog
 from tidepool.tui.app.dialogs.dialog import Confirm
 from tidepool.tui.app.dialogs.pick import Choice

@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tidepool.engine.results.blocks import Headline
-from tidepool.storage.reading.watching import Watched
+from tidepool.storage.queries.watching import Watched
 from tidepool.storage.states import BatchStatus
 from tidepool.tui.app.theme import BATCH_GLYPHS, BATCH_STATES
 from tidepool.tui.app.throughput import Throughput, spark

@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tidepool.storage.reading.search import Hit
+from tidepool.storage.queries.search import Hit
 from tidepool.tui.app.matter import Matter, Talks
 from tidepool.tui.app.widgets.marked_names import marked_name
 from tidepool.tui.app.widgets.rows import Piece, Rows

@@ -14,9 +14,9 @@ from textual.widgets import Input, Select, Static
 
 from tidepool.engine.results.marks import places_of
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.reading import search
-from tidepool.storage.reading.conversation_heads import everybody
-from tidepool.storage.reading.watching import Watched
+from tidepool.storage.queries import search
+from tidepool.storage.queries.lists import everybody
+from tidepool.storage.queries.watching import Watched
 from tidepool.tui.app.matter import SPLITS, Matter, Talks, Wanted, filter_of, matter_of
 from tidepool.tui.app.shutdown import while_open
 from tidepool.tui.app.widgets.talk import TranscriptPane

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tidepool.engine.results.blocks import Block
     from tidepool.engine.results.glimpse import Glimpse, Told
-    from tidepool.storage.study_rows.studies import StoredCell
+    from tidepool.storage.studies import StoredCell
 
 MOST_KEPT = 200
 MOST_CELLS = 100
@@ -25,8 +25,8 @@ def glimpse(job: dict[str, Any]) -> Any:
     from tidepool.engine.results.placing import placed
     from tidepool.storage.batches import find_batch
     from tidepool.storage.file import reading
-    from tidepool.storage.reading.conversation_heads import everybody
-    from tidepool.storage.study_rows.studies import cells_of, study_of
+    from tidepool.storage.queries.lists import everybody
+    from tidepool.storage.studies import cells_of, study_of
 
     began = time.process_time()
     path = Path(job["path"])

@@ -62,7 +62,7 @@ def _expected(job: dict[str, Any]) -> Any:
     from tidepool.engine.studies.planned_calls import together
     from tidepool.storage.batches import find_batch
     from tidepool.storage.file import reading
-    from tidepool.storage.study_rows.studies import cells_of, study_of
+    from tidepool.storage.studies import cells_of, study_of
 
     path = Path(job["path"])
     with reading(path) as connection:
@@ -88,7 +88,7 @@ def _family(job: dict[str, Any]) -> Any:
     from tidepool.engine.results.summary import statistics_of
     from tidepool.storage.batches import find_batch
     from tidepool.storage.file import reading
-    from tidepool.storage.study_rows.evolution import generation_sizes
+    from tidepool.storage.queries.learning import generation_sizes
 
     with reading(Path(job["path"])) as connection:
         batch = find_batch(connection, job["batch"])
@@ -144,7 +144,7 @@ def answer(line: str) -> str:
 def _blamed(line: str, error: Exception) -> "TidepoolError | None":
     """What is wrong with the file that the job was about, where that is what the error came of."""
     from tidepool.storage.errors import TidepoolError
-    from tidepool.storage.reading.damage import blame
+    from tidepool.storage.queries.damage import blame
 
     if isinstance(error, TidepoolError):
         return error

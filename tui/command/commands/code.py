@@ -8,7 +8,7 @@ from tidepool.engine.coding.session import CodingSession, coder_name
 from tidepool.engine.errors import UsageError
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.storage.plain_text import one_line
+from tidepool.storage.text import one_line
 from tidepool.tui.command.keys import terminal
 from tidepool.tui.command.saying import say, say_json
 

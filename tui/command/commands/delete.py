@@ -6,8 +6,8 @@ import sys
 from tidepool.engine.errors import UsageError
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.storage.plain_text import one_line
-from tidepool.storage.study_rows.studies import cells_of, delete_any, study_of
+from tidepool.storage.studies import cells_of, delete_any, study_of
+from tidepool.storage.text import one_line
 from tidepool.tui.command.saying import agreed, say
 
 

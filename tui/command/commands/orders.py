@@ -10,9 +10,9 @@ from typing import Any
 from tidepool.engine.errors import UsageError
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.storage.plain_text import one_line
-from tidepool.storage.reading.watching import ProviderBatchLine, order_lines
-from tidepool.storage.study_rows.studies import leading_batch
+from tidepool.storage.queries.watching import ProviderBatchLine, order_lines
+from tidepool.storage.studies import leading_batch
+from tidepool.storage.text import one_line
 from tidepool.tui.command.saying import agreed, say, say_json
 from tidepool.tui.drawing.words import span, utc
 

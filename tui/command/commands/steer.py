@@ -6,7 +6,7 @@ from typing import Any
 from tidepool.engine.config.limit_changes import CHANGEABLE, limit_change
 from tidepool.engine.config.toml_files import read_value
 from tidepool.engine.errors import UsageError
-from tidepool.storage.study_rows.studies import steer_any
+from tidepool.storage.studies import steer_any
 from tidepool.tui.command.saying import say
 
 

@@ -9,7 +9,7 @@ from tidepool.engine.trust.gate import adopt, servers_of
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.storage.study_rows.studies import cells_of, study_of
+from tidepool.storage.studies import cells_of, study_of
 from tidepool.tui.command.saying import say, say_json
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tidepool.engine.studies.evolution.records.finding_names import GENERATION, RESULT
-from tidepool.storage.study_rows.findings import findings
+from tidepool.storage.queries.summary import findings
 
 ROLES = {"champion": "champion", "baseline": "best seed prompt", "random_search": "random search"}
 """as the statistics name them → for people"""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tidepool.storage.study_rows.evolution import fittest_of, genomes_in_order, genomes_named
+from tidepool.storage.queries.learning import fittest_of, genomes_in_order, genomes_named
 
 
 @dataclass(frozen=True, slots=True)

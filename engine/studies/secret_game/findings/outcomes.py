@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tidepool.engine.statistics.grouped import Array, pair_codes
 from tidepool.engine.statistics.labels import numbered
-from tidepool.storage.study_rows.secret_game import SidePage
+from tidepool.storage.queries.conversations import SidePage
 
 _MOST_POINTS = 1e100
 _LARGEST = 2**31 - 1

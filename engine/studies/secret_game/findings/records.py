@@ -11,8 +11,8 @@ from tidepool.engine.studies.secret_game.findings.agreement import SideTruth, Si
 from tidepool.engine.studies.secret_game.findings.outcomes import Sides
 from tidepool.engine.studies.secret_game.findings.played_with import PlayedWith
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
-from tidepool.storage.reading.units import last_unit
-from tidepool.storage.study_rows import secret_game as game_rows
+from tidepool.storage.queries import conversations as game_rows
+from tidepool.storage.queries.units import last_unit
 
 MOST_SIGHTED = 5_000
 """messages on which detectors are held against the planted truth; of more, an even sample"""

@@ -18,8 +18,7 @@ from tidepool.engine.exports.export import export_batch
 from tidepool.engine.studies.evolution.replies import FoundAnswers, as_json, found_answers, genome_named, problem_blocks
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import prepare, reading
-from tidepool.storage.reading.answers import AnswerFilter
-from tidepool.storage.study_rows.evolution import twins
+from tidepool.storage.queries.learning import AnswerFilter, twins
 from tidepool.tui.command.main import main
 
 

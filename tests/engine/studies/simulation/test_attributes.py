@@ -9,7 +9,7 @@ from tidepool.engine.library.entities import Entity
 from tidepool.engine.statistics.words import words_in, words_in_each
 from tidepool.engine.studies.simulation.attributes import MOST_GROUPS, compare_by_attribute, grouped
 from tidepool.engine.studies.simulation.measures import MEASURES, EntityCounts, SpeechTally
-from tidepool.storage.reading.units import SpokenPage
+from tidepool.storage.queries.units import SpokenPage
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tidepool.storage.reading.hands import HandLine
+from tidepool.storage.queries.watching import HandLine
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.drawing.plain import fitted, one_line
 from tidepool.tui.drawing.words import count, rate

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from textual.events import Resize
 
-from tidepool.storage.reading.watching import LogLine
+from tidepool.storage.queries.watching import LogLine
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.drawing.plain import one_line
 from tidepool.tui.drawing.wrapping import wrapped

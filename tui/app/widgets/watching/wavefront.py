@@ -10,7 +10,7 @@ from itertools import groupby
 
 from textual.message import Message
 
-from tidepool.storage.reading.watching import UnitLine, WaveCell
+from tidepool.storage.queries.watching import UnitLine, WaveCell
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.theme import STATES
 from tidepool.tui.app.widgets.marked_names import marked_names

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 
-from tidepool.storage.reading.watching import WaveLine
+from tidepool.storage.queries.watching import WaveLine
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.drawing.plain import fitted, one_line
 from tidepool.tui.drawing.words import ago, count, span
