@@ -31,6 +31,7 @@ from tidepool.storage.states import (
     StopCode,
     UnitStatus,
     unit_id,
+    unit_range,
 )
 from tidepool.storage.text import one_line, storable
 
@@ -270,7 +271,7 @@ def rewrite_configs(path: Path, configs: Mapping[str, str], note: str = "") -> N
 
 def replies_of(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[bytes, str, bytes | None]]:
     """Every reply of the batch: the key of its request, its text and its seal."""
-    bounds = (unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1)
+    bounds = unit_range(batch_number)
     query = "SELECT key, text, seal FROM call WHERE unit_id BETWEEN ? AND ? AND status = 'answered'"
     return ((row["key"], row["text"], row["seal"]) for row in connection.execute(query, bounds))
 
@@ -284,7 +285,7 @@ def seal_replies(connection: sqlite3.Connection, batch_id: str, seal: Callable[[
     from tidepool.storage.tables import Call
 
     number = find_batch(connection, batch_id)["number"]
-    bounds = (unit_id(number, 0), unit_id(number + 1, 0) - 1)
+    bounds = unit_range(number)
     rows = connection.execute(
         "SELECT key, text, id FROM call WHERE unit_id BETWEEN ? AND ? AND status = 'answered'", bounds
     ).fetchall()
@@ -317,8 +318,8 @@ def end(
 
 def reopen_failures(path: Path, batch_id: str) -> int:
     """Forgets the failures of units that nobody has read, so that a resume tries them again. Unusable replies stay paid for."""
-    from sqlalchemy import func
-    from sqlmodel import col, delete, insert, literal, select, update
+    from sqlalchemy import func, literal, select
+    from sqlmodel import col, delete, insert, update
 
     from tidepool.storage.sql import execute
     from tidepool.storage.tables import Call, Surplus, Unit
@@ -354,7 +355,7 @@ def recount(connection: sqlite3.Connection, batch_number: int) -> None:
     from tidepool.storage.sql import execute
     from tidepool.storage.tables import Progress, Wave
 
-    bounds = (unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1)
+    bounds = unit_range(batch_number)
     totals = connection.execute(
         "SELECT count(*), coalesce(sum(status = 'failed'), 0), "
         "coalesce(sum(status = 'answered' AND source = 'cache'), 0), "
@@ -448,7 +449,7 @@ def delete_rows(connection: sqlite3.Connection, number: int) -> None:
     from tidepool.storage.sql import execute, table_of, tables_with
     from tidepool.storage.tables import Batch, Call, Prompt, Study
 
-    bounds = (unit_id(number, 0), unit_id(number + 1, 0) - 1)
+    bounds = unit_range(number)
     search.forget(connection, *bounds)
     for table in tables_with("batch_number"):
         execute(connection, delete(table).where(table.c.batch_number == number))

@@ -160,3 +160,8 @@ def sequence_number_of(unit: int) -> int:
 
 def unit_id(batch_number: int, sequence_number: int) -> int:
     return batch_number << UNIT_BITS | sequence_number
+
+
+def unit_range(batch_number: int) -> tuple[int, int]:
+    """The first and the last id that units of a batch can have."""
+    return unit_id(batch_number, 0), unit_id(batch_number, _SEQUENCE)

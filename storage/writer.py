@@ -78,7 +78,7 @@ class Writer:
             self.path,
             timeout=BUSY_SECONDS,
             isolation_level=None,
-            factory=self._make_connection,  # type: ignore[arg-type]  # any callable serves
+            factory=self._make_connection,
             check_same_thread=False,  # one at a time all the same: a group is written when the one before it is
         )
         try:

@@ -26,7 +26,7 @@ from tidepool.engine.statistics.paired import SIGNIFICANT
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.queries.conversations import levels_by_cell
 from tidepool.storage.states import BatchStatus
-from tidepool.storage.studies import levels_by_cell as stored_cells
+from tidepool.storage.studies import cells_of as stored_cells
 
 FOUND, NOT_FOUND, OTHERWISE = "found", "not found", "not found: it points the other way"
 

@@ -9,20 +9,12 @@ from typing import Any, NamedTuple
 from tidepool.storage.queries.lists import LONGEST_MESSAGE
 from tidepool.storage.queries.units import MOST_UNITS
 from tidepool.storage.states import UNIT_BITS, unit_id
-from tidepool.storage.studies import LONGEST_LEVEL
+from tidepool.storage.studies import cells_of
 
 
 def levels_by_cell(connection: sqlite3.Connection, study_id: str) -> list[tuple[sqlite3.Row, dict[str, str]]]:
     """The batches of a study in the order they were made, each with the level of every factor."""
-    levels: dict[int, dict[str, str]] = {}
-    for number, factor, level in connection.execute(
-        f"SELECT c.batch_number, c.factor, substr(c.level, 1, {LONGEST_LEVEL}) FROM batch b JOIN study_cell c ON c.batch_number = b.number "
-        "WHERE b.study_id = ?",
-        (study_id,),
-    ):
-        levels.setdefault(number, {})[str(factor)] = str(level)
-    rows = connection.execute("SELECT * FROM batch WHERE study_id = ? ORDER BY number", (study_id,)).fetchall()
-    return [(row, levels.get(row["number"], {})) for row in rows]
+    return [(cell.batch, cell.levels) for cell in cells_of(connection, study_id)]
 
 
 def sides_by_talk(connection: sqlite3.Connection, batch_number: int) -> list[tuple[Any, ...]]:

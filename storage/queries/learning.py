@@ -15,7 +15,7 @@ from typing import Any
 from tidepool.storage.queries import search
 from tidepool.storage.queries.units import StoredMessage, whole
 from tidepool.storage.schema import SEARCH_INDEX
-from tidepool.storage.states import UNIT_BITS, unit_id
+from tidepool.storage.states import UNIT_BITS, unit_id, unit_range
 
 _MEMBER = "SELECT genome_id, generation, parents, operator, prompt, fitness, accuracy, missing FROM genome "
 
@@ -44,7 +44,7 @@ def genome_history(connection: sqlite3.Connection, batch_number: int, genome_id:
         "SELECT u.round AS generation, u.interaction_type AS operator, p.text AS prompt FROM unit u "
         "JOIN call c ON c.unit_id = u.id AND c.step GLOB '*/p[0-9]*/s[0-9]*' AND c.step NOT LIKE '%/judge' JOIN prompt p ON p.hash = c.prompt "
         "WHERE u.id BETWEEN ? AND ? AND u.participants = ? LIMIT 1",
-        (unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1, json.dumps([genome_id])),
+        (*unit_range(batch_number), json.dumps([genome_id])),
     ).fetchone()
     if asked is None:
         return None
@@ -264,7 +264,7 @@ def read_answers(connection: sqlite3.Connection, batch_number: int, numbers: Seq
 def _numbered(
     connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int], columns: str, joined: str = ""
 ) -> list[sqlite3.Row]:
-    first, last = _bounds(batch_number)
+    first, last = unit_range(batch_number)
     rows: list[sqlite3.Row] = []
     for source, column, ids in (
         (_GRADED, "a.rowid", [number for number in numbers if number > 0]),
@@ -288,7 +288,7 @@ def shares_right(
     rows = connection.execute(
         "SELECT genome_id, problem, avg(coalesce(score, correct)) FROM answer WHERE unit_id BETWEEN ? AND ? AND split = ? "
         "AND correct IS NOT NULL AND genome_id IN (SELECT value FROM json_each(?)) GROUP BY genome_id, problem",
-        (*_bounds(batch_number), split, json.dumps(list(genomes))),
+        (*unit_range(batch_number), split, json.dumps(list(genomes))),
     )
     found: dict[str, dict[int, float]] = {}
     for genome, problem, share in rows:
@@ -313,12 +313,8 @@ def _metrics(details: str | None) -> list[dict[str, Any]]:
     return [found if isinstance(found, dict) else {}]
 
 
-def _bounds(batch_number: int) -> tuple[int, int]:
-    return unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1
-
-
 def _range(connection: sqlite3.Connection, batch_number: int, conversation: int | None) -> dict[str, Any]:
-    first, last = _bounds(batch_number)
+    first, last = unit_range(batch_number)
     if conversation is not None:
         first = last = unit_id(batch_number, conversation)
     query = "SELECT min(rowid), max(rowid) FROM answer WHERE unit_id BETWEEN ? AND ?"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tidepool.storage.file import writing
 from tidepool.storage.schema import CREATE_SEARCH_INDEX, SEARCH_INDEX
-from tidepool.storage.states import UNIT_BITS, unit_id
+from tidepool.storage.states import UNIT_BITS, unit_id, unit_range
 
 CHUNK = 2_000
 """calls indexed in one transaction: some tens of milliseconds"""
@@ -137,7 +137,9 @@ def match_of(text: str) -> str:
 
 def id_range(connection: sqlite3.Connection, batch_number: int) -> tuple[int, int]:
     """The first and last call of a batch: search need not look at other batches' postings."""
-    row = connection.execute("SELECT min(id), max(id) FROM call WHERE unit_id BETWEEN ? AND ?", _bounds(batch_number))
+    row = connection.execute(
+        "SELECT min(id), max(id) FROM call WHERE unit_id BETWEEN ? AND ?", unit_range(batch_number)
+    )
     first, last = row.fetchone()
     return (0, -1) if first is None else (first, last)
 
@@ -166,7 +168,7 @@ def find(
         "SELECT c.id, c.unit_id, c.turn, c.wave, c.speaker, c.text FROM message_search s JOIN call c ON c.id = s.rowid "
         "WHERE message_search MATCH ? AND s.rowid BETWEEN ? AND ? AND c.unit_id BETWEEN ? AND ? "
         f"{conditions} ORDER BY s.rowid LIMIT ?",
-        (match, max(ids[0], after + 1), ids[1], *_bounds(batch_number), *values, most),
+        (match, max(ids[0], after + 1), ids[1], *unit_range(batch_number), *values, most),
     ).fetchall()
     words = search_words(wanted.words)
     return [Hit(row[0], row[1] & _MASK, row[2], row[3], row[4] or "", excerpt(row[5], words)) for row in rows]
@@ -197,7 +199,7 @@ def matching_units(connection: sqlite3.Connection, batch_number: int, wanted: Fi
     conditions, values = _unit_conditions(wanted, "u.id")
     rows = connection.execute(
         f"SELECT u.id FROM unit u WHERE u.id BETWEEN ? AND ? AND u.id > ? {conditions} ORDER BY u.id",
-        (*_bounds(batch_number), unit_id(batch_number, 0), *values),
+        (*unit_range(batch_number), unit_id(batch_number, 0), *values),
     )
     return array("I", (row[0] & _MASK for row in rows))
 
@@ -228,7 +230,3 @@ def _unit_conditions(wanted: Filter, column: str, *, of_messages: bool = False) 
         )
         values.append(wanted.agent)
     return "".join(f" AND {condition}" for condition in conditions), values
-
-
-def _bounds(batch_number: int) -> tuple[int, int]:
-    return unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tidepool.storage.states import ASKED, BESIDE_SQL, OPEN_PHASES_SQL, UNDER_WAY, UNIT_BITS, unit_id
+from tidepool.storage.states import ASKED, BESIDE_SQL, OPEN_PHASES_SQL, UNDER_WAY, UNIT_BITS, unit_range
 
 ASKED_MODELS, LOST_CALLS = "asked models", "lost calls"
 """no findings of the study: counts over the calls of a large batch, see `counts_to_keep`"""
@@ -105,7 +105,7 @@ def lost_calls(connection: sqlite3.Connection, batch_number: int) -> list[LostCa
 
 
 def _count_lost(connection: sqlite3.Connection, batch_number: int) -> list[LostCalls]:
-    bounds = unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1
+    bounds = unit_range(batch_number)
     rows = connection.execute(
         f"SELECT substr(error, 1, {LONGEST_WORDS}), count(*) AS calls, 0, min(unit_id) - ? FROM call "
         "WHERE unit_id BETWEEN ? AND ? AND status = 'failed' GROUP BY 1 ORDER BY calls DESC LIMIT ?",
@@ -127,7 +127,7 @@ def asked_models(connection: sqlite3.Connection, batch_number: int) -> tuple[dic
 
 
 def _counted(connection: sqlite3.Connection, batch_number: int) -> list[Asked]:
-    bounds = unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1
+    bounds = unit_range(batch_number)
     rows = connection.execute(
         f"SELECT substr(model, 1, {LONGEST_WORDS}), substr(served_model, 1, {LONGEST_WORDS}), count(*) AS replies FROM call "
         f"WHERE unit_id BETWEEN ? AND ? AND {ASKED} GROUP BY 1, 2 ORDER BY 1, replies DESC, 2 LIMIT ?",
@@ -167,7 +167,7 @@ def has_provider_batches(connection: sqlite3.Connection, batch_number: int) -> b
 
 def answers_bought_live(connection: sqlite3.Connection, batch_number: int) -> int:
     """Counted one by one: no running counter tells them apart."""
-    bounds = unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1
+    bounds = unit_range(batch_number)
     query = "SELECT count(*) FROM call WHERE unit_id BETWEEN ? AND ? AND source = 'live' AND status = 'answered'"
     return int(connection.execute(query, bounds).fetchone()[0])
 
@@ -202,7 +202,7 @@ def money_by_provider(connection: sqlite3.Connection, batch_numbers: Iterable[in
 
 
 def _money_of(connection: sqlite3.Connection, batch_number: int) -> dict[str, Money]:
-    bounds = (unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1)
+    bounds = unit_range(batch_number)
     spent = Counter(
         dict(
             connection.execute(

@@ -12,7 +12,7 @@ from typing import Any
 
 from tidepool.storage.batches import status_now
 from tidepool.storage.queries.units import whole
-from tidepool.storage.states import BESIDE_SQL, OPEN_PHASES, UNIT_BITS, BatchStatus, unit_id
+from tidepool.storage.states import BESIDE_SQL, OPEN_PHASES, UNIT_BITS, BatchStatus, unit_id, unit_range
 
 LONGEST_NODE = 200
 MOST_HANDS = 1_000
@@ -267,7 +267,7 @@ def last_begun(connection: sqlite3.Connection, batch_number: int) -> int:
     """The highest sequence number that has a row; 0 before the first."""
     row = connection.execute(
         "SELECT max(id) FROM unit WHERE id BETWEEN ? AND ?",
-        (unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1),
+        unit_range(batch_number),
     ).fetchone()
     return 0 if row[0] is None else int(row[0]) - unit_id(batch_number, 0)
 

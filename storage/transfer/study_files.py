@@ -19,7 +19,7 @@ from tidepool.storage.folders import scratch_in
 from tidepool.storage.locks import holding
 from tidepool.storage.queries.damage import find_damage
 from tidepool.storage.schema import CURRENT, Schema, oddities
-from tidepool.storage.states import UNIT_BITS, unit_id
+from tidepool.storage.states import UNIT_BITS, unit_range
 from tidepool.storage.transfer.formats import finished
 
 LEFT_BEHIND = {"control"}
@@ -63,7 +63,7 @@ def copy_batch(connection: sqlite3.Connection, origin: str, number: int) -> int:
     copy = checked_number(execute(connection, insert(batch).from_select(names, row)).lastrowid or 0)
     stopped = update(batch).where(batch.c.number == copy, batch.c.status.in_(("in_progress", "pending")))
     execute(connection, stopped.values(status="interrupted", paused=False, host=None))
-    bounds = (unit_id(number, 0), unit_id(number + 1, 0) - 1)
+    bounds = unit_range(number)
     shift = (copy - number) << UNIT_BITS
     for table in dict.fromkeys((*tables_with("batch_number"), *tables_with("unit_id"))):
         if table.name in LEFT_BEHIND:
@@ -117,7 +117,7 @@ def copy_to_publish(
     from sqlmodel import col, update
 
     from tidepool.storage.sql import execute
-    from tidepool.storage.tables import Batch, Call, LogLine, Progress, Study, StudyCell, Unit
+    from tidepool.storage.tables import Batch, Call, Finding, LogLine, Outcome, Progress, Study, StudyCell, Unit
 
     _copy_batches(database, list(configs), target)
     with closing(connect(target)) as connection, transaction(connection):
@@ -134,6 +134,7 @@ def copy_to_publish(
             (Batch, "reason"),
             (Study, "design"),
             (StudyCell, "level"),
+            *((Call, "served_model"), (Outcome, "served_model"), (Finding, "content")),  # a server may report a path
         )
         for words, instead in private.items():
             for table, name in paths:

@@ -94,8 +94,8 @@ STUDIES: dict[str, dict[str, Any]] = {
     },
 }
 BATCHES = len(STUDIES)
-IDS = ("0c13f5c60828", "256332e3cf7a", "46e253540b40", "20faf7356319")
-"""of the first batches, which are one of each kind"""
+IDS = ("0c13f5c60828", "256332e3cf7a", "46e253540b40", "20faf7356319", "f639b38a67c8", "4be289fedceb")
+"""of the batches, in the order of STUDIES"""
 GUILD = """\
 name = "guild"
 description = "A guild of the valley."
