@@ -336,7 +336,7 @@ def reopen_failures(path: Path, batch_id: str) -> int:
             paid = select(
                 *(literal(number), func.coalesce(Call.order_id, provider)),
                 *(getattr(Call, name) for name in copied),
-                Call.finish_reason,
+                col(Call.finish_reason),
             ).where(*lost, col(Call.finish_reason).is_not(None))
             names = ["batch_number", "order_id", *copied, "reason"]
             execute(connection, insert(Surplus).from_select(names, paid))

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tidepool.storage.batches import checked_number, delete_rows, find_batch
 from tidepool.storage.errors import FileError
@@ -51,7 +52,7 @@ def copy_batch(connection: sqlite3.Connection, origin: str, number: int) -> int:
 
     Returns its number here. A batch that was running there is interrupted here.
     """
-    from sqlalchemy import insert, literal, select, update
+    from sqlalchemy import ColumnElement, insert, literal, select, update
 
     from tidepool.storage.sql import execute, table_in, table_of, tables_with
     from tidepool.storage.tables import Batch, Call, Prompt, Study
@@ -70,7 +71,7 @@ def copy_batch(connection: sqlite3.Connection, origin: str, number: int) -> int:
             continue
         source = table_in(table, origin)
         names = [column.name for column in table.c if not (table.name in OWN_NUMBERS and column.name == "id")]
-        moved = {name: source.c[name] for name in names}
+        moved: dict[str, ColumnElement[Any]] = {name: source.c[name] for name in names}
         if "unit_id" in moved:
             moved["unit_id"] = source.c.unit_id + shift
         if "batch_number" in moved:
