@@ -17,9 +17,9 @@ from benchmarks.terminal import Terminal
 from tidepool.engine.bench.figures import Measurement, at_most
 from tidepool.storage.batches import create_batch
 from tidepool.storage.file import connect, prepare, writing
-from tidepool.storage.reading import search
-from tidepool.storage.reading.search import Filter
-from tidepool.storage.unit_ids import unit_id
+from tidepool.storage.queries import search
+from tidepool.storage.queries.search import Filter
+from tidepool.storage.states import unit_id
 from tidepool.tui.app.launching import environment
 
 EACH = 5

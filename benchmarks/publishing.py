@@ -24,7 +24,7 @@ from tidepool.engine.design.running import run_study
 from tidepool.engine.publishing.card import About
 from tidepool.engine.publishing.folder import publish
 from tidepool.engine.run import run_batch
-from tidepool.storage.schema.views import VIEWS
+from tidepool.storage.views import VIEWS
 
 ROOT = Path(__file__).parents[1]
 READERS = ROOT / ".pythons" / "readers"

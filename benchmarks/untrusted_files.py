@@ -14,7 +14,7 @@ from tidepool.engine.bench.figures import Measurement, at_least, at_most
 
 AT_ONCE = 2
 PAGE = Path(__file__).parent.parent / "docs" / "strangers.md"
-WITH_SIMULATIONS = ("talks", "several", "queued", "old")
+WITH_SIMULATIONS = ("talks", "several", "queued")
 """honest files that the API has something to say of"""
 IN_THE_APP = 1 / 3
 """of all files are opened in the app too, by lot"""

@@ -18,7 +18,7 @@ from tidepool.engine.studies.kinds import KindSpec
 from tidepool.engine.studies.mutation.operators import Operator
 from tidepool.engine.studies.plan import Plan, PlannedCalls
 from tidepool.engine.studies.secret_game.detectors.normalise import Folded
-from tidepool.storage.reading.units import StoredUnit, units_in_pages
+from tidepool.storage.queries.units import StoredUnit, units_in_pages
 
 __all__ = [
     "FREE",

@@ -47,10 +47,14 @@ def simulation_batch(connection: sqlite3.Connection, batch_id: str) -> sqlite3.R
 
 def queue(path: Path, batch_id: str) -> str | None:
     """A pending batch waits for its turn; returns its frozen config, or None where there is no such batch."""
+    from sqlmodel import col, update
+
+    from tidepool.storage.sql import execute
+    from tidepool.storage.tables import Batch
+
+    pending = update(Batch).where(col(Batch.id) == batch_id, col(Batch.status) == BatchStatus.PENDING)
     with writing(path) as connection:
-        connection.execute(
-            "UPDATE batch SET reason = ? WHERE id = ? AND status = ?", (QUEUED, batch_id, BatchStatus.PENDING)
-        )
+        execute(connection, pending.values(reason=QUEUED))
     return config_of(path, batch_id)
 
 
@@ -59,13 +63,17 @@ def requeue(path: Path, batch_id: str, status: str) -> str | None:
 
     Whoever runs a batch takes its lock before it writes a word about it, and its word waits for this transaction.
     """
+    from sqlmodel import col, update
+
+    from tidepool.storage.sql import execute
+    from tidepool.storage.tables import Batch
+
+    stopped = update(Batch).where(col(Batch.id) == batch_id, col(Batch.status) == status)
     with writing(path) as connection:
         if is_held(path, batch_id):
             raise BatchLocked(f"Batch {batch_id} is running: nothing to resume.")
-        changed = connection.execute(
-            "UPDATE batch SET status = ?, reason = ?, stop_code = NULL WHERE id = ? AND status = ?",
-            (BatchStatus.PENDING, QUEUED, batch_id, status),
-        ).rowcount
+        values = {"status": BatchStatus.PENDING, "reason": QUEUED, "stop_code": None}
+        changed = execute(connection, stopped.values(**values)).rowcount
     return config_of(path, batch_id) if changed else None
 
 
@@ -87,9 +95,18 @@ def states_of(path: Path, batch_ids: Iterable[str]) -> list[sqlite3.Row]:
 
 def note_failure(path: Path, batch_id: str, reason: str) -> None:
     """A queued batch could not start, or not go on where it has some units already."""
+    from sqlmodel import col, update
+
+    from tidepool.storage.sql import execute
+    from tidepool.storage.tables import Batch
+
+    queued = update(Batch).where(
+        col(Batch.id) == batch_id, col(Batch.status) == BatchStatus.PENDING, col(Batch.reason) == QUEUED
+    )
     with writing(path) as connection:
-        connection.execute(
-            "UPDATE batch SET reason = ?, status = CASE WHEN (SELECT units_completed FROM progress "
-            "WHERE batch_number = number) > 0 THEN ? ELSE ? END WHERE id = ? AND status = ? AND reason = ?",
-            (storable(reason), BatchStatus.INTERRUPTED, BatchStatus.FAILED, batch_id, BatchStatus.PENDING, QUEUED),
-        )
+        row = connection.execute(
+            "SELECT p.units_completed FROM batch b JOIN progress p ON p.batch_number = b.number WHERE b.id = ?",
+            (batch_id,),
+        ).fetchone()
+        status = BatchStatus.INTERRUPTED if row is not None and row[0] > 0 else BatchStatus.FAILED
+        execute(connection, queued.values(reason=storable(reason), status=status))

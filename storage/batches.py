@@ -17,31 +17,24 @@ from tidepool.storage import locks
 from tidepool.storage.errors import BatchLocked, FileError, NotFound
 from tidepool.storage.file import reading, settle, writing
 from tidepool.storage.lock_files import BATCH_ID, is_held
-from tidepool.storage.plain_text import one_line
-from tidepool.storage.reading import search
-from tidepool.storage.reading.figures import counts_to_keep
-from tidepool.storage.states import ASKED, BESIDE_SQL, OPEN_PHASES_SQL, STALE_SECONDS, BatchStatus, StopCode
-from tidepool.storage.text import storable
-from tidepool.storage.under_way import UNDER_WAY, book_under_way
-from tidepool.storage.unit_ids import unit_id
+from tidepool.storage.queries import search
+from tidepool.storage.queries.summary import counts_to_keep
+from tidepool.storage.states import (
+    ASKED,
+    BESIDE_SQL,
+    KILLED,
+    OPEN_PHASES_SQL,
+    STALE_SECONDS,
+    UNDER_WAY,
+    BatchStatus,
+    CallStatus,
+    StopCode,
+    UnitStatus,
+    unit_id,
+    unit_range,
+)
+from tidepool.storage.text import one_line, storable
 
-BATCH_TABLES = [
-    "progress",
-    "wave",
-    "provider_batch",
-    "surplus",
-    "sit_out",
-    "genome",
-    "training_update",
-    "log_line",
-    "finding",
-    "control",
-    "study_cell",
-    "problem",
-]
-"""tables with a batch_number"""
-UNIT_TABLES = ["call", "line", "outcome", "judgement", "answer", "code", "record"]
-"""tables with a unit_id, and no batch_number"""
 MOST_BATCHES = 1 << 30
 """that a file can have had: a unit's id holds its batch's number"""
 
@@ -72,40 +65,36 @@ def insert_batch(
 ) -> tuple[str, int]:
     """The same within a transaction; returns its id and its number. A branch comes with its origin, and with what it goes on
     from as records."""
+    from tidepool.storage.sql import add
+    from tidepool.storage.tables import Batch, Progress, Record
+
     batch_id = secrets.token_hex(6)
-    cursor = connection.execute(
-        "INSERT INTO batch (id, kind, name, description, status, paused, seed, simulated, imported, host, config, "
-        "version, created_at, origin) VALUES (?, ?, ?, ?, 'pending', 0, ?, 0, 0, ?, ?, ?, ?, ?)",
-        (
-            *(batch_id, batch.kind, batch.name, batch.description, batch.seed),
-            *(locks.host_name(), batch.config, batch.version, time.time(), origin),
-        ),
+    row = Batch(
+        id=batch_id,
+        kind=batch.kind,
+        name=batch.name,
+        description=batch.description,
+        seed=batch.seed,
+        host=locks.host_name(),
+        config=batch.config,
+        version=batch.version,
+        created_at=time.time(),
+        origin=origin,
     )
-    number = number_of_new(cursor)
-    connection.execute(_NEW_PROGRESS, (number,))
-    connection.executemany(
-        "INSERT INTO record (unit_id, name, position, content) VALUES (?, ?, ?, ?)",
-        ((unit_id(number, 0), *record) for record in records),
-    )
+    number = checked_number(add(connection, row))
+    add(connection, Progress(batch_number=number))
+    for name, position, content in records:
+        add(connection, Record(unit_id=unit_id(number, 0), name=name, position=position, content=content))
     return batch_id, number
 
 
-def number_of_new(cursor: sqlite3.Cursor) -> int:
-    """Of the batch that was just inserted. Numbers are not used again, and only a file that somebody changed runs out."""
-    number = cursor.lastrowid or 0
+def checked_number(number: int) -> int:
+    """The number of a batch just inserted. Numbers are not used again, and only a file that somebody changed runs out."""
     if not 0 < number < MOST_BATCHES:
         raise FileError(
             "This file can take no more batches. It was changed by somebody; import its batches into another."
         )
     return number
-
-
-_NEW_PROGRESS = (
-    "INSERT INTO progress (batch_number, units_total, units_completed, units_failed, calls, bought, cached, replayed, "
-    "retried, failed, input_tokens, output_tokens, cost_usd, unpriced, seconds, call_seconds, peak_concurrency, "
-    "heartbeat, heartbeat_at, in_flight, limits) "
-    "VALUES (?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0, 0.0, 0.0, 0, 0, 0.0, '[]', '{}')"
-)
 
 
 def counted_back(reference: str) -> int | None:
@@ -198,112 +187,175 @@ def is_running(path: Path, batch: sqlite3.Row, progress: sqlite3.Row) -> bool:
 
 
 def begin(path: Path, batch_id: str, *, simulated: bool) -> None:
+    from sqlmodel import col, update
+
+    from tidepool.storage.sql import execute
+    from tidepool.storage.tables import Batch, Progress
+
     with writing(path) as connection:
-        connection.execute(
-            "UPDATE batch SET status = 'in_progress', reason = NULL, stop_code = NULL, paused = 0, host = ?, finished_at = NULL, "
-            "simulated = ? WHERE id = ?",
-            (locks.host_name(), simulated, batch_id),
+        number = find_batch(connection, batch_id)["number"]
+        execute(
+            connection,
+            update(Batch)
+            .where(col(Batch.number) == number)
+            .values(
+                status=BatchStatus.IN_PROGRESS,
+                reason=None,
+                stop_code=None,
+                paused=False,
+                host=locks.host_name(),
+                finished_at=None,
+                simulated=simulated,
+            ),
         )
-        connection.execute(
-            "UPDATE progress SET heartbeat_at = ?, replayed = 0 "
-            "WHERE batch_number = (SELECT number FROM batch WHERE id = ?)",
-            (time.time(), batch_id),
-        )
-        book_under_way(connection, find_batch(connection, batch_id)["number"])
+        beat = update(Progress).where(col(Progress.batch_number) == number)
+        execute(connection, beat.values(heartbeat_at=time.time(), replayed=0))
+        book_under_way(connection, number)
         forget_words(connection, batch_id)
+
+
+def book_under_way(connection: sqlite3.Connection, batch_number: int) -> int:
+    """Nobody runs the batch any more: calls that were under way may have been charged, and count as bought."""
+    from sqlmodel import col, update
+
+    from tidepool.storage.sql import execute
+    from tidepool.storage.tables import Progress, Surplus
+
+    under_way = "FROM surplus WHERE batch_number = ? AND reason = ?"
+    calls, cost, unpriced = connection.execute(
+        f"SELECT count(*), coalesce(sum(cost_usd), 0), coalesce(sum(cost_usd IS NULL), 0) {under_way}",
+        (batch_number, UNDER_WAY),
+    ).fetchone()
+    spent = update(Progress).where(col(Progress.batch_number) == batch_number)
+    execute(
+        connection,
+        spent.values(
+            bought=col(Progress.bought) + calls,
+            cost_usd=col(Progress.cost_usd) + cost,
+            unpriced=col(Progress.unpriced) + unpriced,
+            in_flight="[]",
+            in_flight_usd=0.0,
+        ),
+    )
+    left = update(Surplus).where(col(Surplus.batch_number) == batch_number, col(Surplus.reason) == UNDER_WAY)
+    execute(connection, left.values(reason=KILLED))
+    return int(calls)
 
 
 def forget_words(connection: sqlite3.Connection, batch_id: str) -> None:
     """What was said to a process that runs the batch no longer."""
-    connection.execute(
-        "UPDATE control SET taken_at = ? WHERE taken_at IS NULL AND batch_number = (SELECT number FROM batch WHERE id = ?)",
-        (time.time(), batch_id),
-    )
+    from sqlmodel import col, update
+
+    from tidepool.storage.sql import execute
+    from tidepool.storage.tables import Control
+
+    number = find_batch(connection, batch_id)["number"]
+    pending = update(Control).where(col(Control.taken_at).is_(None), col(Control.batch_number) == number)
+    execute(connection, pending.values(taken_at=time.time()))
 
 
 def rewrite_configs(path: Path, configs: Mapping[str, str], note: str = "") -> None:
     """Limits that were changed hold for the next resume too; `note` goes into the log of each batch."""
+    from sqlmodel import col, update
+
+    from tidepool.storage.sql import add, execute
+    from tidepool.storage.tables import Batch, LogLine
+
     with writing(path) as connection:
-        connection.executemany(
-            "UPDATE batch SET config = ? WHERE id = ?", [(text, one) for one, text in configs.items()]
-        )
-        if note:
-            connection.executemany(
-                "INSERT INTO log_line (batch_number, at, level, message) SELECT number, ?, 'info', ? FROM batch WHERE id = ?",
-                [(time.time(), storable(note), batch_id) for batch_id in configs],
-            )
+        for batch_id, config in configs.items():
+            execute(connection, update(Batch).where(col(Batch.id) == batch_id).values(config=config))
+            if note:
+                number = find_batch(connection, batch_id)["number"]
+                add(connection, LogLine(batch_number=number, at=time.time(), level="info", message=storable(note)))
 
 
 def replies_of(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[bytes, str, bytes | None]]:
     """Every reply of the batch: the key of its request, its text and its seal."""
-    bounds = (unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1)
+    bounds = unit_range(batch_number)
     query = "SELECT key, text, seal FROM call WHERE unit_id BETWEEN ? AND ? AND status = 'answered'"
     return ((row["key"], row["text"], row["seal"]) for row in connection.execute(query, bounds))
 
 
 def seal_replies(connection: sqlite3.Connection, batch_id: str, seal: Callable[[bytes, str], bytes]) -> None:
     """All replies of the batch become its user's own."""
+    from sqlalchemy import bindparam
+    from sqlmodel import col, update
+
+    from tidepool.storage.sql import execute
+    from tidepool.storage.tables import Call
+
     number = find_batch(connection, batch_id)["number"]
-    bounds = (unit_id(number, 0), unit_id(number + 1, 0) - 1)
+    bounds = unit_range(number)
     rows = connection.execute(
         "SELECT key, text, id FROM call WHERE unit_id BETWEEN ? AND ? AND status = 'answered'", bounds
     ).fetchall()
-    connection.executemany(
-        "UPDATE call SET seal = ? WHERE id = ?", [(seal(key, text), identity) for key, text, identity in rows]
-    )
+    statement = update(Call).where(col(Call.id) == bindparam("call")).values(seal=bindparam("mark"))
+    execute(connection, statement, [{"call": identity, "mark": seal(key, text)} for key, text, identity in rows])
 
 
 def end(
     path: Path, batch_id: str, *, status: BatchStatus, reason: str | None, stop_code: StopCode | None = None
 ) -> None:
     """`reason` says to people why the batch ended before its plan did, `stop_code` to programs."""
+    from sqlmodel import col, insert, update
+
+    from tidepool.storage.sql import execute
+    from tidepool.storage.tables import Batch, Finding, Progress
+
     with reading(path) as connection:
         number = find_batch(connection, batch_id)["number"]
-        kept = counts_to_keep(connection, number)
+        counts = counts_to_keep(connection, number)
+    findings = [{"batch_number": number, "name": name, "content": content} for name, content in counts.items()]
     with writing(path) as connection:
-        connection.executemany(
-            "INSERT OR REPLACE INTO finding (batch_number, name, content) VALUES (?, ?, ?)",
-            [(number, name, content) for name, content in kept.items()],
-        )
-        connection.execute(
-            "UPDATE batch SET status = ?, reason = ?, stop_code = ?, paused = 0, finished_at = ? WHERE id = ?",
-            (status, reason and storable(reason), stop_code, time.time(), batch_id),
-        )
-        connection.execute(
-            "UPDATE progress SET in_flight = '[]' WHERE batch_number = (SELECT number FROM batch WHERE id = ?)",
-            (batch_id,),
-        )
+        execute(connection, insert(Finding).prefix_with("OR REPLACE"), findings)
+        ended = update(Batch).where(col(Batch.number) == number)
+        reason = reason and storable(reason)
+        values = {"status": status, "reason": reason, "stop_code": stop_code}
+        execute(connection, ended.values(**values, paused=False, finished_at=time.time()))
+        execute(connection, update(Progress).where(col(Progress.batch_number) == number).values(in_flight="[]"))
         book_under_way(connection, number)
 
 
-_KEEP_PAID = (
-    "INSERT INTO surplus (batch_number, order_id, unit_id, step, text, input_tokens, output_tokens, cost_usd, at, reason) "
-    "SELECT ?, coalesce(order_id, substr(model, 1, instr(model, ':') - 1)), unit_id, step, text, input_tokens, "
-    "output_tokens, cost_usd, at, finish_reason FROM call "
-    "WHERE unit_id = ? AND status = 'failed' AND finish_reason IS NOT NULL"
-)
-"""unusable replies stay paid for when their calls are asked again"""
-
-
 def reopen_failures(path: Path, batch_id: str) -> int:
-    """Forgets the failures of units that nobody has read, so that a resume tries them again."""
+    """Forgets the failures of units that nobody has read, so that a resume tries them again. Unusable replies stay paid for."""
+    from sqlalchemy import func, literal, select
+    from sqlmodel import col, delete, insert, update
+
+    from tidepool.storage.sql import execute
+    from tidepool.storage.tables import Call, Surplus, Unit
+
+    provider = func.substr(Call.model, 1, func.instr(Call.model, ":") - 1)
+    copied = ("unit_id", "step", "text", "input_tokens", "output_tokens", "cost_usd", "at")
     with writing(path) as connection:
-        batch = find_batch(connection, batch_id)
+        number = find_batch(connection, batch_id)["number"]
         failed = connection.execute(
-            "SELECT id FROM unit WHERE batch_number = ? AND status = 'failed' AND NOT sealed",
-            (batch["number"],),
+            "SELECT id FROM unit WHERE batch_number = ? AND status = 'failed' AND NOT sealed", (number,)
         ).fetchall()
         for (unit,) in failed:
-            connection.execute(_KEEP_PAID, (batch["number"], unit))
-            connection.execute("DELETE FROM call WHERE unit_id = ? AND status = 'failed'", (unit,))
-            connection.execute("UPDATE unit SET status = 'in_progress', error = NULL WHERE id = ?", (unit,))
-        recount(connection, batch["number"])
+            lost = (col(Call.unit_id) == unit, col(Call.status) == CallStatus.FAILED)
+            paid = select(
+                *(literal(number), func.coalesce(Call.order_id, provider)),
+                *(getattr(Call, name) for name in copied),
+                col(Call.finish_reason),
+            ).where(*lost, col(Call.finish_reason).is_not(None))
+            names = ["batch_number", "order_id", *copied, "reason"]
+            execute(connection, insert(Surplus).from_select(names, paid))
+            execute(connection, delete(Call).where(*lost))
+            again = update(Unit).where(col(Unit.id) == unit)
+            execute(connection, again.values(status=UnitStatus.IN_PROGRESS, error=None))
+        recount(connection, number)
     return len(failed)
 
 
 def recount(connection: sqlite3.Connection, batch_number: int) -> None:
     """Brings the running counters back to what the ledger says."""
-    bounds = (unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1)
+    from sqlalchemy import func
+    from sqlmodel import col, update
+
+    from tidepool.storage.sql import execute
+    from tidepool.storage.tables import Progress, Wave
+
+    bounds = unit_range(batch_number)
     totals = connection.execute(
         "SELECT count(*), coalesce(sum(status = 'failed'), 0), "
         "coalesce(sum(status = 'answered' AND source = 'cache'), 0), "
@@ -319,21 +371,20 @@ def recount(connection: sqlite3.Connection, batch_number: int) -> None:
         "WHERE batch_number = ? AND sequence_number > 0",
         (batch_number,),
     ).fetchone()
-    connection.execute(
-        "UPDATE progress SET calls = ?, failed = ?, cached = ?, bought = max(bought, ?), units_completed = ?, "
-        "units_failed = ? WHERE batch_number = ?",
-        (*tuple(totals)[:3], totals[3] + surplus, *units, batch_number),
-    )
-    connection.execute("UPDATE wave SET calls = 0, failed = 0, cached = 0 WHERE batch_number = ?", (batch_number,))
+    calls, failed, cached, answered = totals
+    bought = func.max(col(Progress.bought), answered + surplus)
+    counts = {"calls": calls, "failed": failed, "cached": cached, "bought": bought}
+    ended = {"units_completed": units[0], "units_failed": units[1]}
+    execute(connection, update(Progress).where(col(Progress.batch_number) == batch_number).values(**counts, **ended))
+    waves = update(Wave).where(col(Wave.batch_number) == batch_number)
+    execute(connection, waves.values(calls=0, failed=0, cached=0))
     for row in connection.execute(
         "SELECT wave, count(*) AS calls, sum(status = 'failed') AS failed, sum(source = 'cache') AS cached "
         f"FROM call WHERE unit_id BETWEEN ? AND ? AND {ASKED} GROUP BY wave",
         bounds,
     ).fetchall():
-        connection.execute(
-            "UPDATE wave SET calls = ?, failed = ?, cached = ? WHERE batch_number = ? AND wave = ?",
-            (row["calls"], row["failed"], row["cached"], batch_number, row["wave"]),
-        )
+        counts = {name: row[name] for name in ("calls", "failed", "cached")}
+        execute(connection, waves.where(col(Wave.wave) == row["wave"]).values(**counts))
 
 
 def steer(path: Path, reference: str, command: str, arguments: dict[str, Any] | None = None) -> str:
@@ -348,11 +399,12 @@ def steer(path: Path, reference: str, command: str, arguments: dict[str, Any] | 
 
 
 def leave_word(path: Path, batch_number: int, command: str, arguments: dict[str, Any] | None = None) -> None:
+    from tidepool.storage.sql import add
+    from tidepool.storage.tables import Control
+
+    word = Control(batch_number=batch_number, at=time.time(), command=command, arguments=json.dumps(arguments or {}))
     with writing(path) as connection:
-        connection.execute(
-            "INSERT INTO control (batch_number, at, command, arguments) VALUES (?, ?, ?, ?)",
-            (batch_number, time.time(), command, json.dumps(arguments or {})),
-        )
+        add(connection, word)
 
 
 def shown_status(path: Path, batch: sqlite3.Row) -> str:
@@ -392,18 +444,23 @@ def delete_batch(path: Path, reference: str) -> str:
 
 def delete_rows(connection: sqlite3.Connection, number: int) -> None:
     """All that the file holds of a batch, and what only this batch had use for."""
-    bounds = (unit_id(number, 0), unit_id(number + 1, 0) - 1)
+    from sqlalchemy import delete, exists, select
+
+    from tidepool.storage.sql import execute, table_of, tables_with
+    from tidepool.storage.tables import Batch, Call, Prompt, Study
+
+    bounds = unit_range(number)
     search.forget(connection, *bounds)
-    for table in UNIT_TABLES:
-        connection.execute(f"DELETE FROM {table} WHERE unit_id BETWEEN ? AND ?", bounds)
-    for table in (*BATCH_TABLES, "unit"):
-        connection.execute(f"DELETE FROM {table} WHERE batch_number = ?", (number,))
-    connection.execute("DELETE FROM batch WHERE number = ?", (number,))
-    connection.execute("DELETE FROM study WHERE id NOT IN (SELECT study_id FROM batch WHERE study_id IS NOT NULL)")
-    connection.execute(
-        "DELETE FROM prompt WHERE NOT EXISTS (SELECT 1 FROM batch) "
-        "OR hash NOT IN (SELECT prompt FROM call WHERE prompt IS NOT NULL)"
-    )
+    for table in tables_with("batch_number"):
+        execute(connection, delete(table).where(table.c.batch_number == number))
+    for table in tables_with("unit_id"):
+        execute(connection, delete(table).where(table.c.unit_id.between(*bounds)))
+    batch, study, call, prompt = (table_of(one) for one in (Batch, Study, Call, Prompt))
+    execute(connection, delete(batch).where(batch.c.number == number))
+    studies = select(batch.c.study_id).where(batch.c.study_id.is_not(None))
+    execute(connection, delete(study).where(study.c.id.not_in(studies)))
+    used = select(call.c.prompt).where(call.c.prompt.is_not(None))
+    execute(connection, delete(prompt).where(~exists(select(1).select_from(batch)) | prompt.c.hash.not_in(used)))
 
 
 def open_provider_batches(connection: sqlite3.Connection, batch_number: int) -> list[dict[str, Any]]:

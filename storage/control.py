@@ -9,17 +9,35 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tidepool.storage.under_way import UNDER_WAY
-from tidepool.storage.writer import Statement, Writer
+from sqlalchemy import bindparam, func
+from sqlmodel import col, select, update
 
-_BEAT = Statement(
-    "UPDATE progress SET heartbeat = heartbeat + 1, heartbeat_at = ?, seconds = ?, "
-    "peak_concurrency = max(peak_concurrency, ?), in_flight = ?, limits = ?, in_flight_usd = (SELECT coalesce(sum(s.cost_usd), 0) FROM surplus s "
-    f"WHERE s.batch_number = progress.batch_number AND s.reason = '{UNDER_WAY}') WHERE batch_number = ?",
+from tidepool.storage.sql import compile_statement, update_by
+from tidepool.storage.states import UNDER_WAY, BatchStatus
+from tidepool.storage.tables import Batch, Control, Progress, Surplus
+from tidepool.storage.writer import Writer
+
+_IN_FLIGHT_USD = (
+    select(func.coalesce(func.sum(Surplus.cost_usd), 0))
+    .where(col(Surplus.batch_number) == col(Progress.batch_number), col(Surplus.reason) == UNDER_WAY)
+    .scalar_subquery()
+)
+_BEAT = compile_statement(
+    update(Progress)
+    .where(col(Progress.batch_number) == bindparam("batch"))
+    .values(
+        heartbeat=col(Progress.heartbeat) + 1,
+        heartbeat_at=bindparam("now"),
+        seconds=bindparam("running"),
+        peak_concurrency=func.max(col(Progress.peak_concurrency), bindparam("peak")),
+        in_flight=bindparam("calls"),
+        limits=bindparam("rules"),
+        in_flight_usd=_IN_FLIGHT_USD,
+    ),
     rank=1,
 )
-_TAKEN = Statement("UPDATE control SET taken_at = ? WHERE id = ?", rank=1)
-_PAUSED = Statement("UPDATE batch SET paused = ? WHERE number = ? AND status = 'in_progress'", rank=1)
+_TAKEN = update_by(Control, ["id"], ["taken_at"])
+_PAUSED = update_by(Batch, ["number", "status"], ["paused"])
 
 
 def beat(
@@ -33,7 +51,15 @@ def beat(
 ) -> None:
     """The batch lives: how long it has run, what is at the providers (unit and wave of each call), and its limits."""
     shown = json.dumps(in_flight, separators=(",", ":"))
-    writer.beat(_BEAT, (time.time(), seconds, peak_concurrency, shown, json.dumps(limits), batch_number))
+    row = _BEAT.row(
+        batch=batch_number,
+        now=time.time(),
+        running=seconds,
+        peak=peak_concurrency,
+        calls=shown,
+        rules=json.dumps(limits),
+    )
+    writer.beat(_BEAT, row)
 
 
 def commands_for(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[int, str, dict[str, Any]]]:
@@ -47,8 +73,8 @@ def commands_for(connection: sqlite3.Connection, batch_number: int) -> Iterator[
 
 def take(writer: Writer, number: int) -> None:
     """A word is taken: it will not be read again."""
-    writer.put(_TAKEN, (time.time(), number))
+    writer.put(_TAKEN, _TAKEN.row(taken_at=time.time(), id=number))
 
 
 def set_paused(writer: Writer, batch_number: int, paused: bool) -> None:
-    writer.put(_PAUSED, (paused, batch_number))
+    writer.put(_PAUSED, _PAUSED.row(paused=paused, number=batch_number, status=BatchStatus.IN_PROGRESS))

@@ -3,25 +3,98 @@
 WAL while open; after a clean close a single plain file that can be copied and mailed.
 """
 
-import glob
 import os
 import sqlite3
+import sys
+import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from filecmp import cmp
-from itertools import count
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
-from tidepool.storage.errors import FileError
-from tidepool.storage.schema import migrations
-from tidepool.storage.schema.check import refuse_odd_schema
-from tidepool.storage.schema.statements import NEWEST
-from tidepool.storage.watched import LIMIT_VARIABLE, LONGEST_TEXT, WatchedConnection, interrupted_by_user
+from tidepool.storage.errors import FileError, PreReleaseFile
+from tidepool.storage.schema import CURRENT, Schema, refuse_odd_schema, refuse_triggers, version_of
 
-APPLICATION_ID = 0x7469_6465
-"""Marks a SQLite file as ours in its header ("tide")."""
+LIMIT_VARIABLE = "TIDEPOOL_QUERY_SECONDS"
+LIMIT_SECONDS = 60.0
+"""that one query may work, unless the variable says otherwise: the longest of ours over a million calls takes a tenth of it"""
+STEPS = 20_000
+"""of SQLite's machine between two looks: a millisecond or two"""
+LONGEST_LOOK = 0.1
+"""More than this between two looks was not spent in SQLite: the rows were used, or the process was stopped."""
+LONGEST_TEXT = 65 * 2**20
+"""bytes of a text or a row: the largest config or reply, and the rest of its row"""
+
+_PRAGMAS = ("trusted_schema = OFF", "cell_size_check = ON", "wal_autocheckpoint = 0", "fullfsync = ON")
+
+
+class _Watch:
+    """Called by SQLite while it works; a true answer ends the query."""
+
+    __slots__ = ("last", "left", "limit")
+
+    def __init__(self, limit: float) -> None:
+        self.limit = self.left = limit
+        self.last = time.monotonic()
+
+    def __call__(self) -> bool:
+        now = time.monotonic()
+        self.left -= min(now - self.last, LONGEST_LOOK)
+        self.last = now
+        _ended.by_its_limit = self.left < 0
+        return self.left < 0
+
+
+class _Ended(threading.local):
+    by_its_limit = False
+
+
+_ended = _Ended()
+"""why the last query of this thread ended that SQLite calls interrupted: it says no more itself"""
+
+
+def interrupted_by_user(error: Exception) -> bool:
+    """Whether Ctrl+C ended a query: it came while SQLite worked, and what it raised was lost there."""
+    in_main = threading.current_thread() is threading.main_thread()
+    return "interrupted" in str(error) and in_main and not _ended.by_its_limit
+
+
+class WatchedConnection(sqlite3.Connection):
+    """In autocommit, so that no forgotten snapshot holds the WAL back."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._watch = _Watch(_limit())
+        self.set_progress_handler(self._watch, STEPS)
+        self.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_TEXT)
+        if sys.version_info >= (3, 12):
+            self.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
+            self.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_TRIGGER, False)
+        for pragma in _PRAGMAS:
+            self.execute(f"PRAGMA {pragma}")
+
+    def execute(self, *arguments: Any) -> sqlite3.Cursor:
+        self._watch.left = self._watch.limit
+        return super().execute(*arguments)
+
+    def take_all_the_time(self) -> None:
+        """For work as long as the file is: copies. It still hears Ctrl+C."""
+        self._watch.limit = float("inf")
+
+
+def _limit() -> float:
+    try:
+        return float(os.environ[LIMIT_VARIABLE])
+    except (KeyError, ValueError):
+        return LIMIT_SECONDS
+
+
+APPLICATION_ID = 0x5469_6470
+"""Marks a SQLite file as ours in its header ("Tidp")."""
+PRE_RELEASE_ID = 0x7469_6465
+"""marks files of versions before the first release"""
 
 BUSY_SECONDS = 30
 CHANGING_SECONDS = 1.0
@@ -32,9 +105,9 @@ MOST_LOCKS = 500
 """that one process holds at once: each takes one of the files that it may have open"""
 
 
-def prepare(path: Path, *, create: bool = True, steps: Mapping[int, migrations.Step] | None = None) -> None:
-    """Makes sure that `path` is a study file of today's version."""
-    with explained(path), closing(_checked(path, create=create, steps=steps)):
+def prepare(path: Path, *, create: bool = True, schema: Schema = CURRENT) -> None:
+    """Makes sure that `path` is a study file of the newest version."""
+    with explained(path), closing(_checked(path, create=create, schema=schema)):
         pass
 
 
@@ -66,26 +139,21 @@ def writing(path: Path) -> Iterator[WatchedConnection]:
             yield connection
 
 
-def _checked(
-    path: Path, *, create: bool = True, steps: Mapping[int, migrations.Step] | None = None
-) -> WatchedConnection:
+def _checked(path: Path, *, create: bool = True, schema: Schema = CURRENT) -> WatchedConnection:
     """Opens the file, which is made when missing, upgraded when old, and refused where it is not as we make it."""
-    steps = migrations.STEPS if steps is None else steps
-    newest = migrations.newest(steps)
     if not path.exists() or path.stat().st_size == 0:
         if not create:
-            told = f"The file {path} is empty" if path.exists() else f"There is no file {path}"
-            raise FileError(f"{told}. Run a study first, or name another file with --db.")
-        _create(path, newest)
+            problem = f"The file {path} is empty" if path.exists() else f"There is no file {path}"
+            raise FileError(f"{problem}. Run a study first, or name another file with --db.")
+        _create(path, schema)
         _known.add(_identity(path))
-    _refuse_by_header(path, newest)
+    _refuse_by_header(path, schema.version)
     connection = connect(path)
     try:
-        version = refuse_strangers(path, connection, newest)
-        if version <= NEWEST:  # a newer one is a step that is being tried
-            refuse_odd_schema(path, connection, version)
-        if version < newest:
-            _upgrade(path, connection, steps)
+        if refuse_strangers(path, connection, schema.version) < schema.version:
+            _upgrade(path, connection, schema)
+        else:
+            refuse_odd_schema(path, connection, schema)
     except BaseException:
         connection.close()
         raise
@@ -132,15 +200,15 @@ def tidy_journal(path: Path) -> None:
         settle(path)
 
 
-def _create(path: Path, version: int) -> None:
+def _create(path: Path, schema: Schema) -> None:
     if not path.parent.is_dir():
         raise FileError(f"Cannot make {path}: the folder {path.parent} does not exist. Create it first.")
     existed = path.exists()
     try:
         with explained(path), closing(connect(path)) as connection, transaction(connection):
-            if migrations.version_of(connection) == 0:
+            if version_of(connection) == 0:
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                migrations.create(connection, version)
+                schema.create(connection)
     except FileError:
         if not existed and path.exists() and path.stat().st_size == 0:
             path.unlink()
@@ -175,11 +243,10 @@ def _identity(path: Path) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def refuse_strangers(path: Path, connection: sqlite3.Connection, newest: int | None = None) -> int:
+def refuse_strangers(path: Path, connection: sqlite3.Connection, newest: int = CURRENT.version) -> int:
     """Raises where the file is not ours, or newer than this program. Returns its version."""
-    newest = migrations.newest() if newest is None else newest
     application_id = _application_id(connection)
-    version = migrations.version_of(connection)
+    version = version_of(connection)
     _refuse(path, application_id, version, newest)
     return version
 
@@ -197,8 +264,15 @@ def _application_id(connection: sqlite3.Connection) -> int:
 
 
 def _refuse(path: Path, application_id: int, version: int, newest: int) -> None:
+    if application_id == PRE_RELEASE_ID:
+        raise PreReleaseFile(
+            f"{path} was made by a pre-release version of Tidepool; its results cannot be read by this version. It was left as "
+            "it is: run the study again in another file (--db), or open this one with the version that made it."
+        )
     if application_id != APPLICATION_ID:
         raise FileError(f"{path} is a SQLite file, but not Tidepool's. It was left as it is; name another with --db.")
+    if version < 1:
+        raise FileError(f"{path} says that it is of version {version}, and there is none. The file was left as it is.")
     if version > newest:
         raise FileError(
             f"{path} was written by a newer Tidepool (file version {version}, this one knows {newest}). "
@@ -206,21 +280,21 @@ def _refuse(path: Path, application_id: int, version: int, newest: int) -> None:
         )
 
 
-def _upgrade(path: Path, connection: WatchedConnection, steps: Mapping[int, migrations.Step]) -> None:
-    """Nobody runs a batch or writes meanwhile; a copy is put beside the file before anything is changed.
+def _upgrade(path: Path, connection: WatchedConnection, schema: Schema) -> None:
+    """Upgrades an older file in one transaction, after a copy was put beside it, while no batch runs in it.
 
-    Of several processes that open an old file at once the first upgrades it, and the others find it new. The copy gets its
-    name only when the upgrade has gone well: one that failed leaves the file as it was, and nothing beside it.
+    Of several processes that open an old file at once the first upgrades it, and the others find it new. An upgrade that
+    fails leaves the file as it was, and nothing beside it.
     """
+    refuse_triggers(path, connection)
     connection.take_all_the_time()
     with transaction(connection):
-        version = migrations.version_of(connection)
-        if version >= migrations.newest(steps):
+        version = version_of(connection)
+        if version >= schema.version:
             return
         with _nobody_running(path, connection), _copy_beside(path, version):
-            migrations.upgrade(connection, steps)
-            if migrations.newest(steps) <= NEWEST:
-                refuse_odd_schema(path, connection, migrations.newest(steps))
+            schema.upgrade(connection)
+            refuse_odd_schema(path, connection, schema)
 
 
 @contextmanager
@@ -240,9 +314,8 @@ def _nobody_running(path: Path, connection: sqlite3.Connection) -> Iterator[None
 
 @contextmanager
 def _copy_beside(path: Path, version: int) -> Iterator[None]:
-    """Under a name that is not taken, and never half a copy; by a reader of its own, for the writer is in a transaction."""
-    name = f"{path.name}.v{version}"
-    unfinished = path.with_name(f"{name}.unfinished")
+    """Under a name that is free, and never half a copy; by a reader of its own, for the writer is in a transaction."""
+    unfinished = path.with_name(f"{path.name}.v{version}.unfinished")
     unfinished.unlink(missing_ok=True)
     try:
         with closing(connect(path, read_only=True)) as reader:
@@ -251,17 +324,11 @@ def _copy_beside(path: Path, version: int) -> Iterator[None]:
         with unfinished.open("rb") as copy:
             os.fsync(copy.fileno())
         yield
-        there = list(path.parent.glob(f"{glob.escape(name)}*.bak"))
-        if not any(cmp(unfinished, earlier, shallow=False) for earlier in there):  # of an upgrade that was killed
-            taken = {found.name for found in there}
-            unfinished.replace(next(path.with_name(candidate) for candidate in _names(name) if candidate not in taken))
+        numbers = ("", *(f".{number}" for number in range(2, 1000)))
+        names = (path.with_name(f"{path.name}.v{version}{number}.bak") for number in numbers)
+        unfinished.replace(next(name for name in names if not name.exists()))
     finally:
         unfinished.unlink(missing_ok=True)
-
-
-def _names(name: str) -> Iterator[str]:
-    yield f"{name}.bak"
-    yield from (f"{name}.{number}.bak" for number in count(2))
 
 
 @contextmanager

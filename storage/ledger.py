@@ -1,23 +1,275 @@
-"""The ledger of one batch: what was answered, by address, and the running counters that belong to it.
+"""The ledger of one batch: its answered and failed calls by address, and the running counters that belong to them.
 
-Everything goes through the writer's queue, so rows and counters of one group are committed together and a
-watcher never sees them disagree.
+Everything goes through the writer's queue, so rows and counters of one group are committed together and a watcher never sees
+them disagree.
 """
 
 import json
 import sqlite3
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any, NamedTuple
 
-from tidepool.storage.call_record import CallRecord
-from tidepool.storage.states import UnitStatus
-from tidepool.storage.tally import Tally
+from sqlalchemy import bindparam, func
+from sqlalchemy.dialects.sqlite import insert
+from sqlmodel import SQLModel, col, update
+
+from tidepool.storage.sql import compile_statement, insert_into, table_of, update_by
+from tidepool.storage.states import CallStatus, FinishReason, Source, UnitStatus, unit_id
+from tidepool.storage.tables import (
+    Answer,
+    Call,
+    Finding,
+    Genome,
+    Judgement,
+    Line,
+    LogLine,
+    Outcome,
+    Problem,
+    Progress,
+    Prompt,
+    Record,
+    SitOut,
+    TrainingUpdate,
+    Unit,
+    Wave,
+)
 from tidepool.storage.text import storable
-from tidepool.storage.unit_ids import unit_id
-from tidepool.storage.writer import Statement, Writer, insert_into
+from tidepool.storage.writer import Writer
+
+
+class CallRecord(NamedTuple):
+    sequence_number: int
+    step: str
+    wave: int
+    turn: int | None
+    speaker: str | None
+    model: str
+    key: bytes
+    system: str
+    prompt: bytes
+    """hash of the system prompt"""
+    status: CallStatus
+    text: str = ""
+    truth: str | None = None
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = 0.0
+    seconds: float = 0.0
+    source: Source = Source.LIVE
+    attempts: int = 1
+    error: str | None = None
+    order_id: str | None = None
+    finish_reason: FinishReason | None = None
+    """None: no reply came"""
+    served_model: str | None = None
+    thought: str | None = None
+    reasoning_tokens: int = 0
+    usage_missing: bool = False
+    seal: bytes | None = None
+
+
+@dataclass(slots=True)
+class Counters:
+    """What is added to the progress row with the next group."""
+
+    units_completed: int = 0
+    units_failed: int = 0
+    calls: int = 0
+    bought: int = 0
+    cached: int = 0
+    replayed: int = 0
+    retried: int = 0
+    failed: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    unpriced: int = 0
+    call_seconds: float = 0.0
+    reasoning_tokens: int = 0
+    cut: int = 0
+    unusable: int = 0
+    usage_missing: int = 0
+
+
+@dataclass(slots=True)
+class _Wave:
+    calls: int = 0
+    failed: int = 0
+    cached: int = 0
+    retried: int = 0
+    earlier_seconds: float = 0.0
+    first: float = 0.0
+    last: float = 0.0
+    transports: frozenset[str] = frozenset()
+
+    @property
+    def seconds(self) -> float:
+        return self.earlier_seconds + (self.last - self.first)
+
+
+_FAILED, _CACHE, _LIVE = CallStatus.FAILED, Source.CACHE, Source.LIVE
+_CUT = FinishReason.CUT
+_NAMES = tuple(field.name for field in fields(Counters))
+_VALUES = attrgetter(*_NAMES)
+_PROGRESS = table_of(Progress).c
+_ADD = compile_statement(
+    update(Progress)
+    .where(_PROGRESS.batch_number == bindparam("batch"))
+    .values({name: _PROGRESS[name] + bindparam(f"add_{name}") for name in _NAMES}),
+    rank=1,
+)
+_NEW_WAVE = insert(Wave)
+_WAVE = compile_statement(
+    _NEW_WAVE.on_conflict_do_update(
+        index_elements=["batch_number", "wave"],
+        set_={column.name: column for column in _NEW_WAVE.excluded if not column.primary_key},
+    ),
+    rank=1,
+)
+
+
+class Tally:
+    def __init__(self, writer: Writer, reader: sqlite3.Connection, batch_number: int) -> None:
+        self._writer = writer
+        self._batch_number = batch_number
+        self._delta = Counters()
+        self._written = Counters()
+        """by this run"""
+        self.by_model: Counter[str] = Counter()
+        """calls of this run, whatever they came to"""
+        self._waves: dict[int, _Wave] = {}
+        self._dirty_waves: set[int] = set()
+        self.on_wave: Callable[[int, int], None] = lambda wave, calls: None
+        """called before a commit with each wave that grew, and its calls"""
+        self._load_waves(reader)
+        writer.before_commit.append(self._put)
+
+    def so_far(self) -> Counters:
+        """What this run has counted."""
+        return _sum(self._written, self._delta)
+
+    def count(self, entry: CallRecord, asked_at: float) -> None:
+        self._count(entry)
+        self._count_wave(entry, asked_at)
+
+    def unit_ended(self, *, failed: bool) -> None:
+        if failed:
+            self._delta.units_failed += 1
+        else:
+            self._delta.units_completed += 1
+
+    def bought_in_vain(
+        self,
+        input_tokens: int,
+        output_tokens: int,
+        cost_usd: float | None,
+        *,
+        unusable: bool = False,
+        usage_missing: bool = False,
+    ) -> None:
+        """A reply that was paid for and not used: unusable, or late (a call was answered another way)."""
+        self._delta.unusable += unusable
+        self._delta.usage_missing += usage_missing
+        self._delta.bought += 1
+        self._delta.input_tokens += input_tokens
+        self._delta.output_tokens += output_tokens
+        self._delta.unpriced += cost_usd is None
+        self._delta.cost_usd += cost_usd or 0.0
+
+    def replayed(self) -> None:
+        self._delta.replayed += 1
+
+    def retried(self) -> None:
+        self._delta.retried += 1
+
+    def wave_figures(self, number: int) -> tuple[int, int, float]:
+        """Calls, failed calls and seconds of a wave."""
+        wave = self._waves.get(number) or _Wave()
+        return wave.calls, wave.failed, wave.seconds
+
+    def _count(self, entry: CallRecord) -> None:
+        delta = self._delta
+        delta.calls += 1
+        self.by_model[entry.model] += 1
+        if entry.status is _FAILED:
+            delta.failed += 1
+            if entry.finish_reason is None:
+                return
+            delta.unusable += 1
+        elif entry.finish_reason is _CUT:
+            delta.cut += 1
+        if entry.source is _CACHE:
+            delta.cached += 1
+        else:
+            delta.bought += 1
+            delta.call_seconds += entry.seconds if entry.source is _LIVE else 0.0
+            delta.input_tokens += entry.input_tokens
+            delta.output_tokens += entry.output_tokens
+            delta.reasoning_tokens += entry.reasoning_tokens
+            delta.usage_missing += entry.usage_missing
+        if entry.cost_usd is None:
+            delta.unpriced += 1
+        else:
+            delta.cost_usd += entry.cost_usd
+
+    def _count_wave(self, entry: CallRecord, asked_at: float) -> None:
+        wave = self._waves.get(entry.wave)
+        if wave is None:
+            wave = self._waves[entry.wave] = _Wave()
+        if not wave.first:
+            wave.first = asked_at
+        wave.first = min(wave.first, asked_at)
+        wave.last = time.monotonic()
+        wave.calls += 1
+        wave.failed += entry.status is _FAILED
+        wave.cached += entry.source is _CACHE
+        wave.retried += entry.attempts > 1
+        if entry.source not in wave.transports:
+            wave.transports |= {entry.source}
+        self._dirty_waves.add(entry.wave)
+
+    def _load_waves(self, reader: sqlite3.Connection) -> None:
+        for row in reader.execute("SELECT * FROM wave WHERE batch_number = ?", (self._batch_number,)):
+            self._waves[row["wave"]] = _Wave(
+                calls=row["calls"],
+                failed=row["failed"],
+                cached=row["cached"],
+                retried=row["retried"],
+                earlier_seconds=row["seconds"],
+                transports=frozenset(filter(None, row["transport"].split("+"))),
+            )
+
+    def _put(self) -> None:
+        if self._delta != Counters():
+            counts = {f"add_{name}": getattr(self._delta, name) for name in _NAMES}
+            self._writer.put(_ADD, _ADD.row(batch=self._batch_number, **counts))
+            self._written, self._delta = _sum(self._written, self._delta), Counters()
+        for number in sorted(self._dirty_waves):
+            wave = self._waves[number]
+            transport = "+".join(sorted(wave.transports))
+            self._writer.put(
+                _WAVE,
+                (
+                    self._batch_number,
+                    number,
+                    wave.calls,
+                    wave.failed,
+                    wave.cached,
+                    wave.retried,
+                    wave.seconds,
+                    transport,
+                ),
+            )
+            self.on_wave(number, wave.calls)
+        self._dirty_waves.clear()
+
+
+def _sum(one: Counters, other: Counters) -> Counters:
+    return Counters(*(a + b for a, b in zip(_VALUES(one), _VALUES(other), strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,42 +291,29 @@ class UnitLine(NamedTuple):
     details: str | None
 
 
-_TOTAL = Statement("UPDATE progress SET units_total = ? WHERE batch_number = ?", rank=1)
-_END_UNIT = Statement(
-    "UPDATE unit SET status = ?, error = ?, finished_at = ?, details = coalesce(?, details) WHERE id = ?",
+_TOTAL = update_by(Progress, ["batch_number"], ["units_total"])
+_END_UNIT = compile_statement(
+    update(Unit)
+    .where(col(Unit.id) == bindparam("unit"))
+    .values(
+        status=bindparam("state"),
+        error=bindparam("problem"),
+        finished_at=bindparam("now"),
+        details=func.coalesce(bindparam("more"), col(Unit.details)),
+    ),
     rank=1,
 )
-_SEAL = Statement("UPDATE unit SET sealed = 1 WHERE id = ?", rank=1)
-_SCORE = Statement("UPDATE outcome SET score = ? WHERE unit_id = ? AND side = ?", rank=1)
-_VERDICT = Statement("UPDATE outcome SET verdict = ?, verdict_step = ? WHERE unit_id = ? AND side = ?", rank=1)
-_CALL_COLUMNS = [
-    "unit_id",
-    "step",
-    "wave",
-    "turn",
-    "speaker",
-    "model",
-    "key",
-    "prompt",
-    "status",
-    "text",
-    "truth",
-    "input_tokens",
-    "output_tokens",
-    "cost_usd",
-    "seconds",
-    "source",
-    "attempts",
-    "error",
-    "order_id",
-    "at",
-    "finish_reason",
-    "served_model",
-    "thought",
-    "reasoning_tokens",
-    "usage_missing",
-    "seal",
-]
+_SEAL = update_by(Unit, ["id"], ["sealed"])
+_SCORE = update_by(Outcome, ["unit_id", "side"], ["score"])
+_VERDICT = update_by(Outcome, ["unit_id", "side"], ["verdict", "verdict_step"])
+_INSERT_CALL = insert_into(Call, *(column.name for column in table_of(Call).c if column.name != "id"))
+_INSERT_PROMPT = insert_into(Prompt, "hash", "text", conflict="IGNORE")
+_START_UNIT = insert_into(
+    Unit,
+    *("id", "batch_number", "sequence_number", "game", "round", "interaction_type", "participants", "status", "sealed"),
+    *("started_at", "details"),
+    conflict="IGNORE",
+)
 
 
 _RECALL = (
@@ -101,7 +340,6 @@ class Ledger:
         self.reader = reader
         self.tally = Tally(writer, reader, batch_number)
         self._prompts: set[bytes] = set()
-        self._insert_call = insert_into("call", *_CALL_COLUMNS)
         self._has_cache = False
 
     # -- reading -----------------------------------------------------------------------------------------
@@ -170,7 +408,7 @@ class Ledger:
         """Queues a call's row; `asked_at` is the monotonic moment at which its story asked. What nobody was asked for is
         not counted as a call."""
         self.writer.put(
-            self._insert_call,
+            _INSERT_CALL,
             (
                 unit_id(self.batch_number, entry.sequence_number),
                 entry.step,
@@ -207,7 +445,7 @@ class Ledger:
         """Puts a system prompt the first time it is met."""
         if entry.prompt not in self._prompts:
             self._prompts.add(entry.prompt)
-            self.writer.put(insert_into("prompt", "hash", "text", conflict="OR IGNORE"), (entry.prompt, entry.system))
+            self.writer.put(_INSERT_PROMPT, (entry.prompt, entry.system))
         return entry.prompt
 
     # -- units -------------------------------------------------------------------------------------------
@@ -222,21 +460,8 @@ class Ledger:
         participants: Sequence[str] = (),
         details: str | None = None,
     ) -> None:
-        columns = [
-            "id",
-            "batch_number",
-            "sequence_number",
-            "game",
-            "round",
-            "interaction_type",
-            "participants",
-            "status",
-            "sealed",
-            "started_at",
-            "details",
-        ]
         self.writer.put(
-            insert_into("unit", *columns, conflict="OR IGNORE"),
+            _START_UNIT,
             (
                 unit_id(self.batch_number, sequence_number),
                 self.batch_number,
@@ -245,7 +470,7 @@ class Ledger:
                 round,
                 interaction_type,
                 json.dumps(participants, ensure_ascii=False),
-                UnitStatus.IN_PROGRESS,
+                UnitStatus.IN_PROGRESS._value_,
                 False,
                 time.time(),
                 details,
@@ -255,53 +480,58 @@ class Ledger:
     def end_unit(self, sequence_number: int, error: str | None, details: str | None = None) -> None:
         status = UnitStatus.FAILED if error else UnitStatus.COMPLETED
         error = error and storable(error)
-        self.writer.put(_END_UNIT, (status, error, time.time(), details, unit_id(self.batch_number, sequence_number)))
+        unit = unit_id(self.batch_number, sequence_number)
+        row = _END_UNIT.row(unit=unit, state=status, problem=error, now=time.time(), more=details)
+        self.writer.put(_END_UNIT, row)
         self.tally.unit_ended(failed=bool(error))
 
     def set_units_total(self, total: int) -> None:
-        self.writer.put(_TOTAL, (total, self.batch_number))
+        self.writer.put(_TOTAL, _TOTAL.row(units_total=total, batch_number=self.batch_number))
 
     def seal(self, sequence_number: int) -> None:
         """Another unit reads this one's outcome: a failure in it must replay as one for ever."""
-        self.writer.put(_SEAL, (unit_id(self.batch_number, sequence_number),))
+        self.writer.put(_SEAL, _SEAL.row(sealed=True, id=unit_id(self.batch_number, sequence_number)))
 
     # -- what studies keep -------------------------------------------------------------------------------
 
     def put_outcome(self, sequence_number: int, **columns: Any) -> None:
-        self._put("outcome", {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
+        self._put(Outcome, {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
 
     def put_judgement(self, sequence_number: int, **columns: Any) -> None:
-        self._put("judgement", {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
+        self._put(Judgement, {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
 
     def put_score(self, sequence_number: int, side: int, score: float) -> None:
         """What an outcome was worth in the end, where that is known only when its game is over."""
-        self.writer.put(_SCORE, (score, unit_id(self.batch_number, sequence_number), side))
+        unit = unit_id(self.batch_number, sequence_number)
+        self.writer.put(_SCORE, _SCORE.row(score=score, unit_id=unit, side=side))
 
     def put_verdict(self, sequence_number: int, side: int, verdict: bool | None, step: str) -> None:
-        self.writer.put(_VERDICT, (verdict, step, unit_id(self.batch_number, sequence_number), side))
+        unit = unit_id(self.batch_number, sequence_number)
+        row = _VERDICT.row(verdict=verdict, verdict_step=step, unit_id=unit, side=side)
+        self.writer.put(_VERDICT, row)
 
     def put_sit_out(self, game: int, round: int, agent: str) -> None:
-        self._put("sit_out", {"batch_number": self.batch_number, "game": game, "round": round, "agent": agent})
+        self._put(SitOut, {"batch_number": self.batch_number, "game": game, "round": round, "agent": agent})
 
     def put_lines(self, sequence_number: int, lines: Iterable[Mapping[str, Any]]) -> None:
         for line in lines:
-            self._put("line", {"unit_id": unit_id(self.batch_number, sequence_number), **line})
+            self._put(Line, {"unit_id": unit_id(self.batch_number, sequence_number), **line})
 
     def put_problem(self, **columns: Any) -> None:
-        self._put("problem", {"batch_number": self.batch_number, **columns})
+        self._put(Problem, {"batch_number": self.batch_number, **columns})
 
     def put_answer(self, sequence_number: int, **columns: Any) -> None:
-        self._put("answer", {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
+        self._put(Answer, {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
 
     def put_genome(self, **columns: Any) -> None:
-        self._put("genome", {"batch_number": self.batch_number, **columns})
+        self._put(Genome, {"batch_number": self.batch_number, **columns})
 
     def put_training(self, **columns: Any) -> None:
-        self._put("training_update", {"batch_number": self.batch_number, **columns})
+        self._put(TrainingUpdate, {"batch_number": self.batch_number, **columns})
 
     def put_finding(self, name: str, content: Any) -> None:
         self._put(
-            "finding",
+            Finding,
             {
                 "batch_number": self.batch_number,
                 "name": name,
@@ -313,17 +543,18 @@ class Ledger:
         """A row of a kind that has no table of its own; of a unit, or of the batch as a whole."""
         unit = unit_id(self.batch_number, sequence_number)
         text = json.dumps(content, ensure_ascii=False)
-        self._put("record", {"unit_id": unit, "name": name, "position": position, "content": text})
+        self._put(Record, {"unit_id": unit, "name": name, "position": position, "content": text})
 
     def log(self, level: str, message: str) -> None:
         message = storable(message)[:LONGEST_LINE]
         self._put(
-            "log_line",
+            LogLine,
             {"batch_number": self.batch_number, "at": time.time(), "level": level, "message": message},
             "",
         )
 
-    def _put(self, table: str, values: Mapping[str, Any], conflict: str = "OR REPLACE") -> None:
+    def _put(self, table: type[SQLModel], values: Mapping[str, Any], conflict: str = "REPLACE") -> None:
         """A note of sandboxed code, a metric's name or an error may hold a key, so every text passes `storable`."""
-        row = tuple(storable(value) if isinstance(value, str) else value for value in values.values())
-        self.writer.put(insert_into(table, *values, conflict=conflict), row)
+        statement = insert_into(table, *values, conflict=conflict)
+        found = (values[name] for name in statement.names)
+        self.writer.put(statement, tuple([storable(value) if isinstance(value, str) else value for value in found]))

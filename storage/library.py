@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tidepool.storage.errors import FileError, NotFound
 from tidepool.storage.file import prepare, settle, writing
+
+if TYPE_CHECKING:
+    from sqlmodel import SQLModel
 
 Shelf = Literal["entity", "agent"]
 
@@ -91,71 +94,89 @@ def find_agents(connection: sqlite3.Connection, references: Iterable[str]) -> li
 
 def add_entities(path: Path, entities: Sequence[StoredEntity]) -> int:
     """Returns how many were new."""
-    with writing(path) as connection:
-        before = connection.total_changes
-        connection.executemany(
-            "INSERT OR IGNORE INTO library_entity (id, name, type, description, attributes, created_at) "
-            "VALUES (?, ?, ?, ?, ?, ?)",
-            [(e.id, e.name, e.type, e.description, _json(e.attributes), time.time()) for e in entities],
-        )
-        added = connection.total_changes - before
-    settle(path)
-    return added
+    from tidepool.storage.tables import LibraryEntity
+
+    return _add(path, LibraryEntity, [_entity_columns(entity) for entity in entities])
 
 
 def add_agents(path: Path, agents: Sequence[StoredAgent]) -> int:
+    from tidepool.storage.tables import LibraryAgent
+
+    return _add(path, LibraryAgent, [_agent_columns(agent) for agent in agents])
+
+
+def _add(path: Path, table: "type[SQLModel]", rows: Sequence[dict[str, Any]]) -> int:
+    """Rows whose id is there already are left as they are. Returns how many were new."""
+    from sqlmodel import insert
+
+    from tidepool.storage.sql import execute
+
     with writing(path) as connection:
         before = connection.total_changes
-        connection.executemany(
-            "INSERT OR IGNORE INTO library_agent (id, name, definition, created_at) VALUES (?, ?, ?, ?)",
-            [(agent.id, agent.name, _json(agent.definition), time.time()) for agent in agents],
-        )
+        execute(connection, insert(table).prefix_with("OR IGNORE"), rows)
         added = connection.total_changes - before
     settle(path)
     return added
+
+
+def _entity_columns(entity: StoredEntity) -> dict[str, Any]:
+    columns = {"id": entity.id, "name": entity.name, "type": entity.type, "description": entity.description}
+    return {**columns, "attributes": _json(entity.attributes), "created_at": time.time()}
+
+
+def _agent_columns(agent: StoredAgent) -> dict[str, Any]:
+    return {
+        "id": agent.id,
+        "name": agent.name,
+        "definition": _json(agent.definition),
+        "created_at": time.time(),
+    }
 
 
 def replace_entity(path: Path, old_id: str, entity: StoredEntity) -> None:
     """An edit: another content has another id, and stands where the old one stood."""
-    columns = (entity.id, entity.name, entity.type, entity.description, _json(entity.attributes))
-    _replace(path, "entity", old_id, ("id", "name", "type", "description", "attributes"), columns)
+    from tidepool.storage.tables import LibraryEntity
+
+    _replace(path, LibraryEntity, old_id, _entity_columns(entity))
 
 
 def replace_agent(path: Path, old_id: str, agent: StoredAgent) -> None:
-    columns = (agent.id, agent.name, _json(agent.definition))
-    _replace(path, "agent", old_id, ("id", "name", "definition"), columns)
+    from tidepool.storage.tables import LibraryAgent
+
+    _replace(path, LibraryAgent, old_id, _agent_columns(agent))
+
+
+def _replace(path: Path, table: "type[SQLModel]", old_id: str, columns: dict[str, Any]) -> None:
+    """In the place of the old one; where the new one is there already, the old one goes."""
+    from sqlmodel import delete, insert, update
+
+    from tidepool.storage.sql import execute
+
+    with writing(path) as connection:
+        changed = update(table).prefix_with("OR IGNORE").filter_by(id=old_id).values(**columns)
+        if not execute(connection, changed).rowcount:
+            execute(connection, insert(table).prefix_with("OR IGNORE"), [columns])
+            execute(connection, delete(table).filter_by(id=old_id))
+    settle(path)
 
 
 def replace_type(path: Path, old_name: str, kind: StoredType) -> None:
     """Under another name the old one goes."""
-    with writing(path) as connection:
-        connection.execute("DELETE FROM library_type WHERE name = ?", (old_name,))
-        connection.execute(
-            "INSERT OR REPLACE INTO library_type (name, definition, created_at) VALUES (?, ?, ?)",
-            (kind.name, _json(kind.definition), time.time()),
-        )
-    settle(path)
+    put_types(path, [kind], instead_of=old_name)
 
 
-def _replace(path: Path, shelf: Shelf, old_id: str, names: Sequence[str], values: Sequence[object]) -> None:
-    with writing(path) as connection:
-        row = connection.execute(f"SELECT rowid FROM library_{shelf} WHERE id = ?", (old_id,)).fetchone()
-        connection.execute(f"DELETE FROM library_{shelf} WHERE id = ?", (old_id,))
-        places = ", ".join("?" * (len(names) + 2))
-        connection.execute(
-            f"INSERT OR IGNORE INTO library_{shelf} (rowid, {', '.join(names)}, created_at) VALUES ({places})",
-            (row[0] if row else None, *values, time.time()),
-        )
-    settle(path)
-
-
-def put_types(path: Path, types: Sequence[StoredType]) -> None:
+def put_types(path: Path, types: Sequence[StoredType], instead_of: str | None = None) -> None:
     """A type of the same name is replaced: entities generated before keep what they are."""
+    from sqlmodel import col, delete, insert
+
+    from tidepool.storage.sql import execute
+    from tidepool.storage.tables import LibraryType
+
+    rows = [{"name": one.name, "definition": _json(one.definition), "created_at": time.time()} for one in types]
     with writing(path) as connection:
-        connection.executemany(
-            "INSERT OR REPLACE INTO library_type (name, definition, created_at) VALUES (?, ?, ?)",
-            [(kind.name, _json(kind.definition), time.time()) for kind in types],
-        )
+        if instead_of is not None:
+            execute(connection, delete(LibraryType).where(col(LibraryType.name) == instead_of))
+        execute(connection, insert(LibraryType).prefix_with("OR REPLACE"), rows)
     settle(path)
 
 
@@ -164,7 +185,7 @@ def remove(path: Path, shelf: Shelf, references: Iterable[str]) -> list[str]:
     prepare(path, create=False)
     with writing(path) as connection:
         ids = [str(row["id"]) for row in _found(connection, shelf, references)]
-        connection.executemany(f"DELETE FROM library_{shelf} WHERE id = ?", [(one,) for one in ids])
+        _delete(connection, shelf, ids)
     settle(path)
     return ids
 
@@ -172,13 +193,28 @@ def remove(path: Path, shelf: Shelf, references: Iterable[str]) -> list[str]:
 def remove_exactly(path: Path, shelf: Shelf, ids: Sequence[str]) -> None:
     """Those with these very ids; one that is gone already is no fault."""
     with writing(path) as connection:
-        connection.executemany(f"DELETE FROM library_{shelf} WHERE id = ?", [(one,) for one in ids])
+        _delete(connection, shelf, ids)
     settle(path)
 
 
+def _delete(connection: sqlite3.Connection, shelf: Shelf, ids: Sequence[str]) -> None:
+    from sqlmodel import delete
+
+    from tidepool.storage.sql import execute
+    from tidepool.storage.tables import LibraryAgent, LibraryEntity
+
+    for one in ids:
+        execute(connection, delete(LibraryEntity if shelf == "entity" else LibraryAgent).filter_by(id=one))
+
+
 def remove_type(path: Path, name: str) -> None:
+    from sqlmodel import col, delete
+
+    from tidepool.storage.sql import execute
+    from tidepool.storage.tables import LibraryType
+
     with writing(path) as connection:
-        if not connection.execute("DELETE FROM library_type WHERE name = ?", (name,)).rowcount:
+        if not execute(connection, delete(LibraryType).where(col(LibraryType.name) == name)).rowcount:
             raise NotFound(f"The library has no entity type {name!r}.")
     settle(path)
 

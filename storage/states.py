@@ -48,6 +48,10 @@ class Source(StrEnum):
     REPLAY = "replay"
 
 
+UNDER_WAY = "under way"
+"""the reason of a surplus row whose live call has left and not come back"""
+KILLED = "killed"
+"""it was under way when its process ended, and was asked again"""
 ASKED = "(attempts > 0 OR source <> 'cache')"
 """of the table `call`: somebody was asked. What a branch takes over, or says itself, is kept there too, and counts as no call"""
 
@@ -140,3 +144,24 @@ def study_reason(cells: Collection[tuple[str, str | None]]) -> str | None:
     said = {reason.partition("; saved ")[0] for reason in reasons}
     alike = len(said) == 1 and len(reasons) == len(cells)
     return said.pop() if alike else f"{len(reasons):,} of {len(cells):,} cells stopped when sure"
+
+
+UNIT_BITS = 32
+_SEQUENCE = (1 << UNIT_BITS) - 1
+
+
+def batch_number_of(unit: int) -> int:
+    return unit >> UNIT_BITS
+
+
+def sequence_number_of(unit: int) -> int:
+    return unit & _SEQUENCE
+
+
+def unit_id(batch_number: int, sequence_number: int) -> int:
+    return batch_number << UNIT_BITS | sequence_number
+
+
+def unit_range(batch_number: int) -> tuple[int, int]:
+    """The first and the last id that units of a batch can have."""
+    return unit_id(batch_number, 0), unit_id(batch_number, _SEQUENCE)

@@ -15,9 +15,8 @@ wait for another program, and for a while everything, where the loop was once he
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +24,8 @@ import aiosqlite
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_random
 
 from tidepool.storage.errors import FileError
-from tidepool.storage.file import BUSY_SECONDS, explain
-from tidepool.storage.watched import WatchedConnection
+from tidepool.storage.file import BUSY_SECONDS, WatchedConnection, explain
+from tidepool.storage.sql import Row, Statement
 
 CHECKPOINT_ROWS = 20_000
 SMALL = 200
@@ -38,24 +37,6 @@ BESIDE = 200
 
 DISTANCE, LONGEST = 0.00015, 0.015
 """seconds between two groups for each call outside, and at most: little beside what a model takes to answer"""
-
-Row = Sequence[Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    sql: str
-    rank: int
-    """within a group lower ranks run first: a row is inserted before it is updated"""
-
-
-@cache
-def insert_into(table: str, *columns: str, conflict: str = "") -> Statement:
-    """An INSERT of these columns; `conflict` is OR IGNORE or OR REPLACE."""
-    verb = f"INSERT {conflict}".strip()
-    names = ", ".join(f'"{column}"' for column in columns)
-    return Statement(f'{verb} INTO "{table}" ({names}) VALUES ({", ".join("?" * len(columns))})', rank=0)
-
 
 _PRAGMAS = ("synchronous = NORMAL", "checkpoint_fullfsync = ON", "cache_size = -16384")
 
@@ -97,12 +78,12 @@ class Writer:
             self.path,
             timeout=BUSY_SECONDS,
             isolation_level=None,
-            factory=WatchedConnection,
+            factory=self._make_connection,
             check_same_thread=False,  # one at a time all the same: a group is written when the one before it is
         )
         try:
             # A group as large as a million units takes minutes beside a busy loop: no stranger's query holds anybody up here.
-            self._connection._conn.take_all_the_time()  # type: ignore[attr-defined]
+            self._inner.take_all_the_time()
             await self._enter_wal()
             for pragma in (*_PRAGMAS, "busy_timeout = 0"):
                 await self._connection.execute(f"PRAGMA {pragma}")
@@ -111,6 +92,10 @@ class Writer:
             raise FileError(explain(self.path, error)) from error
         self._task = asyncio.create_task(self._drain(), name="writer")
         self._task.add_done_callback(self._ended)
+
+    def _make_connection(self, *arguments: Any, **options: Any) -> WatchedConnection:
+        self._inner = WatchedConnection(*arguments, **options)
+        return self._inner
 
     async def _enter_wal(self) -> None:
         """Changing the journal takes the file for itself, and SQLite does not wait for that where two ask at once.
@@ -201,48 +186,61 @@ class Writer:
         self.on_failure(failure)
 
     async def _write(self, group: _Group) -> None:
-        connection = self._connection._conn
         if group.durable or group.size > SMALL or self._beside or self._since_checkpoint + group.size > CHECKPOINT_ROWS:
             self._beside = max(0, self._beside - 1)
-        elif self._written_here(connection, group):
+        elif self._write_in_loop(group):
             return
-        await self._connection._execute(self._patiently, connection, group)  # type: ignore[no-untyped-call]
+        await self._write_in_thread(group)
 
-    def _written_here(self, connection: sqlite3.Connection, group: _Group) -> bool:
-        """False where another program writes just now: the loop does not wait for it."""
+    def _write_in_loop(self, group: _Group) -> bool:
+        """Writes a small group without aiosqlite's thread: the way there and back takes longer than the group.
+
+        The connection is the one that aiosqlite got from `_make_connection`, and aiosqlite does nothing with it meanwhile.
+        Returns False where another program writes just now: the loop does not wait for it.
+        """
         began = time.monotonic()
         try:
-            self._transact(connection, group)
+            self._inner.execute("BEGIN IMMEDIATE")
+            try:
+                for statement in _in_order(group):
+                    self._inner.executemany(statement.sql, group.rows[statement])
+                self._inner.execute("COMMIT")
+            except Exception:
+                if self._inner.in_transaction:
+                    self._inner.execute("ROLLBACK")
+                raise
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
                 return False
             raise
+        self._since_checkpoint += group.size
         if time.monotonic() - began > HELD_UP:
             self._beside = BESIDE
         return True
 
-    def _patiently(self, connection: sqlite3.Connection, group: _Group) -> None:
-        connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
-        try:
-            self._transact(connection, group)
-        finally:
-            connection.execute("PRAGMA busy_timeout = 0")
-
-    def _transact(self, connection: sqlite3.Connection, group: _Group) -> None:
+    async def _write_in_thread(self, group: _Group) -> None:
+        """Writes what is large or durable, or has to wait for another program, in aiosqlite's thread."""
+        connection = self._connection
+        await connection.execute_fetchall(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
         if group.durable:
-            connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("BEGIN IMMEDIATE")
+            await connection.execute_fetchall("PRAGMA synchronous = FULL")
+        await connection.execute("BEGIN IMMEDIATE")
         try:
-            for statement in sorted(group.rows, key=lambda statement: statement.rank):
-                connection.executemany(statement.sql, group.rows[statement])
-            connection.execute("COMMIT")
-        except Exception:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+            for statement in _in_order(group):
+                await connection.executemany(statement.sql, group.rows[statement])
+            await connection.commit()
+        except BaseException:
+            if self._inner.in_transaction:
+                await connection.rollback()
             raise
-        if group.durable:
-            connection.execute("PRAGMA synchronous = NORMAL")
         self._since_checkpoint += group.size
+        await connection.execute_fetchall("PRAGMA busy_timeout = 0")
+        if group.durable:
+            await connection.execute_fetchall("PRAGMA synchronous = NORMAL")
         if self._since_checkpoint > CHECKPOINT_ROWS:
             self._since_checkpoint = 0
-            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            await connection.execute_fetchall("PRAGMA wal_checkpoint(PASSIVE)")
+
+
+def _in_order(group: _Group) -> list[Statement]:
+    return sorted(group.rows, key=lambda statement: statement.rank)

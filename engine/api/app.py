@@ -45,10 +45,10 @@ from tidepool.engine.run import enlist, refuse_untrusted
 from tidepool.storage import library
 from tidepool.storage.api_queue import simulation_count, simulation_numbers
 from tidepool.storage.file import prepare, reading
-from tidepool.storage.reading.damage import blame
-from tidepool.storage.scratch.folders import scratch_in
+from tidepool.storage.folders import scratch_in
+from tidepool.storage.queries.damage import blame
 from tidepool.storage.states import BatchStatus
-from tidepool.storage.study_rows.studies import delete_any, steer_any
+from tidepool.storage.studies import delete_any, steer_any
 
 BATCHES = 100
 SIMULATIONS = 1000

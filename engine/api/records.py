@@ -24,7 +24,7 @@ from tidepool.storage.batches import progress_of, status_now
 from tidepool.storage.file import reading
 from tidepool.storage.library import StoredEntity, list_entities
 from tidepool.storage.lock_files import BATCH_ID
-from tidepool.storage.reading.units import StoredUnit, last_unit, units_from
+from tidepool.storage.queries.units import StoredUnit, last_unit, units_from
 from tidepool.storage.states import BatchStatus
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.pending import Gathered
 from tidepool.engine.errors import FileError
 from tidepool.engine.providers.protocol import ProviderBatchTicket
-from tidepool.storage.provider_batches import ProviderBatchBook, StoredProviderBatch
+from tidepool.storage.purchases import ProviderBatchBook, StoredProviderBatch
 
 REMOTE_ID = re.compile(r"(?!.*\.\.)[\w.:-]{1,200}", re.ASCII)
 """ids become parts of addresses"""

@@ -34,7 +34,7 @@ from tidepool.engine.providers.protocol import (
     ProviderBatchGone,
     ProviderError,
 )
-from tidepool.storage.provider_batches import ProviderBatchBook, StoredProviderBatch
+from tidepool.storage.purchases import ProviderBatchBook, StoredProviderBatch
 
 T = TypeVar("T")
 

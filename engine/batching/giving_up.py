@@ -23,8 +23,8 @@ from tidepool.engine.trust.record import trust_record
 from tidepool.storage import batches, locks
 from tidepool.storage.file import connect, reading, settle
 from tidepool.storage.ledger import Ledger
-from tidepool.storage.provider_batches import ProviderBatchBook
-from tidepool.storage.reading.watching import ProviderBatchLine, order_lines
+from tidepool.storage.purchases import ProviderBatchBook
+from tidepool.storage.queries.watching import ProviderBatchLine, order_lines
 from tidepool.storage.states import ProviderBatchPhase
 from tidepool.storage.writer import Writer
 

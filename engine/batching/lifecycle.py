@@ -30,7 +30,7 @@ from tidepool.engine.providers.protocol import (
     ProviderError,
     ResultsIncomplete,
 )
-from tidepool.storage.provider_batches import ProviderBatchBook
+from tidepool.storage.purchases import ProviderBatchBook
 from tidepool.storage.states import ProviderBatchPhase
 
 FIRST_WAIT = 1.0

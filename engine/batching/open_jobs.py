@@ -13,11 +13,9 @@ from tidepool.engine.core.pending import Gathered
 from tidepool.engine.errors import ReplayMismatch
 from tidepool.engine.events import ProviderBatchChanged
 from tidepool.engine.providers.protocol import Answer
-from tidepool.storage.provider_batches import Address, ProviderBatchBook
-from tidepool.storage.states import ProviderBatchPhase
-from tidepool.storage.surplus import Surplus, SurplusBook
+from tidepool.storage.purchases import Address, ProviderBatchBook, Surplus, SurplusBook
+from tidepool.storage.states import ProviderBatchPhase, sequence_number_of
 from tidepool.storage.text import storable
-from tidepool.storage.unit_ids import sequence_number_of
 
 LOST = "lost"
 """the reason of a surplus: its provider batch was given up, or its provider knows or shows it no longer"""

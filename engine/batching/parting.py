@@ -16,8 +16,8 @@ from tidepool.engine.core.context import RunContext
 from tidepool.engine.core.pending import Gathered
 from tidepool.engine.core.stories import CHUNK, Stories
 from tidepool.engine.core.unit import StoryLetGo
-from tidepool.storage.provider_batches import Address, ProviderBatchBook
-from tidepool.storage.unit_ids import batch_number_of, sequence_number_of, unit_id
+from tidepool.storage.purchases import Address, ProviderBatchBook
+from tidepool.storage.states import batch_number_of, sequence_number_of, unit_id
 
 
 class Parting:

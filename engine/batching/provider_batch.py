@@ -13,7 +13,7 @@ from tidepool.engine.call import Call, expected_input
 from tidepool.engine.core.pending import Gathered
 from tidepool.engine.providers.protocol import Answer, ProviderBatchBounds, ProviderBatchResult, ProviderBatchTicket
 from tidepool.engine.providers.replies import heals
-from tidepool.storage.provider_batches import Address
+from tidepool.storage.purchases import Address
 
 SMALL_REMAINDER = 10
 SMALL_SHARE = 0.02

@@ -25,7 +25,7 @@ from tidepool.engine.core.pending import Gathered
 from tidepool.engine.core.recording import CallRecorder
 from tidepool.engine.errors import RunError
 from tidepool.engine.providers.protocol import BatchRefused
-from tidepool.storage.provider_batches import Address, ProviderBatchBook
+from tidepool.storage.purchases import Address, ProviderBatchBook
 from tidepool.storage.states import ProviderBatchPhase
 
 STOP_SECONDS = 30.0

@@ -17,9 +17,8 @@ from tidepool.engine.core.recording import CallRecorder
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.providers.protocol import Answer
 from tidepool.engine.providers.replies import words_of
-from tidepool.storage.provider_batches import Address
-from tidepool.storage.states import FinishReason, Source
-from tidepool.storage.unit_ids import batch_number_of
+from tidepool.storage.purchases import Address
+from tidepool.storage.states import FinishReason, Source, batch_number_of
 
 UNREADABLE = "unreadable"
 """the reason of a surplus: the provider was done with it, and its result cannot be read"""

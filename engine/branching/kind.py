@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from tidepool.engine.branching.talks import Origin, read_origin
 from tidepool.engine.results.blocks import KindReport
 from tidepool.engine.studies.kinds import KindSpec, load_kind
-from tidepool.storage.exporting.contents import ExportTable
 from tidepool.storage.file import reading
+from tidepool.storage.transfer.tables import ExportTable
 
 if TYPE_CHECKING:
     from tidepool.engine.branching.talks import Branch

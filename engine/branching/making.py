@@ -29,8 +29,8 @@ from tidepool.engine.trust.foreign_keys import without_foreign
 from tidepool.engine.trust.gate import adopt, judge, plannable
 from tidepool.storage import batches
 from tidepool.storage.file import reading
+from tidepool.storage.queries.conversations import TalkRow, answers_by_step, talk_rows
 from tidepool.storage.states import UnitStatus
-from tidepool.storage.study_rows.branches import TalkRow, answers_of, talk_rows
 from tidepool.storage.text import storable
 
 MANY, FEW = 20, 5
@@ -149,7 +149,7 @@ def _talk(
     connection: sqlite3.Connection, batch_number: int, row: TalkRow, steps: Sequence[str]
 ) -> tuple[OriginTalk, dict[str, bytes]]:
     """The talk up to the last of these steps, which is the one to draw again; and what was asked at each, by its hash."""
-    answers = answers_of(connection, batch_number, row.number)
+    answers = answers_by_step(connection, batch_number, row.number)
     if missing := [step for step in steps if step not in answers]:
         raise NotFound(f"Conversation {row.number} has no message {missing[0]}: it cannot be branched there.")
     columns = ("step", "text", "truth", "finish_reason", "served_model", "thought")

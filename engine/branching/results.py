@@ -30,10 +30,10 @@ from tidepool.engine.results.blocks import (
 from tidepool.engine.statistics.contrasts import Contrast, stratified, student, within
 from tidepool.engine.statistics.grouped import Array, Grouped
 from tidepool.engine.statistics.intervals import Interval, rates_of
-from tidepool.storage.exporting.contents import ExportTable
-from tidepool.storage.schema.view import ColumnType
-from tidepool.storage.study_rows.branches import games_of_units, records_of_batch
-from tidepool.storage.unit_ids import unit_id
+from tidepool.storage.queries.conversations import games_of_units, records_of_batch
+from tidepool.storage.states import unit_id
+from tidepool.storage.transfer.tables import ExportTable
+from tidepool.storage.views import ColumnType
 
 # -- statistics --------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from tidepool.engine.errors import FileError
-from tidepool.storage.study_rows.branches import TalkRow, origin_text, records_of_batch
+from tidepool.storage.queries.conversations import TalkRow, origin_text, records_of_batch
 
 if TYPE_CHECKING:
     from tidepool.engine.config.sections import FrozenConfig

@@ -17,11 +17,11 @@ from typing import Any, Literal
 
 from tidepool.engine.call import stream
 from tidepool.engine.errors import UsageError
+from tidepool.storage import codes as rows
 from tidepool.storage.batches import find_batch, refuse_running
+from tidepool.storage.codes import GameSide, put_sample
 from tidepool.storage.file import reading
-from tidepool.storage.study_rows import codes as rows
-from tidepool.storage.study_rows.codes import GameSide, put_sample
-from tidepool.storage.study_rows.findings import finding
+from tidepool.storage.queries.summary import finding
 
 # -- codes -------------------------------------------------------------------------------------------------------------
 

@@ -23,12 +23,12 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
 from tidepool.engine.studies.secret_game.statistics import PlayedWith
 from tidepool.storage.batches import find_batch
+from tidepool.storage.codes import NewCode, answer_at, codes, put_codes, remove_code, who_is_at
 from tidepool.storage.errors import FileError
-from tidepool.storage.exporting.csv_files import csv_file, write_rows
 from tidepool.storage.file import reading
-from tidepool.storage.plain_text import one_line
-from tidepool.storage.reading.units import StoredUnit, unit_of
-from tidepool.storage.study_rows.codes import NewCode, answer_at, codes, put_codes, remove_code, who_is_at
+from tidepool.storage.queries.units import StoredUnit, unit_of
+from tidepool.storage.text import one_line
+from tidepool.storage.transfer.formats import csv_file, write_rows
 
 # -- what a coder sees -------------------------------------------------------------------------------------------------
 

@@ -47,7 +47,7 @@ from tidepool.engine.coding.sample import (
 from tidepool.engine.errors import UsageError
 from tidepool.engine.statistics.intervals import Interval, wilson
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.storage.study_rows.codes import anybody_coded, codes
+from tidepool.storage.codes import anybody_coded, codes
 
 # -- instruments against coders ----------------------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.engine.library.contents import names_library, with_library
 from tidepool.engine.library.entities import entity_from
 from tidepool.engine.studies.kinds import KINDS, load_kind
-from tidepool.storage.key_mask import variables_in
+from tidepool.storage.text import variables_in
 
 CHANGEABLE = ("service.", "providers.")
 """sections that say how a batch is asked, not what"""

@@ -20,7 +20,7 @@ from tidepool.engine.config.toml_files import apply_override, parse_toml, read_t
 from tidepool.engine.config.toml_text import NO_LINES, Lines
 from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.kinds import KINDS, load_kind
-from tidepool.storage.scratch.state_folder import CONFIG_VARIABLE, config_folder, refuse_what_others_wrote
+from tidepool.storage.folders import CONFIG_VARIABLE, config_folder, refuse_what_others_wrote
 
 FILE_NAME = "providers.toml"
 ADDRESSES = ("base_url", "hosts")

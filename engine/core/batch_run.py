@@ -36,8 +36,7 @@ from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
 from tidepool.engine.providers.replies import UnusableReply
 from tidepool.engine.stopping.gate import Gate
 from tidepool.storage.ledger import Remembered
-from tidepool.storage.states import FinishReason, Source
-from tidepool.storage.unit_ids import unit_id
+from tidepool.storage.states import FinishReason, Source, unit_id
 
 T = TypeVar("T")
 

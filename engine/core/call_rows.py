@@ -7,7 +7,7 @@ from tidepool.engine.call import Reply, prompt_hash
 from tidepool.engine.core.pending import Pending
 from tidepool.engine.errors import ReplayMismatch
 from tidepool.engine.providers.protocol import Answer
-from tidepool.storage.call_record import CallRecord
+from tidepool.storage.ledger import CallRecord
 from tidepool.storage.states import CallStatus, Source
 
 _ANSWERED = CallStatus.ANSWERED

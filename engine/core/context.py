@@ -19,9 +19,9 @@ from tidepool.engine.errors import RunError, TidepoolError
 from tidepool.engine.events import Event, Listener, Logged
 from tidepool.engine.trust.record import ReplySeals
 from tidepool.storage.ledger import Ledger
-from tidepool.storage.reading.damage import damage_in
+from tidepool.storage.queries.damage import damage_in
+from tidepool.storage.states import batch_number_of
 from tidepool.storage.text import storable
-from tidepool.storage.unit_ids import batch_number_of
 
 
 class SharedRun:

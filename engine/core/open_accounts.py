@@ -11,7 +11,7 @@ from tidepool.engine.core.accounts import Account
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.protocol import ProviderError
-from tidepool.storage.key_mask import watch
+from tidepool.storage.text import watch
 
 
 class OpenAccounts:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from tidepool.engine.call import Call, Reply
-from tidepool.storage.provider_batches import Address
-from tidepool.storage.unit_ids import sequence_number_of
+from tidepool.storage.purchases import Address
+from tidepool.storage.states import sequence_number_of
 
 
 @dataclass(slots=True)

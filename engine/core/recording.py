@@ -14,10 +14,9 @@ from tidepool.engine.core.reply_watch import ReplyWatch
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.events import CallAnswered, CallLost, CallRetried
 from tidepool.engine.providers.protocol import Answer, ProviderError
-from tidepool.storage.states import CallStatus, FinishReason, Source
-from tidepool.storage.surplus import Surplus, SurplusBook
+from tidepool.storage.purchases import Surplus, SurplusBook
+from tidepool.storage.states import UNDER_WAY, CallStatus, FinishReason, Source
 from tidepool.storage.text import storable
-from tidepool.storage.under_way import UNDER_WAY
 
 # Looked up once: on Python 3.11 a member costs a call each time it is named, and these lines are the hottest. What is
 # compared with a row is a plain text, as the row's is.

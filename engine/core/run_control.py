@@ -16,8 +16,7 @@ from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.engine.events import ProvidersRest
 from tidepool.storage import control
 from tidepool.storage.locks import HEARTBEAT_SECONDS
-from tidepool.storage.states import StopCode
-from tidepool.storage.unit_ids import batch_number_of, sequence_number_of
+from tidepool.storage.states import StopCode, batch_number_of, sequence_number_of
 
 LOOK_SECONDS = 0.25
 MOST_SHOWN = 2_000

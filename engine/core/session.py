@@ -32,7 +32,7 @@ from tidepool.engine.trust.record import ReplySeals
 from tidepool.storage import batches
 from tidepool.storage.file import connect
 from tidepool.storage.ledger import Ledger
-from tidepool.storage.reading.money import Money, money_by_provider
+from tidepool.storage.queries.summary import Money, money_by_provider
 from tidepool.storage.states import BatchStatus, StopCode
 from tidepool.storage.writer import Writer
 

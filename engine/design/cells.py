@@ -31,8 +31,8 @@ from tidepool.engine.stopping.rules import StopRule, rule_for_contrast
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.studies.plan import priced
 from tidepool.engine.studies.planned_calls import together
+from tidepool.storage import studies
 from tidepool.storage.file import reading
-from tidepool.storage.study_rows import studies
 
 # -- factors and levels ------------------------------------------------------------------------------------------------
 

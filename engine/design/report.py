@@ -37,7 +37,7 @@ from tidepool.engine.results.simulated_roles import NOT_YET, simulated_lines
 from tidepool.engine.results.summary import checked, statistics_of
 from tidepool.engine.trust.gate import design_text
 from tidepool.storage.file import reading
-from tidepool.storage.study_rows.studies import StoredCell, cells_of, find_study
+from tidepool.storage.studies import StoredCell, cells_of, find_study
 
 # -- hypotheses and effects --------------------------------------------------------------------------------------------
 

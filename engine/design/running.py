@@ -46,10 +46,9 @@ from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.trust.foreign_keys import foreign_provider_keys
 from tidepool.engine.trust.gate import Admission, admit, design_text, refuse_changed, servers_of
 from tidepool.engine.trust.record import trust_record
-from tidepool.storage import batches, locks
+from tidepool.storage import batches, locks, studies
 from tidepool.storage.file import prepare, reading, settle, writing
 from tidepool.storage.states import BatchStatus, StopCode
-from tidepool.storage.study_rows import studies
 
 
 async def run_study(

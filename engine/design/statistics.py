@@ -38,15 +38,14 @@ from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.significance import holm
 from tidepool.engine.stopping.statistics import stopping_of
 from tidepool.engine.studies.kinds import load_kind
+from tidepool.storage import studies
 from tidepool.storage.batches import progress_of, status_now
-from tidepool.storage.exporting.provenance import ReplyPairs, compare_replies
 from tidepool.storage.file import reading
-from tidepool.storage.reading.figures import merge_failures
+from tidepool.storage.queries.conversations import levels_by_cell
+from tidepool.storage.queries.summary import ReplyPairs, compare_replies, merge_failures
 from tidepool.storage.states import BatchStatus, study_reason, study_status
-from tidepool.storage.study_rows import studies
-from tidepool.storage.study_rows.design_values import cells_of
-from tidepool.storage.study_rows.studies import StoredCell
-from tidepool.storage.study_rows.studies import cells_of as stored_cells
+from tidepool.storage.studies import StoredCell
+from tidepool.storage.studies import cells_of as stored_cells
 
 # -- factors that simulated models ignore ------------------------------------------------------------------------------
 
@@ -147,7 +146,7 @@ def study_statistics(connection: sqlite3.Connection, study: Mapping[str, Any]) -
 
 def _lacking(connection: sqlite3.Connection, study_id: str, design: Mapping[str, Any]) -> int:
     """Batches of the study that did not come to their end, or are not in the file: deleted, or never exported."""
-    ended: int = sum(batch["status"] == BatchStatus.COMPLETED for batch, _ in cells_of(connection, study_id))
+    ended: int = sum(batch["status"] == BatchStatus.COMPLETED for batch, _ in levels_by_cell(connection, study_id))
     return max(0, _count(design.get("batches")) - ended)
 
 
@@ -172,7 +171,7 @@ def study_outcomes(kind: str, configs: Sequence[Mapping[str, Any]]) -> list[Outc
 def _read(connection: sqlite3.Connection, study_id: str, factors: Factors) -> tuple[list[Outcome], list[CellBatch]]:
     rows = [
         (dict(row), tuple(levels[name] for name in factors.names))
-        for row, levels in cells_of(connection, study_id)
+        for row, levels in levels_by_cell(connection, study_id)
         if set(factors.names) <= levels.keys()
     ]
     if not rows:

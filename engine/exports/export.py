@@ -25,13 +25,10 @@ from tidepool.engine.results.report import report_of
 from tidepool.engine.results.summary import statistics_of, summarise
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch
-from tidepool.storage.exporting.contents import ExportContents, ExportTable
-from tidepool.storage.exporting.factors import levels_of, tables_of
-from tidepool.storage.exporting.files import finished_together, write_text
-from tidepool.storage.exporting.json_files import export_results, write_json
-from tidepool.storage.exporting.rows import filled
 from tidepool.storage.file import reading
-from tidepool.storage.study_rows.studies import StoredCell, StoredStudy, cells_of, find_study, study_of
+from tidepool.storage.studies import StoredCell, StoredStudy, cells_of, find_study, study_of
+from tidepool.storage.transfer.formats import export_results, finished_together, write_json, write_text
+from tidepool.storage.transfer.tables import ExportContents, ExportTable, filled, levels_of, tables_of
 
 # -- a study -----------------------------------------------------------------------------------------------------------
 
@@ -79,7 +76,7 @@ class StudyExport:
             case "toml":
                 return write_text(self._file(".toml"), study_toml(self.study, [one.batch for one in self.cells]))
             case "sqlite":
-                from tidepool.storage.exporting.sqlite_file import export_sqlite
+                from tidepool.storage.transfer.study_files import export_sqlite
 
                 return export_sqlite(first.database, [one.batch for one in self.cells], self._file(".db"))
             case "csv" | "parquet":
@@ -88,14 +85,14 @@ class StudyExport:
         raise UsageError(f"A study of several batches cannot be exported as {format_name!r}. It can be as {known}.")
 
     def _tables(self, format_name: str) -> list[Path]:
-        from tidepool.storage.exporting import csv_files, parquet_files
+        from tidepool.storage.transfer import formats
 
         folder = self._target if self._target is not None else Path(self.study.id)
         with finished_together(folder) as scratch:
             if format_name == "csv":
-                written = csv_files.write_tables(scratch, self._joined(), bom=self.cells[0].bom)
+                written = formats.write_csv_tables(scratch, self._joined(), bom=self.cells[0].bom)
             else:
-                written = parquet_files.write_tables(scratch, self._joined())
+                written = formats.write_parquet_tables(scratch, self._joined())
         return [folder / path.name for path in written]
 
     def _joined(self) -> Iterator[ExportTable]:
@@ -176,14 +173,14 @@ def _json(order: ExportRequest) -> list[Path]:
 
 
 def _csv(order: ExportRequest) -> list[Path]:
-    from tidepool.storage.exporting.csv_files import export_csv
+    from tidepool.storage.transfer.formats import export_csv
 
     refuse_file(order, "csv", f"A batch of kind {order.batch['kind']}")
     return _views(order, partial(export_csv, bom=order.bom))
 
 
 def _sqlite(order: ExportRequest) -> list[Path]:
-    from tidepool.storage.exporting.sqlite_file import export_sqlite
+    from tidepool.storage.transfer.study_files import export_sqlite
 
     return export_sqlite(order.database, [order.batch], order.file(".db"))
 
@@ -207,7 +204,7 @@ def _svg(order: ExportRequest) -> list[Path]:
 
 
 def _parquet(order: ExportRequest) -> list[Path]:
-    from tidepool.storage.exporting.parquet_files import export_parquet
+    from tidepool.storage.transfer.formats import export_parquet
 
     refuse_file(order, "parquet", f"A batch of kind {order.batch['kind']}")
     return _views(order, export_parquet)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from tidepool.engine.results.blocks import INKS, Colour, ink_of, written
-from tidepool.storage.plain_text import in_report
+from tidepool.storage.text import in_report
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2530; --paper: #fbfaf7; --soft: #6b7683; --line: #d8d5cc;

@@ -27,10 +27,10 @@ from tidepool.engine.results.blocks import (
 )
 from tidepool.engine.results.methods import configs_of, prompts_of
 from tidepool.engine.studies.kinds import load_kind
-from tidepool.storage.exporting.json_files import units_of
-from tidepool.storage.reading.conversation_heads import everybody
-from tidepool.storage.reading.figures import conversations_of
-from tidepool.storage.study_rows.studies import StoredCell, StoredStudy
+from tidepool.storage.queries.lists import everybody
+from tidepool.storage.queries.summary import conversations_of
+from tidepool.storage.studies import StoredCell, StoredStudy
+from tidepool.storage.transfer.formats import units_of
 
 # -- blocks ------------------------------------------------------------------------------------------------------------
 

@@ -23,8 +23,8 @@ from tidepool.engine.results.blocks import (
     text_of,
 )
 from tidepool.engine.results.methods import configs_of, prompts_of
-from tidepool.storage.plain_text import in_report
-from tidepool.storage.study_rows.studies import StoredCell, StoredStudy
+from tidepool.storage.studies import StoredCell, StoredStudy
+from tidepool.storage.text import in_report
 
 # -- escaping ----------------------------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from tidepool.engine.results.figures import (
     thinned,
     upright,
 )
-from tidepool.storage.exporting.files import finished_together, write_text
+from tidepool.storage.transfer.formats import finished_together, write_text
 
 # -- inks, lines, marks, axes ------------------------------------------------------------------------------------------
 

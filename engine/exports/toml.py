@@ -19,8 +19,8 @@ from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.engine.trust.foreign_keys import foreign_keys, without_foreign
 from tidepool.engine.trust.gate import copied_config, design_text, without_what
 from tidepool.engine.trust.record import trust_record
-from tidepool.storage.plain_text import one_line
-from tidepool.storage.study_rows.studies import StoredStudy
+from tidepool.storage.studies import StoredStudy
+from tidepool.storage.text import one_line
 
 # -- a batch -----------------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """Keys come from the environment, go to the provider's own SDK, and appear nowhere else.
 
-Text is masked where it enters a file or a screen (`storage.key_mask`). What a server says of an error may repeat a short
+Text is masked where it enters a file or a screen (`storage.text`). What a server says of an error may repeat a short
 key or a part of one, so it also passes `scrubbed`.
 """
 
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS
 from tidepool.engine.registries import PROVIDERS
-from tidepool.storage.key_mask import HIDDEN, mask, watch
+from tidepool.storage.text import HIDDEN, mask, watch
 
 _LOOKS_LIKE_KEY = re.compile(r"\b(?:sk|pk|rk|key)-[\w*.-]{6,}|(?<=Bearer )\S+")
 _SHORTEST = 6

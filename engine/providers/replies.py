@@ -11,8 +11,8 @@ from typing import Any
 
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
 from tidepool.engine.providers.texts import clean
-from tidepool.storage.key_mask import mask
 from tidepool.storage.states import FinishReason
+from tidepool.storage.text import mask
 
 _WORDS = {
     FinishReason.COMPLETE: "stop end_turn stop_sequence eos eos_token completed complete finish done",

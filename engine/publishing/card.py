@@ -18,14 +18,11 @@ from tidepool.engine.registries import program_version
 from tidepool.engine.results.blocks import listing
 from tidepool.engine.results.simulated_roles import ALL_SIMULATED, merge_roles, simulated_roles, simulated_words
 from tidepool.engine.results.summary import summarise
-from tidepool.storage.exporting.factors import column_of, levels_of
-from tidepool.storage.exporting.whole_views import WITHOUT_FACTORS, factor_names
-from tidepool.storage.plain_text import json_text, one_line, plain
-from tidepool.storage.schema.reference import table_of
-from tidepool.storage.schema.view import View, ViewColumn
-from tidepool.storage.schema.views import VIEWS
 from tidepool.storage.states import BatchStatus
-from tidepool.storage.study_rows.studies import StoredStudy
+from tidepool.storage.studies import StoredStudy
+from tidepool.storage.text import json_text, one_line, plain
+from tidepool.storage.transfer.tables import WITHOUT_FACTORS, column_of, factor_names, levels_of
+from tidepool.storage.views import VIEWS, View, ViewColumn, reference_of
 
 _SPDX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{1,60}")
 _ADDRESS = re.compile(r"https?://[^\s<>\"'\\^`{|}]{3,1000}")
@@ -511,7 +508,7 @@ def dictionary(published: Publication) -> str:
         "`conversation_id` with `conversations.id`. A column behind those of its view is a factor of the study's design, and in Parquet alone.\n"
     )
     views = [View(table.name, table.meaning, tuple(map(_in_code, table.columns)), "") for table in published.tables]
-    return "\n".join((intro, *(line for view in views for line in table_of(view))))
+    return "\n".join((intro, *(line for view in views for line in reference_of(view))))
 
 
 def _in_code(column: ViewColumn) -> ViewColumn:

@@ -33,13 +33,11 @@ from tidepool.engine.publishing.card import (
 from tidepool.engine.results.report import report_of
 from tidepool.engine.results.summary import summarise
 from tidepool.storage.batches import find_batch
-from tidepool.storage.exporting.contents import ExportTable
-from tidepool.storage.exporting.files import finished_together, write_text
-from tidepool.storage.exporting.parquet_files import write_tables
-from tidepool.storage.exporting.sqlite_file import copy_to_publish
-from tidepool.storage.exporting.whole_views import batches_in, whole_tables
 from tidepool.storage.file import reading, settle
-from tidepool.storage.study_rows.studies import StoredCell, StoredStudy, cells_of, study_of
+from tidepool.storage.studies import StoredCell, StoredStudy, cells_of, study_of
+from tidepool.storage.transfer.formats import finished_together, write_parquet_tables, write_text
+from tidepool.storage.transfer.study_files import copy_to_publish
+from tidepool.storage.transfer.tables import ExportTable, batches_in, whole_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +128,7 @@ def _made(folder: Path, connection: sqlite3.Connection, chosen: _Chosen, about: 
     batches = tuple(published_batch(copy, connection, row) for row in rows)
     counts: dict[str, int] = {}
     (folder / "data").mkdir()
-    write_tables(folder / "data", (_counted(table, counts) for table in whole_tables(connection)))
+    write_parquet_tables(folder / "data", (_counted(table, counts) for table in whole_tables(connection)))
     published = Publication(
         chosen.id, _completed(about, chosen, rows), chosen.study, batches, tuple(published_tables(connection, counts))
     )

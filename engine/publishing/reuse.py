@@ -29,11 +29,10 @@ from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.trust.foreign_keys import foreign_provider_keys, without_foreign
 from tidepool.engine.trust.gate import Admission, TrustQuestion, design_text, foreign, judge, plannable, price_of, shown
 from tidepool.engine.trust.record import trust_record
-from tidepool.storage import library
+from tidepool.storage import library, studies
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import connect, explained
-from tidepool.storage.importing import Imported, OtherBatch, merge, opened_other, other_batches
-from tidepool.storage.study_rows import studies
+from tidepool.storage.transfer.study_files import Imported, OtherBatch, merge, opened_other, other_batches
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.storage.schema.view import ColumnType
 from tidepool.storage.states import BatchStatus
+from tidepool.storage.views import ColumnType
 
 if TYPE_CHECKING:
     import pandas
@@ -488,7 +488,7 @@ class Summary(dict[str, Any]):
 
     def steps(self) -> "RowTable[StepRow]":
         """Every step of a mutation's episodes: the query, what was made of it, what was answered, what that earned."""
-        from tidepool.storage.exporting.steps import COLUMNS, step_rows
+        from tidepool.storage.transfer.tables import COLUMNS, step_rows
 
         return RowTable(self.database, self.batch_id, COLUMNS, step_rows, StepRow)
 
@@ -498,8 +498,8 @@ class Summary(dict[str, Any]):
         return self._table("log", LogRow)
 
     def _table(self, view: str, row: "type[R]") -> "RowTable[R]":
-        from tidepool.storage.exporting.rows import rows_of
-        from tidepool.storage.schema.views import VIEWS
+        from tidepool.storage.transfer.tables import rows_of
+        from tidepool.storage.views import VIEWS
 
         columns = {column.name: column.type for column in VIEWS[view].columns}
         return RowTable(self.database, self.batch_id, columns, lambda file, batch: rows_of(file, view, batch), row)

@@ -31,7 +31,7 @@ from tidepool.engine.results.blocks import (
 from tidepool.engine.results.simulated_roles import SIMULATED, simulated_parts
 from tidepool.engine.stopping.statistics import stopping_sentences
 from tidepool.engine.studies.kinds import KINDS
-from tidepool.storage.exporting.provenance import (
+from tidepool.storage.queries.summary import (
     AskedModel,
     UsedPrompt,
     distinct_prompts,
@@ -39,8 +39,8 @@ from tidepool.storage.exporting.provenance import (
     prompts_used,
     transports_used,
 )
-from tidepool.storage.plain_text import shortened
-from tidepool.storage.study_rows.studies import StoredCell, StoredStudy
+from tidepool.storage.studies import StoredCell, StoredStudy
+from tidepool.storage.text import shortened
 
 MOST_PROMPTS = 200
 MOST_FAILURES = 3

@@ -34,7 +34,7 @@ from tidepool.engine.stopping.statistics import stopping_blocks
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.storage.reading.conversation_heads import everybody
+from tidepool.storage.queries.lists import everybody
 
 MOST_WAVES = 12
 FEW_LOST = 0.03

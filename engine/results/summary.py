@@ -14,7 +14,7 @@ from tidepool.engine.results.simulated_roles import roles_asked, simulated_roles
 from tidepool.engine.stopping.statistics import stopping_statistics
 from tidepool.storage.batches import find_batch, open_provider_batches, progress_of, status_now
 from tidepool.storage.file import reading
-from tidepool.storage.reading.figures import (
+from tidepool.storage.queries.summary import (
     answers_bought_live,
     asked_models,
     failures_of,
@@ -22,8 +22,7 @@ from tidepool.storage.reading.figures import (
     moments_of,
     waves_of,
 )
-from tidepool.storage.reading.hands import hands_in
-from tidepool.storage.reading.watching import LONGEST_NAME, LONGEST_WORDS
+from tidepool.storage.queries.watching import LONGEST_NAME, LONGEST_WORDS, hands_in
 from tidepool.storage.states import BatchStatus
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 
 from tidepool.engine.call import Call, Message
-from tidepool.storage.scratch.state_folder import state_folder
+from tidepool.storage.folders import state_folder
 
 FOLDER_VARIABLE = "TIDEPOOL_SELLER"
 

@@ -13,7 +13,7 @@ from tidepool.engine.stopping.rules import StopRule
 from tidepool.engine.stopping.stages import Ends, Stages
 from tidepool.engine.stopping.statistics import FINDING, Stopping, stopping_of
 from tidepool.storage.ledger import Ledger
-from tidepool.storage.reading.units import last_unit
+from tidepool.storage.queries.units import last_unit
 
 AHEAD = 2
 """windows that units may be begun beyond the block that is to be looked at next"""

@@ -9,7 +9,7 @@ from typing import Any
 from tidepool.engine.results.blocks import Block, Words, interval, number, table
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.storage.study_rows.findings import finding
+from tidepool.storage.queries.summary import finding
 
 # -- statistics --------------------------------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.request import Exporter
 from tidepool.engine.registries import KINDS
 from tidepool.engine.results.blocks import KindReport
-from tidepool.storage.exporting.contents import PLAIN, ExportContents
+from tidepool.storage.transfer.tables import PLAIN, ExportContents
 
 if TYPE_CHECKING:
     from tidepool.engine.branching.talks import BranchKind

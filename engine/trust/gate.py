@@ -30,7 +30,7 @@ from tidepool.engine.trust.foreign_keys import foreign_keys, foreign_provider_ke
 from tidepool.engine.trust.record import ReplySeals, trust_record
 from tidepool.storage import batches, locks
 from tidepool.storage.file import reading, settle, writing
-from tidepool.storage.reading import search
+from tidepool.storage.queries import search
 from tidepool.storage.states import BatchStatus
 
 MOST_SHOWN = 20

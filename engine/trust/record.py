@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.errors import FileError, NotTrusted
-from tidepool.storage.scratch.state_folder import refuse_what_others_wrote, state_folder
+from tidepool.storage.folders import refuse_what_others_wrote, state_folder
 
 FILE_NAME = "trust.db"
 BUSY_SECONDS = 10

@@ -21,7 +21,6 @@ from tidepool.storage import library
 from tidepool.storage.batches import create_batch
 from tidepool.storage.file import prepare
 from tidepool.storage.library import StoredAgent, StoredEntity, StoredType
-from tidepool.storage.schema import migrations
 
 JUDGE = {"question": "Does the speaker agree, 1 to 5?"}
 TALKS = {"num_simulations": 6, "n_turns": 2, "thoughts": True, "judge": JUDGE}
@@ -121,16 +120,6 @@ def test_the_library_is_merged_each_once(database: Path, tmp_path: Path) -> None
     again = import_file(database, other)
     assert (again.entities, again.types, again.agents) == (0, 0, 0)
     assert [row["id"] for row in rows(database, "SELECT id FROM library_entity")] == ["ada-1", "bob-1"]
-
-
-def test_an_older_file_is_upgraded_in_a_copy_of_its_own(
-    database: Path, other: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = fingerprint(other)
-    monkeypatch.setitem(migrations.STEPS, migrations.newest() + 1, lambda connection: None)
-    assert len(import_file(database, other).batches) == 2
-    assert fingerprint(other) == before
-    assert not list(other.parent.glob("other.db.v*"))
 
 
 def test_addresses_of_servers_stay_behind(database: Path, other: Path) -> None:

@@ -20,20 +20,19 @@ from tidepool.engine.run import run_batch
 
 
 @pytest.fixture(scope="module")
-async def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("small") / "small.db"
-    await run_batch(game(4, 2), path)
-    return path
+async def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("files")
+    await run_batch(game(4, 2), folder / "small.db")
+    await run_batch(game(3, 2, seed=2), folder / "other.db")
+    return folder
 
 
 def _count(database: Path, table: str) -> int:
     return int(query(database, f"SELECT count(*) FROM {table}")[0][0])
 
 
-SMALL = "…"
-"""stands for the path of a small study file"""
 CASES: dict[str, tuple[str, list[str], Callable[[Path], bool]]] = {
-    "import": ("INSERT INTO main.call", ["import", SMALL], lambda path: _count(path, "batch") == 0),
+    "import": ("INSERT INTO call", ["import", "../other.db"], lambda path: _count(path, "batch") == 1),
     "delete": ("DELETE FROM unit", ["delete", "last", "--yes"], lambda path: _count(path, "call") == 8),
     "library": ("COMMIT", ["entities", "generate", "-n", "50"], lambda path: _count(path, "library_entity") == 0),
     "export": ("FROM conversations", ["export", "last", "-o", "out"], lambda path: not (path.parent / "out").exists()),
@@ -45,15 +44,14 @@ DONE_AGAIN = ("delete", "library")
 
 
 @pytest.mark.parametrize("act", CASES)
-def test_an_act_that_was_killed_is_done_or_not_done_and_leaves_nothing(act: str, small: Path, tmp_path: Path) -> None:
-    statement, words, right = CASES[act]
-    arguments = [str(small) if word == SMALL else word for word in words]
+def test_an_act_that_was_killed_is_done_or_not_done_and_leaves_nothing(act: str, files: Path, tmp_path: Path) -> None:
+    statement, arguments, right = CASES[act]
     study, scratch = tmp_path / "study", tmp_path / "tmp"
     study.mkdir()
     scratch.mkdir()
     database = study / "study.db"
-    if act != "import":
-        shutil.copy(small, database)
+    shutil.copy(files / "small.db", database)
+    shutil.copy(files / "other.db", tmp_path)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)}
     killed = subprocess.run(
         [sys.executable, "-m", "tests.support.killed", f"before:{statement}", "--db", str(database), *arguments],

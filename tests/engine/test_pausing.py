@@ -16,7 +16,7 @@ from tidepool.engine.events import CallAnswered, Event, Logged
 from tidepool.engine.providers.protocol import Answer
 from tidepool.engine.run import run_batch
 from tidepool.engine.simulated.provider import SimulatedProvider
-from tidepool.storage.study_rows.studies import steer_any
+from tidepool.storage.studies import steer_any
 
 SERVICES: dict[str, Any] = {
     "live": {"name": "live", "max_concurrent": 8},

@@ -25,9 +25,9 @@ from tidepool.engine.studies.mutation import operators, rewards
 from tidepool.engine.studies.secret_game.detectors import detection
 from tidepool.engine.studies.secret_game.detectors.detection import DETECTORS, find_in_talk
 from tidepool.engine.studies.simulation import prompts
-from tidepool.storage import plain_text
-from tidepool.storage.exporting import csv_files
-from tidepool.storage.reading import search
+from tidepool.storage import text
+from tidepool.storage.queries import search
+from tidepool.storage.transfer import formats
 from tidepool.tui.drawing import text as word_changes
 from tidepool.tui.drawing import text as wrapping
 
@@ -91,13 +91,13 @@ READERS: dict[str, Reader] = {
     "error body": error_bodies.error_in,
     "keys": keys.scrubbed,
     "rate header": rate_headers.duration,
-    "terminal": plain_text.plain,
-    "document": plain_text.in_document,
-    "JSON": plain_text.json_text,
+    "terminal": text.plain,
+    "document": text.in_document,
+    "JSON": text.json_text,
     "Markdown": markdown.paragraph,
     "fence": lambda text: markdown.fenced(text, ""),
     "HTML": html.text,
-    "CSV": csv_files.harmless,
+    "CSV": formats.harmless,
     "search": search.match_of,
     "excerpt": lambda text: search.excerpt(text, ["marigold", "a"]),
     "changes": lambda text: list(word_changes.changes(text[:9_000], text[9_000::-1])),

@@ -8,7 +8,7 @@ import pytest
 from tidepool.storage.batches import NewBatch, find_batch, insert_batch
 from tidepool.storage.errors import NotFound
 from tidepool.storage.file import reading, writing
-from tidepool.storage.study_rows.studies import NewCell, create_study, find_study, study_of
+from tidepool.storage.studies import NewCell, create_study, find_study, study_of
 
 GAME = NewBatch("secret_game", "first", "", 1, "{}", "0")
 

@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.engine.studies.simulation.panels import panel
-from tests.support.command import ROOT
+from tests.support.all_kinds import file_of_all_kinds
 from tests.support.state import change
 from tidepool import run_batch
 from tidepool.storage.errors import FileError
-from tidepool.storage.file import prepare
-from tidepool.storage.reading.damage import blame, damage_in, find_damage
-from tidepool.storage.reading.watching import all_watched
+from tidepool.storage.queries.damage import blame, damage_in, find_damage
+from tidepool.storage.queries.watching import all_watched
 from tidepool.tui.app.background import FileReader
 from tidepool.tui.app.worker import answer
 from tidepool.tui.command.main import main
@@ -63,11 +62,9 @@ def test_what_is_wrong_is_named(file: Path, statement: str) -> None:
     assert DAMAGES[statement] in (damage_in(file) or "")
 
 
-@pytest.mark.parametrize("name", ["all_kinds", "openai_batch_open", "secret_game_killed"])
-def test_nothing_is_wrong_in_files_of_ours_not_even_in_old_ones(tmp_path: Path, name: str) -> None:
-    path = Path(shutil.copy(ROOT / "tests" / "fixtures" / "v1" / f"{name}.db", tmp_path / "old.db"))
+def test_nothing_is_wrong_in_a_file_of_ours(tmp_path: Path) -> None:
+    path = file_of_all_kinds(tmp_path / "s.db")
     assert damage_in(path) is None
-    prepare(path)
     with closing(sqlite3.connect(path)) as connection:
         assert find_damage(connection) is None
 

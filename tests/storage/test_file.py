@@ -15,8 +15,18 @@ from tests.support.state import query
 from tests.support.studies import game
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.storage.errors import FileError
-from tidepool.storage.file import APPLICATION_ID, prepare, reading, refuse_strangers, settle, tidy_journal, writing
-from tidepool.storage.schema.migrations import STEPS, newest
+from tidepool.storage.file import (
+    APPLICATION_ID,
+    PRE_RELEASE_ID,
+    prepare,
+    reading,
+    refuse_strangers,
+    settle,
+    tidy_journal,
+    writing,
+)
+from tidepool.storage.schema import CURRENT
+from tidepool.tui.command.main import main
 
 
 def files_beside(path: Path) -> list[str]:
@@ -56,7 +66,7 @@ def test_a_missing_or_blank_file_becomes_a_study_file_of_today(database: Path, b
         database.touch()
     prepare(database)
     assert query(database, "PRAGMA application_id") == [(APPLICATION_ID,)]
-    assert query(database, "PRAGMA user_version") == [(newest(STEPS),)]
+    assert query(database, "PRAGMA user_version") == [(CURRENT.version,)]
     assert query(database, "SELECT count(*) FROM batches") == [(0,)]
     assert files_beside(database) == [database.name]
 
@@ -116,7 +126,11 @@ def somebody_else_s_in_wal(path: Path) -> None:
 
 
 def newer(path: Path) -> None:
-    foreign(path, application_id=APPLICATION_ID, version=newest(STEPS) + 1)
+    foreign(path, application_id=APPLICATION_ID, version=CURRENT.version + 1)
+
+
+def pre_release(path: Path) -> None:
+    foreign(path, application_id=PRE_RELEASE_ID, version=3)
 
 
 REFUSED = {
@@ -126,6 +140,7 @@ REFUSED = {
     somebody_else_s: "is a SQLite file, but not Tidepool's",
     somebody_else_s_in_wal: "is a SQLite file, but not Tidepool's",
     newer: "was written by a newer Tidepool",
+    pre_release: "made by a pre-release version of Tidepool; its results cannot be read by this version",
 }
 
 
@@ -139,6 +154,16 @@ async def test_a_file_that_is_not_ours_is_refused_and_left_as_it_was(database: P
     with pytest.raises(FileError):
         await run_batch(game(2, 1), database)
     assert {name: (database.parent / name).read_bytes() for name in files_beside(database)} == before
+
+
+def test_a_command_on_a_pre_release_file_says_so_and_exits_with_2(
+    database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pre_release(database)
+    prepare(tmp_path / "new.db")
+    for words in (["--db", str(database), "list"], ["--db", str(tmp_path / "new.db"), "import", str(database)]):
+        assert main(words) == 2
+        assert "run the study again in another file" in capsys.readouterr().err
 
 
 async def test_a_damaged_file_is_told_in_one_sentence_and_keeps_what_it_holds(database: Path) -> None:
@@ -262,7 +287,7 @@ def test_a_journal_that_is_being_changed_is_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
     prepare(path)
     with closing(sqlite3.connect(path, factory=Changing)) as connection:
-        assert refuse_strangers(path, connection) >= 3
+        assert refuse_strangers(path, connection) == CURRENT.version
     with closing(sqlite3.connect(path, factory=Changing)) as connection:
         connection.refusals = 10**6
         with pytest.raises(sqlite3.OperationalError, match="locked"):

@@ -10,8 +10,8 @@ import pytest
 
 from tests.support.foreign_texts import EVERYDAY, LONG, NASTY, RESHAPED
 from tidepool.engine.exports.html import element, page
-from tidepool.storage.exporting.csv_files import write_rows
-from tidepool.storage.plain_text import MARK, in_document, json_text, one_line, plain, shortened
+from tidepool.storage.text import MARK, in_document, json_text, one_line, plain, shortened
+from tidepool.storage.transfer.formats import write_rows
 
 DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 MARKS_OF_DIRECTION = "\u061c\u200e\u200f"

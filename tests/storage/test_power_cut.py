@@ -8,16 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import bindparam
+from sqlmodel import col, update
 
 from tests.support.state import end_state, query
 from tests.support.studies import game
 from tidepool import resume_batch, run_batch
 from tidepool.engine.core import run_control
 from tidepool.storage.file import prepare
-from tidepool.storage.writer import Statement, Writer, insert_into
+from tidepool.storage.sql import compile_statement, insert_into
+from tidepool.storage.tables import LibraryType
+from tidepool.storage.writer import Writer
 
-INSERT = insert_into("library_type", "name", "definition", "created_at")
-BEAT = Statement("UPDATE library_type SET created_at = created_at + 1 WHERE name = ?", rank=1)
+INSERT = insert_into(LibraryType, "name", "definition", "created_at")
+BEAT = compile_statement(
+    update(LibraryType).where(col(LibraryType.name) == bindparam("beat")).values(definition=LibraryType.definition),
+    rank=1,
+)
 
 
 async def test_a_beat_makes_safe_what_was_committed_before_it_and_lets_the_disk_sleep_else(database: Path) -> None:
@@ -71,17 +78,17 @@ async def test_after_a_beat_the_disk_holds_every_answer_that_came_before_and_the
 ) -> None:
     disk = Disk(tmp_path / "disk")
     disk.folder.mkdir()
-    write = Writer._transact
+    write = Writer._write
 
-    def watched(self: Writer, connection: sqlite3.Connection, group: Any) -> None:
-        before = connection.execute("SELECT count(*) FROM call").fetchone()[0]
-        write(self, connection, group)
+    async def watched(self: Writer, group: Any) -> None:
+        before = self._inner.execute("SELECT count(*) FROM call").fetchone()[0]
+        await write(self, group)
         if group.durable:
             disk.copy(self.path)
         if group.beats:
             disk.lost.append(before - (disk.calls() if (disk.folder / "study.db").exists() else 0))
 
-    monkeypatch.setattr(Writer, "_transact", watched)
+    monkeypatch.setattr(Writer, "_write", watched)
     monkeypatch.setattr(run_control, "HEARTBEAT_SECONDS", 0.05)
     monkeypatch.setattr(run_control, "LOOK_SECONDS", 0.05)
     study = game(60, 3, simulated={"latency": 0.05}, service={"name": "live", "max_concurrent": 10})

@@ -7,9 +7,9 @@ import pytest
 
 from tidepool.storage.batches import create_batch, delete_batch
 from tidepool.storage.file import connect, prepare, writing
-from tidepool.storage.reading import search
-from tidepool.storage.reading.search import Filter
-from tidepool.storage.unit_ids import unit_id
+from tidepool.storage.queries import search
+from tidepool.storage.queries.search import Filter
+from tidepool.storage.states import unit_id
 
 
 @pytest.fixture

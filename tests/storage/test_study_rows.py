@@ -12,12 +12,12 @@ from tidepool.engine.publishing.reuse import import_file
 from tidepool.engine.run import run_batch
 from tidepool.storage.batches import delete_batch, find_batch
 from tidepool.storage.errors import BatchLocked, FileError
-from tidepool.storage.exporting.rows import rows_of
 from tidepool.storage.file import reading
-from tidepool.storage.schema.views import VIEWS as ALL_VIEWS
-from tidepool.storage.study_rows import secret_game
-from tidepool.storage.study_rows.studies import delete_any
-from tidepool.storage.unit_ids import unit_id
+from tidepool.storage.queries import conversations as secret_game
+from tidepool.storage.states import unit_id
+from tidepool.storage.studies import delete_any
+from tidepool.storage.transfer.tables import rows_of
+from tidepool.storage.views import VIEWS as ALL_VIEWS
 
 VIEWS = ("studies", "cells", "answers", "codes", "records", "provider_batches")
 ORDER = {"answers": " ORDER BY sample", "records": " ORDER BY conversation_id", "cells": " ORDER BY factor"}

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from tidepool.storage.errors import FileError
-from tidepool.storage.file import connect, prepare, reading
-from tidepool.storage.watched import LIMIT_VARIABLE
+from tidepool.storage.file import LIMIT_VARIABLE, connect, prepare, reading
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
 READS = f"""
@@ -48,7 +47,7 @@ def test_the_limit_is_for_each_query_and_time_between_rows_is_nobodys(
 ) -> None:
     prepare(database)
     monkeypatch.setenv(LIMIT_VARIABLE, "0.3")
-    monkeypatch.setattr("tidepool.storage.watched.LONGEST_LOOK", 0.0)  # as where all the time goes by between rows
+    monkeypatch.setattr("tidepool.storage.file.LONGEST_LOOK", 0.0)  # as where all the time goes by between rows
     with reading(database) as connection:
         rows = connection.execute(ENDLESS.replace("count(*) FROM n", "i FROM n LIMIT 900000"))
         assert sum(1 for _ in rows) == 900_000

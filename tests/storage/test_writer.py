@@ -2,7 +2,6 @@
 
 import asyncio
 import sqlite3
-import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -10,16 +9,22 @@ from threading import Event
 from typing import Any
 
 import pytest
+from sqlalchemy import bindparam
+from sqlmodel import col, delete, update
 
 from tests.support.state import query
 from tidepool.storage.errors import FileError
-from tidepool.storage.file import connect, prepare, reading, settle
-from tidepool.storage.watched import LIMIT_VARIABLE, WatchedConnection
-from tidepool.storage.writer import Statement, Writer, insert_into
+from tidepool.storage.file import LIMIT_VARIABLE, WatchedConnection, connect, prepare, reading, settle
+from tidepool.storage.sql import compile_statement, insert_into, update_by
+from tidepool.storage.tables import LibraryType
+from tidepool.storage.writer import Writer
 
-INSERT = insert_into("library_type", "name", "definition", "created_at")
-RENAME = Statement("UPDATE library_type SET definition = ? WHERE name = ?", rank=1)
-FORGET = Statement("DELETE FROM library_type WHERE name = ?", rank=2)
+INSERT = insert_into(LibraryType, "name", "definition", "created_at")
+RENAME = update_by(LibraryType, ["name"], ["definition"])
+FORGET = compile_statement(delete(LibraryType).where(col(LibraryType.name) == bindparam("name")), rank=2)
+COUNT = compile_statement(
+    update(LibraryType).values(created_at=col(LibraryType.created_at) + bindparam("more")), rank=1
+)
 
 
 @pytest.fixture
@@ -130,7 +135,7 @@ async def test_counters_are_committed_with_the_rows_they_count(database: Path, w
     def count() -> None:
         nonlocal rows
         if rows:
-            writer.put(Statement("UPDATE library_type SET created_at = created_at + ?", rank=1), (rows,))
+            writer.put(COUNT, (rows,))
             rows = 0
 
     writer.before_commit.append(count)
@@ -301,18 +306,18 @@ async def test_only_what_is_small_quick_and_need_not_be_synced_is_written_in_the
     monkeypatch.setattr("tidepool.storage.writer.HELD_UP", longest)
     writer.put(INSERT, ("first", "", 0.0))
     await writer.committed()
-    threads: list[int] = []
-    write = Writer._transact
+    in_thread: list[Any] = []
+    write = writer._write_in_thread
 
-    def watched(self: Writer, *arguments: object) -> None:
-        threads.append(threading.get_ident())
-        write(self, *arguments)  # type: ignore[arg-type]
+    async def watched(group: Any) -> None:
+        in_thread.append(group)
+        await write(group)
 
-    monkeypatch.setattr(Writer, "_transact", watched)
+    monkeypatch.setattr(writer, "_write_in_thread", watched)
     for number in range(rows):
         writer.put(INSERT, (str(number), "", 0.0))
     await writer.committed(durable=durable)
-    assert (threads == [threading.get_ident()]) == here
+    assert bool(in_thread) != here
 
 
 async def test_a_file_that_is_opened_can_be_read_by_whoever_holds_up_the_loop(

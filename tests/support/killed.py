@@ -13,8 +13,8 @@ from typing import Any
 
 from tidepool.engine.batching.creation import BatchCreation
 from tidepool.engine.batching.settlement import Settlement
-from tidepool.storage.provider_batches import ProviderBatchBook
-from tidepool.storage.watched import WatchedConnection
+from tidepool.storage.file import WatchedConnection
+from tidepool.storage.purchases import ProviderBatchBook
 
 
 def die(*_: object, **__: object) -> None:

@@ -5,19 +5,17 @@ other by a text still do. A column that comes later is poisoned by itself.
 """
 
 import json
-import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from tests.support.all_kinds import file_of_all_kinds
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.errors import TidepoolError
 from tidepool.engine.studies.kinds import load_kind
-from tidepool.storage.file import prepare
 
-ALL_KINDS = Path(__file__).parents[1] / "fixtures" / "v1" / "all_kinds.db"
 POISON = (
     "=cmd|' /C calc'!A0\x1b[2J\x1b]52;c;cm0K\x07\x9b31m\x9d0;owned\x9c\x85\r\b\x7f\u202eevil\u2066\u200b\ufeff\u2028"
     "\U000e0041[/][bold]b[@click=app.poisoned]x[link=http://192.0.2.1]y:skull:</title></script>"
@@ -156,7 +154,6 @@ def _loads(config: dict[str, Any]) -> bool:
 
 def poisoned_file(folder: Path) -> Path:
     """A file with batches of all kinds, poisoned."""
-    path = Path(shutil.copy(ALL_KINDS, folder / "study.db"))
-    prepare(path)
+    path = file_of_all_kinds(folder / "study.db")
     poison(path)
     return path

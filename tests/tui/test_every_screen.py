@@ -20,7 +20,7 @@ from tidepool.engine.config.sections import Agent, Providers
 from tidepool.engine.library.entity_types import known_types
 from tidepool.engine.trust.gate import Admission, NamedServer, TrustQuestion
 from tidepool.storage.file import reading
-from tidepool.storage.reading.watching import all_watched
+from tidepool.storage.queries.watching import all_watched
 from tidepool.tui.app import dialogs
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.compose.draft import fresh

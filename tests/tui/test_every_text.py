@@ -17,10 +17,10 @@ import pytest
 from markdown_it import MarkdownIt
 
 from tests.storage.test_plain_text import FORMULA, steers
+from tests.support.all_kinds import file_of_all_kinds
 from tests.support.poison import FIXED, POISON, poisoned_file, text_columns
 from tidepool.engine.exports.export import FORMATS
 from tidepool.engine.studies.kinds import KINDS, load_kind
-from tidepool.storage.file import prepare
 from tidepool.tui.command.main import COMMANDS, main
 
 ROOT = Path(__file__).parents[2]
@@ -273,8 +273,7 @@ def test_no_complaint_about_what_the_program_goes_by_lets_it_act(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str, column: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    path = Path(shutil.copy(ROOT / "tests" / "fixtures" / "v1" / "all_kinds.db", tmp_path / "study.db"))
-    prepare(path)
+    path = file_of_all_kinds(tmp_path / "study.db")
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"UPDATE {table} SET {column} = ? || rowid || {column}", (POISON,))
         connection.commit()
@@ -343,8 +342,7 @@ PRINT_THEMSELVES = {
     "tui/app/worker.py": "the same",
     "engine/bench/probes.py": "a process that answers the bench in a line of JSON",
     "engine/config/reference.py": "writes a page of the docs, when it is run by itself",
-    "storage/schema/reference.py": "the same",
-    "storage/schema/written.py": "the same",
+    "storage/tables.py": "writes the schema, when it is run by itself",
     "engine/trust/record.py": "a warning in words of its own",
     "engine/studies/evolution/problems/parquet_lines.py": "a process that answers in lines of JSON, and says on stderr why not",
 }

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from tests.tui.persons import opened, screen_text, until, until_seen
 from tests.tui.studies import game, played_now
 from tidepool.storage.file import prepare
-from tidepool.storage.reading.queries import StoredMessage, Transcript
+from tidepool.storage.queries.lists import StoredMessage, Transcript
 from tidepool.tui.app.dialogs.basic import Confirm, ErrorDialog
 from tidepool.tui.app.screens.library import LibraryScreen, ShelfList
 from tidepool.tui.app.screens.results import ResultsScreen

@@ -12,7 +12,7 @@ from tests.support.state import change
 from tests.tui.studies import game, played_now
 from tidepool.storage.file import reading
 from tidepool.storage.locks import holding
-from tidepool.storage.reading.watching import all_watched
+from tidepool.storage.queries.watching import all_watched
 from tidepool.tui.app.widgets.gauges import Expected, lines
 from tidepool.tui.command.main import main
 

@@ -301,8 +301,7 @@ def _changes(case: Case, ended: Ended) -> list[str]:
     reads = ended.words in (*READING, AGAIN, APP) or case.refused
     if not reads or case.settles or not ended.left:
         return []
-    upgraded = case.base == "old" and not case.refused and set(ended.left) <= {"s.db", "s.db.v1.bak"}
-    return [] if upgraded else [f"changes {', '.join(ended.left[:3])}"]
+    return [f"changes {', '.join(ended.left[:3])}"]
 
 
 def leaks(folder: Path, more: Iterable[Path] = ()) -> list[str]:

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.command import ROOT
 from tidepool import run_batch
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.run import enlist
-from tidepool.storage.file import prepare, settle
-from tidepool.storage.reading.search import fill_some
+from tidepool.storage.file import settle
+from tidepool.storage.queries.search import fill_some
 
-OLD = ROOT / "tests" / "fixtures" / "v1"
+QUERIES = Path(__file__).with_name("queries.jsonl")
 SECRETS = {"Ada": ("simulated:guarded", "marigold"), "Bob": ("simulated:trusting", "lantern")}
 AGENTS = [{"name": name, "model": model, "secret": secret} for name, (model, secret) in SECRETS.items()]
 PEOPLE = [{"name": "Hypatia", "description": "Of Alexandria"}, {"name": "Omar", "description": "Of Nishapur"}]
@@ -61,7 +60,7 @@ MUTATION: dict[str, Any] = {
         "num_steps": 2,
         "num_env_steps": 8,
         "repeats": 1,
-        "queries": str(OLD / "studies" / "queries.jsonl"),
+        "queries": str(QUERIES),
     },
 }
 
@@ -104,15 +103,22 @@ def _indexed(path: Path) -> None:
         pass
 
 
-def _old(name: str) -> Callable[[Path], None]:
-    return lambda path: (shutil.copy(OLD / f"{name}.db", path), None)[1]
-
-
 def _ordered(path: Path) -> None:
-    """With provider batches under way at OpenAI, of today's version."""
-    shutil.copy(OLD / "openai_batch_open.db", path)
-    prepare(path)
-    path.with_name(f"{path.name}.v1.bak").unlink()
+    """With provider batches under way at OpenAI."""
+    agents = [agent | {"model": "openai:gpt-4o-mini"} for agent in AGENTS]
+    service = {"name": "openai", "batch_from": 0}
+    enlist(config_from(GAME | {"agents": agents, "service": service}, source="an honest study"), path)
+    calls = json.dumps([[number, "t1", "00" * 16] for number in range(1, 5)])
+    change(
+        path,
+        "UPDATE batch SET status = 'interrupted', reason = 'signal', host = 'elsewhere'; UPDATE progress SET units_total = 4;"
+        "INSERT INTO unit (id, batch_number, sequence_number, game, round, interaction_type, participants, status, sealed, "
+        "started_at) SELECT (1 << 32) + value, 1, value, 1, 1, 'dyadic', '[\"Ada\", \"Bob\"]', 'in_progress', 0, 1.8e9 "
+        "FROM json_each('[1, 2, 3, 4]');"
+        "INSERT INTO provider_batch (id, batch_number, provider, lot, upload_id, remote_id, unsure, state, remote_state, "
+        "calls, count, wave, content_hash, reservation_usd, created_at) VALUES ('order-1', 1, 'openai', 'gpt-4o-mini', "
+        f"'file-1', 'batch_1', 0, 'created', 'in_progress', '{calls}', 4, 1, 'x', 0.01, 1.8e9)",
+    )
 
 
 MAKERS: dict[str, Callable[[Path], None]] = {
@@ -125,7 +131,6 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "queued": _queued,
     "paused": _paused,
     "indexed": _indexed,
-    "old": _old("all_kinds"),
 }
 
 

@@ -18,11 +18,12 @@ from tidepool.engine.config import ceilings
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import enlist
-from tidepool.storage import plain_text, watched
-from tidepool.storage.exporting import json_files
-from tidepool.storage.reading import figures
-from tidepool.storage.reading.figures import MOST_WAVES
-from tidepool.storage.reading.watching import LONGEST_NAME
+from tidepool.storage import file as watched
+from tidepool.storage import text as plain_text
+from tidepool.storage.queries import summary as figures
+from tidepool.storage.queries.summary import MOST_WAVES
+from tidepool.storage.queries.watching import LONGEST_NAME
+from tidepool.storage.transfer import formats as json_files
 from tidepool.tui.command.commands.list_batches import MOST_SHOWN
 from tidepool.tui.command.main import main
 

@@ -28,9 +28,9 @@ from textual.screen import Screen
 
 from tidepool.engine.trust.record import tell_trouble_by
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.plain_text import MARK, in_document
-from tidepool.storage.reading.study_watching import study_number, watched_any
-from tidepool.storage.reading.watching import Watched, all_watched, batch_number
+from tidepool.storage.queries.lists import study_number, watched_any
+from tidepool.storage.queries.watching import Watched, all_watched, batch_number
+from tidepool.storage.text import MARK, in_document
 from tidepool.tui.app import launching
 from tidepool.tui.app.background import FileReader, WorkerProcess
 from tidepool.tui.app.dialogs.basic import ErrorDialog, Help, offers

@@ -22,7 +22,7 @@ from textual.css.query import NoMatches
 from tidepool.engine.errors import RunError
 from tidepool.storage.errors import FileError, TidepoolError
 from tidepool.storage.file import connect, explain
-from tidepool.storage.reading.damage import blame
+from tidepool.storage.queries.damage import blame
 from tidepool.tui.app.launching import environment
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
-from tidepool.storage.reading.watching import Watched, all_watched
+from tidepool.storage.queries.watching import Watched, all_watched
 from tidepool.tui.app.library_items import read_library
 from tidepool.tui.app.widgets.batch_list import status_of
 from tidepool.tui.drawing.text import one_line

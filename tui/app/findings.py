@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidepool.engine.results.blocks import Block, Figure, Headline, from_json
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.reading.watching import Watched
+from tidepool.storage.queries.watching import Watched
 
 if TYPE_CHECKING:
     from tidepool.tui.app.app import TidepoolApp

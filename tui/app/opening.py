@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.file import prepare, reading, settle
-from tidepool.storage.reading.watching import all_watched
+from tidepool.storage.queries.watching import all_watched
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.drawing.text import console, one_line
 

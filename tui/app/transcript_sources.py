@@ -14,21 +14,25 @@ from typing import Any, ClassVar
 from textual.content import Content
 
 from tidepool.engine.studies.evolution.records import ROLES, finalists
-from tidepool.storage.reading import search
-from tidepool.storage.reading.answers import (
+from tidepool.storage.queries import search
+from tidepool.storage.queries.learning import (
     GRADES,
     Answer,
     AnswerFilter,
     AnswerHead,
+    EpisodeHead,
     answer_heads,
+    episode_heads,
+    genome_history,
+    genomes_like,
     matching_answers,
+    of_split,
+    players,
     read_answers,
+    twins,
 )
-from tidepool.storage.reading.conversation_heads import readable, speakers, talk_heads
-from tidepool.storage.reading.queries import Transcript
-from tidepool.storage.reading.watching import Watched, wave_count
-from tidepool.storage.study_rows.episodes import EpisodeHead, episode_heads, of_split, players
-from tidepool.storage.study_rows.evolution import genome_history, genomes_like, twins
+from tidepool.storage.queries.lists import Transcript, readable, speakers, talk_heads
+from tidepool.storage.queries.watching import Watched, wave_count
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.widgets.rows import Piece, marked_names
 from tidepool.tui.drawing.text import count, fitted, one_line

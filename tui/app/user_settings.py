@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.scratch.state_folder import config_folder, refuse_what_others_wrote
+from tidepool.storage.folders import config_folder, refuse_what_others_wrote
 
 LARGEST = 100_000
 """bytes"""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tidepool.engine.results.blocks import Block
     from tidepool.engine.results.glimpse import Glimpse, Told
     from tidepool.storage.errors import TidepoolError
-    from tidepool.storage.study_rows.studies import StoredCell
+    from tidepool.storage.studies import StoredCell
 
 MOST_KEPT = 200
 MOST_CELLS = 100
@@ -31,8 +31,8 @@ def glimpse(job: dict[str, Any]) -> Any:
     from tidepool.engine.results.figures import placed
     from tidepool.storage.batches import find_batch
     from tidepool.storage.file import reading
-    from tidepool.storage.reading.conversation_heads import everybody
-    from tidepool.storage.study_rows.studies import cells_of, study_of
+    from tidepool.storage.queries.lists import everybody
+    from tidepool.storage.studies import cells_of, study_of
 
     began = time.process_time()
     path = Path(job["path"])
@@ -173,7 +173,7 @@ def _expected(job: dict[str, Any]) -> Any:
     from tidepool.engine.studies.planned_calls import together
     from tidepool.storage.batches import find_batch
     from tidepool.storage.file import reading
-    from tidepool.storage.study_rows.studies import cells_of, study_of
+    from tidepool.storage.studies import cells_of, study_of
 
     path = Path(job["path"])
     with reading(path) as connection:
@@ -199,7 +199,7 @@ def _family(job: dict[str, Any]) -> Any:
     from tidepool.engine.results.summary import statistics_of
     from tidepool.storage.batches import find_batch
     from tidepool.storage.file import reading
-    from tidepool.storage.study_rows.evolution import generation_sizes
+    from tidepool.storage.queries.learning import generation_sizes
 
     with reading(Path(job["path"])) as connection:
         batch = find_batch(connection, job["batch"])
@@ -243,7 +243,7 @@ def answer(line: str) -> str:
 def _blamed(line: str, error: Exception) -> "TidepoolError | None":
     """What is wrong with the file that the job was about, where that is what the error came of."""
     from tidepool.storage.errors import TidepoolError
-    from tidepool.storage.reading.damage import blame
+    from tidepool.storage.queries.damage import blame
 
     if isinstance(error, TidepoolError):
         return error

@@ -9,8 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from tidepool.storage.key_mask import watch
-from tidepool.storage.plain_text import plain
+from tidepool.storage.text import plain, watch
 from tidepool.tui.command.saying import say, tell
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _blamed(arguments: list[str], error: Exception) -> "TidepoolError | None":
     """The file may be a stranger's, with contents that no Tidepool writes: then it is told what is wrong in it."""
-    from tidepool.storage.reading.damage import blame
+    from tidepool.storage.queries.damage import blame
 
     options, _ = _parser(arguments)[0].parse_known_args(arguments)
     return blame(Path(getattr(options, "file", None) or options.db), error)
@@ -176,7 +175,7 @@ def _refuse_without_terminal() -> None:
 
 def _tidy_up() -> None:
     """What a crashed command left is taken away by the next one."""
-    from tidepool.storage.scratch.folders import sweep
+    from tidepool.storage.folders import sweep
 
     sweep()
 

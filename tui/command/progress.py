@@ -24,7 +24,7 @@ from tidepool.engine.events import (
     UnitEnded,
     UnitsExpected,
 )
-from tidepool.storage.plain_text import one_line
+from tidepool.storage.text import one_line
 from tidepool.tui.command.saying import tell
 from tidepool.tui.drawing import text as words
 

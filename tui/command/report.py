@@ -14,9 +14,9 @@ from tidepool.engine.results.blocks import Report, gave, glyph_of, money, number
 from tidepool.engine.results.report import MOST_WAVES, report_of
 from tidepool.engine.results.simulated_roles import is_simulated
 from tidepool.engine.studies.evolution.records import Family, Member
-from tidepool.storage.reading.queries import Transcript
-from tidepool.storage.reading.units import StoredMessage
-from tidepool.storage.study_rows.episodes import SPLITS, EpisodeStep, episode_steps, split_of
+from tidepool.storage.queries.learning import QUERY_SPLITS, EpisodeStep, episode_steps, split_of
+from tidepool.storage.queries.lists import Transcript
+from tidepool.storage.queries.units import StoredMessage
 from tidepool.tui.drawing.blocks import COLOURS, print_blocks
 from tidepool.tui.drawing.figures import mark_ink
 from tidepool.tui.drawing.text import console, one_line, plain, shortened
@@ -192,7 +192,7 @@ ENDINGS = {
 def _episode(out: Console, episode: Transcript, label: str) -> None:
     details = episode.details
     who = " and ".join(episode.participants)
-    split = SPLITS.get(split_of(details), split_of(details))
+    split = QUERY_SPLITS.get(split_of(details), split_of(details))
     out.print(
         Text(one_line(f"episode {episode.sequence_number}, {split}, {who}, {episode.status}{label}"), style="bold")
     )

@@ -6,7 +6,7 @@ Tables and plots leave through `tui/drawing/text.py`, which does the same. A tes
 import sys
 from typing import TextIO
 
-from tidepool.storage.plain_text import Plain, json_text, plain
+from tidepool.storage.text import Plain, json_text, plain
 
 
 def say(text: str = "") -> None:

@@ -8,7 +8,7 @@ from tidepool.engine.exports.toml import as_toml, study_config
 from tidepool.engine.trust.gate import copied_config
 from tidepool.storage.batches import batch_numbered
 from tidepool.storage.errors import FileError
-from tidepool.storage.study_rows.studies import cells_of, find_study
+from tidepool.storage.studies import cells_of, find_study
 
 
 def config_of(connection: sqlite3.Connection, batch_number: int) -> str:

@@ -18,11 +18,11 @@ from rich.segment import Segment
 from tidepool.engine.results.blocks import in_flight as in_flight
 from tidepool.engine.results.blocks import requests as requests
 from tidepool.engine.results.blocks import span as span
-from tidepool.storage.plain_text import Plain
-from tidepool.storage.plain_text import one_line as one_line
-from tidepool.storage.plain_text import plain as plain
-from tidepool.storage.plain_text import shortened as shortened
-from tidepool.storage.reading.hands import HandLine
+from tidepool.storage.queries.watching import HandLine
+from tidepool.storage.text import Plain
+from tidepool.storage.text import one_line as one_line
+from tidepool.storage.text import plain as plain
+from tidepool.storage.text import shortened as shortened
 
 # -- widths ------------------------------------------------------------------------------------------------------------
 

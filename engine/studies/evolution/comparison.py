@@ -36,7 +36,7 @@ from tidepool.engine.statistics.significance import compare_samples, mean_differ
 from tidepool.engine.studies.evolution.final_test import paired_p_value
 from tidepool.engine.studies.evolution.records import RESULT, VALIDATION
 from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
-from tidepool.storage.study_rows.findings import finding
+from tidepool.storage.queries.summary import finding
 
 if TYPE_CHECKING:
     from tidepool.engine.config.sections import FrozenConfig

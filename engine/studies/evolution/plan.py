@@ -40,7 +40,7 @@ from tidepool.engine.studies.planned_calls import (
     merged,
     reasoning_notes,
 )
-from tidepool.storage.plain_text import one_line
+from tidepool.storage.text import one_line
 
 SOLUTION, REWRITE, RATING = UsualTokens(120, 30), UsualTokens(120, 40), UsualTokens(60, 12)
 """a solution, a rewritten prompt and a judge's rating usually have"""

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tidepool.storage.study_rows.evolution import fittest_of, genomes_in_order, genomes_named
-from tidepool.storage.study_rows.findings import findings
+from tidepool.storage.queries.learning import fittest_of, genomes_in_order, genomes_named
+from tidepool.storage.queries.summary import findings
 
 GENERATION = "generation/"
 RESULT = "result"

@@ -13,16 +13,18 @@ from tidepool.engine.errors import NotFound
 from tidepool.engine.results.blocks import UNKNOWN, Block, Cell, Folded, Number, Words, number, table
 from tidepool.engine.studies.evolution.records import ROLES, finalists
 from tidepool.engine.studies.evolution.tasks.verdict import WHY
-from tidepool.storage.reading.answers import (
+from tidepool.storage.queries.learning import (
     GRADES,
     SPLITS,
     Answer,
     AnswerFilter,
+    genome_history,
+    genomes_like,
     matching_answers,
     read_answers,
+    twins,
 )
-from tidepool.storage.reading.queries import Transcript
-from tidepool.storage.study_rows.evolution import genome_history, genomes_like, twins
+from tidepool.storage.queries.lists import Transcript
 
 TITLES = {"judge": "held-out problems", "choose": "choosing problems", "search": "training problems"}
 FIRST = 12

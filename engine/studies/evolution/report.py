@@ -39,9 +39,9 @@ from tidepool.engine.studies.evolution.statistics import (
     ProblemStatistics,
     RandomSearch,
 )
-from tidepool.storage.plain_text import one_line
-from tidepool.storage.study_rows.evolution import judged_since
-from tidepool.storage.study_rows.findings import finding, findings_after
+from tidepool.storage.queries.learning import judged_since
+from tidepool.storage.queries.summary import finding, findings_after
+from tidepool.storage.text import one_line
 
 SHARES = ("accuracy", "consistency", "efficiency", "diversity")
 

@@ -14,9 +14,8 @@ from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.evolution.genome import join_segments, split_segments, unframed
 from tidepool.engine.studies.evolution.records import GENERATION, RESULT, finalists_in
 from tidepool.storage.batches import find_batch, progress_of
-from tidepool.storage.reading.answers import problem_texts, shares_right
-from tidepool.storage.study_rows.evolution import genome, genome_counts
-from tidepool.storage.study_rows.findings import findings
+from tidepool.storage.queries.learning import genome, genome_counts, problem_texts, shares_right
+from tidepool.storage.queries.summary import findings
 
 SPLIT = "judge"
 MOST_HARD = 8

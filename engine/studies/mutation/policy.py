@@ -24,8 +24,8 @@ from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.exports.request import Exporter, ExportRequest
 from tidepool.engine.registries import OPERATORS
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
-from tidepool.storage.exporting.files import finished_together
-from tidepool.storage.study_rows.findings import finding
+from tidepool.storage.queries.summary import finding
+from tidepool.storage.transfer.formats import finished_together
 
 Array = NDArray[np.float64]
 _LIMIT = 10.0

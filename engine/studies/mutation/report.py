@@ -31,8 +31,8 @@ from tidepool.engine.studies.mutation.statistics import (
     UpdateStatistics,
     smoothed,
 )
-from tidepool.storage.study_rows.findings import finding
-from tidepool.storage.study_rows.mutation import training_updates
+from tidepool.storage.queries.learning import training_updates
+from tidepool.storage.queries.summary import finding
 
 MOST_UPDATES = 12
 BAND = "The bands are Student's 95 % intervals of the smoothed means, over episodes."

@@ -40,8 +40,8 @@ from tidepool.engine.statistics.intervals import UNIT, Interval, share_interval
 from tidepool.engine.statistics.significance import pairwise
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.mutation.config import FOREIGN
-from tidepool.storage.study_rows.findings import finding
-from tidepool.storage.study_rows.mutation import training_updates
+from tidepool.storage.queries.learning import training_updates
+from tidepool.storage.queries.summary import finding
 
 if TYPE_CHECKING:
     from tidepool.engine.config.sections import FrozenConfig

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tidepool.engine.exports.request import Exporter
 from tidepool.engine.results.blocks import KindReport
 from tidepool.engine.studies.kinds import KindSpec
-from tidepool.storage.exporting.contents import ExportContents
-from tidepool.storage.exporting.steps import steps_table
+from tidepool.storage.transfer.tables import ExportContents, steps_table
 
 if TYPE_CHECKING:
     from tidepool.engine.config.section import Section

@@ -36,8 +36,7 @@ from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Sch
 from tidepool.engine.studies.secret_game.shares import Shares, overall_rate
 from tidepool.engine.studies.secret_game.sides import Clustering, Labels, SideOutcome, Sides
 from tidepool.engine.studies.secret_game.statistics import PlayedWith
-from tidepool.storage.study_rows.design_values import sides_by_talk
-from tidepool.storage.study_rows.secret_game import outcomes_between
+from tidepool.storage.queries.conversations import outcomes_between, sides_by_talk
 
 if TYPE_CHECKING:
     from tidepool.engine.config.sections import FrozenConfig

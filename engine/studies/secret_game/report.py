@@ -51,9 +51,8 @@ from tidepool.engine.studies.secret_game.shares import (
 )
 from tidepool.engine.studies.secret_game.sides import Clustering, Inference
 from tidepool.engine.studies.secret_game.statistics import PlayedWith, sides_of
-from tidepool.storage.reading.new_rows import NewRows
-from tidepool.storage.reading.units import MOST_UNITS
-from tidepool.storage.study_rows.secret_game import reveals_by_meeting, score_counts
+from tidepool.storage.queries.conversations import reveals_by_meeting, score_counts
+from tidepool.storage.queries.units import MOST_UNITS, NewRows
 
 MOST_DRAWN = 12
 """agents in a plot, best first"""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from tidepool.engine.statistics.grouped import Array, Grouped, distinct_number, numbered, pair_codes
 from tidepool.engine.statistics.intervals import UNIT, Interval, Rate, rates_of
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.storage.study_rows.secret_game import SidePage
+from tidepool.storage.queries.conversations import SidePage
 
 _MOST_POINTS = 1e100
 _LARGEST = 2**31 - 1

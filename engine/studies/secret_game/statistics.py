@@ -31,8 +31,8 @@ from tidepool.engine.studies.secret_game.casting import KEEPING_MODES, SCORING
 from tidepool.engine.studies.secret_game.detectors.detection import JUDGE, wording_detectors
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
 from tidepool.engine.studies.secret_game.sides import Sides
-from tidepool.storage.reading.units import last_unit
-from tidepool.storage.study_rows import secret_game as game_rows
+from tidepool.storage.queries import conversations as game_rows
+from tidepool.storage.queries.units import last_unit
 
 
 @dataclass(frozen=True, slots=True)

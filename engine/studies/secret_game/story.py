@@ -51,7 +51,7 @@ from tidepool.engine.studies.secret_game.detectors.normalise import fold
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
 from tidepool.engine.studies.secret_game.prompts import EarlierConversation, remembered
 from tidepool.storage.ledger import UnitLine
-from tidepool.storage.study_rows.branches import TalkRow, concluded_talks, records_of_units
+from tidepool.storage.queries.conversations import TalkRow, concluded_talks, records_of_units
 
 if TYPE_CHECKING:
     from tidepool.engine.core.batch_run import BatchRun

@@ -11,14 +11,11 @@ from tidepool.engine.exports.request import Exporter, ExportRequest
 from tidepool.engine.library.entities import Attribute
 from tidepool.engine.studies.simulation.casting import cast_of, settings_of
 from tidepool.engine.studies.simulation.prompts import SpokenLine, joined
-from tidepool.storage.exporting.contents import ExportTable
-from tidepool.storage.exporting.csv_files import csv_file, write_rows
-from tidepool.storage.exporting.factors import levels_of, view_table, with_levels
-from tidepool.storage.exporting.files import finished_together
-from tidepool.storage.exporting.ratings import ratings_of
-from tidepool.storage.plain_text import json_text
-from tidepool.storage.reading.units import StoredUnit, units_in_pages
-from tidepool.storage.schema.view import ColumnType
+from tidepool.storage.queries.units import StoredUnit, units_in_pages
+from tidepool.storage.text import json_text
+from tidepool.storage.transfer.formats import csv_file, finished_together, write_rows
+from tidepool.storage.transfer.tables import ExportTable, levels_of, ratings_of, view_table, with_levels
+from tidepool.storage.views import ColumnType
 
 COLUMNS = (
     "Simulation ID",
@@ -81,12 +78,12 @@ def _cells(row: Iterable[Any]) -> list[Any]:
 
 def export_parquet(order: ExportRequest) -> list[Path]:
     """The messages, and the tables of the CSV with types."""
-    from tidepool.storage.exporting.parquet_files import write_tables
+    from tidepool.storage.transfer.formats import write_parquet_tables
 
     folder = order.folder()
     with finished_together(folder) as scratch:
         messages = view_table(order.connection, "messages", order.batch)
-        written = write_tables(scratch, (messages, *tables_of(order)))
+        written = write_parquet_tables(scratch, (messages, *tables_of(order)))
     return [folder / path.name for path in written]
 
 

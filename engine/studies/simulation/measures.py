@@ -19,7 +19,7 @@ from tidepool.engine.statistics.intervals import Interval, Total, interval_over
 from tidepool.engine.statistics.significance import group_difference, holm, rank_correlation
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.statistics.words import words_in_each
-from tidepool.storage.reading.units import SpokenPage
+from tidepool.storage.queries.units import SpokenPage
 
 MEASURES = ("words", "turns", "rating")
 _MISSING = float("nan")

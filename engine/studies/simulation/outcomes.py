@@ -32,8 +32,8 @@ from tidepool.engine.statistics.significance import pairwise
 from tidepool.engine.stopping.rules import ENOUGH_BLOCKS, Known, refuse_few_blocks, refuse_line, refuse_outcome
 from tidepool.engine.studies.simulation.casting import cast_of, settings_of
 from tidepool.engine.studies.simulation.measures import EntityCounts, SpeechTally, group_mean
-from tidepool.storage.reading.units import rated_between, spoken_in_pages
-from tidepool.storage.study_rows.design_values import ratings_by_talk
+from tidepool.storage.queries.conversations import ratings_by_talk
+from tidepool.storage.queries.units import rated_between, spoken_in_pages
 
 if TYPE_CHECKING:
     from tidepool.engine.config.sections import FrozenConfig

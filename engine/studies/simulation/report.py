@@ -33,8 +33,7 @@ from tidepool.engine.results.blocks import (
 from tidepool.engine.results.glimpse import CAPTION, Sums, Told
 from tidepool.engine.studies.simulation.measures import AttributeStatistics, AttributeTest, Mean
 from tidepool.engine.studies.simulation.statistics import EntityStatistics, Judgements, SimulationStatistics
-from tidepool.storage.reading.new_rows import NewRows
-from tidepool.storage.reading.units import MOST_UNITS
+from tidepool.storage.queries.units import MOST_UNITS, NewRows
 
 MOST_ENTITIES = 12
 MOST_ATTRIBUTES = 6

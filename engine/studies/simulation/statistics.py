@@ -24,7 +24,7 @@ from tidepool.engine.studies.simulation.measures import (
     group_mean,
     own_mean,
 )
-from tidepool.storage.reading.units import spoken_in_pages
+from tidepool.storage.queries.units import spoken_in_pages
 
 
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:

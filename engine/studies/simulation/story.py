@@ -37,8 +37,8 @@ from tidepool.engine.studies.simulation.prompts import (
     transcript,
 )
 from tidepool.storage.ledger import UnitLine
+from tidepool.storage.queries.conversations import TalkRow, ratings_of_units
 from tidepool.storage.states import FinishReason
-from tidepool.storage.study_rows.branches import TalkRow, ratings_of_units
 
 JUDGE_TOKENS = 200
 SCENE = "(scene)"

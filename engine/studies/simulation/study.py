@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.exports.request import Exporter
 from tidepool.engine.studies.kinds import KindSpec
-from tidepool.storage.exporting.contents import ExportContents
+from tidepool.storage.transfer.tables import ExportContents
 
 if TYPE_CHECKING:
     from tidepool.engine.config.section import Section

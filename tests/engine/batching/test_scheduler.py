@@ -24,7 +24,7 @@ from tidepool.engine.providers.protocol import (
     ProviderBatchTicket,
     ProviderError,
 )
-from tidepool.storage.provider_batches import ProviderBatchBook
+from tidepool.storage.purchases import ProviderBatchBook
 from tidepool.storage.states import StopCode
 
 TALKS = units(20, talk(2))

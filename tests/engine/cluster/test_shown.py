@@ -12,7 +12,7 @@ from tests.support.state import change
 from tests.tui.persons import opened, rows_text, until
 from tests.tui.studies import game, played_now
 from tidepool.storage.locks import holding
-from tidepool.storage.reading.hands import HandLine, hands_in
+from tidepool.storage.queries.watching import HandLine, hands_in
 from tidepool.tui.app.widgets.frame import PanelStrip
 from tidepool.tui.app.widgets.watch_panels import HandsTable
 from tidepool.tui.command.main import main

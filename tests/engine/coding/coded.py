@@ -11,8 +11,8 @@ from tidepool.engine.coding.session import CodingSession, subject_at
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.toml_files import parse_toml
 from tidepool.engine.run import run_batch
+from tidepool.storage.codes import NewCode, put_codes
 from tidepool.storage.file import reading
-from tidepool.storage.study_rows.codes import NewCode, put_codes
 
 GAME = """
 [batch]

@@ -12,14 +12,15 @@ import pytest
 
 from tests.engine.coding.coded import code_all, played_game, played_simulation
 from tests.storage.test_plain_text import steers
-from tests.support.poison import ALL_KINDS, POISON
+from tests.support.all_kinds import file_of_all_kinds
+from tests.support.poison import POISON
 from tidepool.engine.coding.sample import SIZE, CodeBook, hits_of, size_as_before
 from tidepool.engine.coding.session import CodingSession, Taken, coder_name, key_of, take_codes, write_sample
 from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.publishing.reuse import import_file
 from tidepool.engine.results.summary import summarise
-from tidepool.storage.study_rows.codes import GameSide
+from tidepool.storage.codes import GameSide
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +130,7 @@ def test_codes_and_their_sample_go_along_with_a_batch_into_another_file(path: Pa
     for coder, most in (("ann", 12), ("bob", 12), ("cy", 3)):
         code_all(path, coder, most, size=12)
     export_batch(path, "last", "sqlite", tmp_path / "one.db")
-    other = Path(shutil.copy(ALL_KINDS, tmp_path / "other.db"))
+    other = file_of_all_kinds(tmp_path / "other.db")
     (batch_id,) = import_file(other, tmp_path / "one.db").batches
     told = summarise(other, batch_id)["statistics"]["coding"]
     assert told == summarise(path, "last")["statistics"]["coding"]
@@ -167,11 +168,11 @@ def test_what_cannot_be_coded_is_told(path: Path, tmp_path: Path) -> None:
         connection.commit()
     with pytest.raises(UsageError, match="No judge was asked"):
         CodingSession(path, "last", "ann", instrument="judge")
-    other = Path(shutil.copy(ALL_KINDS, tmp_path / "v1.db"))
+    other = file_of_all_kinds(tmp_path / "v1.db")
     with pytest.raises(UsageError, match="is a mutation"):
         CodingSession(other, "20faf7356319", "ann")
     subject = CodingSession(other, "0c13f5c60828", "ann").subject()
-    assert subject is not None and subject.secret, "a file of version 1 says it in its config"
+    assert subject is not None and subject.secret
 
 
 def test_every_detector_that_hit_counts_and_without_details_the_first() -> None:

@@ -22,7 +22,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.results.blocks import Block, Figure, Table, Words, as_json, from_json
 from tidepool.engine.results.summary import summarise
 from tidepool.storage.file import reading, writing
-from tidepool.storage.reading.units import StoredMessage, StoredUnit
+from tidepool.storage.queries.units import StoredMessage, StoredUnit
 
 FIRMNESS = {"firmness": {"plain": {}, "firm": {"agents.*.instructions": "Never yield."}}}
 STATED = {"outcome": "revealed", "contrast": "firmness: firm - plain", "direction": "less"}

@@ -23,11 +23,10 @@ from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import run_batch
 from tidepool.engine.simulated.provider import SimulatedProvider
 from tidepool.storage.batches import find_batch
-from tidepool.storage.exporting.json_files import units_of
-from tidepool.storage.exporting.parquet_files import TYPES
-from tidepool.storage.exporting.rows import UNITS_A_PAGE, columns_of
 from tidepool.storage.file import reading
-from tidepool.storage.schema.views import VIEWS
+from tidepool.storage.transfer.formats import TYPES, units_of
+from tidepool.storage.transfer.tables import UNITS_A_PAGE, columns_of
+from tidepool.storage.views import VIEWS
 
 MODES = ("standard", "retained", "diversity", "targeted")
 HOSTILE = '<script>alert(1)</script><img src="https://x.example/a.png" onerror=go> =1+1 \x1b[31m\x00 ]]> &amp;'

@@ -15,7 +15,7 @@ from tidepool.engine.design.running import run_study
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.export import export_batch
 from tidepool.storage.file import reading
-from tidepool.storage.importing import merge, opened_other, other_batches
+from tidepool.storage.transfer.study_files import merge, opened_other, other_batches
 
 
 @pytest.fixture(scope="module")

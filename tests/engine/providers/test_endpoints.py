@@ -19,7 +19,7 @@ from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.endpoint import endpoint_of
 from tidepool.engine.providers.keys import scrubbed
 from tidepool.engine.providers.model_list import list_models
-from tidepool.storage.key_mask import mask
+from tidepool.storage.text import mask
 
 SECRETS = {
     "OPENAI_API_KEY": "sk-of-openai-0123456789",

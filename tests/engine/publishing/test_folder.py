@@ -27,10 +27,10 @@ from tidepool.engine.publishing.card import About
 from tidepool.engine.publishing.folder import publish
 from tidepool.engine.publishing.reuse import StudyInFile, read_again
 from tidepool.engine.run import enlist, run_batch
-from tidepool.storage.exporting.rows import columns_of
 from tidepool.storage.file import reading
-from tidepool.storage.schema.views import VIEWS
-from tidepool.storage.study_rows.studies import cells_of
+from tidepool.storage.studies import cells_of
+from tidepool.storage.transfer.tables import columns_of
+from tidepool.storage.views import VIEWS
 
 ABOUT = About(
     title="Who gives in?",

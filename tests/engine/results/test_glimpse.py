@@ -17,7 +17,7 @@ from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import run_batch
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.file import connect
-from tidepool.storage.reading import new_rows
+from tidepool.storage.queries import units
 from tidepool.tui.app.widgets.batch_list import FINDING
 
 EXAMPLES = ROOT / "examples"
@@ -68,7 +68,7 @@ async def test_pages_and_additions_come_to_the_same(tmp_path: Path, monkeypatch:
     await played(path, game(talks=40))
     connection = connect(path)
     whole = all_told(fresh("secret_game"), connection)
-    monkeypatch.setattr(new_rows, "PAGE", 7)
+    monkeypatch.setattr(units, "NEW_ROWS_PAGE", 7)
     assert all_told(fresh("secret_game"), connection) == whole
 
 

@@ -22,7 +22,7 @@ from tidepool.engine.results.summary import summarise
 from tidepool.engine.simulated.provider import SimulatedProvider
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.storage.study_rows.studies import StoredCell
+from tidepool.storage.studies import StoredCell
 
 
 def told(database: Path) -> str:

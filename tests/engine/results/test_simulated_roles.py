@@ -28,9 +28,7 @@ from tidepool.engine.results.simulated_roles import (
 )
 from tidepool.engine.results.summary import summarise
 from tidepool.storage.file import reading
-from tidepool.storage.reading.queries import list_batches
-from tidepool.storage.reading.study_lines import with_studies
-from tidepool.storage.reading.study_watching import watched_any
+from tidepool.storage.queries.lists import list_batches, watched_any, with_studies
 from tidepool.tui.command.main import main
 
 EVOLUTION = {"evolution": {"model": "openai:gpt-4o-mini", "models": [], "mutator": "simulated:rewriter"}}

@@ -10,7 +10,8 @@ from tests.support.studies import game
 from tidepool import run_batch
 from tidepool.engine.results.summary import read_summary
 from tidepool.storage.file import reading, writing
-from tidepool.storage.reading import figures, watching
+from tidepool.storage.queries import summary as figures
+from tidepool.storage.queries import watching
 
 
 async def test_failures_are_told_by_reason_with_where_to_read_the_first(database: Path) -> None:

@@ -28,7 +28,7 @@ from tidepool import (
 from tidepool.engine.results import batch_summary
 from tidepool.engine.results.batch_summary import CallCounts, FailureCount, ReplyCounts, UnitCounts, WaveFigures
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.storage.schema.views import VIEWS
+from tidepool.storage.views import VIEWS
 
 ROW_OF = {
     "conversations": batch_summary.ConversationRow,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.emulator import Emulator, Faults
-from tidepool.storage.key_mask import watch
+from tidepool.storage.text import watch
 
 KEY = "sk-the-users-own-key"
 TREASURE = "AWS_SECRET_ACCESS_KEY"

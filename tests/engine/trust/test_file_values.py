@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 from sqlmodel import SQLModel
 
-import tidepool.storage.schema.study_tables
-import tidepool.storage.schema.tables  # noqa: F401  (registers the tables)
+import tidepool.storage.tables  # noqa: F401  (registers the tables)
 from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config.sections import (
     Agent,

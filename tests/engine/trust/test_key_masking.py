@@ -6,9 +6,17 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import Tidepool
-from tidepool.storage.key_mask import mask, variables_in, watch
-from tidepool.storage.plain_text import in_document, json_text, one_line, plain, shortened
-from tidepool.storage.text import storable
+from tidepool.storage.text import (
+    in_document,
+    json_text,
+    mask,
+    one_line,
+    plain,
+    shortened,
+    storable,
+    variables_in,
+    watch,
+)
 
 KEY = "sk-proj-" + "Zq7x" * 30
 """as long as those of OpenAI, so that a name of 60 characters holds only its beginning"""

@@ -25,7 +25,7 @@ from tidepool.engine.trust.record import (
 from tidepool.storage import batches
 from tidepool.storage.errors import BatchLocked
 from tidepool.storage.locks import holding
-from tidepool.storage.reading import search
+from tidepool.storage.queries import search
 
 OLD = {"old": "{}"}
 KNOWN = [TrustedBatch("old", config_hash("{}"))]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.storage.exporting.csv_files import harmless, write_rows
-from tidepool.storage.plain_text import in_document
+from tidepool.storage.text import in_document
+from tidepool.storage.transfer.formats import harmless, write_rows
 
 FORMULA_SIGNS = tuple("=+-@\t\r\n|%＝＋－＠")
 

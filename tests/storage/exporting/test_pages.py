@@ -1,22 +1,17 @@
 """A page of an export costs what its units cost, however many units the batch has."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from tidepool.storage.exporting.rows import PAGED_BY, RowPage, page_of
-from tidepool.storage.file import prepare, reading
-
-FIXTURES = Path(__file__).parents[2] / "fixtures" / "v1"
+from tests.support.all_kinds import file_of_all_kinds
+from tidepool.storage.file import reading
+from tidepool.storage.transfer.tables import PAGED_BY, RowPage, page_of
 
 
 @pytest.mark.parametrize("view", PAGED_BY)
 def test_a_page_begins_with_its_units_and_walks_no_others(view: str, tmp_path: Path) -> None:
-    path = tmp_path / "all_kinds.db"
-    shutil.copy(FIXTURES / path.name, path)
-    prepare(path)
-    with reading(path) as connection:
+    with reading(file_of_all_kinds(tmp_path / "all_kinds.db")) as connection:
         batch = connection.execute("SELECT * FROM batch LIMIT 1").fetchone()
         asked: list[str] = []
         connection.set_trace_callback(asked.append)

@@ -1,6 +1,5 @@
 """A study file that is not made as Tidepool makes it is not opened: nothing in it acts, nor stands in a table's place."""
 
-import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -9,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.all_kinds import BATCHES, file_of_all_kinds
 from tidepool.engine.publishing.reuse import import_file
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import prepare, reading, writing
-from tidepool.storage.reading import search
+from tidepool.storage.queries import search
 
-OLD = Path(__file__).parents[2] / "fixtures" / "v1" / "all_kinds.db"
-BATCHES = 6
 TURNS_BAD = "CREATE TRIGGER turns_bad AFTER UPDATE OF status ON batch BEGIN UPDATE batch SET config = '{}'; END"
 BY_HAND = "PRAGMA writable_schema = ON;"
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) AS x FROM n"
@@ -68,13 +66,9 @@ def changed(path: Path, script: str) -> str:
     return sha256(path.read_bytes()).hexdigest()
 
 
-@pytest.fixture(params=["of today", "of version 1"])
-def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    path = Path(shutil.copy(OLD, tmp_path / "theirs.db"))
-    if request.param == "of today":
-        prepare(path)
-        path.with_name("theirs.db.v1.bak").unlink()
-    return path
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return file_of_all_kinds(tmp_path / "theirs.db")
 
 
 def assert_refused(path: Path, words: str, before: str) -> None:
@@ -102,17 +96,6 @@ def test_a_trigger_is_found_under_every_name(file: Path, disguise: str) -> None:
 @pytest.mark.parametrize("version", [0, -1, -(2**31)])
 def test_a_version_there_is_not_is_told_without_a_copy(file: Path, version: int) -> None:
     assert_refused(file, f"version {version}", changed(file, f"PRAGMA user_version = {version}"))
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_the_version_that_a_file_claims_must_be_the_one_it_has(file: Path, version: int) -> None:
-    with closing(sqlite3.connect(file)) as connection:
-        other = connection.execute("PRAGMA user_version").fetchone()[0] != version
-    before = changed(file, f"PRAGMA user_version = {version}")
-    if other:
-        assert_refused(file, "not made as", before)
-    else:
-        prepare(file)
 
 
 def searched(path: Path) -> None:

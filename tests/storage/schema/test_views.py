@@ -13,7 +13,7 @@ from tests.support.state import change, query
 from tests.support.studies import game
 from tidepool.engine.run import run_batch
 from tidepool.storage.file import prepare
-from tidepool.storage.schema.views import VIEWS
+from tidepool.storage.views import VIEWS
 
 CONTRACT = {
     "batches": "id, study_id, kind, name, status, reason, seed, simulated, version, config, created_at, finished_at, "

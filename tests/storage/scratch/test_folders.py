@@ -11,14 +11,13 @@ import pytest
 
 from tests.support.command import ROOT, Tidepool
 from tidepool.storage.errors import FileError
-from tidepool.storage.exporting.files import finished, finished_together
-from tidepool.storage.scratch.folders import scratch_in, sweep
-from tidepool.storage.scratch.state_folder import state_folder
+from tidepool.storage.folders import scratch_in, state_folder, sweep
+from tidepool.storage.transfer.formats import finished, finished_together
 
 CRASH = """
 import os, signal, sys
 from pathlib import Path
-from tidepool.storage.exporting.files import finished_together
+from tidepool.storage.transfer.formats import finished_together
 when, folder = sys.argv[1], Path(sys.argv[2])
 moves = iter(range(100))
 real = Path.replace

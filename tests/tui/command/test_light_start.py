@@ -1,6 +1,5 @@
 """A command loads what it needs and nothing else: held by what is loaded, not by a clock."""
 
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -8,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tidepool.storage.file import prepare
+from tests.support import all_kinds
 
 ROOT = Path(__file__).parents[3]
-FIXTURES = ROOT / "tests" / "fixtures" / "v1"
 NEVER = {"sqlmodel", "sqlalchemy", "scipy", "textual", "openai", "anthropic", "ollama", "genai_prices", "safetensors"}
-"""packages that neither reading nor a study of simulated conversations needs"""
+"""packages that reading does not need; a study of simulated conversations needs SQLModel alone, to write"""
 
 STUDY = """
 [batch]
@@ -57,10 +55,7 @@ def loaded_by(*arguments: str, folder: Path) -> set[str]:
 
 @pytest.fixture
 def file_of_all_kinds(tmp_path: Path) -> Path:
-    path = tmp_path / "all_kinds.db"
-    shutil.copy(FIXTURES / path.name, path)
-    prepare(path)  # an upgrade holds locks; looking does not
-    return path
+    return all_kinds.file_of_all_kinds(tmp_path / "all_kinds.db")
 
 
 def test_list_loads_no_config_class_and_no_numpy(file_of_all_kinds: Path) -> None:
@@ -91,14 +86,16 @@ def test_a_small_run_loads_no_sdk_and_nothing_for_tables_or_statistics_that_it_d
     study = tmp_path / "study.toml"
     study.write_text(STUDY)
     loaded = loaded_by("--db", str(tmp_path / "new.db"), "--run", str(study), folder=tmp_path)
-    assert "asyncio" in loaded and loaded.isdisjoint(NEVER)
+    assert {"asyncio", "sqlmodel"} <= loaded and loaded.isdisjoint(NEVER - {"sqlmodel", "sqlalchemy"})
 
 
 def test_power_is_told_without_numpy(tmp_path: Path) -> None:
     study = tmp_path / "study.toml"
     study.write_text(STUDY)
     loaded = loaded_by("--db", str(tmp_path / "new.db"), "plan", str(study), folder=tmp_path)
-    assert "pydantic" in loaded and loaded.isdisjoint(NEVER | {"numpy", "plotext", "filelock"})
+    assert "pydantic" in loaded and loaded.isdisjoint(
+        NEVER - {"sqlmodel", "sqlalchemy"} | {"numpy", "plotext", "filelock"}
+    )
 
 
 def test_the_first_screen_of_the_app_waits_for_no_config() -> None:

@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from tidepool.storage.reading.queries import BatchLine
+from tidepool.storage.queries.lists import BatchLine
 from tidepool.storage.states import study_reason
 from tidepool.tui.command.commands.list_batches import batch_table
 

@@ -15,7 +15,7 @@ from textual.widgets import Button, Input, Label, Select, Static
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.export import EXPORTERS
 from tidepool.engine.trust.gate import FOREIGN, MEANING, TrustQuestion
-from tidepool.storage.reading.watching import Watched
+from tidepool.storage.queries.watching import Watched
 from tidepool.tui.app.dialogs.basic import Dialog, buttons
 from tidepool.tui.app.kind_screens import installed
 from tidepool.tui.app.launching import command, environment

@@ -10,8 +10,8 @@ from textual.widgets import Checkbox, Input, Label, Select, Static
 
 from tidepool.engine.branching.making import FEW, MANY, BranchWish
 from tidepool.engine.branching.talks import MOST_TIMES
-from tidepool.storage.reading.queries import Transcript
-from tidepool.storage.reading.watching import Watched
+from tidepool.storage.queries.lists import Transcript
+from tidepool.storage.queries.watching import Watched
 from tidepool.tui.app import launching
 from tidepool.tui.app.dialogs.basic import Confirm, Dialog, buttons
 from tidepool.tui.app.widgets.frame import TextLine

@@ -17,7 +17,7 @@ from tidepool.engine.coding.sample import Unit
 from tidepool.engine.coding.session import CodingSession, Subject, coder_name, take_codes, write_sample
 from tidepool.engine.errors import UsageError
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.reading.watching import Watched
+from tidepool.storage.queries.watching import Watched
 from tidepool.tui.app.dialogs.basic import Dialog, buttons
 from tidepool.tui.app.widgets.frame import KeyLine, TextLine
 from tidepool.tui.app.widgets.rows import Passage, ReadingPane

@@ -14,7 +14,7 @@ from textual.widgets import Button, Input, Label, Static
 from tidepool.engine.call import stream
 from tidepool.engine.errors import TidepoolError
 from tidepool.engine.studies.kinds import KINDS
-from tidepool.storage.reading.watching import Watched
+from tidepool.storage.queries.watching import Watched
 from tidepool.tui.app.compose.draft import Draft, kind_of
 from tidepool.tui.app.compose.edits import value_at, values_of
 from tidepool.tui.app.dialogs.basic import Choice, Dialog, SearchDialog, buttons

@@ -16,8 +16,8 @@ from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.reading.watching import Watched, order_lines
-from tidepool.storage.study_rows.studies import batches_to_resume, delete_any, steer_any
+from tidepool.storage.queries.watching import Watched, order_lines
+from tidepool.storage.studies import batches_to_resume, delete_any, steer_any
 from tidepool.tui.app import launching
 from tidepool.tui.app.background import while_open
 from tidepool.tui.app.dialogs.basic import Confirm

@@ -11,8 +11,8 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from tidepool.storage.reading.study_lines import with_studies
-from tidepool.storage.reading.watching import Watched, all_watched, changes
+from tidepool.storage.queries.lists import with_studies
+from tidepool.storage.queries.watching import Watched, all_watched, changes
 from tidepool.tui.app.background import while_open
 from tidepool.tui.app.findings import BriefReader
 from tidepool.tui.app.kind_screens import STARTERS

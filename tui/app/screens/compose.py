@@ -221,7 +221,7 @@ class ComposeScreen(DraftActions):
 
     async def look(self) -> None:
         """Follows the file's library, which may be filled from elsewhere."""
-        from tidepool.storage.reading.watching import changes
+        from tidepool.storage.queries.watching import changes
 
         seen = await self.tidepool.file.look(changes)
         if self.people is not None and seen != self._library_seen:

@@ -11,7 +11,7 @@ from tidepool.engine.config.sections import Batch
 from tidepool.engine.config.toml_files import read_text
 from tidepool.engine.errors import TidepoolError
 from tidepool.storage.library import list_agents, list_entities
-from tidepool.storage.reading.watching import all_watched
+from tidepool.storage.queries.watching import all_watched
 from tidepool.tui.app import launching
 from tidepool.tui.app.compose.draft import DraftHistory, anchored, config_to_run, fresh, keep_draft, read_draft
 from tidepool.tui.app.compose.edits import Append, Drop, Put, value_at

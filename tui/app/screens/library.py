@@ -10,7 +10,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from tidepool.storage.library import Stamp, StoredAgent, StoredEntity, stamp
-from tidepool.storage.reading.watching import changes
+from tidepool.storage.queries.watching import changes
 from tidepool.tui.app import library_items as shelves
 from tidepool.tui.app.library_items import SHELVES, Item, KnownType, details, found
 from tidepool.tui.app.screens.library_actions import LibraryActions

@@ -25,7 +25,7 @@ from tidepool.engine.library.entities import Entity
 from tidepool.engine.library.entity_types import generate
 from tidepool.storage import library
 from tidepool.storage.library import StoredAgent, StoredEntity, StoredType
-from tidepool.storage.reading.watching import Watched, all_watched
+from tidepool.storage.queries.watching import Watched, all_watched
 from tidepool.tui.app.background import run_in_thread
 from tidepool.tui.app.compose.outline import AGENT_FIELDS, ENTITY_FIELDS
 from tidepool.tui.app.dialogs.basic import Choice, ChooseDialog, Confirm

@@ -11,8 +11,8 @@ from textual.widget import Widget
 
 from tidepool.engine.results.blocks import Block, Cell, Figure, Headline, Heat, Report, Table, Words, from_json, table
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.reading.study_watching import watched_any
-from tidepool.storage.reading.watching import Watched
+from tidepool.storage.queries.lists import watched_any
+from tidepool.storage.queries.watching import Watched
 from tidepool.tui.app.background import while_open
 from tidepool.tui.app.findings import EstimateReader, InterimEstimate
 from tidepool.tui.app.kind_screens import screens_of

@@ -15,11 +15,9 @@ from textual.widget import Widget
 
 from tidepool.engine.results.blocks import places_of
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.reading import study_watching, watching
-from tidepool.storage.reading.conversation_heads import everybody, readable
-from tidepool.storage.reading.queries import Transcript
-from tidepool.storage.reading.study_watching import watched_any
-from tidepool.storage.reading.watching import LogLine, ProviderBatchLine, Watched, WaveLine
+from tidepool.storage.queries import lists, watching
+from tidepool.storage.queries.lists import Transcript, everybody, readable, watched_any
+from tidepool.storage.queries.watching import LogLine, ProviderBatchLine, Watched, WaveLine
 from tidepool.tui.app.background import while_open
 from tidepool.tui.app.dialogs.basic import Choice, ChooseDialog, Confirm
 from tidepool.tui.app.findings import EstimateReader, InterimEstimate
@@ -99,13 +97,13 @@ def read_watch_data(
 
 def _read_study(connection: sqlite3.Connection, study: Watched, query: WatchQuery) -> WatchData:
     """Of a study each row is a batch, and each column one of its waves."""
-    cells = study_watching.study_cells(connection, study.number)
-    waves = study_watching.cell_waves(connection, cells, *query.rows)
-    wave_count, lines = study_watching.study_wave_lines(connection, study.id, -study.number, *query.waves)
-    rows = study_watching.cell_lines(cells, *query.rows)
+    cells = lists.study_cells(connection, study.number)
+    waves = lists.cell_waves(connection, cells, *query.rows)
+    wave_count, lines = lists.study_wave_lines(connection, study.id, -study.number, *query.waves)
+    rows = lists.cell_lines(cells, *query.rows)
     front = front_of(study.kind, rows, waves, {}, max(wave_count, query.columns))
     columns = max((len(states) for states in front.cells.values()), default=wave_count)
-    log = study_watching.study_log_after(connection, study.id, query.log_after)
+    log = lists.study_log_after(connection, study.id, query.log_after)
     return WatchData(study, len(cells), columns, front, wave_count, lines, None, log)
 
 
@@ -320,7 +318,7 @@ class WatchScreen(BatchActions):
     @on(Wavefront.Opened)
     async def action_read(self) -> None:
         if self._batch is not None and self._batch.cells:
-            cells = await self.tidepool.file.look(study_watching.study_cells, self._batch.number)
+            cells = await self.tidepool.file.look(lists.study_cells, self._batch.number)
             chosen = self.query_one(Wavefront).selected
             if 0 < chosen <= len(cells):
                 self.tidepool.current = int(cells[chosen - 1].batch["number"])

@@ -6,8 +6,8 @@ from typing import Any
 from textual.binding import Binding
 from textual.message import Message
 
-from tidepool.storage.reading.study_lines import cell_name
-from tidepool.storage.reading.watching import Watched
+from tidepool.storage.queries.lists import cell_name
+from tidepool.storage.queries.watching import Watched
 from tidepool.tui.app.theme import BATCH_GLYPHS, BATCH_STATES
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.drawing.text import ago, count, dollars, fitted, one_line, percent

@@ -14,10 +14,10 @@ from textual.widgets import Input, Select, Static
 
 from tidepool.engine.results.blocks import places_of
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.reading import search
-from tidepool.storage.reading.conversation_heads import everybody
-from tidepool.storage.reading.search import Hit
-from tidepool.storage.reading.watching import Watched
+from tidepool.storage.queries import search
+from tidepool.storage.queries.lists import everybody
+from tidepool.storage.queries.search import Hit
+from tidepool.storage.queries.watching import Watched
 from tidepool.tui.app.background import while_open
 from tidepool.tui.app.transcript_sources import SPLITS, TranscriptSource, Wanted, filter_of, transcript_source
 from tidepool.tui.app.widgets.frame import TextLine

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tidepool.engine.results.blocks import Figure, Headline, line
-from tidepool.storage.reading.watching import Stretch, Watched
+from tidepool.storage.queries.watching import Stretch, Watched
 from tidepool.storage.states import BatchStatus
 from tidepool.tui.app.theme import BATCH_GLYPHS, BATCH_STATES
 from tidepool.tui.app.widgets.batch_list import bar, status_of

@@ -9,10 +9,9 @@ from textual.events import Resize
 from tidepool.engine.branching.talks import ASSIGNED
 from tidepool.engine.results.blocks import UNKNOWN
 from tidepool.engine.studies.evolution.replies import NOT_KEPT, TITLES, answer_facts
-from tidepool.storage.reading.answers import Answer
-from tidepool.storage.reading.queries import Transcript
-from tidepool.storage.reading.units import StoredMessage
-from tidepool.storage.study_rows.episodes import SPLITS, episode_steps, split_of
+from tidepool.storage.queries.learning import QUERY_SPLITS, Answer, episode_steps, split_of
+from tidepool.storage.queries.lists import Transcript
+from tidepool.storage.queries.units import StoredMessage
 from tidepool.tui.app.transcript_sources import MARKS, Readable, ReadAnswer
 from tidepool.tui.app.widgets.rows import Piece, Rows, marked_name
 from tidepool.tui.drawing.text import marked, one_line, plain, wrapped
@@ -163,7 +162,7 @@ def _episode(talk: Transcript, width: int, words: Sequence[str]) -> list[Transcr
     """Step by step: the query as it was, what an operator made of it, what the target said, what that was worth."""
     split = split_of(talk.details)
     lines = _body(
-        f"{SPLITS.get(split, plain(split))}; reference: {plain(str(talk.details.get('reference') or UNKNOWN))}",
+        f"{QUERY_SPLITS.get(split, plain(split))}; reference: {plain(str(talk.details.get('reference') or UNKNOWN))}",
         width,
         [],
         "dim",

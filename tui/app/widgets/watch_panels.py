@@ -16,8 +16,7 @@ from textual.events import Resize
 from textual.message import Message
 from textual.widgets import Static
 
-from tidepool.storage.reading.hands import HandLine
-from tidepool.storage.reading.watching import LogLine, UnitLine, WaveCell, WaveLine
+from tidepool.storage.queries.watching import HandLine, LogLine, UnitLine, WaveCell, WaveLine
 from tidepool.tui.app.findings import InterimEstimate
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.theme import STATES

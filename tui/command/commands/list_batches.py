@@ -12,8 +12,7 @@ from rich.text import Text
 from tidepool.engine.results.blocks import money
 from tidepool.storage.file import reading, tidy_journal
 from tidepool.storage.lock_files import tidy_locks
-from tidepool.storage.reading.queries import BatchLine, list_batches
-from tidepool.storage.reading.study_lines import cell_name, with_studies
+from tidepool.storage.queries.lists import BatchLine, cell_name, list_batches, with_studies
 from tidepool.tui.command.saying import say, say_json
 from tidepool.tui.drawing.text import console, one_line, resting, utc
 

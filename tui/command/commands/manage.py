@@ -16,9 +16,9 @@ from tidepool.engine.trust.gate import adopt, servers_of
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.storage.plain_text import one_line
-from tidepool.storage.reading.watching import ProviderBatchLine, order_lines
-from tidepool.storage.study_rows.studies import cells_of, delete_any, leading_batch, steer_any, study_of
+from tidepool.storage.queries.watching import ProviderBatchLine, order_lines
+from tidepool.storage.studies import cells_of, delete_any, leading_batch, steer_any, study_of
+from tidepool.storage.text import one_line
 from tidepool.tui.command.saying import agreed, say, say_json
 from tidepool.tui.drawing.text import span, utc
 

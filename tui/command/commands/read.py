@@ -13,16 +13,16 @@ from tidepool.engine.results.comparing import compare, comparison_blocks
 from tidepool.engine.results.summary import statistics_of, summarise
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.storage.plain_text import one_line, plain
-from tidepool.storage.study_rows.studies import cells_of, study_of
+from tidepool.storage.studies import cells_of, study_of
+from tidepool.storage.text import one_line, plain
 from tidepool.tui.command.report import print_summary
 from tidepool.tui.command.saying import say, say_json
 from tidepool.tui.drawing.blocks import print_blocks
 from tidepool.tui.drawing.text import console, hand_words, resting, utc
 
 if TYPE_CHECKING:
-    from tidepool.storage.reading.queries import Transcript
-    from tidepool.storage.reading.watching import Watched
+    from tidepool.storage.queries.lists import Transcript
+    from tidepool.storage.queries.watching import Watched
 
 
 SPLITS = ("judge", "choose", "search")
@@ -95,15 +95,14 @@ def _show_study(options: argparse.Namespace, study_id: str) -> None:
 
 
 def _watched(options: argparse.Namespace) -> "Watched | None":
-    from tidepool.storage.reading.watching import watched
+    from tidepool.storage.queries.watching import watched
 
     with reading(options.db) as connection:
         return watched(connection, options.db, find_batch(connection, options.batch)["number"])
 
 
 def _show_conversation(options: argparse.Namespace) -> None:
-    from tidepool.storage.reading.conversation_heads import everybody
-    from tidepool.storage.reading.queries import transcript
+    from tidepool.storage.queries.lists import everybody, transcript
     from tidepool.tui.command.report import print_transcript
 
     with reading(options.db) as connection:
@@ -123,7 +122,7 @@ def _show_conversation(options: argparse.Namespace) -> None:
 def _show_evaluation(options: argparse.Namespace, batch: sqlite3.Row, unit: "Transcript") -> None:
     """Of an evolution a unit is what one prompt was asked at a time."""
     from tidepool.engine.studies.evolution.replies import evaluation_blocks, found_answers
-    from tidepool.storage.reading.answers import AnswerFilter
+    from tidepool.storage.queries.learning import AnswerFilter
     from tidepool.tui.drawing.blocks import print_blocks
 
     with reading(options.db) as connection:
@@ -137,7 +136,7 @@ def _show_evaluation(options: argparse.Namespace, batch: sqlite3.Row, unit: "Tra
 
 def _show_answers(options: argparse.Namespace) -> None:
     from tidepool.engine.studies.evolution.replies import found_answers, genome_blocks, genome_named, problem_blocks
-    from tidepool.storage.reading.answers import AnswerFilter
+    from tidepool.storage.queries.learning import AnswerFilter
     from tidepool.tui.drawing.blocks import print_blocks
 
     with reading(options.db) as connection:
@@ -153,7 +152,7 @@ def _show_answers(options: argparse.Namespace) -> None:
 
 
 def _unasked(connection: sqlite3.Connection, batch: sqlite3.Row, problem: int, split: str | None) -> str:
-    from tidepool.storage.study_rows.evolution import problem_counts
+    from tidepool.storage.queries.learning import problem_counts
 
     there = {
         name: count for name, count in problem_counts(connection, batch["number"]).items() if split in (None, name)
@@ -195,7 +194,7 @@ def _stats(options: argparse.Namespace) -> None:
 
 
 def _log(options: argparse.Namespace) -> None:
-    from tidepool.storage.reading.queries import log_lines
+    from tidepool.storage.queries.lists import log_lines
 
     with reading(options.db) as connection:
         study = study_of(connection, options.batch)

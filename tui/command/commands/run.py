@@ -25,9 +25,9 @@ from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.studies.plan import priced
 from tidepool.engine.studies.planned_calls import Plan, together
 from tidepool.storage.file import reading
-from tidepool.storage.plain_text import one_line
 from tidepool.storage.states import BatchStatus, StopCode
-from tidepool.storage.study_rows.studies import batches_to_resume, study_to_resume
+from tidepool.storage.studies import batches_to_resume, study_to_resume
+from tidepool.storage.text import one_line
 from tidepool.tui.command.progress import progress_on
 from tidepool.tui.command.report import print_plan, print_study, print_summary
 from tidepool.tui.command.saying import agreed, say_json, tell

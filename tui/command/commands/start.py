@@ -96,7 +96,7 @@ def _listed(known: dict[str, Path], *, as_json: bool) -> int:
 
 def _new(options: argparse.Namespace) -> int:
     from tidepool.engine.registries import KINDS
-    from tidepool.storage.exporting.files import write_text
+    from tidepool.storage.transfer.formats import write_text
     from tidepool.tui.command.starting_config import starting_config
 
     if options.kind is None:

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from tests.engine.studies.evolution.running import run, study
-from tests.support.poison import ALL_KINDS
+from tests.support.all_kinds import file_of_all_kinds
+from tests.support.state import change
 from tidepool.engine.errors import NotFound
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.studies.evolution.replies import FoundAnswers, as_json, found_answers, genome_named, problem_blocks
 from tidepool.storage.batches import find_batch
-from tidepool.storage.file import prepare, reading
-from tidepool.storage.reading.answers import AnswerFilter
-from tidepool.storage.study_rows.evolution import twins
+from tidepool.storage.file import reading
+from tidepool.storage.queries.learning import AnswerFilter, twins
 from tidepool.tui.command.main import main
 
 
@@ -199,8 +199,8 @@ def test_a_prompt_with_other_examples_is_another_prompt(evolved: Path, tmp_path:
 def test_replies_of_a_batch_from_before_answers_were_kept_are_read_without_grades(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = Path(shutil.copy(ALL_KINDS, tmp_path / "study.db"))
-    prepare(path)
+    path = file_of_all_kinds(tmp_path / "study.db")
+    change(path, "DELETE FROM answer")
     assert main(["--db", str(path), "show", "46e2", "--genome", "champion"]) == 0
     shown = capsys.readouterr().out
     assert "From before answers were kept" in shown and "held-out problems: 10 replies" in shown

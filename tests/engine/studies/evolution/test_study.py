@@ -19,7 +19,7 @@ from tidepool.engine.simulated.evolution.solver import true_accuracy
 from tidepool.engine.studies.evolution.inputs import problems_of
 from tidepool.engine.studies.evolution.study import plan
 from tidepool.engine.studies.evolution.tasks.task import match
-from tidepool.storage.unit_ids import unit_id
+from tidepool.storage.states import unit_id
 
 GSM8K = [
     {

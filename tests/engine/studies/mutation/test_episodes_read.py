@@ -13,9 +13,9 @@ from tidepool import run_batch
 from tidepool.engine.exports.export import export_batch
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.storage.reading.queries import transcript
-from tidepool.storage.reading.units import StoredMessage
-from tidepool.storage.study_rows.episodes import episode_heads, episode_steps, of_split, players
+from tidepool.storage.queries.learning import episode_heads, episode_steps, of_split, players
+from tidepool.storage.queries.lists import transcript
+from tidepool.storage.queries.units import StoredMessage
 from tidepool.tui.app.widgets.transcript import talk_lines
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.engine.studies.secret_game.talks import Talk, rows
 from tidepool.engine.studies.secret_game.analysis import analysed
 from tidepool.engine.studies.secret_game.sides import KIND, SideOutcome, Sides
-from tidepool.storage.study_rows.secret_game import SidePage
+from tidepool.storage.queries.conversations import SidePage
 
 FOUR_TALKS = rows(
     ("Ada", "Bo", True, True),

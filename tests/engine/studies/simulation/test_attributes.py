@@ -15,7 +15,7 @@ from tidepool.engine.studies.simulation.measures import (
     compare_by_attribute,
     grouped,
 )
-from tidepool.storage.reading.units import SpokenPage
+from tidepool.storage.queries.units import SpokenPage
 
 
 @pytest.mark.parametrize(

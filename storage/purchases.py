@@ -1,0 +1,256 @@
+"""What was bought, or may have been: provider batches, and replies that are no call's answer.
+
+The row of a provider batch is written before the provider is asked, and a live call before it leaves, so that a process that
+dies leaves a list of what it may have bought. Rows of live calls have numbers of their own, below zero and falling: SQLite
+numbers all other rows upwards from the highest there is, so the two never meet.
+"""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from random import SystemRandom
+from typing import Any
+
+from sqlalchemy import bindparam
+from sqlmodel import col, delete
+
+from tidepool.storage import tables
+from tidepool.storage.ledger import Ledger
+from tidepool.storage.sql import Statement, compile_statement, insert_into, update_by
+from tidepool.storage.states import OPEN_PHASES_SQL, ProviderBatchPhase, batch_number_of, sequence_number_of, unit_id
+from tidepool.storage.tables import ProviderBatch
+
+_COLUMNS = (
+    *("batch_number", "order_id", "unit_id", "step", "text"),
+    *("input_tokens", "output_tokens", "cost_usd", "at", "reason"),
+)
+_ADD = insert_into(tables.Surplus, *_COLUMNS)
+_LEAVING = insert_into(tables.Surplus, "id", *_COLUMNS)
+_ARRIVED = compile_statement(delete(tables.Surplus).where(col(tables.Surplus.id) == bindparam("id")), rank=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Surplus:
+    """A reply that nobody used, or an attempt that may have been charged."""
+
+    order_id: str
+    """the provider batch that brought it; of a live call its provider"""
+    address: tuple[int, str]
+    """of the call: its unit's id and the step"""
+    text: str
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    reason: str | None = None
+    """None: it came too late"""
+
+
+class SurplusBook:
+    """The surplus of one batch in the file."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._numbers = count(-SystemRandom().randrange(2**61, 2**62), -1)
+
+    def add(self, surplus: Surplus, *, usage_missing: bool = False) -> None:
+        self._ledger.writer.put(_ADD, self._row(surplus))
+        figures = (surplus.input_tokens, surplus.output_tokens, surplus.cost_usd)
+        self._ledger.tally.bought_in_vain(*figures, unusable=surplus.reason is not None, usage_missing=usage_missing)
+
+    def leaving(self, surplus: Surplus) -> int:
+        """A live call is about to leave; the number is what `arrived` takes."""
+        number = next(self._numbers)
+        self._ledger.writer.outside += 1
+        self._ledger.writer.put(_LEAVING, (number, *self._row(surplus)))
+        return number
+
+    def arrived(self, number: int) -> None:
+        self._ledger.writer.outside -= 1
+        self._ledger.writer.put(_ARRIVED, (number,))
+
+    def _row(self, surplus: Surplus) -> tuple[object, ...]:
+        unit, step = surplus.address
+        return (
+            self._ledger.batch_number,
+            surplus.order_id,
+            unit,
+            step,
+            surplus.text,
+            surplus.input_tokens,
+            surplus.output_tokens,
+            surplus.cost_usd,
+            time.time(),
+            surplus.reason,
+        )
+
+
+Address = tuple[int, str]
+"""a unit's id and the step in it"""
+
+_provider_batches_COLUMNS = (
+    *("id", "batch_number", "provider", "lot", "upload_id", "unsure", "state", "calls", "count", "wave"),
+    *("content_hash", "reservation_usd", "created_at"),
+)
+_INTEND = insert_into(ProviderBatch, *_provider_batches_COLUMNS)
+_CREATING = update_by(ProviderBatch, ["id"], ["state", "upload_id"])
+_CREATED = update_by(ProviderBatch, ["id"], ["state", "remote_id", "unsure"])
+_POLLED = update_by(ProviderBatch, ["id"], ["remote_state", "polled_at"])
+_CLOSED = update_by(ProviderBatch, ["id"], ["state", "finished_at", "reservation_usd"], rank=2)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredProviderBatch:
+    """A provider batch as its row keeps it."""
+
+    order_id: str
+    provider: str
+    group: str
+    calls: list[tuple[Address, str]]
+    """each call's address and the key of what is asked"""
+    wave: int
+    content_hash: str
+    reservation_usd: float
+    created_at: float
+    phase: ProviderBatchPhase = ProviderBatchPhase.INTENDED
+    upload_id: str = ""
+    remote_id: str | None = None
+    unsure: bool = False
+
+
+class ProviderBatchBook:
+    """The provider batches of one batch in the file."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._ids: dict[int, str] = {}
+        """of other batches of the study, by number"""
+
+    # -- writing -----------------------------------------------------------------------------------------
+
+    def intend(self, job: StoredProviderBatch) -> None:
+        calls = json.dumps([self._written(unit, step, key) for (unit, step), key in job.calls], separators=(",", ":"))
+        self._ledger.writer.put(
+            _INTEND,
+            (
+                job.order_id,
+                self._ledger.batch_number,
+                job.provider,
+                job.group,
+                "",
+                False,
+                ProviderBatchPhase.INTENDED,
+                calls,
+                len(job.calls),
+                job.wave,
+                job.content_hash,
+                job.reservation_usd,
+                job.created_at,
+            ),
+        )
+
+    def creating(self, order_id: str, upload_id: str) -> None:
+        self._put(_CREATING, order_id, state=ProviderBatchPhase.CREATING, upload_id=upload_id)
+
+    def created(self, order_id: str, remote_id: str, unsure: bool) -> None:
+        self._put(_CREATED, order_id, state=ProviderBatchPhase.CREATED, remote_id=remote_id, unsure=unsure)
+
+    def polled(self, order_id: str, state: str) -> None:
+        self._put(_POLLED, order_id, remote_state=state, polled_at=time.time())
+
+    def closed(self, order_id: str, phase: ProviderBatchPhase) -> None:
+        self._put(_CLOSED, order_id, state=phase, finished_at=time.time(), reservation_usd=0.0)
+
+    def _put(self, statement: Statement, order_id: str, **values: Any) -> None:
+        self._ledger.writer.put(statement, statement.row(id=order_id, **values))
+
+    def _written(self, unit: int, step: str, key: str) -> list[int | str]:
+        """By the unit's number; of another batch of the study with that batch's id, which no import changes."""
+        number, batch_number = sequence_number_of(unit), batch_number_of(unit)
+        if batch_number == self._ledger.batch_number:
+            return [number, step, key]
+        if batch_number not in self._ids:
+            row = self._ledger.reader.execute("SELECT id FROM batch WHERE number = ?", (batch_number,)).fetchone()
+            self._ids[batch_number] = row[0]
+        return [number, step, key, self._ids[batch_number]]
+
+    def _read(self, calls: Iterable[Sequence[Any]]) -> Iterator[tuple[Address, str]]:
+        """What belongs to a batch that is not in this file any more is nobody's."""
+        numbers: dict[str | None, int | None] = {None: self._ledger.batch_number}
+        for number, step, key, *batch in calls:
+            batch_id = batch[0] if batch else None
+            if batch_id not in numbers:
+                row = self._ledger.reader.execute("SELECT number FROM batch WHERE id = ?", (batch_id,)).fetchone()
+                numbers[batch_id] = None if row is None else row[0]
+            if (batch_number := numbers[batch_id]) is not None:
+                yield (unit_id(batch_number, number), step), key
+
+    # -- reading -----------------------------------------------------------------------------------------
+
+    def open(self) -> Iterator[StoredProviderBatch]:
+        """One by one: together they may hold a million calls."""
+        ids = self._ledger.reader.execute(
+            f"SELECT id FROM provider_batch WHERE batch_number = ? AND state IN {OPEN_PHASES_SQL}",
+            (self._ledger.batch_number,),
+        ).fetchall()
+        for (order_id,) in ids:
+            row = self._ledger.reader.execute("SELECT * FROM provider_batch WHERE id = ?", (order_id,)).fetchone()
+            yield StoredProviderBatch(
+                row["id"],
+                row["provider"],
+                row["lot"],
+                list(self._read(json.loads(row["calls"]))),
+                row["wave"],
+                row["content_hash"],
+                row["reservation_usd"],
+                row["created_at"],
+                ProviderBatchPhase(row["state"]),
+                row["upload_id"],
+                row["remote_id"],
+                bool(row["unsure"]),
+            )
+
+    def calls_open(self) -> int:
+        """How many calls the open provider batches were made of."""
+        row = self._ledger.reader.execute(
+            f"SELECT coalesce(sum(count), 0) FROM provider_batch WHERE batch_number = ? AND state IN {OPEN_PHASES_SQL}",
+            (self._ledger.batch_number,),
+        ).fetchone()
+        return int(row[0])
+
+    def calls_of(self, order_id: str) -> Iterator[tuple[Address, str]]:
+        """Each call's address and the key of what is asked."""
+        row = self._ledger.reader.execute("SELECT calls FROM provider_batch WHERE id = ?", (order_id,)).fetchone()
+        return self._read(json.loads(row[0]))
+
+    def made_so_far(self) -> Counter[str]:
+        """How many provider batches there were of each content."""
+        rows = self._ledger.reader.execute(
+            "SELECT content_hash, count(*) FROM provider_batch WHERE batch_number = ? GROUP BY content_hash",
+            (self._ledger.batch_number,),
+        ).fetchall()
+        return Counter({row[0]: row[1] for row in rows})
+
+    def remote_ids(self) -> set[str]:
+        """Every provider batch this file knows, of whichever study."""
+        rows = self._ledger.reader.execute("SELECT remote_id FROM provider_batch WHERE remote_id IS NOT NULL")
+        return {row[0] for row in rows}
+
+    def surplus_of(self, order_id: str) -> set[Address]:
+        """Late answers of a provider batch that were recorded already."""
+        rows = self._ledger.reader.execute("SELECT unit_id, step FROM surplus WHERE order_id = ?", (order_id,))
+        return {(row["unit_id"], row["step"]) for row in rows}
+
+    def answered(self, addresses: Iterable[Address]) -> dict[Address, str | None]:
+        """Those of the calls that the ledger holds already, each with the provider batch it was answered by."""
+        wanted = set(addresses)
+        found: dict[Address, str | None] = {}
+        units = json.dumps([*{unit for unit, _ in wanted}])
+        for unit, step, order_id in self._ledger.reader.execute(
+            "SELECT unit_id, step, order_id FROM call WHERE unit_id IN (SELECT value FROM json_each(?))", (units,)
+        ):
+            if (unit, step) in wanted:
+                found[unit, step] = order_id
+        return found

@@ -1,0 +1,278 @@
+"""What conversations came to: sides of secret games, ratings of simulations, and what a branch is made from."""
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tidepool.storage.queries.lists import LONGEST_MESSAGE
+from tidepool.storage.queries.units import MOST_UNITS
+from tidepool.storage.states import UNIT_BITS, unit_id
+from tidepool.storage.studies import cells_of
+
+
+def levels_by_cell(connection: sqlite3.Connection, study_id: str) -> list[tuple[sqlite3.Row, dict[str, str]]]:
+    """The batches of a study in the order they were made, each with the level of every factor."""
+    return [(cell.batch, cell.levels) for cell in cells_of(connection, study_id)]
+
+
+def sides_by_talk(connection: sqlite3.Connection, batch_number: int) -> list[tuple[Any, ...]]:
+    """Both sides of every finished conversation, the opener's first: (sequence number, game, scenario, agent, revealed,
+    obtained, score)."""
+    rows = connection.execute(
+        "SELECT unit_id & ?, game, scenario, agent, revealed, obtained, score FROM outcome "
+        "WHERE unit_id BETWEEN ? AND ? ORDER BY unit_id, side",
+        (MOST_UNITS, *_all_units(batch_number)),
+    )
+    return [tuple(row) for row in rows]
+
+
+def ratings_by_talk(connection: sqlite3.Connection, batch_number: int) -> list[tuple[Any, ...]]:
+    """What a judge gave each entity of every finished simulation: (sequence number, participants, entity, rating)."""
+    rows = connection.execute(
+        "SELECT j.unit_id & ?, u.participants, j.entity, j.rating FROM judgement j JOIN unit u ON u.id = j.unit_id "
+        "WHERE j.unit_id BETWEEN ? AND ? AND u.status = 'completed' ORDER BY j.unit_id, j.place",
+        (MOST_UNITS, *_all_units(batch_number)),
+    )
+    return [tuple(row) for row in rows]
+
+
+def _all_units(batch_number: int) -> tuple[int, int]:
+    return unit_id(batch_number, 1), unit_id(batch_number, MOST_UNITS)
+
+
+PAGE = 25_000
+"""conversations read at once: between pages nobody holds a snapshot of the file open"""
+
+
+class SidePage(NamedTuple):
+    """Both sides of conversations, the opener's first; each side's columns as one text, for few sides differ in them."""
+
+    units: Sequence[int]
+    kinds: Sequence[str]
+    """as JSON: mode, game, agent, opponent, opener, revealed, obtained, turn, scenario, uncertain, the judge's verdict, score"""
+    scores: Sequence[float | None] | None = None
+    """where the kinds do not tell those of all"""
+
+
+def outcomes(connection: sqlite3.Connection, batch_number: int) -> Iterator[SidePage]:
+    """All sides. SQLite hands over a page as one row: a row for each side takes as long as all the rest."""
+    for bounds in _pages(connection, batch_number):
+        units, kinds = connection.execute(_PAGE, bounds).fetchone()
+        if units is not None:
+            told = kinds.split(_BETWEEN)
+            scores = _scores(connection, bounds) if _NO_SCORE + _BETWEEN in kinds + _BETWEEN else None
+            yield SidePage(json.loads(f"[{units}]"), told, scores)
+
+
+def score_counts(connection: sqlite3.Connection, batch_number: int) -> list[tuple[float, int]]:
+    """How many sides of conversations came to each score, lowest first; SQLite would sort them all to count them."""
+    counts: Counter[float] = Counter()
+    for bounds in _pages(connection, batch_number):
+        whole, sides = connection.execute(f"SELECT group_concat({_WHOLE}), count(*) {_SIDES}", bounds).fetchone()
+        found = Counter(whole.split(",") if whole else ())
+        if found.total() == sides:
+            counts.update({float(score): times for score, times in found.items()})
+        else:
+            counts.update(score for score in _scores(connection, bounds) if score is not None)
+    return sorted(counts.items())
+
+
+def _pages(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[int, int]]:
+    """First and last conversation of each."""
+    bounds = (unit_id(batch_number, 0), unit_id(batch_number, MOST_UNITS))
+    first, last = (connection.execute(_END.format(end), bounds).fetchone()[0] for end in ("min", "max"))
+    while first is not None and first <= last:
+        yield first, min(last, first + PAGE - 1)
+        first += PAGE
+
+
+def _scores(connection: sqlite3.Connection, bounds: tuple[int, int]) -> list[float | None]:
+    """As numbers: SQLite's text of one that is not whole may be short of its last digit."""
+    cursor = connection.execute(f"SELECT o.score {_SIDES} ORDER BY o.unit_id, o.side", bounds)
+    cursor.row_factory = None
+    return [score for (score,) in cursor.fetchall()]
+
+
+_END = "SELECT {}(unit_id) FROM outcome WHERE unit_id BETWEEN ? AND ?"
+_BETWEEN = "\x1e"
+"""what JSON never holds as it is"""
+_NO_SCORE = ",null]"
+_WHOLE = "CASE WHEN o.score = CAST(o.score AS INTEGER) THEN CAST(o.score AS INTEGER) END"
+_SIDES = "FROM outcome o WHERE o.unit_id BETWEEN ? AND ?"
+_PAGE = (
+    "SELECT group_concat(unit), group_concat(kind, char(30)) FROM (SELECT o.unit_id AS unit, json_array(o.mode, o.game, "
+    "o.agent, o.opponent, o.side = 0, o.revealed, o.obtained, o.turn, o.scenario, o.uncertain, o.verdict, "
+    f"{_WHOLE}) AS kind {_SIDES} ORDER BY o.unit_id, o.side)"
+)
+_SIDE = (
+    "o.unit_id, o.mode, o.game, o.agent, o.opponent, o.side = 0, o.revealed, o.obtained, o.turn, o.score, o.scenario, "
+    "o.uncertain, o.verdict"
+)
+
+
+def outcomes_between(connection: sqlite3.Connection, batch_number: int, first: int, last: int) -> list[tuple[Any, ...]]:
+    """The same of the conversations from one to another that came to their end, by sequence number instead of id."""
+    rows = connection.execute(
+        f"SELECT o.unit_id & {MOST_UNITS}, {_SIDE} FROM outcome o JOIN unit u ON u.id = o.unit_id "
+        "WHERE o.unit_id BETWEEN ? AND ? AND u.status = 'completed' ORDER BY o.unit_id, o.side",
+        (unit_id(batch_number, first), unit_id(batch_number, last)),
+    )
+    return [(number, *rest) for number, _, *rest in rows]
+
+
+def reveals_by_meeting(
+    connection: sqlite3.Connection, batch_id: str
+) -> list[tuple[int, str, str, int, int | None, int]]:
+    """(sequence number, opener, partner, game, scenario, secrets revealed) of each conversation."""
+    return connection.execute(
+        "SELECT c.sequence_number, o.agent, o.opponent, o.game, o.scenario, o.revealed + o.obtained FROM outcomes o "
+        "JOIN conversations c ON c.id = o.conversation_id WHERE o.batch_id = ? AND o.opener",
+        (batch_id,),
+    ).fetchall()
+
+
+def failures_by_pair(connection: sqlite3.Connection, batch_id: str) -> list[tuple[str, int]]:
+    """How many conversations failed, by their participants as JSON."""
+    return connection.execute(
+        "SELECT participants, count(*) FROM conversations WHERE batch_id = ? AND status = 'failed' GROUP BY 1",
+        (batch_id,),
+    ).fetchall()
+
+
+def sit_outs(connection: sqlite3.Connection, batch_id: str) -> dict[str, int]:
+    """How many rounds each agent had no conversation in."""
+    rows = connection.execute(
+        "SELECT agent, count(*) FROM sit_outs WHERE batch_id = ? GROUP BY agent ORDER BY agent", (batch_id,)
+    )
+    return dict(rows.fetchall())
+
+
+def planted_messages(connection: sqlite3.Connection, batch_number: int, every: int, last: int) -> list[tuple[Any, ...]]:
+    """Messages whose truth is known, of each `every`th conversation up to the last, by side: (sequence number, game, round, side,
+    agent, opponent, verdict, text, truth)."""
+    return connection.execute(
+        "WITH RECURSIVE sampled(id) AS (SELECT :first UNION ALL SELECT id + :every FROM sampled WHERE id + :every <= :last) "
+        "SELECT u.sequence_number, u.game, u.round, o.side, o.agent, o.opponent, o.verdict, substr(c.text, 1, :most), c.truth "
+        "FROM sampled CROSS JOIN unit u ON u.id = sampled.id CROSS JOIN outcome o ON o.unit_id = u.id "
+        "CROSS JOIN call c ON c.unit_id = u.id WHERE c.truth IS NOT NULL AND c.status = 'answered' "
+        "AND (c.turn - 1) % 2 = o.side ORDER BY u.id, o.side, c.turn",
+        {
+            "first": unit_id(batch_number, every),
+            "every": every,
+            "last": unit_id(batch_number, last),
+            "most": LONGEST_MESSAGE,
+        },
+    ).fetchall()
+
+
+_MASK = (1 << UNIT_BITS) - 1
+
+
+class TalkRow(NamedTuple):
+    """A unit of the batch that is branched."""
+
+    number: int
+    status: str
+    game: int | None
+    round: int | None
+    interaction_type: str | None
+    participants: str
+    details: str | None
+
+
+def talk_rows(connection: sqlite3.Connection, batch_number: int) -> list[TalkRow]:
+    rows = connection.execute(
+        "SELECT sequence_number, status, game, round, interaction_type, participants, details FROM unit "
+        "WHERE id BETWEEN ? AND ? ORDER BY id",
+        (unit_id(batch_number, 1), unit_id(batch_number, _MASK)),
+    )
+    return [TalkRow(*row) for row in rows]
+
+
+def answers_by_step(connection: sqlite3.Connection, batch_number: int, sequence_number: int) -> dict[str, sqlite3.Row]:
+    """What a unit was answered, by step."""
+    rows = connection.execute(
+        "SELECT step, key, speaker, text, truth, input_tokens, output_tokens, finish_reason, served_model, thought "
+        "FROM call WHERE unit_id = ? AND status = 'answered'",
+        (unit_id(batch_number, sequence_number),),
+    )
+    return {row["step"]: row for row in rows}
+
+
+def concluded_talks(
+    connection: sqlite3.Connection, batch_number: int, before: Mapping[int, int]
+) -> Iterator[dict[str, Any]]:
+    """The talks of each of these games that came to an end in a round before this one, in order: who met, who gave a secret
+    away, what was said."""
+    for game, round in before.items():
+        units = connection.execute(
+            "SELECT id, round, participants FROM unit WHERE batch_number = ? AND game = ? AND round < ? ORDER BY id",
+            (batch_number, game, round),
+        ).fetchall()
+        for unit in units:
+            ended = connection.execute(
+                "SELECT revealed FROM outcome WHERE unit_id = ? ORDER BY side", (unit["id"],)
+            ).fetchall()
+            if ended:
+                yield {
+                    "number": unit["id"] & _MASK,
+                    "game": game,
+                    "round": unit["round"],
+                    "participants": json.loads(unit["participants"]),
+                    "revealed": [bool(side["revealed"]) for side in ended],
+                    "said": _said(connection, unit["id"]),
+                }
+
+
+def _said(connection: sqlite3.Connection, unit: int) -> list[str]:
+    rows = connection.execute(
+        "SELECT text FROM call WHERE unit_id = ? AND status = 'answered' AND turn IS NOT NULL ORDER BY turn", (unit,)
+    )
+    return [row["text"] for row in rows]
+
+
+def origin_text(connection: sqlite3.Connection, batch_number: int) -> str | None:
+    row = connection.execute("SELECT origin FROM batch WHERE number = ?", (batch_number,)).fetchone()
+    return None if row is None else row["origin"]
+
+
+def records_of_batch(connection: sqlite3.Connection, batch_number: int, name: str) -> Iterator[Any]:
+    """Rows of the batch as a whole, in order."""
+    rows = connection.execute(
+        "SELECT content FROM record WHERE unit_id = ? AND name = ? ORDER BY position", (unit_id(batch_number, 0), name)
+    )
+    return (json.loads(row["content"]) for row in rows)
+
+
+def records_of_units(connection: sqlite3.Connection, batch_number: int, name: str) -> dict[int, Any]:
+    """One row of each completed unit that has it, by the unit's number."""
+    rows = connection.execute(
+        "SELECT r.unit_id, r.content FROM record r JOIN unit u ON u.id = r.unit_id "
+        "WHERE r.unit_id BETWEEN ? AND ? AND r.name = ? AND u.status = 'completed'",
+        (unit_id(batch_number, 1), unit_id(batch_number, _MASK), name),
+    )
+    return {row["unit_id"] & _MASK: json.loads(row["content"]) for row in rows}
+
+
+def games_of_units(connection: sqlite3.Connection, batch_number: int) -> dict[int, int]:
+    """By unit, where it belongs to a game."""
+    rows = connection.execute(
+        "SELECT id, game FROM unit WHERE id BETWEEN ? AND ? AND game IS NOT NULL",
+        (unit_id(batch_number, 1), unit_id(batch_number, _MASK)),
+    )
+    return {row["id"] & _MASK: row["game"] for row in rows}
+
+
+def ratings_of_units(connection: sqlite3.Connection, batch_number: int) -> dict[int, Sequence[float | None]]:
+    """What a judge said of each speaker of a completed unit, in speaking order."""
+    rows = connection.execute(
+        "SELECT j.unit_id, j.rating FROM judgement j JOIN unit u ON u.id = j.unit_id "
+        "WHERE j.unit_id BETWEEN ? AND ? AND u.status = 'completed' ORDER BY j.unit_id, j.place",
+        (unit_id(batch_number, 1), unit_id(batch_number, _MASK)),
+    )
+    found: dict[int, list[float | None]] = {}
+    for row in rows:
+        found.setdefault(row["unit_id"] & _MASK, []).append(row["rating"])
+    return dict(found)

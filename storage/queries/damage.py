@@ -1,0 +1,256 @@
+"""What is wrong with the contents of a study file, in words: a value that does not fit its column, JSON that is none, an id
+that is none, a row without its partner.
+
+Import looks for it before anything is copied. Everything else reads a file as if it were whole, for checks at every place
+would be slower and never complete; only where reading ended in an error that nobody foresaw, the file is looked through, and
+where something is wrong in it the user is told that, instead of a fault of the program's.
+"""
+
+import re
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tidepool.storage.batches import MOST_BATCHES
+from tidepool.storage.errors import FileError
+from tidepool.storage.file import connect
+from tidepool.storage.lock_files import BATCH_ID
+from tidepool.storage.queries.units import LAST_MOMENT
+from tidepool.storage.schema import CURRENT
+from tidepool.storage.states import UNIT_BITS, BatchStatus, CallStatus, ProviderBatchPhase, Source, UnitStatus
+
+FIRST = ["batch", "progress", "unit", "prompt", "study"]
+"""tables that are looked through before the others"""
+LOOK_SECONDS = 2.0
+STEPS_BETWEEN_LOOKS = 10_000
+
+_HOLDS = {"INTEGER": ("integer",), "BOOLEAN": ("integer",), "FLOAT": ("real", "integer"), "BLOB": ("blob",)}
+"""declared type → what SQLite calls the values that fit; anything else is text"""
+_OBJECT, _ARRAY, _ANY = ("object",), ("array",), ("object", "array", "text", "integer", "real", "true", "false", "null")
+_JSON: dict[str, dict[str, tuple[str, ...]]] = {
+    "batch": {"config": _OBJECT, "origin": _ANY},
+    "study": {"design": _ANY},
+    "outcome": {"details": _ANY},
+    "answer": {"details": _ANY},
+    "code": {"details": _ANY},
+    "record": {"content": _ANY},
+    "unit": {"participants": _ARRAY, "details": _OBJECT},
+    "genome": {"parents": _ARRAY, "details": _OBJECT},
+    "training_update": {"details": _OBJECT},
+    "finding": {"content": _ANY},
+    "provider_batch": {"calls": _ARRAY},
+    "progress": {"in_flight": _ARRAY, "limits": _OBJECT},
+    "control": {"arguments": _OBJECT},
+    "library_entity": {"attributes": _OBJECT},
+    "library_type": {"definition": _OBJECT},
+    "library_agent": {"definition": _OBJECT},
+}
+"""columns that hold JSON, and what it must be"""
+_WORDS: dict[str, dict[str, tuple[str, ...]]] = {
+    "batch": {"status": tuple(BatchStatus)},
+    "unit": {"status": tuple(UnitStatus)},
+    "call": {"status": tuple(CallStatus), "source": (Source.LIVE, Source.BATCH, Source.CACHE)},
+    "provider_batch": {"state": tuple(ProviderBatchPhase)},
+}
+"""columns that hold one of our own words"""
+_COUNTED = ("progress", "wave")
+"""tables of counters: none is ever below zero"""
+_LARGEST = 2**53
+"""beyond it a whole number is no count, place or size of anything"""
+_LIBRARY_ID = re.compile(r"[\w. -]{1,200}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """The first thing that is wrong in a file."""
+
+    table: str
+    what: str
+    row: int | None = None
+    column: str | None = None
+
+    def __str__(self) -> str:
+        place = f"the table {self.table}" + (f", row {self.row}" if self.row is not None else "")
+        return f"{place}{f', column {self.column}' if self.column else ''}: {self.what}"
+
+
+SHAPES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""what Python raises where a value is not of the shape that the code goes by"""
+
+
+def blame(path: Path, error: Exception) -> FileError | None:
+    """What the user is told where reading `path` ended in an error that nobody foresaw; None: the file is not to blame."""
+    words = damage_in(path)
+    if words is None and isinstance(error, SHAPES) and path.is_file():
+        # What lies within JSON is too much to check: a stranger may have written anything there.
+        words = (
+            f"{path} holds something that is not as Tidepool writes it ({type(error).__name__}: {str(error)[:200]}). If somebody sent "
+            "you the file, it was changed or is damaged: ask for another copy. If it is your own, the fault is Tidepool's: run "
+            "the command again with --debug to see where, and please report it."
+        )
+    if words is None:
+        return None
+    told = FileError(words)
+    told.__cause__ = error
+    return told
+
+
+def damage_in(path: Path) -> str | None:
+    """What is wrong with the file and what to do about it, as far as it is seen in time."""
+    damage = _seen_in_time(path)
+    if damage is None:
+        return None
+    return (
+        f"{path} is damaged, or was changed by somebody: {damage}. Ask for another copy of the file, "
+        "or restore one; batches that are whole can be taken out with `tidepool export BATCH --format sqlite`."
+    )
+
+
+def _seen_in_time(path: Path) -> Damage | None:
+    """Whoever waits for the answer has waited already: what is not found soon is not looked for."""
+    until = time.thread_time() + LOOK_SECONDS
+    try:
+        with closing(connect(path, read_only=True)) as connection:
+            connection.set_progress_handler(lambda: time.thread_time() > until, STEPS_BETWEEN_LOOKS)
+            return find_damage(connection)
+    except (sqlite3.Error, OSError):
+        return None
+
+
+def find_damage(connection: sqlite3.Connection) -> Damage | None:
+    return next(_damages(connection), None)
+
+
+def _damages(connection: sqlite3.Connection) -> Iterator[Damage]:
+    for table, columns in our_columns().items():
+        yield from _unfit_values(connection, table, columns)
+    yield from _odd_ids(connection)
+    yield from _without_partner(connection)
+
+
+# -- values --------------------------------------------------------------------------------------------------
+
+
+@cache
+def our_columns() -> Mapping[str, Mapping[str, tuple[str, bool]]]:
+    """Every table with the declared type of its columns, and whether they may be empty."""
+    with closing(sqlite3.connect(":memory:")) as model:
+        CURRENT.create(model)
+        return {
+            table: {
+                row[1]: (row[2].partition("(")[0], not row[3]) for row in model.execute(f"PRAGMA table_info({table})")
+            }
+            for table in FIRST
+            + [one.name for one in CURRENT.statements if one.kind == "table" and one.name not in FIRST]
+        }
+
+
+def _unfit_values(
+    connection: sqlite3.Connection, table: str, columns: Mapping[str, tuple[str, bool]]
+) -> Iterator[Damage]:
+    whens = "".join(
+        f"WHEN {condition} THEN '{column}|{what}' "
+        for column, (declared, may_be_empty) in columns.items()
+        for condition, what in _conditions(table, column, declared, may_be_empty)
+    )
+    for row, found in connection.execute(
+        f"SELECT * FROM (SELECT rowid, CASE {whens} END AS found FROM {table}) WHERE found IS NOT NULL LIMIT 1"
+    ):
+        column, what = found.split("|")
+        yield Damage(table, what, row, column)
+
+
+def _conditions(table: str, column: str, declared: str, may_be_empty: bool) -> Iterator[tuple[str, str]]:
+    """Conditions in SQL, each with what is wrong where it holds; each may take for granted that those before do not."""
+    name = f'"{column}"'
+    kinds = (*_HOLDS.get(declared, ("text",)), *(("null",) if may_be_empty else ()))
+    yield (
+        f"typeof({name}) NOT IN {_listed(kinds)}",
+        f"the value is no {declared.lower()}" if declared else "an odd value",
+    )
+    if column.endswith("_at") or column == "at":
+        yield f"{name} NOT BETWEEN 0 AND {LAST_MOMENT}", "a moment that no calendar has"
+    elif declared == "FLOAT":
+        yield f"{name} IN (9e999, -9e999)", "a number without end"
+    elif declared == "INTEGER" and column != "seed" and not column.endswith(("id", "number")):
+        yield f"{name} NOT BETWEEN -{_LARGEST} AND {_LARGEST}", "a number beyond all sense"
+    if table in _COUNTED and declared in ("INTEGER", "FLOAT"):
+        yield f"{name} < 0", "a count below zero"
+    if types := _JSON.get(table, {}).get(column):
+        yield f"{name} IS NOT NULL AND NOT json_valid({name})", "the text is no JSON"
+        if types is not _ANY:
+            yield (
+                f"json_type({name}) NOT IN {_listed((*types, 'null') if may_be_empty else types)}",
+                f"the JSON is no {types[0]}",
+            )
+    if column == "config":
+        yield (
+            f"json_type({name}, '$.batch.metadata') IS NOT 'object'",
+            "the config has no metadata, as every config has",
+        )
+    if words := _WORDS.get(table, {}).get(column):
+        yield f"{name} NOT IN {_listed(words)}", "a word that Tidepool does not use there"
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    return "(" + ", ".join(f"'{word}'" for word in words) + ")"
+
+
+# -- ids, and rows that belong together ----------------------------------------------------------------------
+
+
+def _odd_ids(connection: sqlite3.Connection) -> Iterator[Damage]:
+    for number, batch_id in connection.execute("SELECT number, id FROM batch"):
+        if not BATCH_ID.match(batch_id) or not 0 < number < MOST_BATCHES:
+            yield Damage("batch", f"{batch_id[:80]!r} is no id of a batch, or {number} no number of one", number, "id")
+    for row, study_id in connection.execute(
+        "SELECT rowid, id FROM study UNION SELECT number, study_id FROM batch WHERE study_id IS NOT NULL"
+    ):
+        if not BATCH_ID.match(study_id):
+            yield Damage("study", f"{study_id[:80]!r} is no id of a study", row, "id")
+    for table in ("library_entity", "library_agent"):
+        for row, one in connection.execute(f"SELECT rowid, id FROM {table}"):
+            if not _LIBRARY_ID.match(one):
+                yield Damage(table, f"{one[:80]!r} is no id of the library", row, "id")
+
+
+_PARTNERS = (
+    ("batch", "the batch has no row of progress", "number NOT IN (SELECT batch_number FROM progress)"),
+    ("unit", "the unit belongs to no batch", "batch_number NOT IN (SELECT number FROM batch)"),
+    (
+        "unit",
+        "the id of the unit is not that of its batch and place",
+        f"id <> (batch_number << {UNIT_BITS} | sequence_number) OR sequence_number < 0 "
+        f"OR sequence_number >= 1 << {UNIT_BITS}",
+    ),
+    ("unit", "a participant is no text", "EXISTS (SELECT 1 FROM json_each(participants) WHERE type <> 'text')"),
+    ("progress", "the limits are not those of providers", "json_type(limits, '$.providers') <> 'object'"),
+    (
+        "finding",
+        "what the study found is no object",
+        "json_type(content) <> 'object' AND batch_number IN (SELECT number FROM batch WHERE kind IN ('evolution', 'mutation'))",
+    ),
+    ("genome", "a parent is no text", "EXISTS (SELECT 1 FROM json_each(parents) WHERE type <> 'text')"),
+    (
+        "provider_batch",
+        "a call of it is none",
+        "EXISTS (SELECT 1 FROM json_each(calls) WHERE type <> 'array' OR json_array_length(value) NOT IN (3, 4))",
+    ),
+)
+
+
+def _without_partner(connection: sqlite3.Connection) -> Iterator[Damage]:
+    partners = list(_PARTNERS)
+    for table, columns in our_columns().items():
+        if "batch_number" in columns:
+            partners.append((table, "it belongs to no batch", "batch_number NOT IN (SELECT number FROM batch)"))
+        elif "unit_id" in columns:
+            condition = f"unit_id >> {UNIT_BITS} NOT IN (SELECT number FROM batch)"
+            partners.append((table, "it belongs to no batch", condition))
+    for table, what, condition in partners:
+        for (row,) in connection.execute(f"SELECT rowid FROM {table} WHERE {condition} LIMIT 1"):
+            yield Damage(table, what, row)

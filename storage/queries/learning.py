@@ -1,0 +1,477 @@
+"""What prompt evolution and query mutation wrote: genomes, graded answers, training updates, episodes.
+
+Lists of answers are read as bare numbers, wrong answers first, and what stands behind them for the rows in view. The file may
+be foreign, so everything is checked before it is used.
+"""
+
+import json
+import math
+import sqlite3
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tidepool.storage.queries import search
+from tidepool.storage.queries.units import StoredMessage, whole
+from tidepool.storage.schema import SEARCH_INDEX
+from tidepool.storage.states import UNIT_BITS, unit_id, unit_range
+
+_MEMBER = "SELECT genome_id, generation, parents, operator, prompt, fitness, accuracy, missing FROM genome "
+
+
+def genome(connection: sqlite3.Connection, batch_number: int, genome_id: str) -> dict[str, Any] | None:
+    row = connection.execute(
+        "SELECT prompt, fitness, accuracy, missing, genome_id, generation, operator FROM genome "
+        "WHERE batch_number = ? AND genome_id = ?",
+        (batch_number, genome_id),
+    ).fetchone()
+    return None if row is None else dict(row)
+
+
+def genome_history(connection: sqlite3.Connection, batch_number: int, genome_id: str) -> dict[str, Any] | None:
+    """A genome with its parents and the parts of its fitness. One that is in no family, as those of a random search, is
+    known by what its calls were given."""
+    row = connection.execute(
+        "SELECT genome_id, generation, parents, operator, prompt, fitness, accuracy, missing, details FROM genome "
+        "WHERE batch_number = ? AND genome_id = ?",
+        (batch_number, genome_id),
+    ).fetchone()
+    if row is not None:
+        found = dict(row)
+        return found | {"parents": json.loads(found["parents"]), "details": json.loads(found["details"] or "{}")}
+    asked = connection.execute(
+        "SELECT u.round AS generation, u.interaction_type AS operator, p.text AS prompt FROM unit u "
+        "JOIN call c ON c.unit_id = u.id AND c.step GLOB '*/p[0-9]*/s[0-9]*' AND c.step NOT LIKE '%/judge' JOIN prompt p ON p.hash = c.prompt "
+        "WHERE u.id BETWEEN ? AND ? AND u.participants = ? LIMIT 1",
+        (*unit_range(batch_number), json.dumps([genome_id])),
+    ).fetchone()
+    if asked is None:
+        return None
+    unknown: dict[str, Any] = {"parents": [], "fitness": None, "accuracy": None, "missing": None, "details": {}}
+    return {"genome_id": genome_id, **dict(asked), **unknown}
+
+
+def genomes_like(connection: sqlite3.Connection, batch_number: int, beginning: str, most: int = 20) -> list[str]:
+    """Ids that begin so, of all that were bred or asked."""
+    rows = connection.execute(
+        "SELECT genome_id FROM genome WHERE batch_number = :batch AND substr(genome_id, 1, length(:id)) = :id "
+        "UNION SELECT j.value FROM unit u, json_each(u.participants) j WHERE u.id BETWEEN :first AND :last "
+        "AND substr(j.value, 1, length(:id)) = :id ORDER BY 1 LIMIT :most",
+        {
+            "batch": batch_number,
+            "id": beginning,
+            "first": unit_id(batch_number, 0),
+            "last": unit_id(batch_number + 1, 0) - 1,
+            "most": most,
+        },
+    ).fetchall()
+    return [str(row[0]) for row in rows]
+
+
+def twins(connection: sqlite3.Connection, batch_number: int, genome_id: str) -> tuple[str, ...]:
+    """The genomes with the same prompt and the same examples, this one first: what came about twice is asked once."""
+    examples = "CASE WHEN json_valid({0}.details) THEN json_extract({0}.details, '$.examples') END"
+    rows = connection.execute(
+        "SELECT g.genome_id FROM genome o JOIN genome g ON g.batch_number = o.batch_number AND g.prompt = o.prompt "
+        f"AND {examples.format('g')} IS {examples.format('o')} WHERE o.batch_number = ? AND o.genome_id = ? "
+        "AND g.genome_id <> o.genome_id ORDER BY g.generation, g.genome_id",
+        (batch_number, genome_id),
+    ).fetchall()
+    return (genome_id, *(row[0] for row in rows))
+
+
+def genomes_in_order(connection: sqlite3.Connection, batch_number: int) -> list[tuple[Any, ...]]:
+    """Every genome (id, generation, parents as JSON, operator, prompt, fitness, accuracy, missing), parents first."""
+    where = "WHERE batch_number = ? ORDER BY generation, rowid"
+    return [tuple(row) for row in connection.execute(_MEMBER + where, (batch_number,))]
+
+
+def genomes_named(connection: sqlite3.Connection, batch_number: int, ids: Sequence[str]) -> list[tuple[Any, ...]]:
+    """As `genomes_in_order`, of these alone."""
+    named = "WHERE batch_number = ? AND genome_id IN (SELECT value FROM json_each(?))"
+    return [tuple(row) for row in connection.execute(_MEMBER + named, (batch_number, json.dumps(list(ids))))]
+
+
+def fittest_of(connection: sqlite3.Connection, batch_number: int, generation: int, most: int) -> list[tuple[Any, ...]]:
+    """As `genomes_in_order`, of one generation, the fittest first."""
+    where = "WHERE batch_number = ? AND generation = ? ORDER BY fitness DESC NULLS LAST, genome_id LIMIT ?"
+    return [tuple(row) for row in connection.execute(_MEMBER + where, (batch_number, generation, most))]
+
+
+def generation_sizes(connection: sqlite3.Connection, batch_number: int) -> list[tuple[int, int, float | None]]:
+    """(generation, genomes, the best fitness), the youngest first."""
+    rows = connection.execute(
+        "SELECT generation, count(*), max(fitness) FROM genome WHERE batch_number = ? GROUP BY generation ORDER BY generation DESC",
+        (batch_number,),
+    )
+    return [tuple(row) for row in rows]
+
+
+def judged_since(connection: sqlite3.Connection, batch_number: int, last_row: int) -> list[tuple[int, str | None]]:
+    """(number of the row, details as JSON) of the genomes that were written since one."""
+    rows = connection.execute(
+        "SELECT rowid, details FROM genome WHERE batch_number = ? AND rowid > ? ORDER BY rowid",
+        (batch_number, last_row),
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+def genome_counts(connection: sqlite3.Connection, batch_number: int) -> tuple[int, int, float | None]:
+    """Genomes, distinct prompts, and the share of their calls that failed, so one that was asked more counts more."""
+    asked = "json_extract(details, '$.asked')"
+    total, prompts, missing = connection.execute(
+        f"SELECT count(*), count(DISTINCT prompt), sum(missing * {asked}) / sum({asked}) FROM genome "
+        "WHERE batch_number = ?",
+        (batch_number,),
+    ).fetchone()
+    return total, prompts, missing
+
+
+def problem_counts(connection: sqlite3.Connection, batch_number: int) -> dict[str, int]:
+    """How many problems each split has."""
+    rows = connection.execute(
+        "SELECT split, count(*) FROM problem WHERE batch_number = ? GROUP BY split ORDER BY split DESC", (batch_number,)
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+SPLITS = ("judge", "choose", "search")
+"""parts of the problems, in the order in which they are told"""
+GRADES = ("wrong", "missing", "right", "ungraded")
+"""likewise: missing is an answer whose call failed, ungraded one from before answers were kept"""
+MOST_WORDS, LONGEST_WORD = 50, 500
+"""looked for in questions: SQLite refuses conditions without end"""
+_MASK = (1 << UNIT_BITS) - 1
+
+_GRADED = """SELECT a.rowid AS id, a.unit_id, a.step, a.generation, a.genome_id, a.split, a.problem, a.sample, a.extracted,
+    a.score, a.details, CASE a.correct WHEN 1 THEN 'right' WHEN 0 THEN 'wrong' ELSE 'missing' END AS grade
+    FROM answer a WHERE a.unit_id BETWEEN :first AND :last"""
+_UNGRADED = """SELECT -c.id AS id, c.unit_id, c.step, u.round AS generation,
+    CASE WHEN json_valid(u.participants) THEN json_extract(u.participants, '$[0]') END AS genome_id,
+    CASE WHEN c.step LIKE 'validation/%' THEN 'judge' ELSE 'search' END AS split,
+    CAST(substr(c.step, instr(c.step, '/p') + 2) AS INTEGER) AS problem,
+    CAST(substr(c.step, instr(c.step, '/s') + 2) AS INTEGER) AS sample, NULL AS extracted, NULL AS score, NULL AS details,
+    CASE c.status WHEN 'answered' THEN 'ungraded' ELSE 'missing' END AS grade
+    FROM unit u JOIN call c ON c.unit_id = u.id WHERE u.id BETWEEN :first AND :last
+    AND c.step GLOB '*/p[0-9]*/s[0-9]*' AND c.step NOT LIKE '%/judge' AND NOT EXISTS (SELECT 1 FROM answer x WHERE x.unit_id = u.id)"""
+
+_IN_ORDER = (
+    _GRADED.replace("a.unit_id BETWEEN", "a.rowid BETWEEN :lowest AND :highest AND +a.unit_id BETWEEN"),
+    _UNGRADED.replace("JOIN", "CROSS JOIN"),
+)
+"""The rows of a batch lie together: reading them in their order takes a third of looking them up by the index. And few units
+have no answers, if any: SQLite is to look at these first."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFilter:
+    """Which answers are wanted; what is not said does not matter."""
+
+    words: str = ""
+    """in the reply or in the question"""
+    grade: str | None = None
+    genomes: tuple[str, ...] = ()
+    problem: int | None = None
+    split: str | None = None
+    conversation: int | None = None
+    """the unit it is a part of, by its sequence number"""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerHead:
+    """An answer in a list."""
+
+    grade: str
+    genome_id: str
+    split: str
+    problem: int
+    sample: int
+    extracted: str | None
+    gold: str | None
+    question: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    conversation: int
+    generation: int | None
+    genome_id: str
+    split: str
+    problem: int
+    sample: int
+    model: str | None
+    question: str | None
+    gold: str | None
+    reply: str | None
+    """None: the call failed"""
+    error: str | None
+    """why it did"""
+    extracted: str | None
+    grade: str
+    score: float | None
+    finish_reason: str | None
+    judgement: str | None = None
+    """what a judge said of it"""
+    metrics: dict[str, Any] = field(default_factory=dict)
+    """what else a scorer measured, and why a reply has no mark"""
+
+
+def matching_answers(connection: sqlite3.Connection, batch_number: int, wanted: AnswerFilter) -> "array[int]":
+    """Their numbers: the wrong ones first, of them the worst; then by split and problem. Sorting by one number takes half as
+    long as by four."""
+    values = _range(connection, batch_number, wanted.conversation)
+    conditions = _conditions(connection, wanted, values)
+    found = array("q")
+    for source in _IN_ORDER:
+        rows = connection.execute(
+            f"SELECT a.id FROM ({source}) a WHERE {' AND '.join(conditions) or '1'} "
+            f"ORDER BY ({_place('a.grade', GRADES)} << 50) + (CAST(coalesce(a.score, 0) * 1000 AS INTEGER) << 40) "
+            f"+ ({_place('a.split', SPLITS)} << 36) + a.problem, abs(a.id)",
+            values,
+        )
+        found.extend(row[0] for row in rows)
+    return found
+
+
+def answer_heads(connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int]) -> dict[int, AnswerHead]:
+    rows = _numbered(
+        connection,
+        batch_number,
+        numbers,
+        "a.id, a.grade, coalesce(a.genome_id, ''), a.split, a.problem, a.sample, substr(a.extracted, 1, 100), "
+        "substr(p.gold, 1, 100), substr(p.question, 1, 300)",
+    )
+    return {row[0]: whole(AnswerHead(*row[1:])) for row in rows}
+
+
+def read_answers(connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int]) -> list[Answer]:
+    """In the order of their numbers."""
+    rows = _numbered(
+        connection,
+        batch_number,
+        numbers,
+        "a.id, a.unit_id, a.generation, coalesce(a.genome_id, ''), a.split, a.problem, a.sample, c.model, p.question, "
+        "p.gold, CASE WHEN c.status = 'answered' THEN c.text END, c.error, a.extracted, a.grade, a.score, "
+        "c.finish_reason, CASE WHEN j.status = 'answered' THEN j.text END, a.details",
+        "LEFT JOIN call c ON c.unit_id = a.unit_id AND c.step = a.step "
+        "LEFT JOIN call j ON j.unit_id = a.unit_id AND j.step = a.step || '/judge'",
+    )
+    found = {row[0]: whole(Answer(row[1] & _MASK, *row[2:17], *_metrics(row[17]))) for row in rows}
+    return [found[number] for number in numbers if number in found]
+
+
+def _numbered(
+    connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int], columns: str, joined: str = ""
+) -> list[sqlite3.Row]:
+    first, last = unit_range(batch_number)
+    rows: list[sqlite3.Row] = []
+    for source, column, ids in (
+        (_GRADED, "a.rowid", [number for number in numbers if number > 0]),
+        (_UNGRADED, "c.id", [-number for number in numbers if number < 0]),
+    ):
+        if ids:
+            rows += connection.execute(
+                f"SELECT {columns} FROM ({source} AND {column} IN (SELECT value FROM json_each(:ids))) a "
+                "LEFT JOIN problem p ON p.batch_number = :batch AND p.split = a.split AND p.number = a.problem "
+                f"{joined}",
+                {"batch": batch_number, "first": first, "last": last, "ids": json.dumps(ids)},
+            ).fetchall()
+    return rows
+
+
+def shares_right(
+    connection: sqlite3.Connection, batch_number: int, split: str, genomes: Sequence[str]
+) -> dict[str, dict[int, float]]:
+    """Of each genome, by problem of a split, the share of its answers that are right, or their mean score; what is missing
+    does not count."""
+    rows = connection.execute(
+        "SELECT genome_id, problem, avg(coalesce(score, correct)) FROM answer WHERE unit_id BETWEEN ? AND ? AND split = ? "
+        "AND correct IS NOT NULL AND genome_id IN (SELECT value FROM json_each(?)) GROUP BY genome_id, problem",
+        (*unit_range(batch_number), split, json.dumps(list(genomes))),
+    )
+    found: dict[str, dict[int, float]] = {}
+    for genome, problem, share in rows:
+        found.setdefault(genome, {})[problem] = share
+    return found
+
+
+def problem_texts(
+    connection: sqlite3.Connection, batch_number: int, split: str, problems: Sequence[int]
+) -> dict[int, tuple[str, str]]:
+    """Question and right answer by number."""
+    rows = connection.execute(
+        "SELECT number, question, gold FROM problem WHERE batch_number = ? AND split = ? "
+        "AND number IN (SELECT value FROM json_each(?))",
+        (batch_number, split, json.dumps(list(problems))),
+    )
+    return {number: (question, gold) for number, question, gold in rows}
+
+
+def _metrics(details: str | None) -> list[dict[str, Any]]:
+    found = json.loads(details) if details else {}
+    return [found if isinstance(found, dict) else {}]
+
+
+def _range(connection: sqlite3.Connection, batch_number: int, conversation: int | None) -> dict[str, Any]:
+    first, last = unit_range(batch_number)
+    if conversation is not None:
+        first = last = unit_id(batch_number, conversation)
+    query = "SELECT min(rowid), max(rowid) FROM answer WHERE unit_id BETWEEN ? AND ?"
+    lowest, highest = connection.execute(query, (first, last)).fetchone()
+    return {"batch": batch_number, "first": first, "last": last, "lowest": lowest, "highest": highest}
+
+
+def _conditions(connection: sqlite3.Connection, wanted: AnswerFilter, values: dict[str, Any]) -> list[str]:
+    conditions = []
+    for column in ("grade", "problem", "split"):
+        if (value := getattr(wanted, column)) is not None:
+            conditions.append(f"a.{column} = :{column}")
+            values[column] = value
+    if wanted.genomes:
+        conditions.append("a.genome_id IN (SELECT value FROM json_each(:genomes))")
+        values["genomes"] = json.dumps(wanted.genomes)
+    if search.match_of(wanted.words):
+        conditions.append(_worded(connection, wanted.words, values))
+    return conditions
+
+
+def _worded(connection: sqlite3.Connection, words: str, values: dict[str, Any]) -> str:
+    """Replies by the index, as far as it is filled; questions are few and are looked through."""
+    looked_for = search.search_words(words)[:MOST_WORDS]
+    values |= {f"word{place}": f"%{word[:LONGEST_WORD]}%" for place, word in enumerate(looked_for)}
+    like = " AND ".join(f"question LIKE :word{place}" for place in range(len(looked_for)))
+    found = f"(a.split, a.problem) IN (SELECT split, number FROM problem WHERE batch_number = :batch AND {like})"
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (SEARCH_INDEX,)).fetchone() is None:
+        return found
+    values["match"] = search.match_of(words)
+    return (
+        f"({found} OR (a.unit_id, a.step) IN (SELECT c.unit_id, c.step FROM {SEARCH_INDEX} s JOIN call c ON c.id = s.rowid "
+        f"WHERE {SEARCH_INDEX} MATCH :match))"
+    )
+
+
+def _place(column: str, words: Sequence[str]) -> str:
+    whens = " ".join(f"WHEN '{word}' THEN {place}" for place, word in enumerate(words))
+    return f"CASE {column} {whens} ELSE {len(words)} END"
+
+
+def training_updates(connection: sqlite3.Connection, batch_number: int, after: int | None = None) -> list[sqlite3.Row]:
+    """All, or those after one."""
+    return connection.execute(
+        "SELECT update_number, env_steps, mean_reward, success_rate, details FROM training_update "
+        "WHERE batch_number = ? AND update_number > ? ORDER BY update_number",
+        (batch_number, -1 if after is None else after),
+    ).fetchall()
+
+
+QUERY_SPLITS = {"training": "training query", "heldout": "held-out query"}
+"""the phases of a study: what an episode's query was for"""
+LONGEST_EPISODE = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeStep:
+    number: int
+    """from 1"""
+    operator: str
+    query: str | None
+    """as it was; None where that is not known (yet)"""
+    rewritten: str | None
+    """as the target was asked; the same where nothing was rewritten"""
+    fell_back: bool
+    reply: str | None
+    model: str | None
+    """the target's"""
+    reward: float | None
+    ended: bool
+    """its episode told what came of it"""
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeHead:
+    player: str
+    status: str
+    error: str | None
+    split: str
+    reward: float | None
+    """the mean over its answered steps"""
+    query: str
+
+
+def episode_heads(connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int]) -> dict[int, EpisodeHead]:
+    rows = connection.execute(
+        "SELECT sequence_number, substr(json_extract(participants, '$[0]'), 1, 200), status, substr(error, 1, 200), details "
+        "FROM unit WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps([unit_id(batch_number, number) for number in numbers]),),
+    ).fetchall()
+    return {row[0]: _head(row[1], row[2], row[3], _object(row[4])) for row in rows}
+
+
+def _head(player: str | None, status: str, error: str | None, details: Mapping[str, Any]) -> EpisodeHead:
+    query = _text(details.get("query")) or ""
+    return EpisodeHead(player or "", status, error, split_of(details), _number(details.get("mean_reward")), query[:200])
+
+
+def players(connection: sqlite3.Connection, batch_number: int) -> list[str]:
+    rows = connection.execute(
+        "SELECT DISTINCT json_extract(participants, '$[0]') FROM unit WHERE id > ? AND id < ? LIMIT 100",
+        (unit_id(batch_number, 0), unit_id(batch_number + 1, 0)),
+    ).fetchall()
+    return [row[0] for row in rows if isinstance(row[0], str)]
+
+
+def of_split(connection: sqlite3.Connection, batch_number: int, split: str) -> set[int]:
+    """The numbers of the episodes whose query was for this."""
+    rows = connection.execute(
+        "SELECT sequence_number FROM unit WHERE id > ? AND id < ? AND json_extract(details, '$.phase') = ?",
+        (unit_id(batch_number, 0), unit_id(batch_number + 1, 0), split),
+    )
+    return {row[0] for row in rows}
+
+
+def split_of(details: Mapping[str, Any]) -> str:
+    return str(details.get("phase") or "training")
+
+
+def episode_steps(details: Mapping[str, Any], messages: Sequence[StoredMessage]) -> Iterator[EpisodeStep]:
+    """Of an episode under way, what was said so far."""
+    said = {message.turn: message for message in messages}
+    told = _steps_told(details) or [{} for _ in range((max(said, default=0) + 1) // 2)]
+    since = int(_number(details.get("since")) or 0)
+    text = _text(details.get("asked" if since else "query"))
+    for index, step in enumerate(told):
+        rewrite, answer = said.get(2 * index + 1), said.get(2 * index + 2)
+        before = text if index >= since else None
+        after = rewrite.content if rewrite else before
+        yield EpisodeStep(
+            index + 1,
+            str(step.get("operator") or (rewrite.speaker if rewrite else "step")),
+            before,
+            after,
+            bool(step.get("fell_back")),
+            answer.content if answer else None,
+            answer.model if answer else None,
+            _number(step.get("reward")),
+            bool(step),
+        )
+        text = after if index >= since else text
+
+
+def _steps_told(details: Mapping[str, Any]) -> list[dict[str, Any]]:
+    steps = details.get("steps")
+    steps = steps[:LONGEST_EPISODE] if isinstance(steps, list) else []
+    return [step if isinstance(step, dict) else {} for step in steps]
+
+
+def _object(stored: str | None) -> dict[str, Any]:
+    found = json.loads(stored) if stored else {}
+    return found if isinstance(found, dict) else {}
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None

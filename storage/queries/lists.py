@@ -1,0 +1,419 @@
+"""What lists and transcripts show: batches, studies with their cells, conversations, the log.
+
+Short queries in autocommit, each bounded in what it returns.
+"""
+
+import json
+import re
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tidepool.storage.batches import batch_numbered, status_now
+from tidepool.storage.lock_files import BATCH_ID
+from tidepool.storage.queries.units import StoredMessage, unit_of, whole
+from tidepool.storage.queries.watching import (
+    LONGEST_NAME,
+    LONGEST_WORDS,
+    MOST_NAMES,
+    LogLine,
+    UnitLine,
+    Watched,
+    WaveCell,
+    WaveLine,
+    asks_a_provider,
+    names_in,
+    order_lines,
+    providers_asked,
+    resting_in,
+    watched,
+)
+from tidepool.storage.states import UNIT_BITS, BatchStatus, study_reason, study_status, unit_id
+from tidepool.storage.studies import StoredCell, cells_of
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLine:
+    """One batch in a list."""
+
+    number: int
+    id: str
+    kind: str
+    name: str
+    status: str
+    paused: bool
+    reason: str | None
+    simulated: bool
+    created_at: float
+    finished_at: float | None
+    units_total: int
+    units_completed: int
+    units_failed: int
+    calls: int
+    cost_usd: float | None
+    seconds: float
+    resting: dict[str, Any] = field(default_factory=dict)
+    """providers that its calls wait for"""
+    partly_simulated: bool = False
+    """calls may go to other providers as well as to the simulated one"""
+    seed: int | None = None
+    study_id: str | None = None
+    """the study of several batches that it is a cell of"""
+    cells: int = 0
+    """of a study: how many batches it has"""
+    origin: dict[str, str] | None = None
+    """of a branch: `batch_id`, and `at` which message it was taken"""
+
+
+def list_batches(path: Path, connection: sqlite3.Connection, most: int = -1) -> list[BatchLine]:
+    """The newest batches, or all."""
+    rows = connection.execute(
+        f"SELECT b.number, b.id, b.kind, substr(b.name, 1, {LONGEST_NAME}) AS name, b.status, b.paused, "
+        f"substr(b.reason, 1, {LONGEST_WORDS}) AS reason, b.simulated, b.created_at, b.finished_at, b.seed, b.origin, "
+        "b.host, b.study_id, p.units_total, p.units_completed, p.units_failed, p.calls, p.cost_usd, p.unpriced, p.seconds, "
+        "p.heartbeat_at, p.limits FROM batch b LEFT JOIN progress p ON p.batch_number = b.number ORDER BY b.number DESC "
+        "LIMIT ?",
+        (most,),
+    ).fetchall()
+    return [
+        BatchLine(
+            row["number"],
+            row["id"],
+            row["kind"],
+            row["name"],
+            status := status_now(path, row, row),
+            bool(row["paused"]),
+            row["reason"],
+            bool(row["simulated"]),
+            row["created_at"],
+            row["finished_at"],
+            row["units_total"],
+            row["units_completed"],
+            row["units_failed"],
+            row["calls"],
+            None if row["unpriced"] else row["cost_usd"],
+            row["seconds"],
+            resting_in(row["limits"]) if status == BatchStatus.IN_PROGRESS else {},
+            bool(row["simulated"]) and asks_a_provider(row["limits"]),
+            row["seed"],
+            row["study_id"],
+            origin=branched_off(row["origin"]),
+        )
+        for row in rows
+    ]
+
+
+def branched_off(origin: object) -> dict[str, str] | None:
+    """None: it is no branch, or its file was changed."""
+    try:
+        found = json.loads(origin) if isinstance(origin, str) else None
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        return None
+    return {name: str(found.get(name, ""))[:LONGEST_NAME] for name in ("batch_id", "at")}
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    sequence_number: int
+    participants: list[str]
+    status: str
+    error: str | None
+    game: int | None
+    round: int | None
+    messages: list[StoredMessage]
+    outcomes: list[dict[str, object]]
+    judgements: list[dict[str, object]]
+    details: dict[str, Any]
+    """what the study kept of it"""
+
+
+def transcript(connection: sqlite3.Connection, batch_number: int, sequence_number: int) -> Transcript | None:
+    unit = unit_of(connection, batch_number, sequence_number)
+    if unit is None:
+        return None
+    outcomes = connection.execute(
+        "SELECT * FROM outcome WHERE unit_id = ? ORDER BY side LIMIT ?",
+        (unit_id(batch_number, sequence_number), MOST_NAMES),
+    ).fetchall()
+    return Transcript(
+        sequence_number,
+        [name[:LONGEST_NAME] for name in unit.participants[:MOST_NAMES]],
+        unit.status,
+        unit.error and unit.error[:LONGEST_WORDS],
+        unit.game,
+        unit.round,
+        [_shown(message) for message in unit.messages[:MOST_MESSAGES]],
+        [dict(outcome) for outcome in outcomes],
+        [{"entity": entity, "rating": rating} for entity, rating in unit.ratings],
+        unit.details,
+    )
+
+
+MOST_MESSAGES = 10_000
+LONGEST_MESSAGE = 200_000
+"""a transcript is read by a person; an export holds all of it"""
+
+
+def _shown(message: StoredMessage) -> StoredMessage:
+    if not isinstance(message.content, str):
+        raise TypeError("a message is no text")
+    if len(message.content) <= LONGEST_MESSAGE and len(message.speaker or "") <= LONGEST_NAME:
+        return message
+    content = message.content
+    more = len(content) - LONGEST_MESSAGE
+    return replace(
+        message,
+        speaker=message.speaker and message.speaker[:LONGEST_NAME],
+        content=content if more <= 0 else f"{content[:LONGEST_MESSAGE]} … and {more:,} characters more",
+    )
+
+
+def log_lines(
+    connection: sqlite3.Connection, batch_number: int, after: int = 0, most: int = 10_000
+) -> list[sqlite3.Row]:
+    """The log of a batch, from the row after `after`."""
+    return connection.execute(
+        f"SELECT id, at, substr(level, 1, {LONGEST_NAME}) AS level, substr(message, 1, {LONGEST_WORDS}) AS message "
+        "FROM log_line WHERE batch_number = ? AND id > ? ORDER BY id LIMIT ?",
+        (batch_number, after, most),
+    ).fetchall()
+
+
+Line = TypeVar("Line", BatchLine, Watched)
+
+_PROVIDER = re.compile(r"(?:(?<=^)|(?<=, ))[\w-]+:(?=\S)")
+_SUMMED = (
+    *("units_total", "units_completed", "units_failed", "calls", "bought", "cached", "replayed", "retried", "failed"),
+    *("input_tokens", "output_tokens", "spent_usd", "call_seconds"),
+)
+
+
+def with_studies(connection: sqlite3.Connection, lines: Sequence[Line]) -> list[Line]:
+    """The lines as they come, each study's before its cells, which follow in the order in which they were made. What says that
+    it belongs to a study which is not there, as no file of ours does, stands by itself."""
+    if not any(line.study_id for line in lines):
+        return list(lines)
+    rows = connection.execute(f"SELECT id, substr(name, 1, {LONGEST_NAME}) FROM study").fetchall()
+    names = {row[0]: row[1] for row in rows if isinstance(row[0], str) and BATCH_ID.match(row[0])}
+    lines = [line if line.study_id in names else replace(line, study_id=None) for line in lines]
+    cells: dict[str, list[Line]] = {}
+    for line in lines:
+        if line.study_id:
+            cells.setdefault(line.study_id, []).insert(0, line)
+    found: list[Line] = []
+    told: set[str] = set()
+    for line in lines:
+        if not line.study_id:
+            found.append(line)
+        elif line.study_id not in told:
+            told.add(line.study_id)
+            beneath: list[Line] = cells[line.study_id]
+            found.append(study_line(beneath, line.study_id, names[line.study_id]))
+            found += beneath
+    return found
+
+
+def cell_name(name: str, study: str, room: int) -> str:
+    """What of a cell's name is its own; where there is little room, without its models' providers."""
+    own = name.removeprefix(f"{study} · ")
+    return own if len(own) <= room else _PROVIDER.sub("", own).replace(" · replicate ", " · ")
+
+
+def study_line(cells: Sequence[Line], study_id: str, name: str) -> Line:
+    """What its cells come to together. Its number is that of its first batch, below zero: so it meets no batch's."""
+    first, running = cells[0], next((cell for cell in cells if cell.status == "in_progress"), cells[-1])
+    ends = [cell.finished_at for cell in cells]
+    costs = [cell.cost_usd for cell in cells]
+    values: dict[str, Any] = {
+        "id": study_id,
+        "name": name,
+        "number": -min(cell.number for cell in cells),
+        "status": study_status([cell.status for cell in cells]),
+        "paused": any(cell.paused and cell.status == "in_progress" for cell in cells),
+        "reason": study_reason([(cell.status, cell.reason) for cell in cells]),
+        "simulated": any(cell.simulated for cell in cells),
+        "created_at": min(cell.created_at for cell in cells),
+        "finished_at": None if None in ends else max(end for end in ends if end is not None),
+        "cost_usd": None if None in costs else sum(cost for cost in costs if cost is not None),
+        "seconds": max(cell.seconds for cell in cells),
+        "study_id": None,
+        "seed": first.seed,
+        "cells": len(cells),
+        **_simulated(cells, running),
+        **{name: sum(getattr(cell, name) for cell in cells) for name in _SUMMED if hasattr(first, name)},
+    }
+    return replace(running, **values)
+
+
+def _simulated(cells: Sequence[Line], running: Line) -> dict[str, Any]:
+    """Who is asked by any of the cells, in the form that the line has it."""
+    if not isinstance(running, Watched):
+        real = any(not cell.simulated or (isinstance(cell, BatchLine) and cell.partly_simulated) for cell in cells)
+        return {"partly_simulated": real and any(cell.simulated for cell in cells)}
+    asks = {name for cell in cells if isinstance(cell, Watched) for name in providers_asked(cell.limits)}
+    return {"limits": json.dumps({**json.loads(running.limits), "asks": sorted(asks)})}
+
+
+def watched_any(connection: sqlite3.Connection, path: Path, number: int) -> Watched | None:
+    """A batch; or, by a number below zero, the study whose first batch has it."""
+    if number >= 0:
+        return watched(connection, path, number)
+    cells = study_cells(connection, number)
+    found = [one for cell in cells if (one := watched(connection, path, cell.batch["number"])) is not None]
+    if not found or found[0].study_id is None:
+        return None
+    row = connection.execute(
+        f"SELECT substr(name, 1, {LONGEST_NAME}) FROM study WHERE id = ?", (found[0].study_id,)
+    ).fetchone()
+    return study_line(found, found[0].study_id, row[0] if row else found[0].study_id)
+
+
+def study_cells(connection: sqlite3.Connection, number: int) -> list[StoredCell]:
+    first = batch_numbered(connection, -number)
+    return cells_of(connection, first["study_id"]) if first is not None and first["study_id"] else []
+
+
+def study_number(connection: sqlite3.Connection, study_id: str) -> int | None:
+    row = connection.execute("SELECT min(number) FROM batch WHERE study_id = ?", (study_id,)).fetchone()
+    return None if row is None or row[0] is None else -int(row[0])
+
+
+def cell_lines(cells: list[StoredCell], first: int, last: int) -> list[UnitLine]:
+    """The cells of a study as rows, from 1."""
+    return [
+        UnitLine(place, _labels(cell), str(cell.batch["status"]), cell.batch["reason"], None, cell.replicate)
+        for place, cell in enumerate(cells, 1)
+        if first <= place <= last
+    ]
+
+
+def _labels(cell: StoredCell) -> tuple[str, ...]:
+    return (", ".join((*(level[:LONGEST_NAME] for level in cell.levels.values()), f"replicate {cell.replicate}")),)
+
+
+def cell_waves(connection: sqlite3.Connection, cells: list[StoredCell], first: int, last: int) -> list[WaveCell]:
+    """Of each cell in view how far its waves are: done where every unit's call is answered, else under way."""
+    found: list[WaveCell] = []
+    for place, cell in enumerate(cells, 1):
+        if not first <= place <= last:
+            continue
+        ended = cell.batch["status"] in ("completed", "partial")
+        for wave, calls, failed, cached, units in connection.execute(
+            "SELECT w.wave, w.calls, w.failed, w.cached, p.units_total FROM wave w "
+            "JOIN progress p ON p.batch_number = w.batch_number WHERE w.batch_number = ? ORDER BY w.wave LIMIT 1000",
+            (cell.batch["number"],),
+        ):
+            under_way = not ended and calls < units
+            state = "failed" if failed else "running" if under_way else "cached" if cached == calls else "done"
+            found.append(WaveCell(place, wave, state))
+    return found
+
+
+def study_wave_lines(
+    connection: sqlite3.Connection, study_id: str, leading: int, skip: int = 0, most: int = 200
+) -> tuple[int, list[WaveLine]]:
+    """How many waves there are, and these, summed over the cells."""
+    of_study = "FROM wave w JOIN batch b ON b.number = w.batch_number WHERE b.study_id = ?"
+    count = connection.execute(f"SELECT count(DISTINCT w.wave) {of_study}", (study_id,)).fetchone()[0]
+    rows = connection.execute(
+        f"SELECT w.wave, sum(w.calls), sum(w.failed), sum(w.cached), sum(w.retried), max(w.seconds), max(w.transport) {of_study} "
+        "GROUP BY w.wave ORDER BY w.wave LIMIT ? OFFSET ?",
+        (study_id, most, skip),
+    ).fetchall()
+    orders = order_lines(connection, leading)
+
+    def line(row: sqlite3.Row) -> WaveLine:
+        wave, calls, failed, cached, retried, seconds, transport = row
+        beside = tuple(order for order in orders if order.wave == wave)
+        return whole(WaveLine(wave, calls, failed, cached, retried, seconds, transport, beside))
+
+    return int(count), [line(row) for row in rows]
+
+
+def study_log_after(connection: sqlite3.Connection, study_id: str, after: int, most: int = 2_000) -> list[LogLine]:
+    rows = connection.execute(
+        f"SELECT l.id, l.at, substr(l.level, 1, {LONGEST_NAME}), substr(l.message, 1, {LONGEST_WORDS}) FROM log_line l "
+        "JOIN batch b ON b.number = l.batch_number WHERE b.study_id = ? AND l.id > ? ORDER BY l.id DESC LIMIT ?",
+        (study_id, after, most),
+    ).fetchall()
+    return [whole(LogLine(*row)) for row in reversed(rows)]
+
+
+_MASK = (1 << UNIT_BITS) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationHead:
+    sequence_number: int
+    participants: tuple[str, ...]
+    status: str
+    error: str | None
+    revealed: tuple[str, ...]
+    """the agents that gave their secret away"""
+
+
+def talk_heads(
+    connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int]
+) -> dict[int, ConversationHead]:
+    ids = json.dumps([unit_id(batch_number, number) for number in numbers])
+    revealed: dict[int, list[str]] = {}
+    for unit, agent in connection.execute(
+        "SELECT unit_id, agent FROM outcome WHERE unit_id IN (SELECT value FROM json_each(?)) AND revealed "
+        "ORDER BY unit_id, side",
+        (ids,),
+    ):
+        revealed.setdefault(unit & _MASK, []).append(agent)
+    rows = connection.execute(
+        f"SELECT sequence_number, participants, status, substr(error, 1, {LONGEST_WORDS}) FROM unit WHERE id IN (SELECT value FROM json_each(?))",
+        (ids,),
+    ).fetchall()
+    return {
+        row[0]: whole(ConversationHead(row[0], names_in(row[1]), row[2], row[3], tuple(revealed.get(row[0], ()))))
+        for row in rows
+    }
+
+
+def everybody(connection: sqlite3.Connection, batch_number: int) -> list[str]:
+    return speakers(connection, batch_number, 100_000)
+
+
+def speakers(connection: sqlite3.Connection, batch_number: int, most: int = 200) -> list[str]:
+    """Who takes part, by the batch's own config."""
+    row = connection.execute("SELECT config FROM batch WHERE number = ?", (batch_number,)).fetchone()
+    config = json.loads(row[0]) if row else {}
+    told = (config.get(key) for key in ("agents", "entities")) if isinstance(config, dict) else ()
+    people = [person for one in told if isinstance(one, list) for person in one]
+    return [str(person["name"]) for person in people if isinstance(person, dict) and "name" in person][:most]
+
+
+def readable(connection: sqlite3.Connection, batch_number: int, sequence_number: int) -> Transcript | None:
+    """The transcript; of a unit that is no talk, such as a genome's evaluation, its prompt and what was answered."""
+    found = transcript(connection, batch_number, sequence_number)
+    if found is None or found.messages:
+        return found
+    return replace(found, messages=_replies(connection, batch_number, sequence_number, found.participants))
+
+
+def _replies(
+    connection: sqlite3.Connection,
+    batch_number: int,
+    sequence_number: int,
+    participants: Sequence[str],
+    most: int = 500,
+) -> list[StoredMessage]:
+    prompt = connection.execute(
+        "SELECT prompt, operator FROM genome WHERE batch_number = ? AND genome_id = ? LIMIT 1",
+        (batch_number, participants[0] if participants else ""),
+    ).fetchone()
+    rows = connection.execute(
+        "SELECT step, text, source, model FROM call WHERE unit_id = ? AND status = 'answered' ORDER BY wave, id LIMIT ?",
+        (unit_id(batch_number, sequence_number), most),
+    ).fetchall()
+    told = [StoredMessage(0, "the prompt", prompt[0], None, "live", prompt[1])] if prompt else []
+    return told + [
+        StoredMessage(n, step, text, None, source, model) for n, (step, text, source, model) in enumerate(rows, 1)
+    ]

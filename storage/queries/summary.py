@@ -1,0 +1,332 @@
+"""What a summary is made of, beside the progress row: findings, waves, failures, money, models and prompts.
+
+Columns that stand behind the replies are not touched, so that a file of gigabytes is not read for it.
+"""
+
+import json
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tidepool.storage.states import ASKED, BESIDE_SQL, OPEN_PHASES_SQL, UNDER_WAY, UNIT_BITS, unit_range
+
+ASKED_MODELS, LOST_CALLS = "asked models", "lost calls"
+"""no findings of the study: counts over the calls of a large batch, see `counts_to_keep`"""
+
+
+def finding(connection: sqlite3.Connection, batch_number: int, name: str) -> Any | None:
+    """None where the study has not found it yet."""
+    row = connection.execute(
+        "SELECT content FROM finding WHERE batch_number = ? AND name = ?", (batch_number, name)
+    ).fetchone()
+    return None if row is None else json.loads(row[0])
+
+
+def findings(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any]:
+    """All of them by name, in the order of their names."""
+    rows = connection.execute(
+        "SELECT name, content FROM finding WHERE batch_number = ? AND name NOT IN (?, ?) ORDER BY name",
+        (batch_number, ASKED_MODELS, LOST_CALLS),
+    ).fetchall()
+    return {name: json.loads(content) for name, content in rows}
+
+
+def findings_after(
+    connection: sqlite3.Connection, batch_number: int, beginning: str, last: str
+) -> list[tuple[str, Any]]:
+    """Those whose names begin so and come after the last one that is known."""
+    rows = connection.execute(
+        "SELECT name, content FROM finding WHERE batch_number = ? AND name > ? AND substr(name, 1, ?) = ? ORDER BY name",
+        (batch_number, last, len(beginning), beginning),
+    ).fetchall()
+    return [(name, json.loads(content)) for name, content in rows]
+
+
+MOST_WAVES = 20_000
+MOST_MODELS = 200
+LONGEST_MODEL = 1_000
+"""characters of a model or a speaker"""
+LONGEST_WORDS = 2_000
+MANY_CALLS = 100_000
+"""a batch with more keeps what a summary would count in them"""
+
+Asked = tuple[str, str | None, int]
+"""a model, who answered for it as the provider says, and how often"""
+LostCalls = tuple[str, int, int, int]
+"""an error, calls that it ended, 0 (units are counted apart), and the unit of the first"""
+MOST_REASONS = 1_000
+LONGEST_REASON = 300
+"""characters of an error that tell it from others"""
+_VARIABLE = re.compile(r"(?<!answered )\b[A-Za-z_-]{0,40}\d[\w.,:-]{0,80}")
+"""numbers and ids in an error, but not the status of an answer"""
+
+
+def waves_of(connection: sqlite3.Connection, batch_number: int) -> list[sqlite3.Row]:
+    """The first of them: no study of ours has more, and a file of a stranger's may have millions."""
+    query = "SELECT * FROM wave WHERE batch_number = ? ORDER BY wave LIMIT ?"
+    return connection.execute(query, (batch_number, MOST_WAVES)).fetchall()
+
+
+def failures_of(connection: sqlite3.Connection, batch_number: int, most: int) -> list[dict[str, Any]]:
+    """Why calls were lost and units failed, the most frequent reason first, and where the first of each is to be read."""
+    units = connection.execute(
+        f"SELECT substr(error, 1, {LONGEST_WORDS}) AS error, 0, count(*) AS units, min(sequence_number) AS first FROM unit "
+        "WHERE batch_number = ? AND status = 'failed' GROUP BY 1 ORDER BY units DESC, first LIMIT ?",
+        (batch_number, MOST_REASONS),
+    )
+    found = sorted([*lost_calls(connection, batch_number), *map(tuple, units)], key=lambda row: row[3])
+    names = ("error", "calls", "units", "first")
+    return merge_failures((dict(zip(names, row, strict=True)) for row in found), most)
+
+
+def merge_failures(failures: Iterable[Mapping[str, Any]], most: int) -> list[dict[str, Any]]:
+    """Sums calls and units by reason: messages that differ only in numbers and ids are one. The first of them is shown."""
+    reasons: dict[str, dict[str, Any]] = {}
+    for one in failures:
+        name = _VARIABLE.sub("#", (one["error"] or "")[:LONGEST_REASON])
+        reason = reasons.setdefault(name, {**one, "calls": 0, "units": 0})
+        reason["calls"] += one["calls"]
+        reason["units"] += one["units"]
+    return sorted(reasons.values(), key=lambda one: -max(one["calls"], one["units"]))[:most]
+
+
+def lost_calls(connection: sqlite3.Connection, batch_number: int) -> list[LostCalls]:
+    """Calls that failed for good, by their error."""
+    row = connection.execute("SELECT failed FROM progress WHERE batch_number = ?", (batch_number,)).fetchone()
+    if not row or not row[0]:
+        return []
+    stored: list[LostCalls] = _kept(connection, batch_number, LOST_CALLS, (str, int, int, int))
+    if sum(one[1] for one in stored) != row[0]:
+        return _count_lost(connection, batch_number)
+    return [(error[:LONGEST_WORDS], calls, units, first) for error, calls, units, first in stored]
+
+
+def _count_lost(connection: sqlite3.Connection, batch_number: int) -> list[LostCalls]:
+    bounds = unit_range(batch_number)
+    rows = connection.execute(
+        f"SELECT substr(error, 1, {LONGEST_WORDS}), count(*) AS calls, 0, min(unit_id) - ? FROM call "
+        "WHERE unit_id BETWEEN ? AND ? AND status = 'failed' GROUP BY 1 ORDER BY calls DESC LIMIT ?",
+        (bounds[0], *bounds, MOST_REASONS),
+    )
+    return [(str(error or ""), calls, failed, first) for error, calls, failed, first in rows]
+
+
+def asked_models(connection: sqlite3.Connection, batch_number: int) -> tuple[dict[str, int], list[dict[str, Any]]]:
+    """How many calls each model had; and which models the providers say have answered for it."""
+    rows: list[Asked] = _kept(connection, batch_number, ASKED_MODELS, (str, str | None, int))
+    if sum(row[2] for row in rows) != _calls(connection, batch_number):
+        rows = _counted(connection, batch_number)
+    calls: Counter[str] = Counter()
+    for model, _, replies in rows:
+        calls[model] += replies
+    names = ("model", "served", "replies")
+    return dict(calls.most_common()), [dict(zip(names, row, strict=True)) for row in rows if row[1] is not None]
+
+
+def _counted(connection: sqlite3.Connection, batch_number: int) -> list[Asked]:
+    bounds = unit_range(batch_number)
+    rows = connection.execute(
+        f"SELECT substr(model, 1, {LONGEST_WORDS}), substr(served_model, 1, {LONGEST_WORDS}), count(*) AS replies FROM call "
+        f"WHERE unit_id BETWEEN ? AND ? AND {ASKED} GROUP BY 1, 2 ORDER BY 1, replies DESC, 2 LIMIT ?",
+        (*bounds, MOST_MODELS),
+    )
+    return [tuple(row) for row in rows.fetchall()]
+
+
+def counts_to_keep(connection: sqlite3.Connection, batch_number: int) -> dict[str, str]:
+    """Counts over the calls of a large batch, stored so that a summary need not repeat them."""
+    if _calls(connection, batch_number) <= MANY_CALLS:
+        return {}
+    counted = {
+        ASKED_MODELS: _counted(connection, batch_number),
+        LOST_CALLS: _count_lost(connection, batch_number),
+    }
+    return {name: json.dumps(rows) for name, rows in counted.items() if rows}
+
+
+def _kept(connection: sqlite3.Connection, batch_number: int, name: str, types: tuple[Any, ...]) -> list[Any]:
+    """Counts stored when the batch ended; empty if malformed. The caller checks that they cover all calls."""
+    found = finding(connection, batch_number, name)
+    rows = [tuple(row) for row in found if isinstance(row, list)] if isinstance(found, list) else []
+    shaped = all(len(row) == len(types) and all(map(isinstance, row, types)) for row in rows)
+    return rows if shaped else []
+
+
+def _calls(connection: sqlite3.Connection, batch_number: int) -> int:
+    row = connection.execute("SELECT calls FROM progress WHERE batch_number = ?", (batch_number,)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def has_provider_batches(connection: sqlite3.Connection, batch_number: int) -> bool:
+    query = f"SELECT 1 FROM provider_batch WHERE batch_number IN {BESIDE_SQL} LIMIT 1"
+    return connection.execute(query, {"batch": batch_number}).fetchone() is not None
+
+
+def answers_bought_live(connection: sqlite3.Connection, batch_number: int) -> int:
+    """Counted one by one: no running counter tells them apart."""
+    bounds = unit_range(batch_number)
+    query = "SELECT count(*) FROM call WHERE unit_id BETWEEN ? AND ? AND source = 'live' AND status = 'answered'"
+    return int(connection.execute(query, bounds).fetchone()[0])
+
+
+def conversations_of(connection: sqlite3.Connection, batch_id: str) -> int:
+    """How many there are, ended or not."""
+    query = "SELECT count(*) FROM conversations WHERE batch_id = ?"
+    return int(connection.execute(query, (batch_id,)).fetchone()[0])
+
+
+def moments_of(connection: sqlite3.Connection, batch_id: str) -> dict[str, str | None]:
+    """When it was made, and when it last ended, as the views write it."""
+    query = "SELECT created_at, finished_at FROM batches WHERE id = ?"
+    return dict(connection.execute(query, (batch_id,)).fetchone() or {"created_at": None, "finished_at": None})
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    spent: float = 0.0
+    reserved: float = 0.0
+    """what open provider batches may still cost: their reservation outlives the process that made it"""
+
+
+def money_by_provider(connection: sqlite3.Connection, batch_numbers: Iterable[int]) -> dict[str, Money]:
+    """Of several batches together."""
+    found: dict[str, Money] = {}
+    for number in batch_numbers:
+        for provider, money in _money_of(connection, number).items():
+            before = found.get(provider, Money())
+            found[provider] = Money(before.spent + money.spent, before.reserved + money.reserved)
+    return found
+
+
+def _money_of(connection: sqlite3.Connection, batch_number: int) -> dict[str, Money]:
+    bounds = unit_range(batch_number)
+    spent = Counter(
+        dict(
+            connection.execute(
+                "SELECT substr(model, 1, instr(model, ':') - 1), sum(cost_usd) FROM call "
+                "WHERE unit_id BETWEEN ? AND ? AND cost_usd > 0 GROUP BY 1",
+                bounds,
+            ).fetchall()
+        )
+    )
+    spent.update(
+        dict(
+            connection.execute(
+                "SELECT coalesce(p.provider, s.order_id), sum(s.cost_usd) FROM surplus s "
+                "LEFT JOIN provider_batch p ON p.id = s.order_id "
+                "WHERE s.batch_number = ? AND s.cost_usd > 0 AND s.reason IS NOT ? GROUP BY 1",
+                (batch_number, UNDER_WAY),
+            ).fetchall()
+        )
+    )
+    reserved = dict(
+        connection.execute(
+            "SELECT provider, sum(reservation_usd) FROM provider_batch "
+            f"WHERE batch_number = ? AND state IN {OPEN_PHASES_SQL} GROUP BY 1",
+            (batch_number,),
+        ).fetchall()
+    )
+    return {name: Money(spent[name], reserved.get(name, 0.0)) for name in {*spent, *reserved}}
+
+
+_CALLS = (
+    "(SELECT value AS number FROM json_each(?)) b CROSS JOIN call "
+    f"ON unit_id BETWEEN b.number << {UNIT_BITS} AND (b.number + 1 << {UNIT_BITS}) - 1"
+)
+"""the calls of these batches: each a range of the index, whatever lies between them"""
+
+
+class AskedModel(NamedTuple):
+    model: str
+    calls: int
+    failed: int
+
+
+class UsedPrompt(NamedTuple):
+    text: str
+    calls: int
+    models: Mapping[str, int]
+    """calls by model, the most asked first"""
+    speaker: str | None
+    """one who spoke by it"""
+    speakers: int
+    batches: frozenset[int]
+    """numbers of those in which it was used"""
+
+
+class ReplyPairs(NamedTuple):
+    """Replies of simulated models at one address of two batches, where what was asked differs."""
+
+    replies: int
+    identical: bool
+    """all of them"""
+    models: frozenset[str]
+
+
+def models_asked(connection: sqlite3.Connection, numbers: Sequence[int], *, branch: bool = False) -> list[AskedModel]:
+    """The most asked first. Of a branch those are left out that nobody was asked for, which takes reading it whole."""
+    rows = connection.execute(
+        f"SELECT substr(model, 1, {LONGEST_MODEL}), count(*) AS calls, sum(status = 'failed') FROM {_CALLS} "
+        f"{f'WHERE {ASKED} ' if branch else ''}GROUP BY 1 ORDER BY calls DESC, 1 LIMIT ?",
+        (json.dumps(numbers), MOST_MODELS),
+    ).fetchall()
+    return [AskedModel(*row) for row in rows]
+
+
+def transports_used(connection: sqlite3.Connection, numbers: Sequence[int]) -> list[str]:
+    """How calls were sent: live, batch, or both (live+batch)."""
+    query = "SELECT DISTINCT transport FROM wave WHERE batch_number IN (SELECT value FROM json_each(?)) LIMIT ?"
+    return [str(row[0] or "") for row in connection.execute(query, (json.dumps(numbers), MOST_MODELS))]
+
+
+def distinct_prompts(connection: sqlite3.Connection, numbers: Sequence[int]) -> int:
+    query = f"SELECT count(DISTINCT prompt) FROM {_CALLS}"
+    return int(connection.execute(query, (json.dumps(numbers),)).fetchone()[0])
+
+
+def prompts_used(connection: sqlite3.Connection, numbers: Sequence[int], most: int) -> list[UsedPrompt]:
+    """The most used first, then as they were first used."""
+    rows = connection.execute(
+        "SELECT u.prompt, p.text, u.calls, u.speaker, u.speakers, u.numbers FROM ("
+        f"SELECT prompt, count(*) AS calls, min(substr(speaker, 1, {LONGEST_MODEL})) AS speaker, "
+        f"count(DISTINCT speaker) AS speakers, min(id) AS first, group_concat(DISTINCT b.number) AS numbers FROM {_CALLS} "
+        "WHERE prompt IS NOT NULL GROUP BY prompt ORDER BY calls DESC, first LIMIT ?) u "
+        "JOIN prompt p ON p.hash = u.prompt ORDER BY u.calls DESC, u.first",
+        (json.dumps(numbers), most),
+    ).fetchall()
+    models: dict[Any, dict[str, int]] = {row[0]: {} for row in rows}
+    # Cells of a study may give one prompt to several models.
+    for prompt, model, calls in connection.execute(
+        f"SELECT prompt, substr(model, 1, {LONGEST_MODEL}) AS name, count(*) AS calls FROM {_CALLS} "
+        f"WHERE prompt IN ({', '.join('?' * len(models))}) GROUP BY prompt, name ORDER BY calls DESC, name LIMIT ?",
+        (json.dumps(numbers), *models, most * MOST_MODELS),
+    ):
+        models[prompt][model] = calls
+    return [
+        UsedPrompt(text, calls, models[prompt], speaker, speakers, frozenset(map(int, numbers.split(","))))
+        for prompt, text, calls, speaker, speakers, numbers in rows
+    ]
+
+
+MOST_PAIRS = 10_000
+_PAIRS = (
+    "FROM (SELECT * FROM call WHERE unit_id BETWEEN :first AND :last LIMIT :most) a "
+    "CROSS JOIN call b ON b.unit_id = a.unit_id + :apart AND b.step = a.step "
+    "WHERE a.key <> b.key AND a.status = 'answered' AND b.status = 'answered' "
+    "AND a.model LIKE 'simulated:%' AND b.model LIKE 'simulated:%'"
+)
+
+
+def compare_replies(connection: sqlite3.Connection, number: int, other: int) -> ReplyPairs:
+    """Of the first calls of two batches. A key names what was asked and its seed: equal keys are one request."""
+    apart = other - number << UNIT_BITS
+    bounds = {"apart": apart, "first": number << UNIT_BITS, "last": (number + 1 << UNIT_BITS) - 1, "most": MOST_PAIRS}
+    if connection.execute(f"SELECT 1 {_PAIRS} AND a.text <> b.text LIMIT 1", bounds).fetchone():
+        return ReplyPairs(0, False, frozenset())
+    rows = connection.execute(
+        f"SELECT model, count(*) FROM (SELECT b.model AS model {_PAIRS}) GROUP BY model", bounds
+    ).fetchall()
+    return ReplyPairs(sum(row[1] for row in rows), True, frozenset(row[0] for row in rows))

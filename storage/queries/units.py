@@ -1,0 +1,317 @@
+"""What was written since one last looked: rows of a table in the order of their writing, so that nothing is read twice.
+
+A row that is written again gets a higher number and comes again: whoever counts keeps what it was before.
+"""
+
+import json
+import math
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from itertools import chain
+from types import NoneType
+from typing import Any, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
+
+from tidepool.storage.states import unit_id
+
+Record = TypeVar("Record")
+LAST_MOMENT = 253_402_300_799
+"""the end of the year 9999: no calendar goes on"""
+
+
+def whole(record: Record) -> Record:
+    """The dataclass as it is; raises where a value is not of its field's type, or a number that nobody can show."""
+    for name, kinds, moment in _fields(cast(Any, type(record))):
+        value: Any = getattr(record, name)
+        if not isinstance(value, kinds):
+            raise TypeError(f"{name} is no {kinds[0].__name__}")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"{name} is a number without end")
+        if moment and isinstance(value, float | int) and not 0 <= value <= LAST_MOMENT:
+            raise ValueError(f"{name} is a moment that no calendar has")
+    return record
+
+
+@cache
+def _fields(kind: Any) -> tuple[tuple[str, tuple[type, ...], bool], ...]:
+    hints = get_type_hints(kind)
+    return tuple(
+        (one.name, _kinds(hints[one.name]), one.name == "at" or one.name.endswith("_at")) for one in fields(kind)
+    )
+
+
+def _kinds(hint: Any) -> tuple[type, ...]:
+    if get_origin(hint) in (tuple, list, dict):
+        return (get_origin(hint),)
+    parts = get_args(hint) or (hint,)
+    return tuple(kind for part in parts for kind in ((float, int) if part is float else (part or NoneType,)))
+
+
+T = TypeVar("T", list[Any], dict[str, Any])
+PAGE = 500
+SPOKEN_PAGE = 5_000
+MOST_UNITS = 2**32 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """One message of a transcript."""
+
+    turn: int
+    speaker: str
+    content: str
+    thought: str | None
+    source: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredUnit:
+    sequence_number: int
+    status: str
+    error: str | None
+    game: int | None
+    round: int | None
+    interaction_type: str | None
+    participants: list[str]
+    started_at: float | None
+    finished_at: float | None
+    details: dict[str, Any]
+    messages: list[StoredMessage]
+    ratings: list[tuple[str, float | None]]
+    """a judge's, by entity"""
+
+
+class SpokenPage(NamedTuple):
+    """Units that follow one another, with no more of them than their statistics need."""
+
+    units: Sequence[int]
+    """their ids, rising"""
+    statuses: Sequence[str]
+    kinds: Sequence[str]
+    casts: Sequence[list[str]]
+    said: tuple[Sequence[int], Sequence[str], Sequence[bytes]]
+    """units, speakers and words (in UTF-8) of messages, in no order"""
+    ratings: Sequence[tuple[int, str, float | None]]
+    """unit, entity and what a judge gave"""
+
+
+def units_in_pages(connection: sqlite3.Connection, batch_number: int, size: int = PAGE) -> Iterator[StoredUnit]:
+    """All units in the order of their sequence numbers."""
+    first = 1
+    while page := units_from(connection, batch_number, first, size):
+        yield from page
+        first = page[-1].sequence_number + 1
+
+
+def unit_of(connection: sqlite3.Connection, batch_number: int, sequence_number: int) -> StoredUnit | None:
+    page = units_from(connection, batch_number, sequence_number, 1, sequence_number)
+    return page[0] if page else None
+
+
+def last_unit(connection: sqlite3.Connection, batch_number: int) -> int:
+    """The highest sequence number there is; 0 where the batch has no unit yet."""
+    bounds = (unit_id(batch_number, 1), unit_id(batch_number, MOST_UNITS))
+    last = connection.execute("SELECT max(id) FROM unit WHERE id BETWEEN ? AND ?", bounds).fetchone()[0]
+    return 0 if last is None else int(last) & MOST_UNITS
+
+
+def rated_between(
+    connection: sqlite3.Connection, batch_number: int, first: int, last: int
+) -> list[tuple[list[str], list[tuple[str, float | None]]]]:
+    """Who took part in each completed unit from one to another, and how a judge rated them."""
+    bounds = (unit_id(batch_number, first), unit_id(batch_number, last))
+    ratings = _ratings(connection, bounds)
+    rows = connection.execute(
+        "SELECT id, participants FROM unit WHERE id BETWEEN ? AND ? AND status = 'completed' ORDER BY id", bounds
+    ).fetchall()
+    return [([str(name) for name in _read(row["participants"], list)], ratings[row["id"]]) for row in rows]
+
+
+def spoken_in_pages(connection: sqlite3.Connection, batch_number: int) -> Iterator[SpokenPage]:
+    """All units, page by page: what a page holds is gone when the next is read."""
+    low, high = unit_id(batch_number, 1), unit_id(batch_number, MOST_UNITS)
+    while page := _units(connection, (low, high, SPOKEN_PAGE)):
+        units, statuses, kinds, casts = page
+        bounds = (units[0], units[-1])
+        said, ratings = _said(connection, bounds), _plain(connection.execute(_RATINGS, bounds))
+        yield SpokenPage(units, statuses, [kind or "" for kind in kinds], casts, said, ratings)
+        low = units[-1] + 1
+
+
+def _units(connection: sqlite3.Connection, page: tuple[int, int, int]) -> tuple[Sequence[Any], ...] | None:
+    """Ids, statuses, interaction types and casts; as one row of SQLite's where that can be, which takes half the time."""
+    try:
+        ids, kinds, participants = connection.execute(_UNITS_IN_ONE, page).fetchone()
+    except sqlite3.OperationalError:  # what a stranger wrote is no text
+        ids, kinds, participants = "", "", ""
+    if ids is None:
+        return None
+    units, casts = _read(f"[{ids}]", list), _read(f"[{participants}]", list)
+    if units and len(units) == len(casts) and set(map(type, casts)) <= {list}:
+        told = kinds.split(_BETWEEN)
+        known = {kind: json.loads(kind) for kind in set(told)}
+        statuses, types = zip(*map(known.__getitem__, told), strict=True)
+        return units, statuses, types, _named(casts)
+    numbers, statuses, types, names = zip(*_plain(connection.execute(_UNITS, page)), strict=True)
+    return numbers, statuses, types, _casts(names)
+
+
+def _said(
+    connection: sqlite3.Connection, bounds: tuple[int, int]
+) -> tuple[Sequence[int], Sequence[str], Sequence[bytes]]:
+    rows = _plain(connection.execute(_SAID, bounds))
+    units, speakers, contents = zip(*rows, strict=True) if rows else ((), (), ())
+    return units, _texts(speakers), contents
+
+
+def _casts(participants: Sequence[object]) -> list[list[str]]:
+    """Each from its own JSON; all are read at once where all can be."""
+    found = _read(f"[{','.join(_texts(participants))}]", list)
+    if len(found) != len(participants) or not set(map(type, found)) <= {list}:
+        found = [_read(names, list) for names in participants]
+    return _named(found)
+
+
+def _named(casts: list[list[Any]]) -> list[list[str]]:
+    if set(map(type, chain.from_iterable(casts))) <= {str}:
+        return casts
+    return [[str(name) for name in names] for names in casts]
+
+
+def _texts(values: Sequence[object]) -> Sequence[str]:
+    return values if set(map(type, values)) <= {str} else [_text(value) for value in values]  # type: ignore[return-value]
+
+
+def _plain(cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
+    """As tuples: of so many rows anything else takes longer than reading them."""
+    cursor.row_factory = None
+    return cursor.fetchall()
+
+
+_BETWEEN = "\x1e"
+"""what JSON never holds as it is"""
+_UNITS = "SELECT id, status, interaction_type, participants FROM unit WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?"
+_UNITS_IN_ONE = (
+    "SELECT group_concat(id), group_concat(json_array(status, interaction_type), char(30)), group_concat(participants) "
+    f"FROM ({_UNITS})"
+)
+_CONTENT = "CASE WHEN l.step IS NULL THEN c.text ELSE substr(c.text, l.start + 1, l.length) END"
+_MESSAGES = (
+    "FROM call c LEFT JOIN line l ON l.unit_id = c.unit_id AND l.step = c.step "
+    "WHERE c.unit_id BETWEEN ? AND ? AND c.status = 'answered' AND (c.turn IS NOT NULL OR l.step IS NOT NULL) "
+)
+_SAID = f"SELECT c.unit_id, coalesce(l.speaker, c.speaker), CAST({_CONTENT} AS BLOB) {_MESSAGES}"
+_RATINGS = "SELECT unit_id, entity, rating FROM judgement WHERE unit_id BETWEEN ? AND ? ORDER BY unit_id, place"
+
+
+def units_from(
+    connection: sqlite3.Connection, batch_number: int, first: int, size: int, last: int = MOST_UNITS
+) -> list[StoredUnit]:
+    """At most so many of those whose numbers lie between `first` and `last`."""
+    rows = connection.execute(
+        "SELECT * FROM unit WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?",
+        (unit_id(batch_number, first), unit_id(batch_number, min(last, MOST_UNITS)), size),
+    ).fetchall()
+    if not rows:
+        return []
+    bounds = (rows[0]["id"], rows[-1]["id"])
+    messages, ratings = _messages(connection, bounds), _ratings(connection, bounds)
+    return [_unit(row, messages[row["id"]], ratings[row["id"]]) for row in rows]
+
+
+def _unit(row: sqlite3.Row, messages: list[StoredMessage], ratings: list[tuple[str, float | None]]) -> StoredUnit:
+    return StoredUnit(
+        row["id"] & MOST_UNITS,
+        row["status"],
+        row["error"],
+        row["game"],
+        row["round"],
+        row["interaction_type"],
+        [str(name) for name in _read(row["participants"], list)],
+        row["started_at"],
+        row["finished_at"],
+        _read(row["details"], dict),
+        messages,
+        ratings,
+    )
+
+
+def _read(text: object, kind: type[T]) -> T:
+    """The JSON of a column, or an empty one where it holds none."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        found = None
+    return found if isinstance(found, kind) else kind()
+
+
+def _messages(connection: sqlite3.Connection, bounds: tuple[int, int]) -> dict[int, list[StoredMessage]]:
+    """Whole replies, and the parts of replies that hold several messages or a thought; in order of speaking."""
+    found: dict[int, list[StoredMessage]] = defaultdict(list)
+    for unit, turn, speaker, content, thought, source, model in connection.execute(
+        f"SELECT c.unit_id, coalesce(l.turn, c.turn), coalesce(l.speaker, c.speaker), {_CONTENT}, "
+        "CASE WHEN l.thought_start IS NOT NULL THEN substr(c.text, l.thought_start + 1, l.thought_length) "
+        "WHEN coalesce(l.position, 0) = 0 THEN c.thought END, "
+        f"c.source, c.model {_MESSAGES} ORDER BY c.unit_id, c.wave, l.position",
+        bounds,
+    ).fetchall():
+        said = StoredMessage(turn, _text(speaker), _text(content), _text(thought) or None, source, model)
+        found[unit].append(said)
+    return found
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _ratings(connection: sqlite3.Connection, bounds: tuple[int, int]) -> dict[int, list[tuple[str, float | None]]]:
+    found: dict[int, list[tuple[str, float | None]]] = defaultdict(list)
+    for unit, entity, rating in connection.execute(_RATINGS, bounds).fetchall():
+        found[unit].append((entity, rating))
+    return found
+
+
+NEW_ROWS_PAGE = 50_000
+"""units taken in at once: between pages others get their turn"""
+
+
+class NewRows:
+    """Of one batch: first all it has, by pages of its units, then what comes."""
+
+    def __init__(self, table: str, columns: str, where: str = "1") -> None:
+        self._asked = f"SELECT {columns} FROM {table} WHERE {where} AND "
+        self._table = table
+        self._next_unit = 0
+        self._last_row: int | None = None
+        """the highest number when the pages began; rows above it are new"""
+        self.more = True
+        """pages are left"""
+
+    def read(self, connection: sqlite3.Connection, batch_number: int) -> list[Sequence[Any]]:
+        last = connection.execute(f"SELECT coalesce(max(rowid), 0) FROM {self._table}").fetchone()[0]
+        if self._last_row is None:
+            self._last_row = last
+        if self.more:
+            return self._page(connection, batch_number)
+        first, self._last_row = self._last_row, last
+        whole = (unit_id(batch_number, 0), unit_id(batch_number, MOST_UNITS))
+        return self._rows(connection, "rowid > ? AND +unit_id BETWEEN ? AND ?", (first, *whole))
+
+    def _page(self, connection: sqlite3.Connection, batch_number: int) -> list[Sequence[Any]]:
+        first = self._next_unit
+        self._next_unit = first + NEW_ROWS_PAGE
+        bounds = (unit_id(batch_number, first), unit_id(batch_number, min(MOST_UNITS, first + NEW_ROWS_PAGE - 1)))
+        left = connection.execute(
+            f"SELECT 1 FROM {self._table} WHERE unit_id > ? AND unit_id <= ? LIMIT 1",
+            (bounds[1], unit_id(batch_number, MOST_UNITS)),
+        ).fetchone()
+        self.more = left is not None
+        return self._rows(connection, "unit_id BETWEEN ? AND ?", bounds)
+
+    def _rows(self, connection: sqlite3.Connection, which: str, values: tuple[int, ...]) -> list[Sequence[Any]]:
+        cursor = connection.execute(self._asked + which, values)
+        cursor.row_factory = None
+        return cursor.fetchall()

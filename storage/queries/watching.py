@@ -1,0 +1,422 @@
+"""What a screen reads of a running batch several times a second: counters, and the rows in view.
+
+Every query here is bounded by what fits on a screen, not by the size of the batch, so watching a hundred thousand
+conversations costs as much as watching ten. All run in autocommit.
+"""
+
+import json
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tidepool.storage.batches import status_now
+from tidepool.storage.queries.units import whole
+from tidepool.storage.states import BESIDE_SQL, OPEN_PHASES, UNIT_BITS, BatchStatus, unit_id, unit_range
+
+LONGEST_NODE = 200
+MOST_HANDS = 1_000
+_FIGURES = ("process", "in_flight", "returned", "per_second")
+
+
+@dataclass(frozen=True, slots=True)
+class HandLine:
+    node: str
+    process: int
+    in_flight: int
+    returned: int
+    per_second: float
+
+
+def hands_in(limits: str) -> tuple[HandLine, ...]:
+    """As far as they are hands: of a file that somebody changed, nothing."""
+    found = json.loads(limits).get("hands", [])
+    rows = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return tuple(
+        HandLine(one["node"][:LONGEST_NODE], *(one[name] for name in _FIGURES))
+        for one in rows[:MOST_HANDS]
+        if isinstance(one.get("node"), str) and all(isinstance(one.get(name), int | float) for name in _FIGURES)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A batch and its running counters at one moment."""
+
+    number: int
+    id: str
+    kind: str
+    name: str
+    description: str
+    status: str
+    """as shown: a batch whose process died is interrupted"""
+    paused: bool
+    reason: str | None
+    seed: int
+    simulated: bool
+    created_at: float
+    finished_at: float | None
+    units_total: int
+    units_completed: int
+    units_failed: int
+    calls: int
+    bought: int
+    cached: int
+    replayed: int
+    retried: int
+    failed: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    spent_usd: float
+    """the known part of the cost"""
+    seconds: float
+    call_seconds: float
+    peak_concurrency: int
+    heartbeat: int
+    in_flight: str
+    """JSON: some of the calls under way as [sequence number, wave]"""
+    limits: str
+    """JSON: what rules the calls"""
+    study_id: str | None = None
+    """the study of several batches that it is a part of"""
+    cells: int = 0
+    """of a study: how many batches it has"""
+
+    @property
+    def resting(self) -> dict[str, Any]:
+        return resting_in(self.limits) if self.running else {}
+
+    @property
+    def hands(self) -> tuple[HandLine, ...]:
+        """Those that its live calls leave from; none where its process makes them itself."""
+        return hands_in(self.limits) if self.running else ()
+
+    @property
+    def partly_simulated(self) -> bool:
+        return self.simulated and asks_a_provider(self.limits)
+
+    @property
+    def free(self) -> bool:
+        """All that was and will be asked is simulated, at no price."""
+        return self.simulated and not self.partly_simulated and not self.spent_usd
+
+    @property
+    def units_done(self) -> int:
+        return self.units_completed + self.units_failed
+
+    @property
+    def running(self) -> bool:
+        return self.status == BatchStatus.IN_PROGRESS
+
+
+def _flights(text: str) -> str:
+    """As it is, where it is pairs of numbers; of a file that somebody changed, nothing."""
+    found = json.loads(text)
+    pairs = isinstance(found, list) and all(
+        isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, int) for one in pair) for pair in found
+    )
+    return text if pairs else "[]"
+
+
+def _rules(text: str) -> str:
+    """As it is, where every provider has numbers; of a file that somebody changed, nothing."""
+    found = json.loads(text)
+    providers = found.get("providers", {}) if isinstance(found, dict) else None
+    shaped = isinstance(providers, dict) and all(
+        isinstance(one, dict) and all(isinstance(one.get(name, 0), int | float) for name in _watching_FIGURES)
+        for one in providers.values()
+    )
+    return text if shaped and isinstance(found.get("budget_usd") or 0.0, int | float) else "{}"
+
+
+_watching_FIGURES = ("in_flight", "allowed", "max_concurrent", "requests_per_minute", "tokens_per_minute")
+_REST = {"why", "since", "until", "down"}
+
+
+def resting_in(limits: str) -> dict[str, Any]:
+    """The providers for which nothing leaves just now: why, since when, and until when, by the wall clock."""
+    found = {name: one.get("resting") for name, one in json.loads(limits).get("providers", {}).items()}
+    return {name: rest for name, rest in found.items() if isinstance(rest, dict) and _is_rest(rest)}
+
+
+def asks_a_provider(limits: str) -> bool:
+    """Whether calls may go to any provider but the simulated one."""
+    return any(name != "simulated" for name in providers_asked(limits))
+
+
+def providers_asked(limits: str) -> list[str]:
+    """Those of the batch itself: accounts are shared by all batches of a study."""
+    found = json.loads(limits)
+    asks = found.get("asks")
+    return list(map(str, asks)) if isinstance(asks, list) else list(found.get("providers", {}))
+
+
+def _is_rest(rest: dict[str, Any]) -> bool:
+    return rest.keys() == _REST and all(isinstance(rest[name], int | float) for name in ("since", "until"))
+
+
+LONGEST_NAME = 1_000
+LONGEST_WORDS = 20_000
+"""characters of a name, and of a description, an error or a line of the log, that are read to be shown: what a stranger put into
+a file may be as long as a book, and nobody's terminal is"""
+MOST_BATCHES_SHOWN = 2_000
+
+_WATCHED = (
+    f"SELECT b.number, b.id, b.kind, substr(b.name, 1, {LONGEST_NAME}) AS name, "
+    f"substr(b.description, 1, {LONGEST_WORDS}) AS description, b.status, b.paused, "
+    f"substr(b.reason, 1, {LONGEST_WORDS}) AS reason, b.seed, b.simulated, b.host, b.study_id, "
+    "b.created_at, b.finished_at, p.units_total, p.units_completed, p.units_failed, p.calls, p.bought, p.cached, "
+    "p.replayed, p.retried, p.failed, p.input_tokens, p.output_tokens, p.cost_usd, p.unpriced, p.seconds, "
+    "p.call_seconds, p.peak_concurrency, p.heartbeat, p.heartbeat_at, p.in_flight, p.limits "
+    "FROM batch b LEFT JOIN progress p ON p.batch_number = b.number"
+)
+
+
+def watched(connection: sqlite3.Connection, path: Path, batch_number: int) -> Watched | None:
+    row = connection.execute(f"{_WATCHED} WHERE b.number = ?", (batch_number,)).fetchone()
+    return None if row is None else _watched(path, row)
+
+
+def all_watched(connection: sqlite3.Connection, path: Path) -> list[Watched]:
+    """The batches of the file, newest first."""
+    rows = connection.execute(f"{_WATCHED} ORDER BY b.number DESC LIMIT ?", (MOST_BATCHES_SHOWN,)).fetchall()
+    return [_watched(path, row) for row in rows]
+
+
+def _watched(path: Path, row: sqlite3.Row) -> Watched:
+    names = [name for name in Watched.__dataclass_fields__ if name not in ("status", "cost_usd", "spent_usd", "cells")]
+    values = {name: row[name] for name in names}
+    values["paused"], values["simulated"] = bool(row["paused"]), bool(row["simulated"])
+    return whole(
+        Watched(
+            status=status_now(path, row, row),
+            cost_usd=None if row["unpriced"] else row["cost_usd"],
+            spent_usd=row["cost_usd"],
+            **values | {"in_flight": _flights(row["in_flight"]), "limits": _rules(row["limits"])},
+        )
+    )
+
+
+def batch_number(connection: sqlite3.Connection, batch_id: str) -> int | None:
+    row = connection.execute("SELECT number FROM batch WHERE id = ?", (batch_id,)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def changes(connection: sqlite3.Connection) -> int:
+    """Another number whenever another connection has committed: where it stays, nothing needs to be read."""
+    return int(connection.execute("PRAGMA data_version").fetchone()[0])
+
+
+# -- the wavefront -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class UnitLine:
+    sequence_number: int
+    participants: tuple[str, ...]
+    status: str
+    error: str | None
+    game: int | None
+    round: int | None
+
+
+def unit_lines(connection: sqlite3.Connection, batch_number: int, first: int, last: int) -> list[UnitLine]:
+    """The units first..last that have begun."""
+    rows = connection.execute(
+        f"SELECT sequence_number, participants, status, substr(error, 1, {LONGEST_WORDS}), game, round FROM unit "
+        "WHERE id BETWEEN ? AND ?",
+        (unit_id(batch_number, first), unit_id(batch_number, last)),
+    ).fetchall()
+    return [whole(UnitLine(row[0], names_in(row[1]), *tuple(row)[2:])) for row in rows]
+
+
+MOST_NAMES = 1_000
+
+
+def names_in(participants: str) -> tuple[str, ...]:
+    """Who takes part, as far as it can be shown."""
+    return tuple(name[:LONGEST_NAME] for name in json.loads(participants)[:MOST_NAMES])
+
+
+@dataclass(frozen=True, slots=True)
+class WaveCell:
+    """One call of the ledger, as a coloured cell."""
+
+    sequence_number: int
+    wave: int
+    state: str
+    """done, cached, retried or failed"""
+
+
+def cells(
+    connection: sqlite3.Connection, batch_number: int, first: int, last: int, most: int = 20_000
+) -> list[WaveCell]:
+    """The calls of the units first..last, each unit's in the order in which they were answered."""
+    rows = connection.execute(
+        "SELECT unit_id, wave, CASE WHEN status = 'failed' THEN 'failed' WHEN source = 'cache' THEN 'cached' "
+        "WHEN attempts > 1 THEN 'retried' ELSE 'done' END FROM call WHERE unit_id BETWEEN ? AND ? "
+        "ORDER BY unit_id, id LIMIT ?",
+        (unit_id(batch_number, first), unit_id(batch_number, last), most),
+    ).fetchall()
+    mask = (1 << UNIT_BITS) - 1
+    return [WaveCell(row[0] & mask, row[1], row[2]) for row in rows]
+
+
+def last_begun(connection: sqlite3.Connection, batch_number: int) -> int:
+    """The highest sequence number that has a row; 0 before the first."""
+    row = connection.execute(
+        "SELECT max(id) FROM unit WHERE id BETWEEN ? AND ?",
+        unit_range(batch_number),
+    ).fetchone()
+    return 0 if row[0] is None else int(row[0]) - unit_id(batch_number, 0)
+
+
+# -- waves, provider batches, log ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class WaveLine:
+    wave: int
+    calls: int
+    failed: int
+    cached: int
+    retried: int
+    seconds: float
+    transport: str
+    orders: tuple["ProviderBatchLine", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderBatchLine:
+    """A provider batch."""
+
+    id: str
+    provider: str
+    state: str
+    remote_state: str | None
+    count: int
+    wave: int
+    created_at: float
+    finished_at: float | None
+    remote_id: str | None = None
+    reservation_usd: float = 0.0
+
+    @property
+    def open(self) -> bool:
+        return self.state in OPEN_PHASES
+
+
+def wave_count(connection: sqlite3.Connection, batch_number: int) -> int:
+    row = connection.execute("SELECT count(*) FROM wave WHERE batch_number = ?", (batch_number,)).fetchone()
+    return int(row[0])
+
+
+def wave_lines(connection: sqlite3.Connection, batch_number: int, skip: int = 0, most: int = 200) -> list[WaveLine]:
+    rows = connection.execute(
+        "SELECT wave, calls, failed, cached, retried, seconds, transport FROM wave WHERE batch_number = ? "
+        "ORDER BY wave LIMIT ? OFFSET ?",
+        (batch_number, most, skip),
+    ).fetchall()
+    orders = order_lines(connection, batch_number)
+    return [
+        whole(
+            WaveLine(
+                row["wave"],
+                row["calls"],
+                row["failed"],
+                row["cached"],
+                row["retried"],
+                row["seconds"],
+                row["transport"],
+                tuple(order for order in orders if order.wave == row["wave"]),
+            )
+        )
+        for row in rows
+    ]
+
+
+def order_lines(connection: sqlite3.Connection, batch_number: int, most: int = 1_000) -> list[ProviderBatchLine]:
+    rows = connection.execute(
+        "SELECT id, provider, state, remote_state, count, wave, created_at, finished_at, remote_id, reservation_usd "
+        f"FROM provider_batch WHERE batch_number IN {BESIDE_SQL} ORDER BY created_at DESC LIMIT :most",
+        {"batch": batch_number, "most": most},
+    ).fetchall()
+    return [whole(ProviderBatchLine(*row)) for row in rows]
+
+
+def ordered_units(connection: sqlite3.Connection, order_id: str) -> frozenset[int]:
+    """The units whose calls are in a provider batch, those of other batches of the study left out."""
+    row = connection.execute("SELECT calls FROM provider_batch WHERE id = ?", (order_id,)).fetchone()
+    return frozenset() if row is None else frozenset(call[0] for call in json.loads(row[0]) if len(call) == 3)
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    id: int
+    at: float
+    level: str
+    message: str
+
+
+def log_after(connection: sqlite3.Connection, batch_number: int, after: int, most: int = 2_000) -> list[LogLine]:
+    """The newest lines of the log after row `after`, oldest first."""
+    rows = connection.execute(
+        f"SELECT id, at, substr(level, 1, {LONGEST_NAME}), substr(message, 1, {LONGEST_WORDS}) FROM log_line "
+        "WHERE batch_number = ? AND id > ? ORDER BY id DESC LIMIT ?",
+        (batch_number, after, most),
+    ).fetchall()
+    return [whole(LogLine(*row)) for row in reversed(rows)]
+
+
+# -- the past ------------------------------------------------------------------------------------------------
+
+
+MOST_SAMPLED = 4_000
+"""units, at least, of which the past is read where there are twice as many"""
+SHORTEST_SLICE = 0.25
+"""seconds: a pace over less than that is noise"""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What happened within one slice of a batch's life."""
+
+    at: float
+    calls: int
+    cost_usd: float
+    latency: float | None
+
+
+def past(connection: sqlite3.Connection, batch_number: int, slices: int = 240) -> list[Stretch]:
+    """The life of a batch in equal slices, made once when a screen opens: of a batch with very many units from an even
+    sample of them, as large as fits on a screen."""
+    step = max(1, last_begun(connection, batch_number) // MOST_SAMPLED)
+    whose, which = _sampled(batch_number, step)
+    first, last, seen = connection.execute(
+        f"SELECT min(at), max(at), count(*) FROM call WHERE {whose}", which
+    ).fetchone()
+    if first is None:
+        return []
+    width = max((last - first) / slices, SHORTEST_SLICE)
+    rows = connection.execute(
+        "SELECT CAST((at - :first) / :width AS INTEGER) AS slice, count(*), coalesce(sum(cost_usd), 0.0), "
+        "avg(CASE WHEN source = 'live' AND status = 'answered' THEN seconds END) "
+        f"FROM call WHERE {whose} GROUP BY slice ORDER BY slice",
+        {**which, "first": first, "width": width},
+    ).fetchall()
+    calls = connection.execute("SELECT calls FROM progress WHERE batch_number = ?", (batch_number,)).fetchone()
+    scale = calls[0] / seen if step > 1 and calls else 1
+    return [Stretch(first + (row[0] + 1) * width, round(row[1] * scale), row[2] * scale, row[3]) for row in rows]
+
+
+def _sampled(batch_number: int, step: int) -> tuple[str, dict[str, int]]:
+    """Which calls are those of every so manieth unit."""
+    bounds = {"low": unit_id(batch_number, 0), "high": unit_id(batch_number + 1, 0) - 1}
+    if step == 1:
+        return "unit_id BETWEEN :low AND :high", bounds
+    units = (
+        "WITH RECURSIVE each(unit) AS (SELECT :low + :step UNION ALL SELECT unit + :step FROM each LIMIT :most) "
+        "SELECT unit FROM each"
+    )
+    return f"unit_id IN ({units})", {"low": bounds["low"], "step": step, "most": 2 * MOST_SAMPLED}

@@ -1,1 +1,0 @@
-"""Folders to make something in that is seen only when it is whole, and what becomes of those that a crash left."""

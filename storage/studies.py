@@ -1,0 +1,219 @@
+"""Studies of several batches: a row for the design, and for each batch the cell and the replicate that it is."""
+
+import json
+import secrets
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tidepool.storage.batches import (
+    NewBatch,
+    counted_back,
+    delete_batch,
+    find_batch,
+    insert_batch,
+    is_running,
+    leave_word,
+    newest,
+    open_provider_batches,
+    progress_of,
+    steer,
+)
+from tidepool.storage.errors import BatchLocked, FileError, NotFound
+from tidepool.storage.file import reading, writing
+from tidepool.storage.lock_files import BATCH_ID
+from tidepool.storage.states import BatchStatus
+
+LONGEST_LEVEL = 1_000_000
+"""characters of a level, which may be a whole context; exports repeat it in every row"""
+
+
+@dataclass(frozen=True, slots=True)
+class NewCell:
+    """A batch of a study, about to be written."""
+
+    batch: NewBatch
+    replicate: int
+    levels: Mapping[str, str]
+    """by factor"""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStudy:
+    id: str
+    name: str
+    design: dict[str, Any]
+    created_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCell:
+    batch: sqlite3.Row
+    levels: dict[str, str]
+
+    @property
+    def replicate(self) -> int:
+        return int(self.batch["replicate"] or 1)
+
+
+def create_study(path: Path, name: str, design: Mapping[str, Any], cells: Sequence[NewCell]) -> tuple[str, list[str]]:
+    """All of it in one transaction; returns the study's id, and those of its batches."""
+    from tidepool.storage.sql import add
+    from tidepool.storage.tables import Study
+
+    study_id = secrets.token_hex(6)
+    text = json.dumps(design, ensure_ascii=False)
+    with writing(path) as connection:
+        add(connection, Study(id=study_id, name=name, design=text, created_at=time.time()))
+        return study_id, list(_insert(connection, study_id, cells))
+
+
+def add_cells(path: Path, study_id: str, design: Mapping[str, Any], cells: Sequence[NewCell]) -> list[str]:
+    """More cells of a study, whose design is now this one."""
+    from sqlmodel import col, update
+
+    from tidepool.storage.sql import execute
+    from tidepool.storage.tables import Study
+
+    changed = update(Study).where(col(Study.id) == study_id).values(design=json.dumps(design, ensure_ascii=False))
+    with writing(path) as connection:
+        execute(connection, changed)
+        return list(_insert(connection, study_id, cells))
+
+
+def _insert(connection: sqlite3.Connection, study_id: str, cells: Sequence[NewCell]) -> Iterator[str]:
+    from sqlmodel import col, update
+
+    from tidepool.storage.sql import add, execute
+    from tidepool.storage.tables import Batch, StudyCell
+
+    for cell in cells:
+        batch_id, number = insert_batch(connection, cell.batch)
+        of_study = update(Batch).where(col(Batch.number) == number)
+        execute(connection, of_study.values(study_id=study_id, replicate=cell.replicate))
+        for factor, level in cell.levels.items():
+            add(connection, StudyCell(batch_number=number, factor=factor, level=level))
+        yield batch_id
+
+
+def study_of(connection: sqlite3.Connection, reference: str) -> StoredStudy | None:
+    """By id, unique prefix of one, `last` or `last~1`, where that is a study and no batch; None: it is none."""
+    if (back := counted_back(reference)) is not None:
+        rows = newest(connection, back)
+        return _known(connection, rows[0]["study_id"]) if rows and rows[0]["study_id"] else None
+    pattern = reference.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+    rows = connection.execute("SELECT id FROM study WHERE id LIKE ? ESCAPE '\\' LIMIT 9", (pattern,)).fetchall()
+    ids = [row[0] for row in rows]
+    ids = [one for one in ids if one == reference] or ids
+    if not ids or not reference:
+        return None
+    others = connection.execute("SELECT id FROM batch WHERE id LIKE ? ESCAPE '\\' LIMIT 9", (pattern,)).fetchall()
+    if ids != [reference] and (len(ids) > 1 or others):
+        fits = ", ".join([*ids, *(row[0] for row in others)])
+        raise NotFound(f"{reference!r} fits several batches and studies ({fits}): give more of the id.")
+    return _known(connection, ids[0])
+
+
+def find_study(connection: sqlite3.Connection, reference: str) -> StoredStudy:
+    """The same; a batch that is a cell of a study names its study too."""
+    if (found := study_of(connection, reference)) is not None:
+        return found
+    batch = find_batch(connection, reference)
+    if not batch["study_id"]:
+        raise NotFound(f"Batch {batch['id']} is no part of a study of several batches.")
+    return _known(connection, batch["study_id"])
+
+
+def _known(connection: sqlite3.Connection, study_id: str) -> StoredStudy:
+    row = connection.execute("SELECT * FROM study WHERE id = ?", (study_id,)).fetchone()
+    if row is None or not BATCH_ID.match(str(study_id)):
+        raise FileError(f"The study {study_id!r} of this file has no design. The file was changed; take care with it.")
+    try:
+        design = json.loads(row["design"])
+    except ValueError:
+        design = None
+    if not isinstance(design, dict):
+        raise FileError(f"The design of study {study_id} cannot be read: its file was changed, or is damaged.")
+    return StoredStudy(row["id"], row["name"], design, row["created_at"])
+
+
+def cells_of(connection: sqlite3.Connection, study_id: str) -> list[StoredCell]:
+    """In the order in which they were made."""
+    batches = connection.execute("SELECT * FROM batch WHERE study_id = ? ORDER BY number", (study_id,)).fetchall()
+    levels: dict[int, dict[str, str]] = {batch["number"]: {} for batch in batches}
+    for number, factor, level in connection.execute(
+        f"SELECT c.batch_number, c.factor, substr(c.level, 1, {LONGEST_LEVEL}) FROM study_cell c JOIN batch b ON b.number = c.batch_number "
+        "WHERE b.study_id = ? ORDER BY c.rowid",
+        (study_id,),
+    ):
+        levels[number][factor] = level
+    return [StoredCell(batch, levels[batch["number"]]) for batch in batches]
+
+
+def study_to_resume(connection: sqlite3.Connection, reference: str) -> str | None:
+    """The study that a word about a batch is meant for: its cells are run together. None: it is a batch of its own."""
+    if (study := study_of(connection, reference)) is not None:
+        return study.id
+    study_id = find_batch(connection, reference)["study_id"]
+    return None if not study_id else str(study_id)
+
+
+def batches_to_resume(connection: sqlite3.Connection, reference: str) -> list[str]:
+    """The batches that go on together, by id: all of a study that are not completed, or the only one."""
+    study_id = study_to_resume(connection, reference)
+    if study_id is None:
+        return [str(find_batch(connection, reference)["id"])]
+    cells = cells_of(connection, study_id)
+    return [cell.batch["id"] for cell in cells if cell.batch["status"] != BatchStatus.COMPLETED] or [
+        cells[0].batch["id"]
+    ]
+
+
+def leading_batch(connection: sqlite3.Connection, reference: str) -> str:
+    """The batch that keeps the provider batches: the first of its study, or the only one."""
+    study_id = study_to_resume(connection, reference)
+    batch = find_batch(connection, reference) if study_id is None else cells_of(connection, study_id)[0].batch
+    return str(batch["id"])
+
+
+def steer_any(path: Path, reference: str, command: str, arguments: dict[str, Any] | None = None) -> str:
+    """A word to whoever runs the batch; one to a cell is one to its study, and the first of its batches takes them all."""
+    with reading(path) as connection:
+        study_id = study_to_resume(connection, reference)
+        if study_id is None:
+            return steer(path, reference, command, arguments)
+        cells = [cell.batch for cell in cells_of(connection, study_id)]
+        running = any(is_running(path, batch, progress_of(connection, batch["number"])) for batch in cells)
+    if not running:
+        raise NotFound(f"Study {study_id} is not running: there is nothing to {command}.")
+    leave_word(path, cells[0]["number"], command, arguments)
+    return study_id
+
+
+def delete_any(path: Path, reference: str) -> str:
+    """A batch, or a study with all its batches."""
+    with reading(path) as connection:
+        study = study_of(connection, reference)
+        found = (
+            [_without_orders(connection, reference)["id"]]
+            if study is None
+            else [cell.batch["id"] for cell in cells_of(connection, study.id)]
+        )
+    for batch_id in found:
+        delete_batch(path, batch_id)
+    return str(found[0]) if study is None else study.id
+
+
+def _without_orders(connection: sqlite3.Connection, reference: str) -> sqlite3.Row:
+    """A batch that can go by itself: provider batches under way hold calls of all cells of a study, paid for once."""
+    batch = find_batch(connection, reference)
+    if batch["study_id"] and open_provider_batches(connection, batch["number"]):
+        study = batch["study_id"]
+        raise BatchLocked(
+            f"Batch {batch['id']} is a cell of study {study}, whose provider batches are under way and hold calls of its other "
+            f"cells too. Resume the study first (`tidepool --resume {study}`), or delete it as a whole."
+        )
+    return batch

@@ -1,1 +1,0 @@
-"""What each kind of study keeps in tables of its own."""

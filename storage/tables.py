@@ -1,0 +1,519 @@
+"""The tables of a study file, as SQLModel classes: the only description of them.
+
+Every statement that writes is built from these classes (`storage/sql.py`). `schema.sql`, from which a new file is made and
+against which a file is checked when it is opened, is generated from them and from the views, because importing SQLModel
+takes half a second and commands that only read do without:
+
+    python -m tidepool.storage.tables > storage/schema.sql
+
+A unit's id holds its batch and its place there (`storage/states.py`). Times are seconds since 1970. Other programs read
+the views (`views.py`), never these tables. A later version adds its columns at the end of a table, as SQLite does.
+"""
+
+import re
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import Boolean, Column, Float, Index, Integer, LargeBinary, Text, text
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.schema import CreateIndex, CreateTable
+from sqlalchemy.types import TypeEngine
+from sqlmodel import Field, SQLModel
+
+from tidepool.storage.views import VIEWS
+
+
+def zero(kind: type[TypeEngine[Any]]) -> "Column[Any]":
+    """A counter that an INSERT need not name."""
+    return Column(kind, nullable=False, server_default=text("0"))
+
+
+class Batch(SQLModel, table=True):
+    __tablename__ = "batch"
+    __table_args__ = {"sqlite_autoincrement": True}
+    """a number is never used again: whoever still runs a batch that was deleted must not write into another one"""
+
+    number: int | None = Field(default=None, primary_key=True)
+    id: str = Field(unique=True)
+    kind: str
+    name: str
+    description: str = ""
+    status: str = "pending"
+    reason: str | None = None
+    paused: bool = False
+    seed: int
+    simulated: bool = False
+    imported: bool = False
+    """an imported batch is read and resumed like any other, but never serves as cache"""
+    config: str = Field(sa_type=Text)
+    """the resolved config, frozen: resume needs nothing else"""
+    version: str
+    host: str | None = None
+    created_at: float
+    finished_at: float | None = None
+    stop_code: str | None = None
+    """why it stopped, for programs; `reason` beside it is for people"""
+    study_id: str | None = None
+    """the study of several batches that it is a part of"""
+    replicate: int | None = None
+    origin: str | None = Field(default=None, sa_type=Text)
+    """where a branch was taken from, as JSON"""
+
+
+class Progress(SQLModel, table=True):
+    """Running counters of a batch: all that a watcher reads several times a second."""
+
+    __tablename__ = "progress"
+
+    batch_number: int = Field(primary_key=True)
+    units_total: int = 0
+    units_completed: int = 0
+    units_failed: int = 0
+    calls: int = 0
+    bought: int = 0
+    cached: int = 0
+    replayed: int = 0
+    retried: int = 0
+    failed: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    unpriced: int = 0
+    """answers whose price is unknown: then the cost is unknown too"""
+    seconds: float = 0.0
+    """how long the batch has been running, over all its sessions"""
+    call_seconds: float = 0.0
+    peak_concurrency: int = 0
+    heartbeat: int = 0
+    """ticks while a process runs the batch; a copy of the file does not tick"""
+    heartbeat_at: float = 0.0
+    in_flight: str = "[]"
+    """some of the calls under way, as [sequence number, wave] pairs"""
+    limits: str = "{}"
+    """what rules the calls at the moment, for watchers"""
+    in_flight_usd: float = Field(default=0.0, sa_column=zero(Float))
+    """what the calls under way may cost: spent, perhaps, if the process dies now"""
+    reasoning_tokens: int = Field(default=0, sa_column=zero(Integer))
+    cut: int = Field(default=0, sa_column=zero(Integer))
+    """replies that reached their length limit"""
+    unusable: int = Field(default=0, sa_column=zero(Integer))
+    """replies that were paid for and are no answers"""
+    usage_missing: int = Field(default=0, sa_column=zero(Integer))
+    """replies without believable usage, counted at the most they can have cost"""
+
+
+class Wave(SQLModel, table=True):
+    __tablename__ = "wave"
+
+    batch_number: int = Field(primary_key=True)
+    wave: int = Field(primary_key=True)
+    calls: int = 0
+    failed: int = 0
+    cached: int = 0
+    retried: int = 0
+    seconds: float = 0.0
+    transport: str = ""
+
+
+class Unit(SQLModel, table=True):
+    __tablename__ = "unit"
+    __table_args__ = (Index("unit_by_batch", "batch_number", "status"),)
+
+    id: int = Field(primary_key=True)
+    batch_number: int
+    sequence_number: int
+    game: int | None = None
+    round: int | None = None
+    interaction_type: str | None = None
+    participants: str = "[]"
+    status: str = "in_progress"
+    error: str | None = None
+    sealed: bool = False
+    """its outcome was read by another unit, so a failure in it is never reopened"""
+    started_at: float | None = None
+    finished_at: float | None = None
+    details: str | None = None
+    """what a study keeps of a unit beside its calls, as JSON"""
+
+
+class Call(SQLModel, table=True):
+    """The ledger: one row for each answered, or finally failed, call."""
+
+    __tablename__ = "call"
+    __table_args__ = (
+        Index("call_by_address", "unit_id", "step", unique=True),
+        Index("call_by_key", "key", sqlite_where=text("status = 'answered'")),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    unit_id: int
+    step: str
+    wave: int
+    turn: int | None = None
+    speaker: str | None = None
+    model: str
+    key: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+    prompt: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
+    status: str
+    """answered or failed"""
+    text: str = Field(default="", sa_type=Text)
+    truth: str | None = None
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    seconds: float = 0.0
+    source: str = "live"
+    attempts: int = 1
+    error: str | None = None
+    order_id: str | None = None
+    at: float
+    finish_reason: str | None = None
+    """why the reply ended, in our words; None: not recorded"""
+    served_model: str | None = None
+    """the model that the provider says has answered"""
+    thought: str | None = Field(default=None, sa_type=Text)
+    """reasoning that came with the reply and was not said"""
+    reasoning_tokens: int = Field(default=0, sa_column=zero(Integer))
+    """a part of the output tokens"""
+    usage_missing: bool = Field(default=False, sa_column=zero(Boolean))
+    """the provider gave no believable usage: tokens and cost are the worst case"""
+    seal: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
+    """in a batch that runs code: a keyed hash of the text, by which its user knows the reply again"""
+
+
+class Prompt(SQLModel, table=True):
+    """Each distinct system prompt once, so that published talks stay readable."""
+
+    __tablename__ = "prompt"
+
+    hash: bytes = Field(sa_column=Column(LargeBinary, primary_key=True))
+    text: str = Field(sa_type=Text)
+
+
+class Line(SQLModel, table=True):
+    """A message that is a part of a reply: spans of it, so the text is stored once."""
+
+    __tablename__ = "line"
+
+    unit_id: int = Field(primary_key=True)
+    step: str = Field(primary_key=True)
+    position: int = Field(primary_key=True)
+    turn: int
+    speaker: str
+    start: int
+    length: int
+    thought_start: int | None = None
+    thought_length: int | None = None
+
+
+class ProviderBatch(SQLModel, table=True):
+    """A provider batch, written before the provider is asked for it."""
+
+    __tablename__ = "provider_batch"
+    __table_args__ = (Index("provider_batch_by_batch", "batch_number", "state"),)
+
+    id: str = Field(primary_key=True)
+    batch_number: int
+    provider: str
+    lot: str = ""
+    """what its calls have in common at the provider, such as their model"""
+    upload_id: str = ""
+    remote_id: str | None = None
+    unsure: bool = False
+    """recognised by its looks after a crash: its results must prove that it is ours"""
+    state: str = "intended"
+    """intended, creating, created; closed: collected, cancelled, refused or lost"""
+    remote_state: str | None = None
+    calls: str = Field(sa_type=Text)
+    """its calls as JSON: [[sequence number, step, key of what is asked], …], behind those of another batch of its study that one's id"""
+    count: int
+    wave: int
+    content_hash: str
+    reservation_usd: float = 0.0
+    created_at: float
+    finished_at: float | None = None
+    polled_at: float | None = None
+
+
+class Surplus(SQLModel, table=True):
+    """A reply that was paid for and not used, such as one to a call that had been answered another way."""
+
+    __tablename__ = "surplus"
+
+    id: int | None = Field(default=None, primary_key=True)
+    batch_number: int
+    order_id: str
+    """the provider batch that brought it; of a live call its provider"""
+    unit_id: int
+    step: str
+    text: str = Field(sa_type=Text)
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    at: float
+    reason: str | None = None
+    """why it was not used; None: it came too late; `under way`: it has not come yet"""
+
+
+class Outcome(SQLModel, table=True):
+    """What one side of a conversation of the secret game came to."""
+
+    __tablename__ = "outcome"
+
+    unit_id: int = Field(primary_key=True)
+    side: int = Field(primary_key=True)
+    """0: the one who opened"""
+    mode: str
+    game: int
+    agent: str
+    opponent: str
+    revealed: bool
+    obtained: bool
+    detector: str | None = None
+    turn: int | None = None
+    start: int | None = None
+    end: int | None = None
+    score: float | None = None
+    """None until the game ends, in modes whose points are known only then"""
+    verdict: bool | None = None
+    """a judge's, kept apart from `revealed`; None: not asked, no clear answer, or none at all"""
+    verdict_step: str | None = None
+    """the call that holds the judge's words"""
+    scenario: int | None = None
+    """its place in the config's list of scenarios, from 1"""
+    secret: str | None = None
+    """what this side was to keep"""
+    uncertain: bool | None = None
+    """the only hits are ordinary readings as well; None: it was not looked at"""
+    model: str | None = None
+    """that played this side"""
+    served_model: str | None = None
+    details: str | None = None
+    """every detector's hits, as JSON"""
+
+
+class SitOut(SQLModel, table=True):
+    """An agent without a conversation in a round of the secret game."""
+
+    __tablename__ = "sit_out"
+
+    batch_number: int = Field(primary_key=True)
+    game: int = Field(primary_key=True)
+    round: int = Field(primary_key=True)
+    agent: str = Field(primary_key=True)
+
+
+class Judgement(SQLModel, table=True):
+    """What a judge said of one entity of a simulation."""
+
+    __tablename__ = "judgement"
+
+    unit_id: int = Field(primary_key=True)
+    place: int = Field(primary_key=True)
+    """of the entity in the speaking order, from 1; the judge's words are the call `judge.PLACE`"""
+    entity: str
+    rating: float | None = None
+    """None: no clear rating, or no answer"""
+
+
+class Genome(SQLModel, table=True):
+    __tablename__ = "genome"
+
+    batch_number: int = Field(primary_key=True)
+    generation: int = Field(primary_key=True)
+    genome_id: str = Field(primary_key=True)
+    parents: str = "[]"
+    operator: str
+    prompt: str = Field(sa_type=Text)
+    fitness: float | None = None
+    accuracy: float | None = None
+    missing: float | None = None
+    details: str | None = None
+
+
+class TrainingUpdate(SQLModel, table=True):
+    __tablename__ = "training_update"
+
+    batch_number: int = Field(primary_key=True)
+    update_number: int = Field(primary_key=True)
+    env_steps: int
+    mean_reward: float | None = None
+    success_rate: float | None = None
+    details: str | None = None
+
+
+class LogLine(SQLModel, table=True):
+    __tablename__ = "log_line"
+    __table_args__ = (Index("log_by_batch", "batch_number", "id"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    batch_number: int
+    at: float
+    level: str
+    message: str
+
+
+class Finding(SQLModel, table=True):
+    """What a study worked out at its end, as JSON by name: resume, exports and screens need not redo it."""
+
+    __tablename__ = "finding"
+
+    batch_number: int = Field(primary_key=True)
+    name: str = Field(primary_key=True)
+    content: str = Field(sa_type=Text)
+
+
+class Control(SQLModel, table=True):
+    """Words to a running batch: stop, pause, continue, limits."""
+
+    __tablename__ = "control"
+    __table_args__ = (Index("control_by_batch", "batch_number", "taken_at"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    batch_number: int
+    at: float
+    command: str
+    arguments: str = "{}"
+    taken_at: float | None = None
+
+
+class LibraryEntity(SQLModel, table=True):
+    __tablename__ = "library_entity"
+
+    id: str = Field(primary_key=True)
+    name: str
+    type: str | None = None
+    description: str = ""
+    attributes: str = "{}"
+    created_at: float
+
+
+class LibraryType(SQLModel, table=True):
+    __tablename__ = "library_type"
+
+    name: str = Field(primary_key=True)
+    definition: str = Field(sa_type=Text)
+    created_at: float
+
+
+class LibraryAgent(SQLModel, table=True):
+    __tablename__ = "library_agent"
+
+    id: str = Field(primary_key=True)
+    name: str
+    definition: str = Field(sa_type=Text)
+    created_at: float
+
+
+class Study(SQLModel, table=True):
+    """A design whose cells are batches."""
+
+    __tablename__ = "study"
+
+    id: str = Field(primary_key=True)
+    name: str
+    design: str = Field(sa_type=Text)
+    """factors, replicates and hypotheses as they were frozen, as JSON"""
+    created_at: float
+
+
+class StudyCell(SQLModel, table=True):
+    """The level of one factor in one batch of a study."""
+
+    __tablename__ = "study_cell"
+
+    batch_number: int = Field(primary_key=True)
+    factor: str = Field(primary_key=True)
+    level: str
+
+
+class Problem(SQLModel, table=True):
+    """A problem that prompts are tried on, kept once however many answers it gets."""
+
+    __tablename__ = "problem"
+
+    batch_number: int = Field(primary_key=True)
+    split: str = Field(primary_key=True)
+    number: int = Field(primary_key=True)
+    question: str = Field(sa_type=Text)
+    gold: str = Field(sa_type=Text)
+
+
+class Answer(SQLModel, table=True):
+    """A reply to a problem as it was graded; the reply itself is the call of the same unit and step."""
+
+    __tablename__ = "answer"
+
+    unit_id: int = Field(primary_key=True)
+    step: str = Field(primary_key=True)
+    generation: int | None = None
+    genome_id: str
+    split: str
+    problem: int
+    sample: int
+    extracted: str | None = Field(default=None, sa_type=Text)
+    """None: no answer could be read from the reply, or there was none"""
+    correct: bool | None = None
+    """None: the call failed"""
+    score: float | None = None
+    details: str | None = Field(default=None, sa_type=Text)
+    """further metrics of a scorer, as JSON"""
+
+
+class Code(SQLModel, table=True):
+    """What a person said of one side of a conversation, or of one message of it."""
+
+    __tablename__ = "code"
+
+    unit_id: int = Field(primary_key=True)
+    side: int = Field(primary_key=True)
+    """of the speaker, from 0 in speaking order: in self-play a name is not enough"""
+    turn: int = Field(primary_key=True)
+    """0: the side as a whole"""
+    coder: str = Field(primary_key=True)
+    agent: str
+    code: str
+    weight: float | None = None
+    """how many sides of the batch it stands for, by the sample's plan"""
+    details: str | None = Field(default=None, sa_type=Text)
+    at: float
+
+
+class Record(SQLModel, table=True):
+    """A row of a kind of study that has no table of its own: a plugin adds none."""
+
+    __tablename__ = "record"
+
+    unit_id: int = Field(primary_key=True)
+    """unit 0 of a batch holds what belongs to the batch as a whole"""
+    name: str = Field(primary_key=True)
+    position: int = Field(primary_key=True)
+    content: str = Field(sa_type=Text)
+    """as JSON"""
+
+
+def schema_text() -> str:
+    """The content of `schema.sql`: each table with its indexes, then the views."""
+    return "\n".join(f"{sql};\n" for sql in (*_table_statements(), *_view_statements()))
+
+
+def _table_statements() -> Iterator[str]:
+    dialect = sqlite.dialect()
+    for table in SQLModel.metadata.sorted_tables:
+        yield _tidy(str(CreateTable(table).compile(dialect=dialect)))
+        for index in sorted(table.indexes, key=lambda index: str(index.name)):
+            yield _tidy(str(CreateIndex(index).compile(dialect=dialect)))
+
+
+def _view_statements() -> Iterator[str]:
+    for view in VIEWS.values():
+        yield f"CREATE VIEW {view.name} AS\n{textwrap.indent(textwrap.dedent(view.query).strip(), '    ')}"
+
+
+def _tidy(sql: str) -> str:
+    return re.sub(r"[ \t]+$", "", sql.strip().expandtabs(4), flags=re.MULTILINE)
+
+
+if __name__ == "__main__":
+    print(schema_text(), end="")

@@ -1,0 +1,1 @@
+"""Batches out of a study file and into another: exports, imports, copies."""

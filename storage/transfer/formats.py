@@ -1,0 +1,299 @@
+"""Writes exports as CSV, Parquet and JSON. A file appears under its name only when it is whole.
+
+CSV is UTF-8, with one header and no cell that a spreadsheet would run as a formula: a text that begins like one gets an
+apostrophe in front. Excel needs a byte-order mark, which other programs take for a part of the first column's name, so there
+is one only where it is asked for (`bom`). Parquet needs the extra `parquet`. JSON is written unit by unit.
+"""
+
+import csv
+import json
+import re
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from itertools import islice
+from pathlib import Path
+from typing import Any, TextIO
+
+from tidepool.storage.codes import MOST_CODES
+from tidepool.storage.errors import FileError
+from tidepool.storage.folders import is_scratch, whole_folder
+from tidepool.storage.queries.summary import MOST_WAVES, findings
+from tidepool.storage.text import MARK, Plain, in_document, json_text
+from tidepool.storage.transfer.tables import (
+    PLAIN,
+    ExportContents,
+    ExportTable,
+    RowPage,
+    columns_of,
+    page_of,
+    rows_of,
+    tables_of,
+    unit_pages,
+)
+
+
+@contextmanager
+def finished(path: Path) -> Iterator[Path]:
+    """A path to write to; what was written takes its place at the end, or is removed after an error."""
+    if is_scratch(path.parent):  # one of several files that will take their places together
+        yield path
+        return
+    with _explained(path), whole_folder(path.parent) as scratch:
+        yield scratch / path.name
+
+
+@contextmanager
+def finished_together(folder: Path) -> Iterator[Path]:
+    """A folder to write to; its files take their places in `folder` at the end, all of them or none."""
+    with _explained(folder), whole_folder(folder) as scratch:
+        yield scratch
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        shown = path if path.name else path.absolute()
+        raise FileError(f"Cannot write {shown}: {error.strerror or error}. Choose another place with -o.") from error
+
+
+def write_text(path: Path, content: str) -> list[Path]:
+    with finished(path) as unfinished:
+        unfinished.write_text(content, encoding="utf-8", errors="replace")
+    return [path]
+
+
+_FORMULA = re.compile(rf"[\t\n]|[\s\"'{MARK}]*[=+\-@|%＝＋－＠﹦﹢﹣﹫−]")
+"""a formula, also behind spaces, quotes and signs that some program leaves out"""
+
+
+LONG_CELL = 1_000_000
+"""letters of a cell"""
+
+
+def harmless(cell: Any) -> Any:
+    if not isinstance(cell, str):
+        return cell
+    text = in_document(cell)
+    return Plain("'" + text) if _FORMULA.match(text) else text
+
+
+def write_rows(stream: TextIO, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A header and rows, every cell made harmless."""
+    writer = csv.writer(stream, lineterminator="\r\n")
+    writer.writerow(map(harmless, columns))
+    for row in rows:
+        cells = [harmless(cell) for cell in row]
+        if any(type(cell) is Plain and len(cell) > LONG_CELL for cell in cells):
+            stream.write(_quoted(cells))
+        else:
+            writer.writerow(cells)
+
+
+def _quoted(cells: Sequence[Any]) -> str:
+    """A row that Python's own writer would take seconds for, deaf to Ctrl+C."""
+    texts = ("" if cell is None else str(cell) for cell in cells)
+    return ",".join('"' + text.replace('"', '""') + '"' for text in texts) + "\r\n"
+
+
+@contextmanager
+def csv_file(path: Path, *, bom: bool = False) -> Iterator[TextIO]:
+    """A CSV file that appears under its name only when it is whole."""
+    encoding = "utf-8-sig" if bom else "utf-8"
+    with finished(path) as unfinished, unfinished.open("w", encoding=encoding, newline="") as stream:
+        yield stream
+
+
+def export_csv(
+    connection: sqlite3.Connection,
+    batch: sqlite3.Row,
+    folder: Path,
+    views: Iterable[str],
+    tables: Iterable[ExportTable] = (),
+    *,
+    bom: bool = False,
+) -> list[Path]:
+    """One file for each of the views and tables."""
+    return write_csv_tables(folder, tables_of(connection, batch, views, tables), bom=bom)
+
+
+def write_csv_tables(folder: Path, tables: Iterable[ExportTable], *, bom: bool = False) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for table in tables:
+        path = folder / f"{table.name}.csv"
+        with csv_file(path, bom=bom) as stream:
+            write_rows(stream, tuple(table.columns), table.rows)
+        written.append(path)
+    return written
+
+
+ROWS_A_GROUP = 20_000
+
+TYPES = {"integer": "int64", "real": "float64", "boolean": "bool"}
+"""what a column of a view holds → its type; anything else is text"""
+
+
+def export_parquet(
+    connection: sqlite3.Connection,
+    batch: sqlite3.Row,
+    folder: Path,
+    views: Iterable[str],
+    tables: Iterable[ExportTable] = (),
+) -> list[Path]:
+    """One file for each of the views and tables."""
+    return write_parquet_tables(folder, tables_of(connection, batch, views, tables))
+
+
+def write_parquet_tables(folder: Path, tables: Iterable[ExportTable]) -> list[Path]:
+    try:
+        from arro3.io import write_parquet
+    except ImportError:
+        raise FileError(
+            "Parquet needs two small packages that are not installed: pip install 'tidepool-lab[parquet]'. CSV needs none."
+        ) from None
+    written = []
+    for table in tables:
+        path = folder / f"{table.name}.parquet"
+        with finished(path) as unfinished:
+            content = BytesIO()  # given a path, it panics where the disk is full
+            write_parquet(_reader(table), content, compression="zstd(1)")
+            unfinished.write_bytes(content.getbuffer())
+        written.append(path)
+    return written
+
+
+def _reader(table: ExportTable) -> Any:
+    from arro3.core import DataType, Field, RecordBatchReader, Schema
+
+    types = [getattr(DataType, TYPES.get(held, "string"))() for held in table.columns.values()]
+    schema = Schema([Field(name, kind, nullable=True) for name, kind in zip(table.columns, types, strict=True)])
+    return RecordBatchReader.from_batches(schema, list(_groups(iter(table.rows), schema, types)))
+
+
+def _groups(rows: Iterator[tuple[Any, ...]], schema: Any, types: list[Any]) -> Iterator[Any]:
+    from arro3.core import Array, RecordBatch
+
+    while group := list(islice(rows, ROWS_A_GROUP)):
+        columns = [
+            Array([_typed(value, kind) for value in values], type=kind)
+            for values, kind in zip(zip(*group, strict=True), types, strict=True)
+        ]
+        yield RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _typed(value: Any, kind: Any) -> Any:
+    if value is None:
+        return None
+    name = str(kind)
+    if "Boolean" in name:
+        return bool(value)
+    return float(value) if "Float" in name else value
+
+
+def export_results(
+    connection: sqlite3.Connection,
+    batch: sqlite3.Row,
+    path: Path,
+    head: Mapping[str, Any],
+    contents: ExportContents,
+    **more: Any,
+) -> list[Path]:
+    """`results.json`: the batch, its units with their messages and outcomes, its findings and its log; and what else is named."""
+    with finished(path) as unfinished, unfinished.open("w", encoding="utf-8") as stream:
+        for piece in _pieces(connection, batch, head, contents, more):
+            stream.write(piece)
+    return [path]
+
+
+def write_json(path: Path, content: Any) -> list[Path]:
+    return write_text(path, json_text(content, indent=1) + "\n")
+
+
+def _pieces(
+    connection: sqlite3.Connection,
+    batch: sqlite3.Row,
+    head: Mapping[str, Any],
+    contents: ExportContents,
+    more: Mapping[str, Any],
+) -> Iterator[str]:
+    yield f'{{"batch": {_dump(head)},\n"units": ['
+    for count, unit in enumerate(units_of(connection, batch, contents)):
+        yield (",\n" if count else "\n") + _dump(unit)
+    yield "\n]"
+    for view in (*contents.beside_units, "waves", "log"):
+        columns = columns_of(connection, view)
+        yield f',\n"{view}": ['
+        rows = rows_of(connection, view, batch)
+        for count, values in enumerate(islice(rows, MOST_WAVES if view == "waves" else None)):
+            row = _without_batch(dict(zip(columns, values, strict=True)))
+            if view == "genomes":
+                row["parents"] = json.loads(row["parents"])
+            yield (", " if count else "") + _dump(row)
+        yield "]"
+        if left := sum(1 for _ in rows):
+            yield f',\n"{view}_left_out": {left}'
+    for table in (make(connection, batch) for make in contents.tables):
+        yield f',\n"{table.name}": ['
+        for count, values in enumerate(table.rows):
+            yield (", " if count else "") + _dump(_without_batch(dict(zip(table.columns, values, strict=True))))
+        yield "]"
+    for name, content in more.items():
+        yield f',\n"{name}": {_dump(content)}'
+    yield f',\n"findings": {_dump(findings(connection, batch["number"]))}}}\n'
+
+
+def units_of(
+    connection: sqlite3.Connection, batch: sqlite3.Row, contents: ExportContents = PLAIN
+) -> Iterator[dict[str, Any]]:
+    """Each unit with its messages and what else its kind keeps of it, in order."""
+    for page in unit_pages(connection, batch["number"], contents.of_units):
+        left_out: Counter[int] = Counter()
+        messages = _by_unit(connection, "messages", batch, page, left_out)
+        rows_by_view = {view: _by_unit(connection, view, batch, page, left_out) for view in contents.of_units}
+        details = _details(connection, page) if contents.details is not None else {}
+        for row in page_of(connection, "conversations", batch, page):
+            unit = _without_batch(dict(row))
+            unit["participants"] = json.loads(unit["participants"])
+            unit["messages"] = messages.get(row["id"], [])
+            if contents.details is not None:
+                kept = details.get(row["id"], {})
+                unit |= {contents.details: kept} if contents.details else kept
+            for view, found in rows_by_view.items():
+                unit[view] = found.get(row["id"], [])
+            if row["id"] in left_out:
+                unit["codes_left_out"] = left_out[row["id"]]
+            yield unit
+
+
+def _by_unit(
+    connection: sqlite3.Connection, view: str, batch: sqlite3.Row, page: RowPage, left_out: Counter[int]
+) -> dict[int, list[dict[str, Any]]]:
+    found: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    rows = page_of(connection, view, batch, page)
+    for row in islice(rows, MOST_CODES if view == "codes" else None):
+        content = _without_batch(dict(row))
+        found[content.pop("conversation_id")].append(content)
+    for row in rows:
+        left_out[row["conversation_id"]] += 1
+    return found
+
+
+def _details(connection: sqlite3.Connection, page: RowPage) -> dict[int, dict[str, Any]]:
+    """What a study keeps of a unit beside its calls: of a simulation, its entities' ids and its replicate; of an
+    episode, its query, its steps and their rewards."""
+    rows = connection.execute("SELECT id, details FROM unit WHERE id BETWEEN ? AND ?", (page.first, page.last))
+    return {row["id"]: json.loads(row["details"] or "{}") for row in rows.fetchall()}
+
+
+def _without_batch(row: dict[str, Any]) -> dict[str, Any]:
+    row.pop("batch_id", None)
+    return row
+
+
+def _dump(content: Any) -> str:
+    return json_text(content)

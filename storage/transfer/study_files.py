@@ -1,0 +1,274 @@
+"""Moves whole batches between study files: exports as SQLite, publication and import.
+
+A unit's id holds its batch's number, so copying is shifting ids. The other file is attached to the connection that writes, and
+SQLite moves the rows without Python seeing them. A file to be imported may be foreign: before anything is copied its tables
+must be tables like ours, its ids must be ids, and every value of the kind its column holds.
+"""
+
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tidepool.storage.batches import checked_number, delete_rows, find_batch
+from tidepool.storage.errors import FileError
+from tidepool.storage.file import WatchedConnection, connect, explained, prepare, refuse_strangers, settle, transaction
+from tidepool.storage.folders import scratch_in
+from tidepool.storage.locks import holding
+from tidepool.storage.queries.damage import find_damage
+from tidepool.storage.schema import CURRENT, Schema, oddities
+from tidepool.storage.states import UNIT_BITS, unit_range
+from tidepool.storage.transfer.formats import finished
+
+LEFT_BEHIND = {"control"}
+"""words to a running process mean nothing elsewhere"""
+OWN_NUMBERS = {"call", "surplus", "log_line"}
+"""tables whose id is only a row number of their file"""
+
+
+@contextmanager
+def attached(connection: WatchedConnection, path: Path, name: str = "origin") -> Iterator[str]:
+    """Another study file, to read from, under a name of its own. Not inside a transaction."""
+    connection.take_all_the_time()
+    try:
+        connection.execute(f"ATTACH ? AS {name}", (f"{path.resolve().as_uri()}?mode=ro",))
+    except sqlite3.OperationalError as error:
+        if "encoding" not in str(error):
+            raise
+        raise FileError(
+            f"{path} is not in UTF-8, as Tidepool's files are. It was changed; nothing was copied."
+        ) from None
+    try:
+        yield name
+    finally:
+        connection.execute(f"DETACH {name}")
+
+
+def copy_batch(connection: sqlite3.Connection, origin: str, number: int) -> int:
+    """Copies batch `number` of the attached file `origin` into the open one, inside the caller's transaction.
+
+    Returns its number here. A batch that was running there is interrupted here.
+    """
+    from sqlalchemy import ColumnElement, insert, literal, select, update
+
+    from tidepool.storage.sql import execute, table_in, table_of, tables_with
+    from tidepool.storage.tables import Batch, Call, Prompt, Study
+
+    batch, prompt, study = (table_of(one) for one in (Batch, Prompt, Study))
+    there = table_in(batch, origin)
+    names = [column.name for column in batch.c if column.name != "number"]
+    row = select(*(there.c[name] for name in names)).where(there.c.number == number)
+    copy = checked_number(execute(connection, insert(batch).from_select(names, row)).lastrowid or 0)
+    stopped = update(batch).where(batch.c.number == copy, batch.c.status.in_(("in_progress", "pending")))
+    execute(connection, stopped.values(status="interrupted", paused=False, host=None))
+    bounds = unit_range(number)
+    shift = (copy - number) << UNIT_BITS
+    for table in dict.fromkeys((*tables_with("batch_number"), *tables_with("unit_id"))):
+        if table.name in LEFT_BEHIND:
+            continue
+        source = table_in(table, origin)
+        names = [column.name for column in table.c if not (table.name in OWN_NUMBERS and column.name == "id")]
+        moved: dict[str, ColumnElement[Any]] = {name: source.c[name] for name in names}
+        if "unit_id" in moved:
+            moved["unit_id"] = source.c.unit_id + shift
+        if "batch_number" in moved:
+            moved["batch_number"] = literal(copy)
+        if table.name == "unit":
+            moved["id"] = source.c.id + shift
+        rows = select(*moved.values())
+        if "batch_number" in moved:
+            rows = rows.where(source.c.batch_number == number)
+        else:
+            rows = rows.where(source.c.unit_id.between(*bounds))
+        if table.name in OWN_NUMBERS and table.name != "call":
+            rows = rows.order_by(source.c.id)
+        execute(connection, insert(table).from_select(names, rows))
+    calls, prompts, studies = (table_in(one, origin) for one in (table_of(Call), prompt, study))
+    used = select(calls.c.prompt).where(calls.c.unit_id.between(*bounds), calls.c.prompt.is_not(None))
+    ignore = insert(prompt).prefix_with("OR IGNORE")
+    execute(connection, ignore.from_select(list(prompt.c), select(prompts).where(prompts.c.hash.in_(used))))
+    own = select(there.c.study_id).where(there.c.number == number)
+    ignore = insert(study).prefix_with("OR IGNORE")
+    execute(connection, ignore.from_select(list(study.c), select(studies).where(studies.c.id.in_(own))))
+    return copy
+
+
+def export_sqlite(database: Path, batches: Sequence[sqlite3.Row], target: Path) -> list[Path]:
+    if target.exists():
+        raise FileError(f"{target} exists already, and might be a study. Name another file with -o, or move it away.")
+    with finished(target) as unfinished:
+        try:
+            _copy_batches(database, [batch["number"] for batch in batches], unfinished)
+        except (sqlite3.Error, FileError) as error:
+            raise FileError(
+                f"Cannot write {target}: {error.__cause__ or error}. Choose another place with -o."
+            ) from error
+    return [target]
+
+
+def copy_to_publish(
+    database: Path, configs: Mapping[int, str], target: Path, private: Mapping[str, str], designs: Mapping[str, str]
+) -> None:
+    """Batches by number, each with the config that is to be read of it, and studies with their designs; without the name of
+    the machine that ran them. `private` are texts that messages may hold, with what is to stand there."""
+    from sqlalchemy import func
+    from sqlmodel import col, update
+
+    from tidepool.storage.sql import execute
+    from tidepool.storage.tables import Batch, Call, Finding, LogLine, Outcome, Progress, Study, StudyCell, Unit
+
+    _copy_batches(database, list(configs), target)
+    with closing(connect(target)) as connection, transaction(connection):
+        for number, config in enumerate(configs.values(), 1):
+            execute(connection, update(Batch).where(col(Batch.number) == number).values(host=None, config=config))
+        # Limits name the nodes of a cluster.
+        execute(connection, update(Progress).values(limits=func.json_remove(Progress.limits, "$.hands")))
+        for study_id, design in designs.items():
+            execute(connection, update(Study).where(col(Study.id) == study_id).values(design=design))
+        paths = (
+            (LogLine, "message"),
+            (Unit, "error"),
+            (Call, "error"),
+            (Batch, "reason"),
+            (Study, "design"),
+            (StudyCell, "level"),
+            *((Call, "served_model"), (Outcome, "served_model"), (Finding, "content")),  # a server may report a path
+        )
+        for words, instead in private.items():
+            for table, name in paths:
+                column = getattr(table, name)
+                holds = update(table).where(func.instr(column, words) > 0)
+                execute(connection, holds.values({name: func.replace(column, words, instead)}))
+    settle(target)
+
+
+def _copy_batches(database: Path, numbers: Sequence[int], copy: Path) -> None:
+    prepare(copy)
+    with closing(connect(copy)) as connection, attached(connection, database) as origin, transaction(connection):
+        for number in numbers:
+            copy_batch(connection, origin, number)
+
+
+SHELVES = {"entities": "library_entity", "types": "library_type", "agents": "library_agent"}
+
+
+@dataclass(frozen=True, slots=True)
+class OtherBatch:
+    """A batch of the file that is to be imported."""
+
+    id: str
+    kind: str
+    name: str
+    config: str
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    batches: list[str]
+    known: list[str]
+    """batches that were here already, and left as they are"""
+    entities: int
+    types: int
+    agents: int
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+    """by batch: keys of its config that only the user's own batches have"""
+
+
+@contextmanager
+def opened_other(other: Path, schema: Schema = CURRENT) -> Iterator[Path]:
+    """The other file, or an upgraded copy of it where it is older; checked."""
+    if not other.is_file() or not other.stat().st_size:
+        raise FileError(f"There is no study file {other}. Check the path.")
+    with explained(other), closing(connect(other, read_only=True)) as connection:
+        old = refuse_strangers(other, connection, schema.version) < schema.version
+        if not old:
+            _refuse_odd_tables(other, connection)
+    with _upgraded(other, schema) if old else nullcontext(other) as path:
+        with explained(other), closing(connect(path, read_only=True)) as connection:
+            connection.take_all_the_time()
+            if damage := find_damage(connection):
+                raise FileError(f"{other}: {damage}. The file was changed, or is damaged; it is not imported.")
+        yield path
+
+
+@contextmanager
+def _upgraded(other: Path, schema: Schema) -> Iterator[Path]:
+    """A copy of an older file, upgraded."""
+    with scratch_in(Path(tempfile.gettempdir())) as folder:
+        copy = folder / "copy.db"
+        with explained(other), closing(connect(other, read_only=True)) as connection:
+            connection.take_all_the_time()
+            connection.execute("VACUUM INTO ?", (str(copy),))
+        prepare(copy, schema=schema)
+        yield copy
+
+
+def _refuse_odd_tables(other: Path, connection: sqlite3.Connection) -> None:
+    """Whatever else it holds stays behind: nothing but the rows of our tables comes over."""
+    odd = next((one for one in oddities(connection) if one.in_table), None)
+    if odd is not None:
+        raise FileError(f"{other}: {odd.message}. The file was changed; it is not imported.")
+
+
+def other_batches(path: Path) -> list[OtherBatch]:
+    with closing(connect(path, read_only=True)) as connection:
+        rows = connection.execute("SELECT id, kind, name, config FROM batch ORDER BY number").fetchall()
+    return [OtherBatch(*row) for row in rows]
+
+
+def merge(path: Path, other: Path, configs: Mapping[str, str], *, replace: bool = False) -> Imported:
+    """Copies what is not here yet. `configs` holds each batch's config as it is to be kept here."""
+    prepare(path)
+    if path.resolve() == other.resolve():
+        raise FileError(f"{other} is the file that is open: there is nothing to import.")
+    new: list[str] = []
+    with explained(path), closing(connect(path)) as connection, attached(connection, other) as origin:
+        numbers = {row[0]: row[1] for row in connection.execute(f"SELECT id, number FROM {origin}.batch")}
+        for batch_id, config in configs.items():
+            if not replace and _is_here(connection, batch_id):
+                continue
+            # There is never none of a batch that is replaced, nor two; whoever runs another one waits for this one alone.
+            with holding(path, batch_id), transaction(connection):
+                if _is_here(connection, batch_id):
+                    if not replace:  # another import was faster
+                        continue
+                    delete_rows(connection, find_batch(connection, batch_id)["number"])
+                _copy_over(connection, origin, numbers[batch_id], config)
+                new.append(batch_id)
+        with transaction(connection):
+            added = {shelf: _copy_shelf(connection, origin, table) for shelf, table in SHELVES.items()}
+    settle(path)
+    known = [batch_id for batch_id in configs if batch_id not in new]
+    return Imported(new, known, added["entities"], added["types"], added["agents"])
+
+
+def _is_here(connection: sqlite3.Connection, batch_id: str) -> bool:
+    return connection.execute("SELECT 1 FROM main.batch WHERE id = ?", (batch_id,)).fetchone() is not None
+
+
+def _copy_over(connection: sqlite3.Connection, origin: str, number: int, config: str) -> None:
+    from sqlmodel import col, update
+
+    from tidepool.storage.sql import execute
+    from tidepool.storage.tables import Batch
+
+    copy = copy_batch(connection, origin, number)
+    execute(connection, update(Batch).where(col(Batch.number) == copy).values(imported=True, host=None, config=config))
+
+
+def _copy_shelf(connection: sqlite3.Connection, origin: str, table: str) -> int:
+    """What goes by the same id or name here stays as it is here."""
+    from sqlalchemy import insert, select, text
+    from sqlmodel import SQLModel
+
+    import tidepool.storage.tables  # noqa: F401  (registers the tables)
+    from tidepool.storage.sql import execute, table_in
+
+    before = connection.total_changes
+    here = SQLModel.metadata.tables[table]
+    there = select(table_in(here, origin)).order_by(text("rowid"))
+    execute(connection, insert(here).prefix_with("OR IGNORE").from_select(list(here.c), there))
+    return connection.total_changes - before

@@ -1,0 +1,299 @@
+"""The tables of an export: rows of one batch by view, page by page, with a column for each factor of its study.
+
+An export of any size holds little memory and no snapshot for long. Storage itself knows no kind of study: `ExportContents`
+says what the batches of a kind hold.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tidepool.storage.queries.learning import episode_steps, split_of
+from tidepool.storage.queries.units import units_in_pages
+from tidepool.storage.states import unit_id
+from tidepool.storage.studies import LONGEST_LEVEL
+from tidepool.storage.views import VIEWS, ColumnType, View
+
+
+@dataclass(frozen=True, slots=True)
+class ExportTable:
+    """A table that is no view: a file of its own, as CSV and as Parquet."""
+
+    name: str
+    columns: dict[str, ColumnType]
+    rows: Iterable[tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportContents:
+    views: tuple[str, ...] = ("messages",)
+    """a file each, as CSV and Parquet"""
+    where_filled: tuple[str, ...] = ()
+    """views with rows by unit that not every batch of the kind fills: a judge's verdicts"""
+    beside_units: tuple[str, ...] = ()
+    """views that a batch holds beside its units, in results.json"""
+    of_units: tuple[str, ...] = ()
+    """views with rows by unit that go into each unit, in results.json: outcomes, judgements"""
+    tables: tuple[Callable[[sqlite3.Connection, sqlite3.Row], ExportTable], ...] = ()
+    """what is read out of the batch for its export alone: a file each, and a list in results.json"""
+    details: str | None = "details"
+    """the key under which a unit's details go into results.json; "" puts them into the unit itself, None leaves them out"""
+
+
+PLAIN = ExportContents()
+"""of a kind that keeps generic rows only"""
+
+
+UNITS_A_PAGE = 500
+FEWER_A_PAGE = {"answers": 20}
+"""of views with hundreds of rows by unit"""
+
+ORDER = {
+    "conversations": "id",
+    "messages": "conversation_id, wave, position",
+    "judgements": "conversation_id, place",
+    "outcomes": "conversation_id, opener DESC",
+    "verdicts": "conversation_id, opener DESC",
+    "sit_outs": "game, round, agent",
+    "codes": "conversation_id, side, turn, coder",
+    "answers": "conversation_id, split, problem, sample, model",
+    "genomes": "generation, genome_id",
+    "training": "update_number",
+    "waves": "wave",
+    "provider_batches": "created_at, wave, remote_id",
+    "records": "conversation_id, name, position",
+    "cells": "factor",
+    "log": "rowid",
+}
+PAGED_BY = {
+    "conversations": "id",
+    "messages": "conversation_id",
+    "outcomes": "conversation_id",
+    "judgements": "conversation_id",
+    "verdicts": "conversation_id",
+    "codes": "conversation_id",
+    "answers": "conversation_id",
+}
+"""views with rows by unit: these can be long"""
+
+
+@dataclass(frozen=True, slots=True)
+class RowPage:
+    first: int
+    last: int
+    """ids of the units, both included"""
+
+
+def unit_pages(connection: sqlite3.Connection, batch_number: int, views: Iterable[str] = ()) -> Iterator[RowPage]:
+    """The units of a batch in pages of neighbouring ids, of a size that suits the views they are read for."""
+    size = min((FEWER_A_PAGE.get(view, UNITS_A_PAGE) for view in views), default=UNITS_A_PAGE)
+    after, end = unit_id(batch_number, 0), unit_id(batch_number + 1, 0)
+    while True:
+        row = connection.execute(
+            "SELECT min(id), max(id) FROM (SELECT id FROM unit WHERE id > ? AND id < ? ORDER BY id LIMIT ?)",
+            (after, end, size),
+        ).fetchone()
+        if row[0] is None:
+            return
+        yield RowPage(row[0], row[1])
+        after = row[1]
+
+
+def columns_of(connection: sqlite3.Connection, view: str) -> list[str]:
+    return [str(row["name"]) for row in connection.execute(f"PRAGMA table_info({view})")]
+
+
+def filled(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) -> bool:
+    found = connection.execute(f"SELECT 1 FROM {view} WHERE batch_id = ? LIMIT 1", (batch["id"],))
+    return found.fetchone() is not None
+
+
+def rows_of(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) -> Iterator[tuple[Any, ...]]:
+    """The rows of a view that belong to a batch, in the view's columns and a stable order."""
+    if view not in PAGED_BY:
+        order = "" if ORDER[view] == "rowid" else f" ORDER BY {ORDER[view]}"
+        for row in connection.execute(f"SELECT * FROM {view} WHERE batch_id = ?{order}", (batch["id"],)):
+            yield tuple(row)
+        return
+    for page in unit_pages(connection, batch["number"], [view]):
+        yield from map(tuple, page_of(connection, view, batch, page))
+
+
+def page_of(connection: sqlite3.Connection, view: str, batch: sqlite3.Row, page: RowPage) -> sqlite3.Cursor:
+    """The rows of a view by unit that belong to the units of one page, one by one: a unit of a foreign file may have millions."""
+    # The plus keeps SQLite from walking all units of the batch for each page: it is to begin with the page.
+    return connection.execute(
+        f"SELECT * FROM {view} WHERE +batch_id = ? AND {PAGED_BY[view]} BETWEEN ? AND ? ORDER BY {ORDER[view]}",
+        (batch["id"], page.first, page.last),
+    )
+
+
+Levels = Mapping[str, str]
+"""factor → level"""
+REPLICATE = "replicate"
+_OF_VIEWS = frozenset(column.name.casefold() for view in VIEWS.values() for column in view.columns)
+
+
+def levels_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> dict[str, str]:
+    """None for a batch of its own."""
+    query = "SELECT factor, substr(level, 1, ?) AS level FROM cells WHERE batch_id = ? ORDER BY factor"
+    rows = connection.execute(query, (LONGEST_LEVEL, batch["id"]))
+    return {row["factor"]: row["level"] for row in rows.fetchall() if row["factor"]}
+
+
+def column_of(factor: str) -> str:
+    """Its own name, unless some view has such a column: then it says what it is, in every table alike."""
+    return f"factor: {factor}" if factor.casefold() in _OF_VIEWS else factor
+
+
+def with_levels(table: ExportTable, batch: sqlite3.Row, levels: Levels) -> ExportTable:
+    """The table with a column more for the replicate and for each factor, behind its own."""
+    if not batch["study_id"]:
+        return table
+    taken = {name.casefold() for name in table.columns}
+    replicate = f"study {REPLICATE}" if REPLICATE in taken else REPLICATE
+    named = {
+        f"factor: {name}" if name.casefold() in taken else column_of(name): level for name, level in levels.items()
+    }
+    more: dict[str, ColumnType] = {replicate: "integer"}
+    more |= dict.fromkeys(named, "text")
+    return ExportTable(table.name, table.columns | more, _longer(table.rows, (batch["replicate"], *named.values())))
+
+
+def _longer(rows: Iterable[tuple[Any, ...]], behind: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    return ((*row, *behind) for row in rows)
+
+
+def view_table(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) -> ExportTable:
+    """The rows of a view that belong to the batch, typed."""
+    held = {column.name: column.type for column in VIEWS[view].columns}
+    columns = {name: held[name] for name in columns_of(connection, view)}
+    table = ExportTable(view, columns, rows_of(connection, view, batch))
+    return with_levels(table, batch, levels_of(connection, batch))
+
+
+def tables_of(
+    connection: sqlite3.Connection, batch: sqlite3.Row, views: Iterable[str], tables: Iterable[ExportTable]
+) -> Iterator[ExportTable]:
+    """Views and other tables of a batch, one after another."""
+    levels = levels_of(connection, batch)
+    yield from (view_table(connection, view, batch) for view in views)
+    yield from (with_levels(table, batch, levels) for table in tables)
+
+
+OF_BATCHES = "SELECT v.* FROM batches v JOIN batch b ON b.id = v.id ORDER BY b.number"
+OF_STUDIES = "SELECT * FROM studies ORDER BY created_at, id"
+WITHOUT_FACTORS = ("studies", "cells")
+
+LevelsByBatch = Mapping[int, Mapping[str, str]]
+"""batch number → factor → level"""
+
+
+def whole_tables(connection: sqlite3.Connection) -> Iterator[ExportTable]:
+    batches = batches_in(connection)
+    levels = {batch["number"]: levels_of(connection, batch) for batch in batches}
+    factors = factor_names(connection)
+    for view in VIEWS.values():
+        columns = {column.name: column.type for column in view.columns}
+        if view.name not in WITHOUT_FACTORS:
+            columns |= dict.fromkeys(map(column_of, factors), "text")
+        yield ExportTable(view.name, columns, _rows(connection, view, batches, levels, factors))
+
+
+def batches_in(connection: sqlite3.Connection) -> list[sqlite3.Row]:
+    """In the order in which they were made."""
+    return connection.execute("SELECT * FROM batch ORDER BY number").fetchall()
+
+
+def factor_names(connection: sqlite3.Connection) -> list[str]:
+    rows = connection.execute("SELECT DISTINCT factor FROM cells WHERE factor <> '' ORDER BY factor")
+    return [str(row["factor"]) for row in rows.fetchall()]
+
+
+def _rows(
+    connection: sqlite3.Connection,
+    view: View,
+    batches: Sequence[sqlite3.Row],
+    levels: LevelsByBatch,
+    factors: Sequence[str],
+) -> Iterator[tuple[Any, ...]]:
+    if view.name == "studies":
+        yield from map(tuple, connection.execute(OF_STUDIES).fetchall())
+        return
+    behind = {batch["number"]: tuple(levels[batch["number"]].get(name) for name in factors) for batch in batches}
+    if view.name == "batches":
+        for row, batch in zip(connection.execute(OF_BATCHES).fetchall(), batches, strict=True):
+            yield (*row, *behind[batch["number"]])
+        return
+    for batch in batches:
+        more = () if view.name in WITHOUT_FACTORS else behind[batch["number"]]
+        for row in rows_of(connection, view.name, batch):
+            yield (*row, *more)
+
+
+COLUMNS: dict[str, ColumnType] = {
+    "batch_id": "text",
+    "conversation_id": "integer",
+    "episode": "integer",
+    "split": "text",
+    "player": "text",
+    "step": "integer",
+    "operator": "text",
+    "query": "text",
+    "rewritten": "text",
+    "fell_back": "boolean",
+    "model": "text",
+    "reply": "text",
+    "reward": "real",
+}
+"""split: training or heldout; player: who chose; query: as it was before the step; reward: empty where the step was masked"""
+
+
+def steps_table(connection: sqlite3.Connection, batch: sqlite3.Row) -> ExportTable:
+    return ExportTable("steps", COLUMNS, step_rows(connection, batch))
+
+
+def step_rows(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator[tuple[Any, ...]]:
+    if batch["kind"] != "mutation":
+        return
+    for unit in units_in_pages(connection, batch["number"]):
+        episode = (batch["id"], unit_id(batch["number"], unit.sequence_number), unit.sequence_number)
+        player = ", ".join(unit.participants)
+        for step in episode_steps(unit.details, unit.messages):
+            told = (
+                step.number,
+                step.operator,
+                step.query,
+                step.rewritten,
+                int(step.fell_back),
+                step.model,
+                step.reply,
+                step.reward,
+            )
+            yield (*episode, unit.interaction_type or split_of(unit.details), player, *told)
+
+
+class StoredRating(NamedTuple):
+    sequence_number: int
+    place: int
+    entity: str
+    rating: float | None
+    """None: no clear one, or no answer"""
+    model: str | None
+    served_model: str | None
+    entity_id: str | None
+
+
+def ratings_of(connection: sqlite3.Connection, batch_number: int) -> Iterator[StoredRating]:
+    for page in unit_pages(connection, batch_number):
+        rows = connection.execute(
+            "SELECT u.sequence_number, j.place, j.entity, j.rating, c.model, c.served_model, "
+            "CASE WHEN json_valid(u.details) THEN "
+            "json_extract(u.details, '$.entity_ids[' || (CAST(j.place AS INTEGER) - 1) || ']') END "
+            "FROM judgement j JOIN unit u ON u.id = j.unit_id "
+            "LEFT JOIN call c ON c.unit_id = j.unit_id AND c.step = 'judge.' || j.place "
+            "WHERE j.unit_id BETWEEN ? AND ? ORDER BY j.unit_id, j.place",
+            (page.first, page.last),
+        ).fetchall()
+        yield from (StoredRating(*row) for row in rows)
