@@ -28,7 +28,7 @@ from typing import Any
 
 import httpx
 
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 
 ROOT = Path(__file__).parent.parent
 PATH = "/api/batch-simulations"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmarks.app_search import scroll_growth, search_seconds
 from benchmarks.terminal import Terminal
-from tidepool.engine.bench.figures import Measurement, at_most
+from tidepool.engine.bench import Measurement, at_most
 from tidepool.tui.app.launching import environment
 
 STUDY = """

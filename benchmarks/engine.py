@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from tidepool.engine.bench.figures import Measurement
-from tidepool.engine.bench.machine import measure
+from tidepool.engine.bench import Measurement, measure
 
 
 def prove() -> Iterator[Measurement]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tidepool import Evolution
-from tidepool.engine.bench.figures import Measurement, at_least
+from tidepool.engine.bench import Measurement, at_least
 from tidepool.engine.config.sections import Providers, Service, SimulatedSettings
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.events import CallAnswered, Event

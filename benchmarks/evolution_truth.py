@@ -21,7 +21,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from tidepool import Evolution
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Providers, Service, SimulatedSettings
 from tidepool.engine.run import run_batch
 from tidepool.engine.simulated.evolution.solver import true_accuracy

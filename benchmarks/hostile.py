@@ -16,7 +16,7 @@ from tests.hostile.case import Case
 from tests.hostile.cases import CASES
 from tests.hostile.seen import Seen
 from tests.hostile.stage import played
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 
 AT_ONCE = 6
 PAGE = Path(__file__).parent.parent / "docs" / "hostile.md"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool import Mutation
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Service
 from tidepool.engine.run import run_batch
 from tidepool.engine.simulated.mutation.offline_transport import Losing, OfflineTransport

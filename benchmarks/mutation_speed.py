@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tidepool import Mutation
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.call import Message
 from tidepool.engine.config.sections import Providers, Service, SimulatedSettings
 from tidepool.engine.core.run_control import RunControl

@@ -23,7 +23,7 @@ from typing import Any
 
 from tests.emulator import RemoteEmulator
 from tests.support.studies import game
-from tidepool.engine.bench.figures import Measurement, at_most
+from tidepool.engine.bench import Measurement, at_most
 
 FEW, SOME, MANY = 200, 400, 1_200
 """conversations"""

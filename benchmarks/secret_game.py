@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool import SecretGame
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Agent, Service
 from tidepool.engine.run import run_batch
 from tidepool.engine.studies.secret_game.config import Detector

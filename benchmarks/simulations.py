@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.bench.figures import Measurement, at_most
+from tidepool.engine.bench import Measurement, at_most
 from tidepool.engine.library.entity_types import generate
 from tidepool.engine.library.type_files import built_in_types
 from tidepool.engine.studies.simulation.meetings.combinations import combinations

@@ -12,8 +12,7 @@ from tidepool.engine.core.unit import Unit, UnitPlan
 from tidepool.engine.design.outcomes import BatchValues, KindOutcomes, Outcome, Sections, Talk
 from tidepool.engine.errors import CallFailed, UsageError
 from tidepool.engine.prices import FREE, PriceTag, expected_tokens
-from tidepool.engine.providers.live_only import LiveProvider
-from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, ProviderSpec
+from tidepool.engine.providers.protocol import Answer, ErrorClass, LiveProvider, ProviderError, ProviderSpec
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 from tidepool.engine.studies.kinds import KindSpec
 from tidepool.engine.studies.mutation.operators import Operator

@@ -30,9 +30,9 @@ PROVIDERS: Registry[Any] = Registry(
     "tidepool.providers",
     {
         "simulated": "tidepool.engine.simulated.provider:PROVIDER",
-        "openai": f"{_PROVIDERS}.openai.provider:PROVIDER",
-        "anthropic": f"{_PROVIDERS}.anthropic.provider:PROVIDER",
-        "ollama": f"{_PROVIDERS}.ollama.provider:PROVIDER",
+        "openai": f"{_PROVIDERS}.openai:PROVIDER",
+        "anthropic": f"{_PROVIDERS}.anthropic:PROVIDER",
+        "ollama": f"{_PROVIDERS}.ollama:PROVIDER",
     },
     "ProviderSpec",
 )

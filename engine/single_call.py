@@ -17,7 +17,7 @@ from tidepool.engine.config.user_endpoints import user_providers
 from tidepool.engine.errors import RunError
 from tidepool.engine.prices import worst_cost
 from tidepool.engine.providers.catalogue import open_provider
-from tidepool.engine.providers.keys import scrubbed
+from tidepool.engine.providers.endpoint import scrubbed
 from tidepool.engine.providers.protocol import Provider, ProviderError
 from tidepool.engine.providers.replies import UnusableReply
 from tidepool.engine.streams import seed_of

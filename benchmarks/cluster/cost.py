@@ -19,9 +19,9 @@ from pathlib import Path
 
 from benchmarks.limits.pace import paced
 from tests.support.stage import question
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
-from tidepool.engine.cluster.far_provider import FarProvider
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.cluster.ray_cluster import gathered
+from tidepool.engine.cluster.remote_provider import FarProvider
 from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config.sections import SimulatedSettings
 from tidepool.engine.providers.catalogue import open_provider

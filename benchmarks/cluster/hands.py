@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.cluster.nodes import Nodes, nodes
 from benchmarks.crashes.scene import Scene, bought, emulator, ended
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.providers.catalogue import open_provider
 

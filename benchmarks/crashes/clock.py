@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.crashes.scene import ROOT, Scene, bought, emulator, ended
 from benchmarks.crashes.stopped import CALLS, written
 from tests.engine.providers.kills import POINTS, killed_and_resumed
-from tidepool.engine.bench.figures import Measurement, at_most
+from tidepool.engine.bench import Measurement, at_most
 
 HOUR, YEAR = 3600.0, 365 * 86_400.0
 TURNS = {"back by three hours": 3 * HOUR, "forward by a year": -YEAR}

@@ -18,7 +18,7 @@ from random import Random
 
 from tests.emulator.remote import RemoteEmulator
 from tests.support.state import query
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 
 ROOT = Path(__file__).parent.parent.parent
 LEARNER = ROOT / "examples" / "foreign_learner.py"

@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks.crashes.acts import ACTS, FULL, Act, Materials, Size, materials
 from benchmarks.crashes.killed import Verdict, bought_twice, debris, scene_of
 from benchmarks.crashes.scene import WATCHED, Said, Scene
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 
 ROOM = (0, 40_000, 300_000, 1_500_000, 5_000_000)
 """bytes that are free when the act begins"""

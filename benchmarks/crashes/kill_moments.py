@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 from tests.support.killing import CALLS, Killed, kill_and_resume, undisturbed
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 
 MOMENTS = 20
 

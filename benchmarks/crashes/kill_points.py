@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Iterator
 
 from tests.engine.providers.kills import POINTS, killed_and_resumed
-from tidepool.engine.bench.figures import Measurement, at_most
+from tidepool.engine.bench import Measurement, at_most
 
 WAVES = (1, 2)
 

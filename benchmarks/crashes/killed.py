@@ -16,7 +16,7 @@ from random import Random
 from benchmarks.crashes.acts import ACTS, FULL, Act, Materials, Size, materials
 from benchmarks.crashes.scene import Scene, bought, emulator
 from tests.support.state import committed_seeds
-from tidepool.engine.bench.figures import Measurement, at_most
+from tidepool.engine.bench import Measurement, at_most
 
 MOMENTS = int(os.environ.get("CRASH_MOMENTS", "20"))
 """in each act; a busy machine may try fewer, and the figure says how many"""

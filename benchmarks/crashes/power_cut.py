@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.studies import written
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
-from tidepool.engine.bench.probes import study
+from tidepool.engine.bench import Measurement, at_least, at_most, study
 from tidepool.engine.run import run_batch
 from tidepool.storage.writer import Row, Statement, Writer
 

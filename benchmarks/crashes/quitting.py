@@ -18,7 +18,7 @@ from benchmarks.crashes.killed import MOMENTS, Verdict, debris
 from benchmarks.crashes.scene import Scene, ended
 from benchmarks.terminal import Terminal
 from tests.support.studies import written
-from tidepool.engine.bench.figures import Measurement, at_most
+from tidepool.engine.bench import Measurement, at_most
 
 QUIT, RESULTS, SEARCH = "\x11", "4", "/"
 CONVERSATIONS, MESSAGES = 40, 4

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.crashes.acts import CONVERSATIONS, MESSAGES
 from benchmarks.crashes.scene import Scene, bought, emulator, ended
-from tidepool.engine.bench.figures import Measurement, at_most
+from tidepool.engine.bench import Measurement, at_most
 
 STANDS = 60.0
 CALLS = CONVERSATIONS * MESSAGES

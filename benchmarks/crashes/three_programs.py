@@ -24,7 +24,7 @@ from typing import Any
 
 from benchmarks.crashes.scene import ROOT, Said, Scene, ended
 from tests.support.studies import written
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 
 SECONDS = 120.0
 DELAY = 3.0

@@ -14,7 +14,7 @@ import numpy
 from scipy.special import nctdtr, ndtr, stdtrit  # type: ignore[import-untyped]
 
 from benchmarks.designs.worlds import ACCURACY, PROBLEMS, SCORE, SIDES, World, drawn, shift
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.design.contrasts import weigh
 from tidepool.engine.design.factors import Cell, Factors
 from tidepool.engine.design.hypotheses import read_hypotheses

@@ -19,8 +19,8 @@ from unittest.mock import patch
 
 from tests.support.state import change
 from tidepool import SecretGame, Simulation
-from tidepool.engine.batching.giving_up import give_up
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.batching.abandoning import give_up
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from

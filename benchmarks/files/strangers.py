@@ -16,7 +16,7 @@ from tests.strangers.case import SEED, Case
 from tests.strangers.cases import CASES
 from tests.strangers.drive import API, APP, READING, WRITING, Step
 from tests.strangers.stage import Seen, staged
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 
 AT_ONCE = 2
 PAGE = Path(__file__).parent.parent.parent / "docs" / "strangers.md"

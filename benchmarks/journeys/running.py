@@ -9,7 +9,7 @@ from itertools import product
 from benchmarks.journeys.hands import HANDS, KINDS
 from benchmarks.journeys.journey import STAGES, Journey, go
 from benchmarks.journeys.stage import Missing
-from tidepool.engine.bench.figures import Measurement, at_least
+from tidepool.engine.bench import Measurement, at_least
 
 AT_ONCE = 2
 HERE = (sys.executable, "-P", "-m", "tidepool")

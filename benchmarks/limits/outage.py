@@ -10,7 +10,7 @@ from typing import Any
 from tests.emulator import RemoteEmulator
 from tests.support.state import log_of
 from tidepool import SecretGame
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Agent, Service
 from tidepool.engine.run import run_batch
 

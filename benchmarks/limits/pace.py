@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.emulator import RemoteEmulator
 from tests.emulator.stalls import StallWatch
 from tidepool import SecretGame
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config.sections import Agent, Providers, ProviderSettings, Service
 from tidepool.engine.run import run_batch

@@ -16,7 +16,7 @@ from typing import Any
 from tests.emulator import RemoteEmulator
 from tests.support.state import query
 from tidepool import SecretGame
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Agent, Service
 from tidepool.engine.events import CallAnswered
 from tidepool.engine.run import run_batch

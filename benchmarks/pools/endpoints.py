@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.pools.openai_pool import CONVERSATIONS, MESSAGES, played
 from tests.emulator.remote import RemoteEmulator
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import ProviderSettings
 
 MODELS = {

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tests.emulator.remote import RemoteEmulator
 from tidepool import Mutation
-from tidepool.engine.bench.figures import Measurement, at_least
+from tidepool.engine.bench import Measurement, at_least
 from tidepool.engine.config.sections import OllamaSettings, Providers, Service
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.events import CallAnswered, Event

@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.emulator.remote import RemoteEmulator
 from tidepool import SecretGame
-from tidepool.engine.bench.figures import Measurement, at_least
+from tidepool.engine.bench import Measurement, at_least
 from tidepool.engine.config.sections import Agent, Providers, ProviderSettings, Service
 from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.run import run_batch

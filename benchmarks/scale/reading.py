@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.scale.cost import COMMAND, MOST_MEMORY, Cost, cost_of
 from benchmarks.scale.files import KINDS, MANY, file_of, place_of_files
-from tidepool.engine.bench.figures import Measurement, at_most
+from tidepool.engine.bench import Measurement, at_most
 
 FEW, HUNDRED_THOUSAND = 1_000, min(100_000, MANY)
 TIMES = 3

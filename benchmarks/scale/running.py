@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.scale.cost import COMMAND, MOST_MEMORY, Cost, cost_of, cost_of_started, started
 from benchmarks.scale.files import MANY, config_of, place_of_files
-from tidepool.engine.bench.figures import Measurement, at_most
+from tidepool.engine.bench import Measurement, at_most
 
 KIND = "secret_game"
 FEW, HUNDRED_THOUSAND = min(10_000, MANY), min(100_000, MANY)
@@ -22,8 +22,8 @@ LONG, LONG_TALKS = 40, 2_000
 """messages of a long talk, and how many of those are told with stories kept and let go"""
 SMALL_ROOM = """
 import sys
-import tidepool.engine.core.room
-tidepool.engine.core.room.KEPT = 200
+import tidepool.engine.core.tasks
+tidepool.engine.core.tasks.KEPT = 200
 from tidepool.tui.command.main import main
 sys.exit(main(sys.argv[1:]))
 """

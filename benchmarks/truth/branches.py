@@ -18,7 +18,7 @@ from scipy.special import expit  # type: ignore[import-untyped]
 
 from tests.support.studies import game
 from tidepool import resume_batch, run_batch
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.branching.making import BranchWish, new_branch
 from tidepool.engine.branching.origin import Arm, Origin
 from tidepool.engine.branching.statistics import outcome

@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any
 
 from benchmarks.evolution_truth import evolve, trials
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.simulated.evolution.planted import mends
 
 FIRST_SEED = 910_000

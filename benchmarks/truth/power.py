@@ -15,7 +15,7 @@ from typing import Any
 import numpy
 
 from benchmarks.truth.panels import PANELS, SCALE, Panel, panel_claims
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.design.contrasts import Asked, Difference, Weighing, weigh
 from tidepool.engine.design.effects import cell_mean, effect
 from tidepool.engine.design.factors import Factor, Factors

@@ -16,7 +16,7 @@ import numpy
 from benchmarks.truth.claims import Claim, claims
 from benchmarks.truth.panels import PANELS, Panel, panel_claims
 from benchmarks.truth.worlds import MESSAGES, WORLDS, Planted, World
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.studies.secret_game.findings.analysis import Played, analysed_sides
 
 TABLES = 2_000

@@ -13,10 +13,8 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from tidepool.engine.batching.collection import ResultCollection
-from tidepool.engine.batching.creation import BatchCreation
-from tidepool.engine.batching.looking import GONE_LOOKS, Looks
-from tidepool.engine.batching.provider_batch import KEPT_SECONDS, ProviderBatch
+from tidepool.engine.batching.creation import GONE_LOOKS, BatchCreation, Looks
+from tidepool.engine.batching.provider_batch import KEPT_SECONDS, ProviderBatch, ResultCollection
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.context import RunContext
 from tidepool.engine.errors import RunError

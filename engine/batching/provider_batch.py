@@ -1,20 +1,93 @@
-"""A provider batch, and the decisions about it that need no provider: how to cut a wave, what to do with rests."""
+"""A provider batch, and the decisions about it that need no provider: how to cut a wave, what to do with what remains.
+
+The ids of its calls, and of the units that wait for it without being in memory, take a few bytes each, since there may be a
+million. `ResultCollection` brings the readings of its results together: one result for each call, by its key.
+"""
 
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import blake2b
 
-from tidepool.engine.batching.call_names import Absent
 from tidepool.engine.call import Call
-from tidepool.engine.core.pending import Gathered
+from tidepool.engine.core.unit import Gathered
 from tidepool.engine.prices import expected_input
 from tidepool.engine.providers.protocol import Answer, ProviderBatchBounds, ProviderBatchResult, ProviderBatchTicket
 from tidepool.engine.providers.replies import heals
 from tidepool.storage.provider_batches import Address
+
+KEY_BYTES = 16
+
+
+def custom_id(order_id: str, key: str) -> str:
+    """A call's id at the provider: any single one of them tells which provider batch it belongs to."""
+    return f"{order_id}_{key}"
+
+
+def parts_of(name: str) -> tuple[str, str]:
+    """(id of its provider batch, key) in the id of a result."""
+    order_id, _, key = name.rpartition("_")
+    return order_id, key
+
+
+class CallNames:
+    """The ids of all calls of a provider batch."""
+
+    __slots__ = ("_keys", "_order_id")
+
+    def __init__(self, order_id: str, keys: Iterable[str]) -> None:
+        self._order_id = order_id
+        self._keys = b"".join(sorted(map(bytes.fromhex, keys)))
+
+    def __len__(self) -> int:
+        return len(self._keys) // KEY_BYTES
+
+    def __getitem__(self, place: int) -> bytes:
+        return self._keys[place * KEY_BYTES : (place + 1) * KEY_BYTES]
+
+    def __contains__(self, name: object) -> bool:
+        order_id, key = parts_of(str(name))
+        try:
+            wanted = bytes.fromhex(key)
+        except ValueError:
+            return False
+        place = bisect_left(self, wanted)
+        return order_id == self._order_id and place < len(self) and self[place] == wanted and key == wanted.hex()
+
+
+class Absent:
+    """Units whose calls a provider batch holds and whose stories are not in memory; one entry a call."""
+
+    __slots__ = ("_ids",)
+
+    def __init__(self, ids: Iterable[int] = ()) -> None:
+        self._ids = array("q", sorted(ids))
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __contains__(self, unit_id: int) -> bool:
+        place = bisect_left(self._ids, unit_id)
+        return place < len(self._ids) and self._ids[place] == unit_id
+
+    def add(self, ids: Iterable[int]) -> None:
+        self._ids = array("q", sorted([*self._ids, *ids]))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._ids)
+
+    def between(self, first: int, last: int) -> list[int]:
+        return sorted(set(self._ids[bisect_left(self._ids, first) : bisect_right(self._ids, last)]))
+
+    def take(self, ids: "set[int]") -> None:
+        """These are absent no longer."""
+        self._ids = array("q", [one for one in self._ids if one not in ids])
+
 
 SMALL_REMAINDER = 10
 SMALL_SHARE = 0.02
@@ -184,3 +257,54 @@ class Queue:
 
     def served(self) -> None:
         self.allowed *= 1.5
+
+
+class ResultCollection:
+    """An answer wins over an error, whichever came first, and of two answers the first."""
+
+    def __init__(self, ticket: ProviderBatchTicket) -> None:
+        self._ticket = ticket
+        self.by_key: dict[str, ProviderBatchResult] = {}
+        self.unread = False
+        """it could not be read whole, however often"""
+        self._read: set[str] = set()
+        self.strangers = 0
+        """results of the last reading that belong to no call of ours"""
+        self.repeated = 0
+        """results of the last reading whose call had one already"""
+
+    def begin_reading(self) -> None:
+        self._read = set()
+        self.strangers = self.repeated = 0
+
+    def add(self, result: ProviderBatchResult) -> None:
+        name = result.custom_id
+        if name not in self._ticket.custom_ids:
+            self.strangers += 1
+            return
+        self.repeated += name in self._read
+        self._read.add(name)
+        _, key = parts_of(name)
+        known = self.by_key.get(key)
+        if known is None or _worth(result) > _worth(known):
+            self.by_key[key] = result
+
+    @property
+    def is_whole(self) -> bool:
+        """Every call has its answer: whatever else stands in the files does not matter."""
+        return len(self.by_key) == self._ticket.count and all(one.answer is not None for one in self.by_key.values())
+
+    @property
+    def has_strayed(self) -> bool:
+        """Results came that cannot be told whose they are, and calls have none: those may be theirs."""
+        return self.strangers > 0 and len(self.by_key) < self._ticket.count
+
+    @property
+    def is_foreign(self) -> bool:
+        """There are results, and none of them is ours."""
+        return self.strangers > 0 and not self.by_key
+
+
+def _worth(result: ProviderBatchResult) -> int:
+    """An answer is worth more than a reply that is none, and that more than an error."""
+    return 0 if result.answer is None else 1 + result.answer.usable

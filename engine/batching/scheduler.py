@@ -8,25 +8,60 @@ provider batch. An answer that comes for a call already answered another way is 
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable, Coroutine
 from functools import partial
+from typing import Any
 
-from tidepool.engine.batching.assembly import BatchAssembly
-from tidepool.engine.batching.call_names import Absent
-from tidepool.engine.batching.departures import Departures
-from tidepool.engine.batching.job_tasks import JobTasks
+from tidepool.engine.batching.departures import BatchAssembly, Departures
 from tidepool.engine.batching.lifecycle import GIVE_UP_SECONDS, BatchLifecycle, Ending
-from tidepool.engine.batching.open_jobs import OpenJobs
-from tidepool.engine.batching.parting import Parting
-from tidepool.engine.batching.provider_batch import Deal, Fate, ProviderBatch, is_small
-from tidepool.engine.batching.settlement import Settlement
+from tidepool.engine.batching.open_jobs import OpenJobs, Settlement
+from tidepool.engine.batching.provider_batch import Absent, Deal, Fate, ProviderBatch, is_small
+from tidepool.engine.batching.suspender import Parting
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.context import RunContext
-from tidepool.engine.core.pending import Gathered
 from tidepool.engine.core.recording import CallRecorder
+from tidepool.engine.core.unit import Gathered
 from tidepool.engine.errors import RunError
 from tidepool.engine.providers.protocol import BatchRefused
 from tidepool.storage.provider_batches import Address, ProviderBatchBook
 from tidepool.storage.states import ProviderBatchPhase
+
+
+class JobTasks:
+    def __init__(self, context: RunContext, one_ended: Callable[[], None]) -> None:
+        self._context = context
+        self._one_ended = one_ended
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def start(self, life: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.ensure_future(life)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def start_busy(self, life: Coroutine[Any, Any, None]) -> None:
+        """Answers on their way to the ledger: no wave leaves before they have come through."""
+        tasks = self._context.run.tasks
+        tasks.spawn(life, tasks.ending(self._report))
+
+    async def end(self) -> None:
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        self._report(task)
+        self._one_ended()
+
+    def _report(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()):
+            self._context.fail(error)
+
 
 STOP_SECONDS = 30.0
 """how long a stop waits for a creation in flight"""

@@ -16,10 +16,9 @@ from shutil import rmtree
 from tempfile import mkdtemp
 from typing import Any
 
-from tidepool.engine.cluster.crew import Crew, Stopped
-from tidepool.engine.cluster.hand import Fault, HandCard, HandWork, Opening
 from tidepool.engine.cluster.section import Cluster
-from tidepool.engine.cluster.trade import first_line
+from tidepool.engine.cluster.worker import Fault, HandCard, HandWork, Opening
+from tidepool.engine.cluster.worker_pool import Crew, Stopped, first_line
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.core.gc_tuning import CalmGarbageCollector
 from tidepool.engine.errors import UsageError

@@ -11,11 +11,11 @@ from tidepool.engine.call import Call
 from tidepool.engine.config.endpoints import title_of
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.core.budget import Budget
-from tidepool.engine.core.limiting.limits import Limiter
-from tidepool.engine.core.limiting.outage import Outage, Tell
+from tidepool.engine.core.limits import Limiter
+from tidepool.engine.core.outage import Outage, Tell
 from tidepool.engine.events import Resting
 from tidepool.engine.prices import PriceTag, expected_input, most_input, worst_cost
-from tidepool.engine.providers.keys import scrubbed
+from tidepool.engine.providers.endpoint import scrubbed
 from tidepool.engine.providers.protocol import Answer, ErrorClass, Provider, ProviderError, RateLimits, Silence
 from tidepool.engine.results.wording import span
 

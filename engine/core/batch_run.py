@@ -19,17 +19,24 @@ from typing import Any, TypeVar
 from tidepool.engine.batching.scheduler import BatchScheduler
 from tidepool.engine.call import Call, Message, Reply
 from tidepool.engine.core.accounts import Account
-from tidepool.engine.core.call_rows import mismatch, reply_of
 from tidepool.engine.core.context import RunContext
-from tidepool.engine.core.expected_waves import ExpectedWaves
 from tidepool.engine.core.live import LiveCall
-from tidepool.engine.core.pending import Gathered, Pending
-from tidepool.engine.core.performance_log import PerformanceLog, WaveLog
-from tidepool.engine.core.recording import CallRecorder
+from tidepool.engine.core.recording import CallRecorder, replay_mismatch, reply_from_row
 from tidepool.engine.core.services import SERVICES, Admission, batch_from, units_at_once
-from tidepool.engine.core.stories import CHUNK, Again, Stories
 from tidepool.engine.core.tasks import Latch, for_ever
-from tidepool.engine.core.unit import Ask, StoryLetGo, Unit, UnitPlan, UnitResult
+from tidepool.engine.core.unit import (
+    CHUNK,
+    Again,
+    Ask,
+    Gathered,
+    Pending,
+    Stories,
+    StoryLetGo,
+    Unit,
+    UnitPlan,
+    UnitResult,
+)
+from tidepool.engine.core.waves import ExpectedWaves, PerformanceLog, WaveLog
 from tidepool.engine.errors import CallFailed, RunError
 from tidepool.engine.events import UnitEnded, UnitsExpected
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
@@ -163,8 +170,8 @@ class BatchRun:
         key = given.key(seed_of(self.seed, unit.number, call.step))
         if (row := unit.recall(call.step)) is not None:
             if row["key"] != key:
-                raise mismatch(unit.number, call.step)
-            return reply_of(row)
+                raise replay_mismatch(unit.number, call.step)
+            return reply_from_row(row)
         return self._recorder.give(Pending(unit.number, call, key, 0, 0.0), answer)
 
     def log_end(self) -> None:

@@ -12,9 +12,7 @@ from typing import Any
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.budget import Budget
-from tidepool.engine.core.room import Room
-from tidepool.engine.core.tasks import Tasks
-from tidepool.engine.core.twins import Twins
+from tidepool.engine.core.tasks import Room, Tasks, Twins
 from tidepool.engine.errors import RunError, TidepoolError
 from tidepool.engine.events import Event, Listener, Logged
 from tidepool.engine.trust.seals import ReplySeals

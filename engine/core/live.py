@@ -11,7 +11,7 @@ from typing import Protocol
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from tidepool.engine.core.accounts import Account
-from tidepool.engine.core.pending import Pending
+from tidepool.engine.core.unit import Pending
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, Silence
 from tidepool.engine.providers.replies import UnusableReply
 from tidepool.storage.states import FinishReason

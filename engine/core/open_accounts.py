@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from tidepool.engine.cluster.crew import Crew, Stopped
-from tidepool.engine.cluster.far_provider import FarProvider
+from tidepool.engine.cluster.remote_provider import FarProvider
 from tidepool.engine.cluster.section import Cluster
+from tidepool.engine.cluster.worker_pool import Crew, Stopped
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import refuse_retired
 from tidepool.engine.core.accounts import Account

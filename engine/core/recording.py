@@ -1,23 +1,175 @@
-"""Answers and losses on their way into the ledger, and back out of it on a replay.
+"""Writes answers and losses into the ledger, and reads them back on a replay.
 
-An answer is committed under its address before its story sees it; a final failure is a row too, and replays as one.
+An answer is committed under its address before its unit sees it; a final failure is a row too, and replays as one.
+Replies that are not what a study hopes for are logged while something can still be done about it.
 """
 
 import sqlite3
+from collections import Counter
+from typing import Any
 
-from tidepool.engine.call import Call, Reply
+from tidepool.engine.call import Call, Reply, prompt_hash
 from tidepool.engine.core.accounts import Account
-from tidepool.engine.core.call_rows import answered, lost, mismatch, reply_of
 from tidepool.engine.core.context import RunContext
-from tidepool.engine.core.pending import Pending
-from tidepool.engine.core.reply_watch import ReplyWatch
-from tidepool.engine.errors import CallFailed
+from tidepool.engine.core.unit import Pending
+from tidepool.engine.errors import CallFailed, ReplayMismatch
 from tidepool.engine.events import CallAnswered, CallLost, CallRetried
 from tidepool.engine.providers.protocol import Answer, ProviderError
+from tidepool.engine.providers.replies import words_of
+from tidepool.storage.call_record import CallRecord
 from tidepool.storage.states import CallStatus, FinishReason, Source
 from tidepool.storage.surplus import Surplus, SurplusBook
 from tidepool.storage.text import storable
 from tidepool.storage.under_way import UNDER_WAY
+
+_ANSWERED = CallStatus.ANSWERED
+
+
+def answered_row(
+    pending: Pending,
+    answer: Answer,
+    text: str,
+    seconds: float,
+    attempts: int,
+    source: Source,
+    order_id: str | None,
+    seal: bytes | None = None,
+) -> CallRecord:
+    call = pending.call
+    # By position: this is the hottest line of a run without latency.
+    return CallRecord(
+        pending.unit_number,
+        call.step,
+        call.wave,
+        call.turn,
+        call.speaker,
+        call.model,
+        pending.key,
+        call.system,
+        prompt_hash(call.system),
+        _ANSWERED,
+        text,
+        answer.truth,
+        answer.input_tokens,
+        answer.output_tokens,
+        answer.cost_usd,
+        seconds,
+        source,
+        attempts,
+        None,
+        order_id,
+        answer.finish,
+        answer.served_model,
+        answer.thought,
+        answer.reasoning_tokens,
+        answer.usage_missing,
+        seal,
+    )
+
+
+def failed_row(pending: Pending, error: str, attempts: int, order_id: str | None, reply: Answer | None) -> CallRecord:
+    """A final failure; `reply` is what came and is no answer, and was paid for all the same."""
+    call = pending.call
+    figures: dict[str, Any] = {}
+    if reply is not None:
+        figures = {
+            "text": reply.text,
+            "input_tokens": reply.input_tokens,
+            "output_tokens": reply.output_tokens,
+            "cost_usd": reply.cost_usd,
+            "finish_reason": reply.finish,
+            "served_model": reply.served_model,
+            "thought": reply.thought,
+            "reasoning_tokens": reply.reasoning_tokens,
+            "usage_missing": reply.usage_missing,
+        }
+    return CallRecord(
+        sequence_number=pending.unit_number,
+        step=call.step,
+        wave=call.wave,
+        turn=call.turn,
+        speaker=call.speaker,
+        model=call.model,
+        key=pending.key,
+        system=call.system,
+        prompt=prompt_hash(call.system),
+        status=CallStatus.FAILED,
+        source=Source.BATCH if order_id else Source.LIVE,
+        attempts=attempts,
+        error=error,
+        order_id=order_id,
+        **figures,
+    )
+
+
+def reply_from_row(row: sqlite3.Row) -> Reply:
+    return Reply(
+        row["text"],
+        row["input_tokens"],
+        row["output_tokens"],
+        row["cost_usd"],
+        row["seconds"],
+        row["source"],
+        None,
+        row["finish_reason"],
+        row["served_model"],
+    )
+
+
+def replay_mismatch(number: int, step: str) -> ReplayMismatch:
+    return ReplayMismatch(
+        f"Unit {number} now asks something else at {step!r} than what was bought there. The batch was made by another "
+        "version of Tidepool or its file was changed; run it anew instead of resuming."
+    )
+
+
+FEW = 0.03
+"""share of replies that may be cut without a word"""
+LEAST = 2
+"""cut replies before a share is one"""
+
+
+class ReplyWatch:
+    """Tells each kind of trouble once for each model; the batch's counters keep the rest."""
+
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+        self._cut: Counter[tuple[str, str]] = Counter()
+        self._told: set[tuple[str, str]] = set()
+
+    def odd(self, call: Call, answer: Answer) -> None:
+        """A reply that is cut or no answer, or whose usage cannot be believed."""
+        if answer.usage_missing:
+            words = "came without believable usage: such replies are counted at the most that they can have cost"
+            self._tell(call, "usage", f"A reply of {call.model} {words}.")
+        if answer.usable and answer.finish is FinishReason.CUT:
+            self._count_cut(call)
+        elif not answer.usable:
+            words = (
+                f"A reply of {call.model} is no answer ({words_of(answer)}): it is paid for, and its call is missing."
+            )
+            self._tell(call, str(answer.finish), words)
+
+    def _count_cut(self, call: Call) -> None:
+        kind = (call.model, call.form)
+        self._cut[kind] += 1
+        cut, calls = self._cut[kind], self._context.ledger.tally.by_model[call.model]
+        if cut >= LEAST and cut > FEW * calls:
+            replies = f"{cut:,} of {calls:,} replies of {call.model}"
+            limit = f"reached their length limit of {call.max_tokens:,} tokens"
+            if call.form and call.form != "query":  # no study sets their limit
+                words = f"{replies}, asked for a {call.form}, {limit}: where it came too late, it is missing"
+                advice = "choose a model that is brief, or raise max_reasoning_tokens where it reasons"
+            else:
+                words = f"{replies} {limit}, so what they say is incomplete"
+                advice = "raise max_tokens, or max_reasoning_tokens where the model reasons"
+            self._tell(call, f"cut {call.form}", f"{words}: {advice}.")
+
+    def _tell(self, call: Call, what: str, words: str) -> None:
+        if (call.model, what) not in self._told:
+            self._told.add((call.model, what))
+            self._context.log("warning", words)
+
 
 # Looked up once: on Python 3.11 a member costs a call each time it is named, and these lines are the hottest. What is
 # compared with a row is a plain text, as the row's is.
@@ -68,7 +220,7 @@ class CallRecorder:
         if pending.under_way:
             self.returned(pending)
         seal = None if self._seals is None else self._seals.received(pending.key, text)
-        entry = answered(pending, answer, text, seconds, attempts, source, order_id, seal)
+        entry = answered_row(pending, answer, text, seconds, attempts, source, order_id, seal)
         self._ledger.enter(entry, pending.asked_at)
         if answer.finish is not _COMPLETE or answer.usage_missing:
             self._watch.odd(pending.call, answer)
@@ -87,7 +239,7 @@ class CallRecorder:
     def give(self, pending: Pending, answer: Answer) -> Reply:
         """Queues the row of an answer that nobody was asked for. It need not be committed before its story sees it: after a
         kill it is given again."""
-        self._ledger.enter(answered(pending, answer, answer.text, 0.0, 0, _CACHE, None), 0.0, counted=False)
+        self._ledger.enter(answered_row(pending, answer, answer.text, 0.0, 0, _CACHE, None), 0.0, counted=False)
         return Reply(answer.text, source=_CACHE, finish_reason=answer.finish, served_model=answer.served_model)
 
     def told(self, pending: Pending, reply: Reply) -> Reply:
@@ -113,7 +265,7 @@ class CallRecorder:
         if reply is not None:
             reply = reply._replace(text=storable(reply.text), thought=reply.thought and storable(reply.thought))
             self._watch.odd(pending.call, reply)
-        self._ledger.enter(lost(pending, error, attempts, order_id, reply), pending.asked_at)
+        self._ledger.enter(failed_row(pending, error, attempts, order_id, reply), pending.asked_at)
         await self._ledger.writer.committed()
         self._context.emit(CallLost(pending.unit_number, pending.call.step, pending.call.wave, error))
         return CallFailed(error)
@@ -121,7 +273,7 @@ class CallRecorder:
     def replay(self, unit_number: int, call: Call, key: bytes, row: sqlite3.Row) -> Reply:
         """What the ledger holds at a call's address, where it is the same call."""
         if row["key"] != key:
-            raise mismatch(unit_number, call.step)
+            raise replay_mismatch(unit_number, call.step)
         if row["status"] == _FAILED:
             self._context.emit(CallLost(unit_number, call.step, call.wave, row["error"]))
             raise CallFailed(row["error"])
@@ -130,7 +282,7 @@ class CallRecorder:
         self._ledger.tally.replayed()
         if (listener := self._context.listener) is not None:
             listener(CallAnswered(unit_number, call.step, call.wave, _REPLAY, 0.0))
-        return reply_of(row)
+        return reply_from_row(row)
 
     async def leaving(self, pending: Pending, worst_cost: float | None) -> None:
         """A live call leaves: from now on it may be charged, whatever becomes of this process."""

@@ -15,11 +15,11 @@ from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.budget import Budget
 from tidepool.engine.core.context import RunContext, SharedRun
-from tidepool.engine.core.expected_waves import ExpectedWaves
 from tidepool.engine.core.open_accounts import OpenAccounts
 from tidepool.engine.core.run_control import RunControl, Stop
 from tidepool.engine.core.services import SERVICES
 from tidepool.engine.core.tasks import Tasks
+from tidepool.engine.core.waves import ExpectedWaves
 from tidepool.engine.errors import FileError, RunError, TidepoolError
 from tidepool.engine.events import BatchStarted, CallsExpected, Listener, TransportPlanned
 from tidepool.engine.stopping.gate import Gate

@@ -4,9 +4,13 @@ A task is one line of execution of a study: its main coroutine, a unit, a branch
 computes, talks to a provider or waits for a commit; it is parked while it waits for other tasks or for a wave
 to leave. A parked task is counted busy again at the moment it is released, not when it wakes up, so the count
 never passes through a false zero and no timer is needed.
+
+Two things make tasks wait that are counted the same way: a request that another batch of the study is asking already, and
+the window of units that may be in memory at once.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Generic, TypeVar
 
@@ -148,3 +152,114 @@ class Latch(Generic[T]):
 async def for_ever() -> None:
     """Where a task waits when the run is about to end: until it is cancelled."""
     await asyncio.get_running_loop().create_future()
+
+
+class Twins:
+    def __init__(self) -> None:
+        self._waiting: dict[bytes, deque[tuple[Tasks, asyncio.Future[None]]] | None] = {}
+        """who waits, by what is asked just now; None: nobody"""
+
+    async def turn(self, key: bytes, tasks: Tasks) -> None:
+        """Returns when nobody else asks this just now; `done` gives the turn to the next."""
+        if key not in self._waiting:
+            self._waiting[key] = None
+            return
+        future: asyncio.Future[None] = tasks.park()
+        queue = self._waiting[key] = self._waiting[key] or deque()
+        queue.append((tasks, future))
+        await future
+
+    def is_asked(self, key: bytes) -> bool:
+        return key in self._waiting
+
+    def done(self, key: bytes) -> None:
+        queue = self._waiting.get(key)
+        while queue:
+            tasks, future = queue.popleft()
+            if not future.done():
+                tasks.release(future, None)
+                return
+        self._waiting.pop(key, None)
+
+
+NARROWEST, EACH, WIDEST = 50, 10, 10_000
+"""stories begun and not ended where calls are live: ten for each call that may be in flight, so that none is idle towards the
+end. More than needed would be slower, since they leave the processor's cache between two turns; and nothing would come to
+its end, to be seen, before all are near theirs."""
+KEPT = 50_000
+"""stories in memory where calls are gathered: below this none is let go"""
+FREED = 10
+"""those who wait go on when one part in so many is free: not one by one"""
+
+
+class Room:
+    """The stories in memory of all batches that share it."""
+
+    def __init__(self) -> None:
+        self.at_once: Callable[[], int] = lambda: 0
+        """live calls that may be in flight"""
+        self.gathers = False
+        self.stories = 0
+        self.make: Callable[[int], None] = lambda stories: None
+        """lets go of so many stories, where it can"""
+        self._waiting: list[tuple[Tasks, asyncio.Future[None]]] = []
+        self._urgent: list[tuple[Tasks, asyncio.Future[None]]] = []
+        """those whom others in memory may wait for"""
+
+    def for_waves(self) -> None:
+        """Calls are gathered: stories may wait for one another's."""
+        self.gathers = True
+
+    @property
+    def most(self) -> int:
+        """Stories that may be in memory."""
+        if self.gathers:
+            return KEPT
+        at_once = self.at_once()
+        return max(NARROWEST, min(EACH * at_once, WIDEST), 2 * at_once)
+
+    @property
+    def wanted(self) -> bool:
+        """Somebody waits for room."""
+        return bool(self._waiting or self._urgent)
+
+    @property
+    def _enough(self) -> int:
+        return self.most - max(1, self.most // FREED)
+
+    async def wait(self, tasks: Tasks) -> None:
+        """Until one more story may be begun."""
+        while self.stories >= self.most:
+            future: asyncio.Future[None] = tasks.park()
+            self._waiting.append((tasks, future))
+            self.ask()
+            await future
+
+    async def wait_in_need(self, tasks: Tasks) -> None:
+        """The same for stories that others in memory may wait for: they come in where nobody else makes room."""
+        if self.stories >= self.most:
+            future: asyncio.Future[None] = tasks.park()
+            self._urgent.append((tasks, future))
+            self.ask()
+            await future
+
+    def ask(self) -> None:
+        """Where somebody waits, stories are let go."""
+        if self.wanted and self.stories > self._enough:
+            self.make(self.stories - self._enough)
+
+    def left(self) -> None:
+        """A story is in memory no longer."""
+        self.stories -= 1
+        if self.wanted and self.stories <= self._enough:
+            self.let_in_urgent()
+            waiting, self._waiting = self._waiting, []
+            for tasks, future in waiting:
+                tasks.release(future, None)
+
+    def let_in_urgent(self) -> bool:
+        """Nobody makes room any more; whether somebody came in."""
+        urgent, self._urgent = self._urgent, []
+        for tasks, future in urgent:
+            tasks.release(future, None)
+        return bool(urgent)

@@ -8,8 +8,7 @@ from tidepool.engine.config.presets import unknown_provider
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.deadlines import Deadline
 from tidepool.engine.errors import UsageError
-from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
-from tidepool.engine.providers.keys import carries_secret
+from tidepool.engine.providers.endpoint import carries_secret, endpoint_of, is_endpoint
 from tidepool.engine.providers.protocol import Answer, ErrorClass, Provider, ProviderError, ProviderSpec, Silence
 from tidepool.engine.registries import PROVIDERS
 

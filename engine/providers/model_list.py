@@ -11,16 +11,15 @@ from tidepool.engine.config.presets import KNOWN_MODELS, PRESET_TABLE, RETIREMEN
 from tidepool.engine.config.sections import Providers, ProviderSettings, SimulatedSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.prices import PriceTag
-from tidepool.engine.providers.anthropic.provider import AnthropicProvider
+from tidepool.engine.providers.anthropic import AnthropicProvider
 from tidepool.engine.providers.catalogue import open_provider
-from tidepool.engine.providers.endpoint import ALL_OTHERS, Endpoint, endpoint_of, is_endpoint
-from tidepool.engine.providers.hosted import HostedProvider
-from tidepool.engine.providers.keys import scrubbed, shown_host
-from tidepool.engine.providers.model_listing import ModelCard
-from tidepool.engine.providers.ollama.provider import OllamaProvider
-from tidepool.engine.providers.openai.provider import OpenAIProvider
+from tidepool.engine.providers.connection import Complained
+from tidepool.engine.providers.endpoint import ALL_OTHERS, Endpoint, endpoint_of, is_endpoint, scrubbed, shown_host
+from tidepool.engine.providers.ollama import OllamaProvider
+from tidepool.engine.providers.openai import OpenAIProvider
+from tidepool.engine.providers.pool import HostedProvider
 from tidepool.engine.providers.protocol import ProviderError, ProviderSpec
-from tidepool.engine.providers.sdk_connection import Complained
+from tidepool.engine.providers.sdk import ModelCard
 from tidepool.engine.registries import PROVIDERS
 
 MILLION = 1_000_000

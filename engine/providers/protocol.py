@@ -1,5 +1,6 @@
-"""What the engine asks of a provider, live and through a batch API. Providers classify errors; the engine decides."""
+"""The interface of a provider, live and through a batch API. Providers classify errors; the engine decides."""
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Collection, Container, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -274,3 +275,36 @@ class Provider(Protocol):
         """Raises a systemic ProviderError where no call could succeed, before anything is spent."""
 
     async def close(self) -> None: ...
+
+
+class LiveProvider(ABC):
+    """To be derived from: a provider of another package needs `name` and `complete`."""
+
+    name: str
+    simulated = False
+    batches: BatchApi | None = None
+
+    def __init__(self, settings: ProviderSettings) -> None:
+        self.settings = settings
+        self.backoff = 0.5
+        self.notices = Notices()
+
+    def serve(self, batch_id: str) -> None:
+        return None
+
+    def concurrency(self, max_concurrent: int) -> int:
+        return max_concurrent
+
+    @abstractmethod
+    async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
+        """One live call, within its timeout. Raises ProviderError."""
+
+    def price(self, model_name: str) -> PriceTag | None:
+        """Unknown, unless told otherwise: then costs are unknown too, and a budget is refused. `FREE` says what it says."""
+        return None
+
+    async def check(self, model_names: Sequence[str]) -> None:
+        return None
+
+    async def close(self) -> None:
+        return None

@@ -1,18 +1,53 @@
-"""What a reply is, whoever sent it: why it ended, what of it is thought and what is said, what it took.
+"""Reads a reply, whoever sent it: why it ended, what of it is thought and what is said, what it took.
 
 Providers and the servers that speak like them use some thirty words for seven reasons, put reasoning into fields of
-its own or between tags, and report usage that may be missing or absurd. Here it becomes one thing.
+its own or between tags, and report usage that may be missing or absurd. Here it becomes one thing. Text is made storable
+on its way in and sendable on its way out.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic_core import from_json, to_json
+
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
-from tidepool.engine.providers.texts import clean
 from tidepool.storage.key_mask import mask
 from tidepool.storage.states import FinishReason
+
+
+def clean(text: str) -> str:
+    """Text that every file and every provider takes: halves of surrogate pairs are replaced."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+
+
+def packed(body: Any) -> bytes:
+    """The JSON of what goes out; halves of surrogate pairs are replaced."""
+    try:
+        return to_json(body)
+    except ValueError:
+        return _compact(body).encode("utf-8", "replace")
+
+
+def unpacked(content: str | bytes) -> Any:
+    """What came as JSON: quickly where it is as it should be, else as patiently as Python's own reader, whose errors it
+    raises."""
+    try:
+        return from_json(content, cache_strings="keys")
+    except ValueError:
+        return json.loads(content)
+
 
 _WORDS = {
     FinishReason.COMPLETE: "stop end_turn stop_sequence eos eos_token completed complete finish done",

@@ -12,7 +12,7 @@ import pytest
 
 from tidepool.engine import answer_forms, ratings
 from tidepool.engine.exports import html, markdown
-from tidepool.engine.providers import error_bodies, keys, rate_headers, replies
+from tidepool.engine.providers import endpoint, errors, rate_headers, replies
 from tidepool.engine.statistics.words import words_in
 from tidepool.engine.studies.evolution import genome, placeholders
 from tidepool.engine.studies.evolution.operators import rewrites
@@ -167,8 +167,8 @@ READERS: dict[str, Reader] = {
     "spoken": scenes.spoken_aloud,
     "words": words_in,
     "thought": replies.split_thought,
-    "error body": error_bodies.error_in,
-    "keys": keys.scrubbed,
+    "error body": errors.error_in,
+    "keys": endpoint.scrubbed,
     "rate header": rate_headers.duration,
     "terminal": plain_text.plain,
     "document": plain_text.in_document,

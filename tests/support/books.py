@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from tidepool.engine.core.accounts import Account
-from tidepool.engine.core.pending import Pending
+from tidepool.engine.core.unit import Pending
 from tidepool.engine.providers.protocol import Answer, ProviderError
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tidepool.engine.batching.creation import BatchCreation
-from tidepool.engine.batching.settlement import Settlement
+from tidepool.engine.batching.open_jobs import Settlement
 from tidepool.storage.provider_batches import ProviderBatchBook
 
 

@@ -11,11 +11,9 @@ from typing import Any, TypeVar
 import pytest
 
 import tidepool.engine.core.accounts
-import tidepool.engine.core.limiting.limits
-import tidepool.engine.core.limiting.outage
-import tidepool.engine.core.limiting.pace
+import tidepool.engine.core.limits
 import tidepool.engine.core.live
-import tidepool.engine.providers.hosted
+import tidepool.engine.core.outage
 import tidepool.engine.providers.pool
 import tidepool.engine.simulated.provider
 
@@ -23,12 +21,12 @@ T = TypeVar("T")
 
 MODULES = (
     tidepool.engine.core.accounts,
-    tidepool.engine.core.limiting.limits,
-    tidepool.engine.core.limiting.pace,
+    tidepool.engine.core.limits,
+    tidepool.engine.core.limits,
     tidepool.engine.core.live,
     tidepool.engine.providers.pool,
-    tidepool.engine.providers.hosted,
-    tidepool.engine.core.limiting.outage,
+    tidepool.engine.providers.pool,
+    tidepool.engine.core.outage,
     tidepool.engine.simulated.provider,
 )
 """those that look at the clock"""

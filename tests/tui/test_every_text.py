@@ -341,7 +341,7 @@ PRINT_THEMSELVES = {
     "tui/command/saying.py": "the way out",
     "tui/app/compose_model/examining.py": "a process that answers the app in lines of JSON",
     "tui/app/worker_process/worker.py": "the same",
-    "engine/bench/probes.py": "a process that answers the bench in a line of JSON",
+    "engine/bench.py": "a process that answers the bench in a line of JSON",
     "engine/config/reference.py": "writes a page of the docs, when it is run by itself",
     "storage/schema/reference.py": "the same",
     "storage/schema/written.py": "the same",

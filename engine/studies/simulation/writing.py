@@ -11,7 +11,7 @@ from tidepool.engine.call import Call
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.live import LiveCall
-from tidepool.engine.core.pending import Pending
+from tidepool.engine.core.unit import Pending
 from tidepool.engine.errors import RunError
 from tidepool.engine.library.entities import Entity
 from tidepool.engine.library.entity_types import EntityType, writing_tasks, written

@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-import tidepool.engine.batching.parting
+import tidepool.engine.batching.suspender
 import tidepool.engine.core.batch_run
-import tidepool.engine.core.room
-import tidepool.engine.core.stories
+import tidepool.engine.core.tasks
+import tidepool.engine.core.unit
 from tests.support.scripted import ScriptedBatches, ScriptedProvider, TakenOrder, answered
 from tests.support.stage import Stage, talk, units
 from tests.support.state import end_state, query, sold_by_batch
 from tests.support.studies import game
 from tidepool import SecretGame
 from tidepool.engine.core.run_control import RunControl
-from tidepool.engine.core.stories import Stories
+from tidepool.engine.core.unit import Stories
 from tidepool.engine.providers.protocol import BatchedCall, ProviderBatchGone, ProviderBatchResult, ProviderBatchState
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.storage.states import StopCode
@@ -26,10 +26,10 @@ KEPT = 8
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Few stories stay in memory; what is told again is written down."""
-    monkeypatch.setattr(tidepool.engine.core.room, "KEPT", KEPT)
+    monkeypatch.setattr(tidepool.engine.core.tasks, "KEPT", KEPT)
     for module in (
-        tidepool.engine.core.stories,
-        tidepool.engine.batching.parting,
+        tidepool.engine.core.unit,
+        tidepool.engine.batching.suspender,
         tidepool.engine.core.batch_run,
     ):
         monkeypatch.setattr(module, "CHUNK", 3)
@@ -64,7 +64,7 @@ async def test_what_was_let_go_and_told_again_comes_to_the_same(
     await run_batch(talks(**settings), tmp_path / "let-go.db")
     assert len(told) > 40
     again = len(told)
-    monkeypatch.setattr(tidepool.engine.core.room, "KEPT", 1000)
+    monkeypatch.setattr(tidepool.engine.core.tasks, "KEPT", 1000)
     await run_batch(talks(**settings), tmp_path / "kept.db")
     assert len(told) == again
     assert end_state(tmp_path / "let-go.db") == end_state(tmp_path / "kept.db")
@@ -169,6 +169,6 @@ async def test_a_study_of_many_waiting_calls_is_taken_up_where_it_was(
     await resume_batch("last", database)
     batch = query(database, "SELECT id FROM batches")[0][0]
     assert max(sold_by_batch(database, batch).values()) == 1
-    monkeypatch.setattr(tidepool.engine.core.room, "KEPT", 1000)
+    monkeypatch.setattr(tidepool.engine.core.tasks, "KEPT", 1000)
     await run_batch(talks(simulated=slow, **settings), tmp_path / "kept.db")
     assert end_state(database) == end_state(tmp_path / "kept.db")

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from tidepool.engine.cluster.hand import Fault, HandCard, HandWork, Opening
+from tidepool.engine.cluster.worker import Fault, HandCard, HandWork, Opening
 from tidepool.engine.config.sections import ProviderSettings
 
 

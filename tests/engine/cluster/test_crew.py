@@ -10,16 +10,16 @@ import pytest
 from tests.engine.cluster.near import NearStarter
 from tests.support.books import NoBooks
 from tests.support.stage import question
-from tidepool.engine.cluster import crew as crews
-from tidepool.engine.cluster.crew import Crew
-from tidepool.engine.cluster.far_provider import FarProvider
-from tidepool.engine.cluster.hand import Opening
+from tidepool.engine.cluster import worker_pool as crews
+from tidepool.engine.cluster.remote_provider import FarProvider
+from tidepool.engine.cluster.worker import Opening
+from tidepool.engine.cluster.worker_pool import Crew
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.config.sections import ProviderSettings, SimulatedSettings
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.live import LiveCall
-from tidepool.engine.core.pending import Pending
 from tidepool.engine.core.run_control import RunControl
+from tidepool.engine.core.unit import Pending
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, Silence

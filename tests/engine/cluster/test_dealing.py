@@ -2,7 +2,7 @@
 
 import pytest
 
-from tidepool.engine.cluster.dealing import dealt
+from tidepool.engine.cluster.worker_pool import dealt
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from tests.emulator import Emulator, Faults
 from tests.engine.cluster.near import NearStarter
 from tests.support.books import NoBooks
 from tests.support.stage import question
-from tidepool.engine.cluster.crew import Crew
-from tidepool.engine.cluster.far_provider import FarProvider
+from tidepool.engine.cluster.remote_provider import FarProvider
+from tidepool.engine.cluster.worker_pool import Crew
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.live import LiveCall
-from tidepool.engine.core.pending import Pending
+from tidepool.engine.core.unit import Pending
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers import pool as pools
 from tidepool.engine.providers.catalogue import open_provider

@@ -14,10 +14,9 @@ from tests.support.stage import question
 from tests.support.virtual_time import play
 from tidepool.engine.config.sections import ProviderSettings, SimulatedSettings
 from tidepool.engine.core.accounts import Account
-from tidepool.engine.core.limiting.limits import Limiter
-from tidepool.engine.core.limiting.pace import Departures, RatePace
+from tidepool.engine.core.limits import Limiter, RatePace, SendPacer
 from tidepool.engine.core.live import LiveCall
-from tidepool.engine.core.pending import Pending
+from tidepool.engine.core.unit import Pending
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, RateLimits
 from tidepool.engine.simulated.provider import SimulatedProvider
 
@@ -348,13 +347,13 @@ def test_calls_that_were_held_up_on_their_way_out_do_not_leave_in_a_bunch(
 ) -> None:
     left: list[float] = []
 
-    async def held_up(gate: Departures, number: int) -> None:
+    async def held_up(gate: SendPacer, number: int) -> None:
         await asyncio.sleep(number * 60 / per_minute / 0.96 // 0.7 * 0.7)  # the disk lets several go at once
         await gate.next(per_minute)
         left.append(asyncio.get_running_loop().time())
 
     async def minute() -> None:
-        gate = Departures()
+        gate = SendPacer()
         await asyncio.gather(*(held_up(gate, number) for number in range(per_minute)))
 
     _, seconds = play(monkeypatch, minute())

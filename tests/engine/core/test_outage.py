@@ -13,9 +13,9 @@ from tests.support.stage import question
 from tests.support.virtual_time import play
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.core.accounts import Account
-from tidepool.engine.core.limiting.outage import ProviderDown
 from tidepool.engine.core.live import LiveCall
-from tidepool.engine.core.pending import Pending
+from tidepool.engine.core.outage import ProviderDown
+from tidepool.engine.core.unit import Pending
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, RateLimits, Silence
 
 Fault = Callable[[], ProviderError]

@@ -70,9 +70,9 @@ class Talks:
 @pytest.fixture
 def talks(database: Path, monkeypatch: pytest.MonkeyPatch) -> Talks:
     for name in (
-        "openai.provider.OpenAIProvider",
-        "anthropic.provider.AnthropicProvider",
-        "ollama.provider.OllamaProvider",
+        "openai.OpenAIProvider",
+        "anthropic.AnthropicProvider",
+        "ollama.OllamaProvider",
     ):
         monkeypatch.setattr(f"tidepool.engine.providers.{name}.backoff", 0.01)
     return Talks(database)

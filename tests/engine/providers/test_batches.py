@@ -7,7 +7,7 @@ import pytest
 
 from tests.emulator import Emulator
 from tests.support.state import log_of, query
-from tidepool.engine.batching.giving_up import give_up
+from tidepool.engine.batching.abandoning import give_up
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.errors import RunError
 from tidepool.storage.states import StopCode

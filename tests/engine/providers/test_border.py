@@ -7,10 +7,9 @@ import pytest
 
 from tests.emulator import Emulator
 from tidepool.engine.config.sections import ProviderSettings
-from tidepool.engine.providers.border import Refused, read_within, refuse_strange_redirect
+from tidepool.engine.providers.connection import Refused, SdkConnection, read_within, refuse_strange_redirect
 from tidepool.engine.providers.endpoint import endpoint_of
 from tidepool.engine.providers.protocol import ErrorClass, Provider, ProviderError, Silence
-from tidepool.engine.providers.sdk_connection import SdkConnection
 
 from .conftest import MODELS
 from .test_live import OPEN, question

@@ -8,7 +8,7 @@ import pytest
 
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.providers.endpoint import endpoint_of
-from tidepool.engine.providers.error_mapping import (
+from tidepool.engine.providers.errors import (
     ProviderComplaint,
     complaint_of,
     diagnosed,

@@ -16,8 +16,7 @@ from tests.support.state import query
 from tidepool.engine.config.sections import Providers, ProviderSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.catalogue import open_provider
-from tidepool.engine.providers.endpoint import endpoint_of
-from tidepool.engine.providers.keys import scrubbed
+from tidepool.engine.providers.endpoint import endpoint_of, scrubbed
 from tidepool.engine.providers.model_list import list_models
 from tidepool.storage.key_mask import mask
 

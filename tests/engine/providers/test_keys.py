@@ -9,8 +9,7 @@ from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.catalogue import open_provider
-from tidepool.engine.providers.endpoint import endpoint_of
-from tidepool.engine.providers.keys import carries_secret, scrubbed, shown_host
+from tidepool.engine.providers.endpoint import carries_secret, endpoint_of, scrubbed, shown_host
 
 from .conftest import MODELS, Talks
 

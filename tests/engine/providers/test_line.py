@@ -10,9 +10,9 @@ import pytest
 
 from tests.emulator import Emulator
 from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.providers.connection import Complained, Place, SdkConnection, pattern_of
 from tidepool.engine.providers.endpoint import endpoint_of
 from tidepool.engine.providers.protocol import ProviderError
-from tidepool.engine.providers.sdk_connection import Complained, Place, SdkConnection, pattern_of
 
 KEY = "sk-some-key"
 BODIES = {

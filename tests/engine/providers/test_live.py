@@ -11,9 +11,9 @@ from tests.support.state import log_of, query
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import OllamaSettings, ProviderSettings
 from tidepool.engine.errors import RunError, UsageError
-from tidepool.engine.providers.anthropic.provider import AnthropicProvider
-from tidepool.engine.providers.ollama.provider import OllamaProvider
-from tidepool.engine.providers.openai.provider import OpenAIProvider
+from tidepool.engine.providers.anthropic import AnthropicProvider
+from tidepool.engine.providers.ollama import OllamaProvider
+from tidepool.engine.providers.openai import OpenAIProvider
 from tidepool.engine.providers.protocol import ErrorClass, Provider, ProviderError
 from tidepool.engine.vectors import unpacked_vectors
 

@@ -9,8 +9,7 @@ from tests.emulator import Emulator
 from tests.emulator.odd import WORDS
 from tests.emulator.odd.cards import CARDS
 from tests.support.state import log_of, query
-from tidepool.engine.batching.call_names import custom_id
-from tidepool.engine.batching.collection import ResultCollection
+from tidepool.engine.batching.provider_batch import ResultCollection, custom_id
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.providers.catalogue import open_provider

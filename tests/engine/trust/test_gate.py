@@ -25,7 +25,7 @@ from tests.tui.persons import batch_status, opened, screen_text, until, until_se
 from tidepool.engine.api.app import PATH, create_app
 from tidepool.engine.api.door import Door
 from tidepool.engine.api.runs import QUEUED, Runs
-from tidepool.engine.batching.giving_up import give_up
+from tidepool.engine.batching.abandoning import give_up
 from tidepool.engine.config.sections import Providers, ProviderSettings, Service
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.errors import FileError, NotTrusted

@@ -9,7 +9,7 @@ from typing import Any
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.errors import UsageError
-from tidepool.engine.providers.texts import clean
+from tidepool.engine.providers.replies import clean
 from tidepool.engine.studies.evolution.problems.rows import Row, columns_in_words
 
 FIELD_LETTERS, ALL_FIELDS_LETTERS = 20_000, 60_000

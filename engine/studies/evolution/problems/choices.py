@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidepool.engine.errors import UsageError
-from tidepool.engine.providers.texts import clean
+from tidepool.engine.providers.replies import clean
 from tidepool.engine.studies.evolution.tasks.task import letter_of
 
 LETTERS = string.ascii_uppercase

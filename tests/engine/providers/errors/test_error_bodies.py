@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.providers.endpoint import endpoint_of
-from tidepool.engine.providers.error_bodies import error_in, read_error
-from tidepool.engine.providers.error_mapping import complaint_in, diagnosed, fault_of
+from tidepool.engine.providers.errors import complaint_in, diagnosed, error_in, fault_of, read_error
 
 from .cases import CASES, Case
 

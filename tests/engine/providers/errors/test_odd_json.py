@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tidepool.engine.providers.texts import packed, unpacked
+from tidepool.engine.providers.replies import packed, unpacked
 
 ODD = [
     *(b"", b" {} ", b"[1,]", b"01", b"-0", b"1.0e5", b"[1e999]", b"NaN", b"[Infinity, -Infinity]", b'{"a": 1} x'),

@@ -13,10 +13,9 @@ from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import OllamaSettings
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.live import LiveCall
-from tidepool.engine.core.pending import Pending
-from tidepool.engine.providers.ollama.provider import OllamaProvider
-from tidepool.engine.providers.parallelism import Parallelism
-from tidepool.engine.providers.pool import Host, Pool
+from tidepool.engine.core.unit import Pending
+from tidepool.engine.providers.ollama import OllamaProvider
+from tidepool.engine.providers.pool import Host, Parallelism, Pool
 from tidepool.engine.providers.protocol import Answer
 from tidepool.engine.streams import stream
 

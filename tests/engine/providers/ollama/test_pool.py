@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.support.virtual_time import play
-from tidepool.engine.providers.parallelism import Parallelism
+from tidepool.engine.providers.pool import Parallelism
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError
 
 from .servers import Machines, Server

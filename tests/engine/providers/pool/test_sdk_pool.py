@@ -12,11 +12,11 @@ from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.live import LiveCall
-from tidepool.engine.core.pending import Pending
-from tidepool.engine.providers.anthropic.provider import AnthropicProvider
-from tidepool.engine.providers.openai.provider import OpenAIProvider
+from tidepool.engine.core.unit import Pending
+from tidepool.engine.providers.anthropic import AnthropicProvider
+from tidepool.engine.providers.openai import OpenAIProvider
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError
-from tidepool.engine.providers.sdk_provider import SdkProvider
+from tidepool.engine.providers.sdk import SdkProvider
 
 FAMILIES = {"openai": (OpenAIProvider, "gpt-4o-mini"), "anthropic": (AnthropicProvider, "claude-haiku-5-5")}
 NOBODY = "http://127.0.0.1:9/v1"
@@ -136,7 +136,7 @@ async def test_where_no_server_answers_the_study_does_not_begin(servers: TwoServ
 
 
 async def test_a_server_that_comes_later_joins_in(servers: TwoServers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidepool.engine.providers.hosted.LOOK_AGAIN", 0.0)
+    monkeypatch.setattr("tidepool.engine.providers.pool.LOOK_AGAIN", 0.0)
     servers.open()
     servers.faults(0, rates={"models": {"drop": 1.0}})
     servers.faults(1, latency=0.01)

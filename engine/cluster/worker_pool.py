@@ -1,26 +1,206 @@
-"""The hands of a run: who gets which calls, and what happens when one is lost.
+"""The workers of a run, as the driver deals with them: who gets which calls, and what happens when one is lost.
 
-A hand that is lost is started again, later each time, while the others carry on. Where none is left, calls leave from
-the process at home until one is back; those that only a hand can make, beside a server of its own, wait for one as for a
-provider that is down. A hand whose server is gone fails quickly, and would get call after call: it rests from that
-provider, as a server of a pool does, and what its server did not even begin with is asked beside another.
+Calls go out in batches, answers come back by a long poll. A worker whose process or node dies, or that says nothing for long,
+is lost, and so are the calls it had: whether they were bought nobody knows, so they are retried elsewhere. A lost worker is
+started again, later each time, while the others carry on. Where none is left, calls leave from the driver until one is back;
+those that only a worker can make, beside a server of its own, wait for one as for a provider that is down. A worker whose server
+is gone fails quickly, and would get call after call: it rests from that provider, as a server of a pool does, and what its
+server did not even begin with is asked beside another.
 """
 
 import asyncio
+import heapq
 import time
-from collections.abc import Callable, Coroutine
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tidepool.engine.call import Call
-from tidepool.engine.cluster.dealing import PIECE, dealt
-from tidepool.engine.cluster.hand import WINDOW, Fault, Job, Opening
-from tidepool.engine.cluster.trade import FarHand, HandTrade, Waiting, first_line
+from tidepool.engine.cluster.worker import WINDOW, Bunch, Fault, HandCard, Job, Opening, packed_jobs, unpacked
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.pool import LONGEST_REST, Rest
 from tidepool.engine.providers.protocol import Answer, ErrorClass, Notices, ProviderError, Silence
 from tidepool.engine.version import program_version
+
+PIECE = 20
+"""calls that are worth a message of their own"""
+
+H = TypeVar("H")
+
+
+def dealt(count: int, loads: Mapping[H, int], piece: int = PIECE) -> list[tuple[H, int]]:
+    """How many of so many calls each hand gets, by what each has in flight already.
+
+    Few calls go to one hand, the least busy: each hand more would be a message more. Many are dealt so that all have
+    about as much to do in the end.
+    """
+    if not count or not loads:
+        return []
+    taking = max(1, min(len(loads), count // piece))
+    places = {hand: place for place, hand in enumerate(loads)}
+    chosen = heapq.nsmallest(taking, loads, key=lambda hand: (loads[hand], places[hand]))
+    heap = [(loads[hand], place) for place, hand in enumerate(chosen)]
+    heapq.heapify(heap)
+    shares = [0] * taking
+    for _ in range(count):
+        load, place = heap[0]
+        shares[place] += 1
+        heapq.heapreplace(heap, (load + 1, place))
+    return [(hand, share) for hand, share in zip(chosen, shares, strict=True) if share]
+
+
+SILENT_SECONDS = 60.0
+"""without a word, after which a hand is taken for lost: it says something every two"""
+RATE_SECONDS = 10.0
+"""over which the calls a second of a hand are counted"""
+GOODBYE_SECONDS = 2.0
+
+
+class FarHand(Protocol):
+    """How a hand is spoken to. Whatever any of this raises means that it is gone."""
+
+    async def card(self) -> HandCard: ...
+
+    async def open(self, opening: Opening) -> Fault | None: ...
+
+    async def serve(self, batch_id: str) -> None: ...
+
+    async def change(self, settings: dict[str, ProviderSettings]) -> None: ...
+
+    async def give(self, packed: bytes) -> None: ...
+
+    async def take(self) -> bytes: ...
+
+    async def close(self) -> None: ...
+
+    def kill(self) -> None:
+        """At once, whatever it does."""
+
+
+class Waiting(NamedTuple):
+    """Who waits for a call that a hand has."""
+
+    answer: "asyncio.Future[Answer]"
+    provider: str
+    asked_at: float
+
+
+class HandTrade:
+    def __init__(self, far: FarHand, card: HandCard, on_lost: "Callable[[HandTrade, str], None]") -> None:
+        self.far = far
+        self.card = card
+        self.providers: set[str] = set()
+        """that can be asked from there"""
+        self.rests: dict[str, Rest] = {}
+        """of providers whose server is beside it, while that is busy, silent or gone"""
+        self.troubled: set[str] = set()
+        """those of which the last word was a fault"""
+        self.in_flight: dict[int, Waiting] = {}
+        self.returned = 0
+        self.pause = 0.0
+        """seconds before another is started where this one is lost"""
+        self.notice: Callable[[str, str], None] = lambda provider, words: None
+        self.heard: Callable[[HandTrade, Waiting, Fault | None], None] = lambda hand, waiting, fault: None
+        """told of each call that came back, with its fault or without"""
+        self._on_lost = on_lost
+        self._lost = False
+        self._recent: deque[tuple[float, int]] = deque()
+        self._since = time.monotonic()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self) -> None:
+        self._spawn(self._take_back())
+
+    def give(self, jobs: Sequence[Job], answers: Sequence["asyncio.Future[Answer]"]) -> None:
+        now = time.monotonic()
+        for job, answer in zip(jobs, answers, strict=True):
+            self.in_flight[job.number] = Waiting(answer, job.provider, now)
+        self._spawn(self.far.give(packed_jobs(jobs)))
+
+    def tell(self, word: Coroutine[Any, Any, None]) -> None:
+        """Says something that no answer is waited for."""
+        self._spawn(word)
+
+    @property
+    def rate(self) -> float:
+        """Calls a second that came back of late."""
+        now = time.monotonic()
+        while self._recent and self._recent[0][0] < now - RATE_SECONDS:
+            self._recent.popleft()
+        return sum(count for _, count in self._recent) / max(1.0, min(RATE_SECONDS, now - self._since))
+
+    async def close(self) -> None:
+        self._lost = True
+        for task in self._tasks:
+            task.cancel()
+        try:
+            async with asyncio.timeout(GOODBYE_SECONDS):
+                await self.far.close()
+        except Exception:  # it is not waited for
+            pass
+        finally:
+            self.far.kill()
+
+    def lose(self, why: str) -> None:
+        if self._lost:
+            return
+        self._lost = True
+        self.far.kill()
+        for task in self._tasks:
+            if task is not asyncio.current_task():
+                task.cancel()
+        self._on_lost(self, why)
+        for waiting in self.in_flight.values():
+            if not waiting.answer.done():
+                waiting.answer.set_exception(lost_call(self.card.node, why))
+        self.in_flight.clear()
+
+    async def _take_back(self) -> None:
+        while True:
+            async with asyncio.timeout(SILENT_SECONDS):
+                packed = await self.far.take()
+            self._settle(unpacked(packed))
+
+    def _settle(self, bunch: Bunch) -> None:
+        count = len(bunch.returned)
+        if count:
+            self.returned += count
+            self._recent.append((time.monotonic(), count))
+        for provider, words in bunch.notices:
+            self.notice(provider, words)
+        for number, answer, fault in bunch.returned:
+            waiting = self.in_flight.pop(number, None)
+            if waiting is None:
+                continue
+            self.heard(self, waiting, fault)
+            if waiting.answer.done():  # nobody waits for it any more
+                continue
+            if fault is not None:
+                waiting.answer.set_exception(fault.error())
+            elif answer is not None:
+                waiting.answer.set_result(answer)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            silent = isinstance(error, TimeoutError)
+            self.lose("it says nothing" if silent else f"{type(error).__name__}: {first_line(error)}")
+
+
+def first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), "")[:300]
+
+
+def lost_call(node: str, why: str) -> ProviderError:
+    return ProviderError(ErrorClass.HEALS, f"The hand on {node} was lost ({why})", silence=Silence.LOST)
+
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0

@@ -1,16 +1,15 @@
-"""A provider whose live calls leave from far hands. All else of it stays at home: prices, limits, its batch API."""
+"""A provider whose live calls leave from workers. All else of it stays in the driver: prices, limits, its batch API."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from tidepool.engine.call import Call
-from tidepool.engine.cluster.crew import Crew, NoHandLeft
-from tidepool.engine.cluster.hand import Opening
+from tidepool.engine.cluster.worker import Opening
+from tidepool.engine.cluster.worker_pool import Crew, NoHandLeft
 from tidepool.engine.config.endpoints import LOCAL
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.prices import PriceTag
-from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
-from tidepool.engine.providers.keys import carries_secret
+from tidepool.engine.providers.endpoint import carries_secret, endpoint_of, is_endpoint
 from tidepool.engine.providers.protocol import Answer, BatchApi, ErrorClass, Notices, Provider, ProviderError, Silence
 
 AT_HOME = "No hand is left that can ask {name}: its calls leave from this process until one is back."

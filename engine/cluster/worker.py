@@ -1,8 +1,8 @@
-"""A hand: a worker that makes live calls with providers of its own, wherever it stands.
+"""A worker makes live calls with providers of its own, wherever it runs.
 
-It knows nothing of batches, money or limits, and keeps nothing: calls come in bunches, and what has come back is fetched
-in bunches. One message a call would cost the process at home more than the call itself. A hand's keys are those of the
-environment it was started in; none is ever sent to it.
+It knows nothing of batches, money or limits, and keeps nothing: calls come in batches, and what has come back is fetched in
+batches. One message per call would cost the driver more than the call itself. A worker's keys are those of the environment it
+was started in; none is ever sent to it.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from tidepool.engine.call import Call
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import TidepoolError
 from tidepool.engine.providers.catalogue import open_provider
-from tidepool.engine.providers.keys import scrubbed
+from tidepool.engine.providers.endpoint import scrubbed
 from tidepool.engine.providers.protocol import Answer, ErrorClass, Provider, ProviderError, Silence
 from tidepool.engine.version import program_version
 

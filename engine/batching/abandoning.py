@@ -8,7 +8,7 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidepool.engine.batching.assembly import BatchAssembly
+from tidepool.engine.batching.departures import BatchAssembly
 from tidepool.engine.batching.lifecycle import GIVE_UP_SECONDS, BatchLifecycle
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.frozen import FrozenConfig

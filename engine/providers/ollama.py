@@ -9,15 +9,13 @@ from tidepool.engine.call import Call
 from tidepool.engine.config.sections import OllamaSettings, ProviderSettings
 from tidepool.engine.deadlines import Deadline
 from tidepool.engine.prices import PriceTag, expected_input
-from tidepool.engine.providers.border import Refused, read_within, refuse_strange_redirect, trusted_certificates
-from tidepool.engine.providers.endpoint import NO_KEY
-from tidepool.engine.providers.error_mapping import ProviderComplaint, missing_key, silence_of
-from tidepool.engine.providers.hosted import HostedProvider, HostFault
-from tidepool.engine.providers.keys import scrubbed, shown_host
-from tidepool.engine.providers.model_listing import ModelCard
-from tidepool.engine.providers.pool import Host
+from tidepool.engine.providers.connection import Refused, read_within, refuse_strange_redirect, trusted_certificates
+from tidepool.engine.providers.endpoint import NO_KEY, scrubbed, shown_host
+from tidepool.engine.providers.errors import ProviderComplaint, missing_key, silence_of
+from tidepool.engine.providers.pool import Host, HostedProvider, HostFault
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, ProviderSpec, Silence
 from tidepool.engine.providers.replies import name_of, said, text_of, tokens
+from tidepool.engine.providers.sdk import ModelCard
 from tidepool.engine.providers.unsupported_settings import UnsupportedSettings
 from tidepool.engine.vectors import packed_vectors
 

@@ -1,7 +1,8 @@
-"""Reads what batch APIs tell of provider batches, whatever it looks like: each line of a result file is judged by itself.
+"""What the two batch APIs have in common: how requests and refusals are judged, and how results are read.
 
-A line that is corrupt, cut or foreign is left out and counted; every other one is kept. Nothing that stands in a file
-or in a card raises out of here: what cannot be understood is missing, and the engine asks for it again.
+Each line of a result file is judged by itself: one that is corrupt, cut or foreign is left out and counted, every other one is
+kept. Nothing that stands in a file or in a card raises out of here: what cannot be understood is missing, and the engine
+asks for it again.
 """
 
 import math
@@ -9,14 +10,84 @@ import re
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
-from tidepool.engine.providers.batch_errors import ABSENT, unseen
-from tidepool.engine.providers.error_bodies import read_error
-from tidepool.engine.providers.error_mapping import ProviderComplaint, complaint_about
-from tidepool.engine.providers.keys import scrubbed
-from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, ResultsIncomplete, Silence
-from tidepool.engine.providers.sdk_connection import Complained, SdkConnection
-from tidepool.engine.providers.texts import unpacked
+from tidepool.engine.providers.connection import Complained, SdkConnection
+from tidepool.engine.providers.endpoint import scrubbed
+from tidepool.engine.providers.errors import SPENT, ProviderComplaint, complaint_about, fault_of, read_error
+from tidepool.engine.providers.protocol import (
+    Answer,
+    BatchRefused,
+    ErrorClass,
+    ProviderBatchGone,
+    ProviderError,
+    ResultsIncomplete,
+    Silence,
+)
+from tidepool.engine.providers.replies import unpacked
 from tidepool.storage.states import FinishReason
+
+UPLOAD_SECONDS = 600.0
+CREATE_SECONDS = 300.0
+EARLIER = 2 * 86_400.0
+"""how far back a list is searched, before what was ordered and before its newest: our clock may have been wrong then"""
+MOST_PAGES = 1_000
+"""pages of a list that are searched: a list may be long, but it has an end"""
+ABSENT = (404, 405, 501)
+"""answers of a server that has no such thing"""
+
+
+class ListEnd:
+    """How far a list, newest first, is searched for a batch: its provider's clock counts too, ours may have been wrong."""
+
+    def __init__(self, created_at: float) -> None:
+        self._ordered = created_at
+        self._newest: float | None = None
+
+    def is_behind(self, made: float | None) -> bool:
+        """Whether what was made then, and all after it in the list, is too old."""
+        if made is None:
+            return False
+        self._newest = made if self._newest is None else self._newest
+        return made < min(self._ordered, self._newest) - EARLIER
+
+
+async def seen(line: SdkConnection, path: str, **query: Any) -> dict[str, Any]:
+    """What a look at a path shows. Raises ProviderBatchGone where there is nothing, else ProviderError."""
+    try:
+        card: dict[str, Any] = await line.get(path, **query)
+    except Complained as complained:
+        raise unseen(line, complained.complaint) from None
+    if card.get("error") and "id" not in card and (said := read_error(card)).words:
+        raise unseen(line, complaint_about(200, said))
+    return card
+
+
+def unseen(line: SdkConnection, complaint: ProviderComplaint) -> ProviderError | ProviderBatchGone:
+    """Why a look showed nothing."""
+    if complaint.status in ABSENT:
+        return ProviderBatchGone(scrubbed(complaint.words))
+    return line.diagnosed(complaint)
+
+
+def not_taken(line: SdkConnection, complaint: ProviderComplaint) -> ProviderError | BatchRefused:
+    """The provider certainly took nothing: for now, for good, or because nothing goes any more. A key that has no
+    right to batches may have one to live calls, so that alone stops nothing."""
+    error = line.diagnosed(complaint)
+    absent = complaint.status in ABSENT
+    if not absent and (error.fault in (ErrorClass.HEALS, ErrorClass.REFUSED) or _is_hopeless(complaint)):
+        return error
+    words = f"{line.endpoint.title} answered {complaint.status}: {scrubbed(complaint.words)}"
+    too_large = complaint.status == 413 or any(word in complaint.words.lower() for word in ("too large", "too many"))
+    return BatchRefused(words, too_large=too_large and not absent)
+
+
+def _is_hopeless(complaint: ProviderComplaint) -> bool:
+    return complaint.code in SPENT or complaint.status == 402
+
+
+def is_unclear(complaint: ProviderComplaint) -> bool:
+    """Whether a creation may have succeeded all the same."""
+    return fault_of(complaint) is ErrorClass.HEALS and complaint.status not in ABSENT
+
 
 ODD = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
 """what values of another type, shape, size or depth than they should have can raise"""
@@ -29,22 +100,22 @@ NO_REPLY = Answer("", finish=FinishReason.ERROR, usage_missing=True)
 _ID = re.compile(r"[\w:=+-][\w.:=+/-]{0,510}\Z", re.ASCII)
 
 
-def mapping_of(value: object) -> Mapping[str, Any]:
+def as_mapping(value: object) -> Mapping[str, Any]:
     """An object of JSON; an empty one where it is something else."""
     return value if isinstance(value, dict) else {}
 
 
-def text_of(value: object) -> str:
+def as_string(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def word_of(value: object) -> str:
+def short_word(value: object) -> str:
     """A state in the provider's own word, short enough to be shown."""
-    word = " ".join(scrubbed(text_of(value)).split())
+    word = " ".join(scrubbed(as_string(value)).split())
     return word if len(word) <= LONGEST_WORD else word[: LONGEST_WORD - 1] + "…"
 
 
-def number_of(value: object) -> float | None:
+def as_number(value: object) -> float | None:
     """A number, also where it is written as a text; None where it is none that anything could be counted by."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
@@ -55,32 +126,32 @@ def number_of(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def count_of(value: object) -> int | None:
+def as_count(value: object) -> int | None:
     """A believable count."""
-    number = number_of(value)
+    number = as_number(value)
     if number is None or not 0 <= number <= MOST_COUNTED or number != int(number):
         return None
     return int(number)
 
 
-def total_of(counts: object, *names: str) -> int | None:
+def sum_counts(counts: object, *names: str) -> int | None:
     """The sum of some counts of a card; None where one of them is missing or cannot be believed."""
-    found = [count_of(mapping_of(counts).get(name)) for name in names]
+    found = [as_count(as_mapping(counts).get(name)) for name in names]
     return None if None in found else sum(count for count in found if count is not None)
 
 
-def id_in(line: SdkConnection, card: object) -> str:
+def read_id(line: SdkConnection, card: object) -> str:
     """The id of what a card is about: it becomes a part of addresses. Raises ProviderError where it has none."""
-    name = text_of(mapping_of(card).get("id"))
+    name = as_string(as_mapping(card).get("id"))
     if not _ID.match(name) or ".." in name:
-        if mapping_of(card).get("error") and (said := read_error(card)).words:
+        if as_mapping(card).get("error") and (said := read_error(card)).words:
             words = line.diagnosed(ProviderComplaint(200, words=said.words))
             raise ProviderError(ErrorClass.HEALS, str(words), silence=Silence.BROKEN)
         raise line.garbage("a card with an id")
     return name
 
 
-def cards_in(line: SdkConnection, page: dict[str, Any]) -> list[dict[str, Any]]:
+def read_cards(line: SdkConnection, page: dict[str, Any]) -> list[dict[str, Any]]:
     """The cards of a page of a list. Raises ProviderError where it is none: nothing is known of what it should show."""
     listed = page.get("data")
     if not isinstance(listed, list):
@@ -88,14 +159,14 @@ def cards_in(line: SdkConnection, page: dict[str, Any]) -> list[dict[str, Any]]:
     return [card for card in listed if isinstance(card, dict)]
 
 
-def complaint_in(error: object, status: int | None) -> ProviderComplaint:
+def row_complaint(error: object, status: int | None) -> ProviderComplaint:
     """What a line says went wrong with its call."""
     said = read_error(error)
     known = status if status is not None and 100 <= status < 600 else None
     return complaint_about(known, said if said.words else said._replace(words="no reason given"))
 
 
-def json_in(text: str | bytes) -> Any:
+def read_json(text: str | bytes) -> Any:
     """What a text says, or None where it is no JSON."""
     try:
         return unpacked(text)
@@ -103,17 +174,17 @@ def json_in(text: str | bytes) -> Any:
         return None
 
 
-def object_in(value: object) -> Mapping[str, Any]:
+def read_object(value: object) -> Mapping[str, Any]:
     """An object, also where it is written as a text: some servers put JSON within JSON. Raises ValueError."""
-    found = json_in(value) if isinstance(value, str) else value
+    found = read_json(value) if isinstance(value, str) else value
     if not isinstance(found, dict) or not found:
         raise ValueError("this is no object")
     return found
 
 
-def row_in(line: bytes) -> dict[str, Any] | None:
+def read_row(line: bytes) -> dict[str, Any] | None:
     """A line of results; None where it is none. Invalid UTF-8 is replaced: the reply is paid for, and the rest readable."""
-    row = json_in(line) or json_in(line.decode("utf-8", "replace"))
+    row = read_json(line) or read_json(line.decode("utf-8", "replace"))
     return row if isinstance(row, dict) and isinstance(row.get("custom_id"), str) else None
 
 
@@ -131,7 +202,7 @@ class ResultReading:
         begun = self._rows + self._unreadable
         try:
             async for line in self._line.lines(path):
-                row = row_in(line)
+                row = read_row(line)
                 if row is None:
                     self._unreadable += 1
                     continue

@@ -12,7 +12,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from tidepool.engine.core.limiting.limits import Limiter
+from tidepool.engine.core.limits import Limiter
 from tidepool.engine.events import Resting
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError, Silence
 from tidepool.engine.results.wording import span

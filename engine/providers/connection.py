@@ -8,36 +8,97 @@ What the SDK works out for a post (address, authentication, headers of its own) 
 same place. So a request that went well, or is on its way, is kept as a pattern, and later ones are sent after it, by the same session of
 the same transport, with another body: without the layers between, half of what is left of the cost. Only where a key
 that never changes is all the authentication.
+
+Bodies are read up to a size, and no redirect is followed that would carry a key to another server. The clients of all SDKs
+are httpx's, of one generation or another; that part knows only what both have.
 """
 
+import ssl
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
+from urllib.parse import urljoin, urlsplit
 
 from tidepool.engine.deadlines import Deadline
-from tidepool.engine.providers.border import (
-    Refused,
-    comes_whole,
-    read_within,
-    refuse_strange_redirect,
-    trusted_certificates,
-)
-from tidepool.engine.providers.endpoint import NO_KEY, Endpoint
-from tidepool.engine.providers.error_mapping import (
-    NOT_LET_IN,
-    ProviderComplaint,
-    complaint_in,
-    complaint_of,
-    diagnosed,
-)
-from tidepool.engine.providers.keys import shown_host
+from tidepool.engine.providers.endpoint import NO_KEY, Endpoint, shown_host
+from tidepool.engine.providers.errors import NOT_LET_IN, ProviderComplaint, complaint_in, complaint_of, diagnosed
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError, Silence
-from tidepool.engine.providers.texts import unpacked
+from tidepool.engine.providers.replies import unpacked
+
+MOST_BYTES = 64_000_000
+"""of a body, decompressed"""
+_UNPACKED = ("", "identity")
+_PORTS = {"http": 80, "https": 443}
+
+
+class Refused(Exception):
+    """An answer that is not let in; its words say why."""
+
+
+@cache
+def trusted_certificates(generation: str) -> ssl.SSLContext:
+    """Those that httpx or httpx2 trusts: reading them takes longer than opening a client, so it is done once."""
+    context = import_module(generation).create_ssl_context()
+    assert isinstance(context, ssl.SSLContext)
+    return context
+
+
+def comes_whole(headers: Mapping[str, str], most: int = MOST_BYTES) -> bool:
+    """Whether a body comes unpacked and as long as it says: the transport reads no more than was announced."""
+    length = headers.get("Content-Length", "")
+    if headers.get("Content-Encoding", "").strip().lower() not in _UNPACKED or not length.isdecimal():
+        return False
+    if len(length) < 20 and int(length) > most:
+        raise Refused(_too_large(most))
+    return len(length) < 20
+
+
+async def read_within(response: Any, most: int = MOST_BYTES) -> None:
+    """Reads a body as the client would, up to a limit that holds for what a packed one unfolds to."""
+    if comes_whole(response.headers, most):
+        await response.aread()
+        return
+    packing = response.headers.get("Content-Encoding", "")
+    if "," in packing:
+        raise Refused(f"an answer that is packed more than once ({packing.strip().lower()[:60]})")
+    parts, size = [], 0
+    async with aclosing(response.aiter_bytes()) as chunks:
+        async for chunk in chunks:
+            size += len(chunk)
+            if size > most:
+                raise Refused(_too_large(most))
+            parts.append(chunk)
+    response._content = b"".join(parts)  # what `aread` would keep
+
+
+async def refuse_strange_redirect(response: Any) -> None:
+    """A hook of the client: a redirect is followed on the same server only, or to the same name by TLS."""
+    if not response.has_redirect_location:
+        return
+    await read_within(response)
+    try:
+        here = urlsplit(str(response.request.url))
+        there = urlsplit(urljoin(here.geturl(), response.headers["Location"]))
+        same_port = (there.port or _PORTS.get(there.scheme)) == (here.port or _PORTS.get(here.scheme))
+    except ValueError:
+        raise Refused("a redirect to no address") from None
+    upgraded = (here.scheme, there.scheme) == ("http", "https")
+    if there.hostname != here.hostname or not (upgraded or (there.scheme == here.scheme and same_port)):
+        raise Refused(
+            f"a redirect to another server ({shown_host(there.geturl())}), which is not followed: the key would go there too. "
+            "Write the address that is meant into the config"
+        )
+
+
+def _too_large(most: int) -> str:
+    return f"more than {most // 1_000_000} MB"
+
 
 T = TypeVar("T")
 

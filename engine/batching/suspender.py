@@ -1,9 +1,8 @@
-"""Stories that wait for a provider batch, when there are too many to keep: they are let go, and told again when it has
-come to something.
+"""Suspends units that wait for a provider batch, when there are too many to keep in memory, and resumes them.
 
-A story is nothing but what the file says of its unit, told anew: it asks the same under the same addresses, and is
-attached to the provider batch that holds its question, as after a restart. Until then a waiting call costs a few bytes
-beside its row.
+A suspended unit is nothing but what the file says of it. It is replayed when its provider batch has results: it asks the same
+under the same addresses, and is attached to the provider batch that holds its request, as after a restart. Until then a
+waiting call costs a few bytes beside its row.
 """
 
 from collections import defaultdict
@@ -13,9 +12,7 @@ from itertools import chain, islice
 from tidepool.engine.batching.open_jobs import OpenJobs
 from tidepool.engine.batching.provider_batch import ProviderBatch
 from tidepool.engine.core.context import RunContext
-from tidepool.engine.core.pending import Gathered
-from tidepool.engine.core.stories import CHUNK, Stories
-from tidepool.engine.core.unit import StoryLetGo
+from tidepool.engine.core.unit import CHUNK, Gathered, Stories, StoryLetGo
 from tidepool.storage.provider_batches import Address, ProviderBatchBook
 from tidepool.storage.unit_ids import batch_number_of, sequence_number_of, unit_id
 
