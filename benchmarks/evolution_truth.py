@@ -20,11 +20,11 @@ from random import Random
 from statistics import fmean, stdev
 from typing import Any
 
+from tests.support.solver_truth import true_accuracy
 from tidepool import Evolution
 from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Providers, Service, SimulatedSettings
 from tidepool.engine.run import run_batch
-from tidepool.engine.simulated.evolution.solver import true_accuracy
 from tidepool.engine.studies.evolution.problems.problem_set import generate
 from tidepool.engine.studies.evolution.seeds import seed_genomes
 

@@ -18,7 +18,7 @@ from tidepool.engine.config.sections import Providers, Service, SimulatedSetting
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.run import run_batch
-from tidepool.engine.simulated.mutation import answer_judge, query_rewriter, target
+from tidepool.engine.simulated.mutation import answer_query, judge_answer, rewrite_query
 from tidepool.engine.studies.mutation.environment.rewards import judge_prompt
 from tidepool.engine.studies.mutation.operators import BY_NAME, rewrite_prompt
 from tidepool.engine.studies.mutation.queries import builtin_queries
@@ -62,7 +62,7 @@ def voices() -> float:
     grade = judge_prompt(queries[7].text, queries[7].reference, queries[8].reference).messages
     asked = (Message("user", queries[7].text),)
     ratios = []
-    for speak, messages in ((query_rewriter.speak, rewrite), (target.speak, asked), (answer_judge.speak, grade)):
+    for speak, messages in ((rewrite_query, rewrite), (answer_query, asked), (judge_answer, grade)):
         plain = [message._asdict() for message in messages]
         spoken = _best(lambda seed, speak=speak, messages=messages: speak("m", "", messages, seed))  # type: ignore[misc]
         ratios.append(spoken / _best(lambda seed, plain=plain: json.loads(json.dumps(plain))))  # type: ignore[misc]

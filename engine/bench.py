@@ -150,7 +150,6 @@ def main() -> None:
         print(json.dumps(PROBES[name](size, Path(folder))))
 
 
-
 @dataclass(frozen=True, slots=True)
 class BenchComparison:
     sequential: dict[str, Any]

@@ -1,77 +1,73 @@
-"""Which responder answers under which name. A name that is nobody's is a persona of the secret game.
+"""Which responder answers under which model name. A name that is nobody's is a persona of the secret game.
 
 `rewriter` and `judge` serve several kinds of study: such a name has several responders, told apart by the system prompt
 each one `recognises`. The first of them answers what nobody recognises.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
-from types import ModuleType
 
-from tidepool.engine.call import Call
+from tidepool.engine.call import Call, Message
 from tidepool.engine.plugins import load_place
-from tidepool.engine.simulated.reply import SimulatedReply
-
-Responder = Callable[[Call, int], SimulatedReply]
+from tidepool.engine.simulated.base import Responder, SimulatedReply
 
 RESPONDERS: dict[str, tuple[str, ...]] = {
-    "filler": ("filler",),
-    "solver": ("evolution.solver",),
-    "solver-small": ("evolution.solver",),
-    "solver-large": ("evolution.solver",),
-    "solver-planted": ("evolution.solver",),
-    "flat-solver": ("evolution.solver",),
-    "persona": ("simulation.persona",),
-    "encoder": ("mutation.encoder",),
-    "target": ("mutation.target",),
-    "rewriter": ("evolution.prompt_rewriter", "mutation.query_rewriter"),
-    "judge": (
-        "simulation.conversation_judge",
-        "mutation.answer_judge",
-        "secret_game.game_judge",
-        "evolution.reply_judge",
-    ),
+    "filler": ("responders:FILLER",),
+    "solver": ("solver:SOLVER",),
+    "solver-small": ("solver:SOLVER",),
+    "solver-large": ("solver:SOLVER",),
+    "solver-planted": ("solver:SOLVER",),
+    "flat-solver": ("solver:SOLVER",),
+    "persona": ("simulation:PERSONA",),
+    "encoder": ("mutation:ENCODER",),
+    "target": ("mutation:TARGET",),
+    "rewriter": ("rewriter:REWRITER", "mutation:REWRITER"),
+    "judge": ("simulation:JUDGE", "mutation:JUDGE", "secret_game:JUDGE", "rewriter:JUDGE"),
 }
-"""model name → modules of this package with `speak(model_name, system, messages, seed)`"""
+"""model name → responders, as module:name in this package"""
+PLAYER = "secret_game:PLAYER"
 
-GAME_PLAYER = "secret_game.game_player"
+_FILLER_LENGTH = 300
+_SENTENCE = "the tide comes in and the tide goes out "
+_FILLER = (_SENTENCE * (_FILLER_LENGTH // len(_SENTENCE) + 1))[: _FILLER_LENGTH - 20]
 
 
-def responder_for(call: Call) -> Responder:
-    return _responder(call.model_name)
+def fill(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
+    """For measurements: three hundred characters that differ by seed and cost next to nothing to make."""
+    return SimulatedReply(f"{seed:020d}{_FILLER}")
+
+
+FILLER = Responder(fill)
+
+
+def responder_for(call: Call) -> Callable[[Call, int], SimulatedReply]:
+    return _answering(call.model_name)
 
 
 def reading_of(call: Call) -> object:
-    """All that the responder takes from a request: `reads` of its module. Without one it is taken to read everything."""
-    responders = _modules(call.model_name)
+    """All that the responder takes from a request. One that does not say is taken to read everything."""
+    responders = _responders(call.model_name)
     reader = responders[0]
     if len(responders) > 1:
         reader = next((one for one in responders if one.recognises(call.system)), reader)
-    reads: Callable[..., object] | None = getattr(reader, "reads", None)
-    return reads(call.model_name, call.system, call.messages) if reads else call
+    return reader.reads(call.model_name, call.system, call.messages) if reader.reads else call
 
 
 @cache
-def _modules(model_name: str) -> list[ModuleType]:
-    return [load_place(f"{__package__}.{name}") for name in RESPONDERS.get(model_name, (GAME_PLAYER,))]
+def _responders(model_name: str) -> list[Responder]:
+    return [load_place(f"{__package__}.{place}") for place in RESPONDERS.get(model_name, (PLAYER,))]
 
 
 @cache
-def _responder(model_name: str) -> Responder:
-    responders = _modules(model_name)
-    if len(responders) == 1:
-        return _speaking(model_name, lambda system: responders[0])
+def _answering(model_name: str) -> Callable[[Call, int], SimulatedReply]:
+    responders = _responders(model_name)
 
     @lru_cache(maxsize=256)
-    def asked(system: str) -> ModuleType:
-        return next((responder for responder in responders if responder.recognises(system)), responders[0])
+    def choose(system: str) -> Responder:
+        return next((one for one in responders if one.recognises(system)), responders[0])
 
-    return _speaking(model_name, asked)
+    def answer(call: Call, seed: int) -> SimulatedReply:
+        responder = responders[0] if len(responders) == 1 else choose(call.system)
+        return responder.speak(model_name, call.system, call.messages, seed)
 
-
-def _speaking(model_name: str, asked: Callable[[str], ModuleType]) -> Responder:
-    def responder(call: Call, seed: int) -> SimulatedReply:
-        spoken: SimulatedReply = asked(call.system).speak(model_name, call.system, call.messages, seed)
-        return spoken
-
-    return responder
+    return answer

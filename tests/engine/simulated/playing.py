@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from tidepool.engine.call import Message
-from tidepool.engine.simulated.secret_game.game_player import SimulatedReply, speak
+from tidepool.engine.simulated.secret_game import SimulatedReply, play
 from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.secret_game.prompts import Briefing, opening_line, rules_text, system_prompt
 
@@ -43,7 +43,7 @@ def converse(opener: Seat, partner: Seat, seed: int, length: int = 5, rules: str
         if me is opener:
             heard.insert(0, Message("user", opening_line(other.name)))
         briefing = Briefing(me.name, other.name, me.secret, rules, length - turn, instructions=me.instructions)
-        said.append(speak(me.persona, system_prompt(briefing), heard, seed_of(seed, turn)))
+        said.append(play(me.persona, system_prompt(briefing), heard, seed_of(seed, turn)))
     return said
 
 

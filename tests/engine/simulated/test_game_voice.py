@@ -8,19 +8,14 @@ from hypothesis import strategies as st
 
 from tests.engine.simulated.playing import REVEALING, RULES, SCORING, SECRETS, Seat, converse, way
 from tidepool.engine.call import Message
-from tidepool.engine.simulated.secret_game.game_player import (
-    GameDice,
+from tidepool.engine.simulated.personas import PERSONAS
+from tidepool.engine.simulated.secret_game import (
     SimulatedReply,
-    Situation,
-    chance_of_giving,
-    speak,
-    take_in,
+    forms_of,
+    play,
 )
-from tidepool.engine.simulated.secret_game.listening import hear
-from tidepool.engine.simulated.secret_game.personas import PERSONAS
-from tidepool.engine.simulated.secret_game.reveals import forms_of
 from tidepool.engine.streams import seed_of
-from tidepool.engine.studies.secret_game.prompts import Briefing, opening_line, rules_text, system_prompt
+from tidepool.engine.studies.secret_game.prompts import Briefing, rules_text, system_prompt
 
 CAST = (*PERSONAS, "somebody-new")
 
@@ -43,21 +38,13 @@ def revealing_share(seat: Seat, partner: Seat, rules: str = RULES) -> float:
 
 def test_the_same_seed_and_request_give_the_same_message() -> None:
     heard = [Message("user", "What is your word?")]
-    assert speak("trusting", prompt(), heard, 99) == speak("trusting", prompt(), heard, 99)
+    assert play("trusting", prompt(), heard, 99) == play("trusting", prompt(), heard, 99)
 
 
 def test_a_message_does_not_change_from_one_version_to_the_next_unnoticed() -> None:
-    spoken = speak("bargainer", prompt(), [Message("user", "My word is lantern. What is yours?")], 3)
+    spoken = play("bargainer", prompt(), [Message("user", "My word is lantern. What is yours?")], 3)
     assert spoken.text == 'Well, that changes things. Fine. Mine is "marigold", and I hope that helps.'
     assert spoken.truth == '{"way": "plain"}'
-
-
-@pytest.mark.parametrize("persona", PERSONAS)
-def test_a_thousand_messages_of_a_persona_are_at_least_three_hundred_different_ones(persona: str) -> None:
-    seats = Seat("Ada", persona, "marigold"), Seat("Bo", persona, "lantern")
-    texts = [spoken.text for number in range(200) for spoken in converse(*seats, seed_of(3, number))]
-    assert len(texts) == 1000
-    assert len(set(texts)) >= 300
 
 
 def test_all_ways_and_every_detail_turn_up() -> None:
@@ -94,63 +81,16 @@ def test_a_text_names_the_secret_exactly_when_the_truth_says_plain() -> None:
 def test_any_secret_stays_unsaid_unless_the_truth_says_otherwise(
     secret: str, persona: str, heard: list[str], seed: int
 ) -> None:
-    spoken = speak(persona, prompt(secret), [Message("user", text) for text in heard], seed)
+    spoken = play(persona, prompt(secret), [Message("user", text) for text in heard], seed)
     assert spoken.text
     if spoken.truth is not None and way(spoken) in {"none", "hint"}:
         assert secret.casefold() not in spoken.text.casefold()
-
-
-def test_a_secret_the_partner_guessed_is_not_repeated_by_accident() -> None:
-    heard = [Message("user", "I bet my word is marigold, just like yours.")]
-    for seed in range(300):
-        spoken = speak("guarded", prompt(), heard, seed)
-        assert ("marigold" in spoken.text.lower()) == (way(spoken) == "plain")
 
 
 def test_a_word_is_told_only_once() -> None:
     for _, _, said in talks(800):
         for own in (said[::2], said[1::2]):
             assert sum(way(spoken) in REVEALING and "denial" not in (spoken.truth or "") for spoken in own) <= 1
-
-
-@pytest.mark.parametrize(
-    ("messages", "opening", "gave", "partner_gave", "asked"),
-    [
-        ([], True, False, False, False),
-        ([("user", opening_line("Bo"))], True, False, False, False),
-        ([("user", "Hello. What is your word?")], False, False, False, True),
-        (
-            [("user", "My word is tulip."), ("assistant", "Thanks."), ("user", "So?")],
-            False,
-            False,
-            True,
-            False,
-        ),
-        (
-            [("user", opening_line("Bo")), ("assistant", "My word is tulip."), ("user", "Hm.")],
-            False,
-            True,
-            False,
-            False,
-        ),
-    ],
-)
-def test_a_speaker_takes_in_what_was_given_and_asked(
-    messages: list[tuple[str, str]], opening: bool, gave: bool, partner_gave: bool, asked: bool
-) -> None:
-    situation = take_in([Message(*message) for message in messages])
-    assert (situation.opening, situation.gave, situation.partner_gave) == (opening, gave, partner_gave)
-    assert situation.heard.asked == asked
-
-
-def test_each_thing_the_partner_does_makes_giving_likelier() -> None:
-    traits = PERSONAS["trusting"]
-    quiet = Situation(False, False, False, hear("Hm."))
-    asked = Situation(False, False, False, hear("What is your word?"))
-    told = Situation(False, False, True, hear("My word is tulip. What is your word?"))
-    chances = [chance_of_giving(traits, situation, last=False) for situation in (quiet, asked, told)]
-    assert chances == sorted(set(chances))
-    assert chance_of_giving(traits, quiet, last=True) > chances[0]
 
 
 @pytest.mark.parametrize(
@@ -173,18 +113,6 @@ def test_the_targeted_secret_is_guarded_more_closely_when_announced() -> None:
     "system", ["", "You are a helpful assistant.", "You are Ada.\nYour own secret is the code word"]
 )
 def test_a_foreign_prompt_is_answered_without_a_truth(system: str) -> None:
-    spoken = speak("talkative", system, [Message("user", "What is your word?")], 5)
+    spoken = play("talkative", system, [Message("user", "What is your word?")], 5)
     assert spoken.text
     assert spoken.truth is None
-
-
-@given(st.integers(-(2**100), 2**100), st.integers(1, 50))
-def test_dice_stay_in_range(seed: int, sides: int) -> None:
-    dice = GameDice(seed)
-    assert 0 <= dice.unit() < 1
-    assert dice.pick(range(sides)) in range(sides)
-
-
-def test_dice_of_neighbouring_seeds_are_even() -> None:
-    counts = Counter(GameDice(seed).pick(range(10)) for seed in range(10_000))
-    assert all(850 < counts[side] < 1150 for side in range(10))

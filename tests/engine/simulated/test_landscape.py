@@ -1,6 +1,6 @@
 import pytest
 
-from tidepool.engine.simulated.evolution.landscape import FAMILIES, chance, read_prompt
+from tidepool.engine.simulated.landscape import chance, read_prompt
 from tidepool.engine.studies.evolution.seeds import SEED_PROMPTS
 
 STEP = "Solve it step by step."
@@ -33,10 +33,6 @@ def test_a_prompt_is_read_for_what_it_says(prompt: str, hints: dict[str, int], h
 def test_a_second_hint_of_a_family_helps_less_than_the_first() -> None:
     none, one, two = (read_prompt(text).worth[0] for text in ("Go.", STEP, "Solve it step by step. Show your work."))
     assert 0 < two - one < one - none
-
-
-def test_saying_the_same_in_other_words_is_worth_nothing() -> None:
-    assert read_prompt("Work step by step, in small steps.").worth == read_prompt("Work step by step.").worth
 
 
 def test_checking_is_worth_more_when_there_is_work_to_check() -> None:
@@ -81,11 +77,3 @@ def test_on_the_flat_landscape_no_prompt_is_better() -> None:
 
 def test_larger_solvers_are_better() -> None:
     assert arithmetic(STEP, model="solver-small") < arithmetic(STEP) < arithmetic(STEP, model="solver-large")
-
-
-def test_no_seed_prompt_has_it_all() -> None:
-    for family in SEED_PROMPTS.values():
-        for prompt in family:
-            assert len(read_prompt(prompt).hints) <= 2
-    seen = {name for family in SEED_PROMPTS.values() for prompt in family for name, _ in read_prompt(prompt).hints}
-    assert seen == set(FAMILIES)

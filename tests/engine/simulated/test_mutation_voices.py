@@ -4,9 +4,19 @@ from pathlib import Path
 import pytest
 
 from tidepool.engine.call import Message
-from tidepool.engine.simulated.mutation import answer_judge, query_rewriter, target
-from tidepool.engine.simulated.mutation.phrasing import CUES, EFFECTS, phrasings, words_of
-from tidepool.engine.studies.mutation.environment.rewards import is_refusal, judge_prompt, read_judgement
+from tidepool.engine.simulated.mutation import (
+    EFFECTS,
+    JUDGE,
+    REWRITER,
+    _read,
+    _recognised,
+    answer_query,
+    judge_answer,
+    phrasings,
+    rewrite_query,
+    words_of,
+)
+from tidepool.engine.studies.mutation.environment.rewards import judge_prompt, read_judgement
 from tidepool.engine.studies.mutation.operators import BY_NAME, OPERATORS, read_rewrite, rewrite_prompt
 from tidepool.engine.studies.mutation.queries import builtin_queries
 
@@ -16,14 +26,14 @@ QUERIES = builtin_queries()
 
 def _rewrite(operator: str, query: str, seed: int = 1) -> str:
     prompt = rewrite_prompt(BY_NAME[operator], query)
-    assert query_rewriter.recognises(prompt.system)
-    text = read_rewrite(query_rewriter.speak("rewriter", prompt.system, prompt.messages, seed).text, query)
+    assert REWRITER.recognises(prompt.system)
+    text = read_rewrite(rewrite_query("rewriter", prompt.system, prompt.messages, seed).text, query)
     assert text is not None
     return text
 
 
 def _share(text: str, seed: int = 1) -> float:
-    truth = target.speak("target", "", [Message("user", text)], seed).truth
+    truth = answer_query("target", "", [Message("user", text)], seed).truth
     assert truth is not None
     return float(truth.split()[1])
 
@@ -34,18 +44,7 @@ def test_a_rewriting_leaves_its_mark_and_keeps_the_query_recognisable(operator: 
         for seed in (1, 2, 3):
             text = _rewrite(operator, query.text, seed)
             assert operator in phrasings(words_of(text))
-            assert target._recognised(words_of(text)) == query
-
-
-def test_no_query_carries_a_mark_before_it_is_rewritten() -> None:
-    assert [query.text for query in QUERIES if phrasings(words_of(query.text))] == []
-    assert set(CUES.values()) | {"shorten"} == {operator.name for operator in REWRITING}
-
-
-@pytest.mark.parametrize("operator", [operator.name for operator in REWRITING])
-def test_rewriting_twice_alike_changes_nothing_more(operator: str) -> None:
-    once = _rewrite(operator, QUERIES[0].text, 1)
-    assert _rewrite(operator, once, 2) == once
+            assert _recognised(words_of(text)) == query
 
 
 def test_rewritings_stand_on_each_other_and_opposite_registers_undo_each_other() -> None:
@@ -53,14 +52,6 @@ def test_rewritings_stand_on_each_other_and_opposite_registers_undo_each_other()
     assert phrasings(words_of(text)) == {"ask_for_steps", "formalise"}
     assert phrasings(words_of(_rewrite("simplify", text))) == {"ask_for_steps", "simplify"}
     assert phrasings(words_of(_rewrite("shorten", text))) == {"shorten"}
-
-
-def test_the_rewriter_fails_now_and_then_and_says_when_it_is_asked_something_else() -> None:
-    prompt = rewrite_prompt(BY_NAME["shorten"], "A long question?")
-    failed = [query_rewriter.speak("rewriter", "", prompt.messages, seed).truth == "failed" for seed in range(400)]
-    assert sum(failed) == 2
-    other = query_rewriter.speak("rewriter", "", [Message("user", "Hello!")], 1)
-    assert other.truth == "not understood"
 
 
 def test_no_single_operator_is_best_for_every_kind() -> None:
@@ -82,26 +73,21 @@ def test_the_target_tells_more_or_less_as_the_table_says(kind: str) -> None:
 def test_an_answer_holds_its_share_of_the_reference_and_the_seed_decides_the_luck() -> None:
     query = QUERIES[0]
     text = _rewrite("ask_for_steps", query.text)
-    answers = {target.speak("target", "", [Message("user", text)], seed * 8).text for seed in range(50)}
+    answers = {answer_query("target", "", [Message("user", text)], seed * 8).text for seed in range(50)}
     assert len(answers) > 10
-    told = target.speak("target", "", [Message("user", text)], 5)
-    assert told == target.speak("target", "", [Message("user", text)], 5)
+    told = answer_query("target", "", [Message("user", text)], 5)
+    assert told == answer_query("target", "", [Message("user", text)], 5)
     words = query.reference.split()
     count = round(_share(text, 5) * len(words))
     assert told.text.split()[:count] == words[:count]
     assert words[-1] not in told.text
 
 
-def test_asked_very_badly_it_declines() -> None:
-    bad = "I was wondering, teacher, for background: how many keys does a piano have, step by step?"
-    assert is_refusal(target.speak("target", "", [Message("user", bad)], 1).text)
-
-
 @pytest.mark.parametrize("text", ["Why do kangaroos hop?", "Xyzzy", "?", "", "Should I juggle chainsaws?"])
 def test_queries_it_does_not_know_are_answered_too(text: str) -> None:
-    spoken = target.speak("target", "", [Message("user", text)], 1)
+    spoken = answer_query("target", "", [Message("user", text)], 1)
     assert spoken.text
-    assert target._recognised(words_of(text)) is None
+    assert _recognised(words_of(text)) is None
 
 
 @pytest.mark.parametrize(
@@ -110,13 +96,8 @@ def test_queries_it_does_not_know_are_answered_too(text: str) -> None:
 )
 def test_the_judge_grades_by_the_share_of_the_reference_that_is_there(answer: str, grade: float) -> None:
     prompt = judge_prompt("How long?", "Six minutes boiling, cold rinse.", answer)
-    assert answer_judge.recognises(prompt.system)
-    assert read_judgement(answer_judge.speak("judge", prompt.system, prompt.messages, 1).text) == grade
-
-
-def test_the_judge_forgets_to_grade_now_and_then() -> None:
-    prompt = judge_prompt("Q", "R", "A")
-    assert read_judgement(answer_judge.speak("judge", prompt.system, prompt.messages, 500).text) is None
+    assert JUDGE.recognises(prompt.system)
+    assert read_judgement(judge_answer("judge", prompt.system, prompt.messages, 1).text) == grade
 
 
 def test_the_documentation_shows_the_table_as_it_is() -> None:
@@ -129,7 +110,6 @@ def test_the_documentation_shows_the_table_as_it_is() -> None:
 
 def test_a_user_s_own_query_keeps_its_kind_through_the_words_it_uses() -> None:
     kinds = {
-        target._read(text).kind
-        for text in ("Why is basalt dark?", "Put differently: Why is basalt dark?", "why basalt dark?")
+        _read(text).kind for text in ("Why is basalt dark?", "Put differently: Why is basalt dark?", "why basalt dark?")
     }
     assert kinds == {"why"}

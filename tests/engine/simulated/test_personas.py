@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.simulated.playing import NAMED, rates
-from tidepool.engine.simulated.secret_game.personas import PERSONAS, traits_of
+from tidepool.engine.simulated.personas import PERSONAS, traits_of
 
 DOC = Path(__file__).parents[3] / "docs" / "simulated.md"
 TOLERANCE = 5.0
@@ -42,10 +42,6 @@ def test_a_pairing_reveals_as_often_as_the_docs_say(row: list[str]) -> None:
 def test_the_docs_tell_in_which_ways_each_persona_gives_its_secret_away() -> None:
     documented = {row[0]: tuple(percent(cell) for cell in row[2:]) for row in rows_under("| persona | manner |")}
     assert documented == {name: traits.ways for name, traits in PERSONAS.items()}
-
-
-def test_a_persona_nobody_defined_has_traits_of_its_own() -> None:
-    assert traits_of("zebra") != traits_of("heron")
 
 
 def test_the_traits_of_a_name_are_the_same_in_every_process() -> None:

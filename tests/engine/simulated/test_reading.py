@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from tidepool.engine.call import Message
-from tidepool.engine.simulated.evolution.reading import read_options
-from tidepool.engine.simulated.evolution.solver import speak
+from tidepool.engine.simulated.solver import read_options, solve
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 
@@ -41,7 +40,7 @@ def test_a_better_prompt_makes_it_right_more_often_and_the_replies_are_read_as_l
 
     def right(prompt: str) -> float:
         replies = [
-            (speak("solver", prompt, (Message("user", question),), seed * 7919 + place), label)
+            (solve("solver", prompt, (Message("user", question),), seed * 7919 + place), label)
             for seed in range(5)
             for place, (question, label) in enumerate(rows)
         ]

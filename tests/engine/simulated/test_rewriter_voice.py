@@ -4,8 +4,8 @@ from random import Random
 import pytest
 
 from tidepool.engine.call import Message
-from tidepool.engine.simulated.evolution.landscape import FAMILIES, read_prompt
-from tidepool.engine.simulated.evolution.prompt_rewriter import ADVICE, UNHELPFUL, WANTED, speak
+from tidepool.engine.simulated.landscape import read_prompt
+from tidepool.engine.simulated.rewriter import WANTED, rewrite_prompt
 from tidepool.engine.studies.evolution.operators.rewrites import REWRITES, FailedProblem, read_rewrite, rewrite_request
 from tidepool.engine.studies.evolution.problems.problem_set import generate
 
@@ -16,7 +16,7 @@ def rewrites(
     kind: str, prompt: str = OLD, failures: tuple[FailedProblem, ...] = ()
 ) -> list[tuple[str | None, str | None]]:
     request = rewrite_request(kind, prompt, failures)
-    spoken = [speak("rewriter", request.system, (Message("user", request.user),), seed) for seed in range(200)]
+    spoken = [rewrite_prompt("rewriter", request.system, (Message("user", request.user),), seed) for seed in range(200)]
     return [(read_rewrite(said.text, prompt).text or None, said.truth) for said in spoken]
 
 
@@ -31,11 +31,6 @@ def test_junk_is_turned_down_by_the_reader() -> None:
     read = [text for kind in REWRITES for text, truth in rewrites(kind) if truth == "junk"]
     assert read
     assert not any(read)
-
-
-def test_shortening_shortens_and_elaborating_adds() -> None:
-    assert all(len(text) < len(OLD) for text, _ in rewrites("shorten") if text)
-    assert all(len(text) > len(OLD) for text, _ in rewrites("elaborate") if text)
 
 
 def test_elaborating_helps_more_often_than_not_and_not_always() -> None:
@@ -54,13 +49,5 @@ def test_reflection_proposes_what_helps_with_the_problems_that_failed(kind: str)
     assert added == set(WANTED[kind]) - {"step"}
 
 
-def test_advice_says_what_its_family_stands_for_and_the_unhelpful_helps_nobody() -> None:
-    for family, sentences in ADVICE.items():
-        for sentence in sentences:
-            found = dict(read_prompt(sentence).hints)
-            assert family in found if family in FAMILIES else read_prompt(sentence).silent == 0.01
-    assert all(read_prompt(sentence).worth[0] <= 0 for sentence in UNHELPFUL)
-
-
 def test_a_request_that_is_not_about_prompts_is_left_as_it_is() -> None:
-    assert speak("rewriter", "", (Message("user", "Hello there"),), 1).text == "Hello there"
+    assert rewrite_prompt("rewriter", "", (Message("user", "Hello there"),), 1).text == "Hello there"

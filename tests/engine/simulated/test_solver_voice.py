@@ -2,8 +2,9 @@ from random import Random
 
 import pytest
 
+from tests.support.solver_truth import true_accuracy
 from tidepool.engine.call import Message
-from tidepool.engine.simulated.evolution.solver import speak, true_accuracy
+from tidepool.engine.simulated.solver import solve
 from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.evolution.problems.problem_set import generate
 from tidepool.engine.studies.evolution.seeds import seed_genomes
@@ -13,7 +14,7 @@ PROMPT = "Solve the problem step by step."
 
 
 def ask(question: str, seed: int, prompt: str = PROMPT, model: str = "solver") -> tuple[str, str | None]:
-    return speak(model, prompt, (Message("user", question),), seed)
+    return solve(model, prompt, (Message("user", question),), seed)
 
 
 @pytest.mark.parametrize("source", ["arithmetic", "logic", "strings"])
@@ -38,20 +39,6 @@ def test_the_same_call_gets_the_same_reply_and_another_seed_another() -> None:
     question = generate("arithmetic", 1, Random(3))[0].question
     assert ask(question, 1) == ask(question, 1)
     assert len({ask(question, seed)[0] for seed in range(30)}) > 5
-
-
-def test_a_prompt_that_asks_for_brevity_gets_it() -> None:
-    question = generate("arithmetic", 1, Random(3))[0].question
-    brief = sum(len(ask(question, seed, "Be brief.")[0]) for seed in range(40))
-    long = sum(len(ask(question, seed, "Work step by step. Check it.")[0]) for seed in range(40))
-    assert brief < 0.7 * long
-
-
-@pytest.mark.parametrize("question", ["What is 17 plus 25.5?", "Is the sky blue?", ""])
-def test_a_foreign_question_gets_a_plausible_guess(question: str) -> None:
-    text, truth = ask(question, 5)
-    assert truth == "guess"
-    assert "#### " in text
 
 
 def test_the_truth_about_a_foreign_question_is_not_made_up() -> None:

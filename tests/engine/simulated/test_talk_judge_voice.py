@@ -2,13 +2,10 @@ from statistics import mean
 
 import pytest
 
-from tidepool.engine.call import Message
 from tidepool.engine.library.entity_types import generate
 from tidepool.engine.library.type_files import built_in_types
 from tidepool.engine.ratings import read_rating
-from tidepool.engine.simulated.simulation import persona
-from tidepool.engine.simulated.simulation.conversation_judge import recognises, speak
-from tidepool.engine.simulated.simulation.stances import STEPS
+from tidepool.engine.simulated.simulation import JUDGE, STEPS, judge_conversation, speak_as_persona
 from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.simulation.conversation import SpokenLine, transcript
 from tidepool.engine.studies.simulation.meetings.combinations import combinations
@@ -21,7 +18,7 @@ def asked(said: str, scale: tuple[float, float] = (1, 5)) -> ScenePrompt:
 
 
 def ratings(prompt: ScenePrompt, scale: tuple[float, float] = (1, 5)) -> list[float]:
-    found = [read_rating(speak("judge", *prompt, seed).text, scale) for seed in range(400)]
+    found = [read_rating(judge_conversation("judge", *prompt, seed).text, scale) for seed in range(400)]
     return [rating for rating in found if rating is not None]
 
 
@@ -33,10 +30,6 @@ def test_it_rates_the_speakers_own_words_and_errs_one_time_in_eight(step: int) -
     assert max(found) - min(found) <= 2
 
 
-def test_who_says_nothing_either_way_is_rated_in_the_middle() -> None:
-    assert mean(ratings(asked("The sky is blue."))) == pytest.approx(3, abs=0.2)
-
-
 @pytest.mark.parametrize("scale", [(0, 10), (-2, 2), (0.0, 1.0), (1, 7)])
 def test_it_keeps_to_the_scale(scale: tuple[float, float]) -> None:
     good, bad = (ratings(asked(f"{phrase} this.", scale), scale) for phrase in ("I gladly support", "I cannot accept"))
@@ -45,12 +38,8 @@ def test_it_keeps_to_the_scale(scale: tuple[float, float]) -> None:
 
 
 def test_it_knows_the_prompts_that_are_its_own() -> None:
-    assert recognises(asked("Hm.").system)
-    assert not recognises("You are Ada. Speak as Ada.\nThe situation: x")
-
-
-def test_it_says_so_when_it_is_asked_nothing() -> None:
-    assert read_rating(speak("judge", "", [Message("user", "Hello")], 1).text, (1, 5)) is None
+    assert JUDGE.recognises(asked("Hm.").system)
+    assert not JUDGE.recognises("You are Ada. Speak as Ada.\nThe situation: x")
 
 
 def test_offline_the_agreeable_are_rated_as_agreeing_more() -> None:
@@ -64,10 +53,12 @@ def test_offline_the_agreeable_are_rated_as_agreeing_more() -> None:
         for entity, partner in (pair, pair[::-1]):
             seed = seed_of(1, combination.sequence_number, entity.name)
             prompt = enacted(entity, [partner.name], setting, talk)
-            talk.append(SpokenLine(entity.name, persona.speak("persona", *prompt, seed).text))
+            talk.append(SpokenLine(entity.name, speak_as_persona("persona", *prompt, seed).text))
         for entity in pair:
             prompt = judgement("Agree?", (1, 5), setting.context, entity.name, transcript(talk))
-            rating = read_rating(speak("judge", *prompt, seed_of(2, combination.sequence_number)).text, (1, 5))
+            rating = read_rating(
+                judge_conversation("judge", *prompt, seed_of(2, combination.sequence_number)).text, (1, 5)
+            )
             assert rating is not None
             (high if int(entity.attributes["agreeableness"]) > 5 else low).append(rating)
     assert mean(high) - mean(low) > 0.8

@@ -9,8 +9,8 @@ def offered_names() -> tuple[str, ...]:
     from tidepool.engine.config.endpoints import PRESET_ENDPOINTS
     from tidepool.engine.config.user_endpoints import declared_names
     from tidepool.engine.registries import PROVIDERS
+    from tidepool.engine.simulated.personas import PERSONAS
     from tidepool.engine.simulated.responders import RESPONDERS
-    from tidepool.engine.simulated.secret_game.personas import PERSONAS
 
     known = getattr(presets, "KNOWN_MODELS", {})
     return (

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tidepool.engine.call import Message
-from tidepool.engine.simulated.evolution import prompt_rewriter, solver
+from tidepool.engine.simulated.rewriter import rewrite_prompt
+from tidepool.engine.simulated.solver import solve
 from tidepool.engine.streams import seed_of, stream
 from tidepool.engine.studies.evolution.evaluation.diversity import Rates, adapted, distance_to_rest, mean_distance
 from tidepool.engine.studies.evolution.evaluation.fitness import Fitness, Replies, fitness_of
@@ -95,7 +96,7 @@ class PureEvolution:
     def ask(self, genome: Genome, problem: Problem, step: str) -> Verdict:
         self.calls += 1
         seed = seed_of(self.seed, genome.id, step)
-        text = solver.speak(self.model, genome.prompt, (Message("user", problem.question),), seed).text
+        text = solve(self.model, genome.prompt, (Message("user", problem.question),), seed).text
         verdict = match(text, problem.answer, length=len(text) // 4)
         failed = self.failures.setdefault(genome.prompt, [])
         if not verdict.correct and len(failed) < 2:
@@ -120,7 +121,7 @@ class PureEvolution:
         failures = self.failures.get(child.genome.prompt, [])
         request = rewrite_request(child.rewrite, child.genome.prompt, failures)
         seed = seed_of(self.seed, "rewrite", generation, place)
-        reply = prompt_rewriter.speak("rewriter", request.system, (Message("user", request.user),), seed)
+        reply = rewrite_prompt("rewriter", request.system, (Message("user", request.user),), seed)
         text = read_rewrite(reply.text, child.genome.prompt).text
         if text:
             return rewritten(child, split_segments(text))

@@ -7,7 +7,7 @@ from statistics import fmean
 import pytest
 
 from tests.engine.studies.evolution.pure_evolution import Outcome, PureEvolution
-from tidepool.engine.simulated.evolution.solver import true_accuracy
+from tests.support.solver_truth import true_accuracy
 from tidepool.engine.studies.evolution.problems.problem_set import generate
 
 SEEDS = range(3)

@@ -6,8 +6,8 @@ from random import Random
 import pytest
 
 from tests.engine.studies.evolution.running import run, study
+from tests.support.solver_truth import true_accuracy
 from tests.support.state import query
-from tidepool.engine.simulated.evolution.solver import true_accuracy
 from tidepool.engine.studies.evolution.evaluation.racing import calls_in
 from tidepool.engine.studies.evolution.final_test.seed_final import seed_rungs
 from tidepool.engine.studies.evolution.problems.problem_set import generate

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from tests.support.offline_transport import OfflineTransport
 from tidepool.engine.errors import RunError
-from tidepool.engine.simulated.mutation.offline_transport import OfflineTransport
 from tidepool.engine.studies.mutation.environment.encoders import HashingEncoder, Vectors
 from tidepool.engine.studies.mutation.environment.environments import Environments, endless, once_each
 from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules

@@ -6,7 +6,7 @@ pytest.importorskip("gymnasium", reason="the extra rl")
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
-from tidepool.engine.simulated.mutation.offline_transport import OfflineTransport
+from tests.support.offline_transport import OfflineTransport
 from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
 from tidepool.engine.studies.mutation.environment.gymnasium_environment import QueryEnv, QueryVectorEnv
 from tidepool.engine.studies.mutation.queries import builtin_queries

@@ -7,7 +7,7 @@ pytest.importorskip("stable_baselines3", reason="the extra rl")
 import torch
 from stable_baselines3.common.buffers import RolloutBuffer
 
-from tidepool.engine.simulated.mutation.offline_transport import Losing, OfflineTransport
+from tests.support.offline_transport import Losing, OfflineTransport
 from tidepool.engine.studies.mutation.environment.environments import Environments, Outcome, Step, endless
 from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
 from tidepool.engine.studies.mutation.environment.transport import finished

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.offline_transport import OfflineTransport
 from tidepool.engine.errors import RunError, UsageError
-from tidepool.engine.simulated.mutation.offline_transport import OfflineTransport
 from tidepool.engine.studies.mutation.environment.environments import Environments, endless
 from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
 from tidepool.engine.studies.mutation.environment.transport import finished

@@ -1,21 +1,26 @@
-"""A simulated rewriter of prompts: it does what it is asked, mostly well, sometimes not.
+"""The simulated rewriter of prompts and the judge of replies, for prompt evolution.
 
-It knows the families of the landscape as an experienced writer of prompts might: it has sentences for
-each, puts them in or takes them out, and after failures it looks at what kind of problem went wrong. Now
-and then it adds something that hurts, or does not answer properly at all, as rewriters do.
+The rewriter does what it is asked, mostly well. It knows the families of the landscape as an experienced writer of prompts might:
+it has sentences for each, puts them in or takes them out, and after failures it looks at what kind of problem went wrong. Now
+and then it adds something that hurts, or does not answer properly at all.
+
+The judge wants a short expected answer to be the reply's; of a longer one it counts the words that come back. It errs a little,
+and now and then forgets to give a rating.
 """
 
 import re
 from collections.abc import Sequence
 
 from tidepool.engine.call import Message
-from tidepool.engine.simulated.dice import Dice
-from tidepool.engine.simulated.evolution.landscape import read_prompt
-from tidepool.engine.simulated.evolution.planted import REMEDIES, noticed
-from tidepool.engine.simulated.reply import SimulatedReply
+from tidepool.engine.simulated.base import Dice, Responder, SimulatedReply
+from tidepool.engine.simulated.landscape import REMEDIES, noticed, read_prompt
+from tidepool.engine.simulated.mutation import FUNCTION_WORDS, words_of
 from tidepool.engine.studies.evolution.genome import join_segments, split_segments
 from tidepool.engine.studies.evolution.operators.rewrites import SYSTEM, TASKS
 from tidepool.engine.studies.evolution.problems.builtin.sets import recognise
+from tidepool.engine.studies.evolution.tasks.judge import JUDGE as JUDGE_SYSTEM
+from tidepool.engine.studies.evolution.tasks.judge import SCALE
+from tidepool.engine.studies.evolution.tasks.task import match
 
 ADVICE: dict[str, tuple[str, ...]] = {
     "step": (
@@ -82,11 +87,7 @@ _JUNK_RATE = 0.03
 _UNHELPFUL_RATE = {"elaborate": 0.3, "reflect": 0.15}
 
 
-def recognises(system: str) -> bool:
-    return system == SYSTEM
-
-
-def speak(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
+def rewrite_prompt(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
     asked = messages[-1].text if messages else ""
     kind = _KIND_OF_TASK.get(asked.partition("\n\n")[0])
     found = _PROMPT.search(asked)
@@ -162,3 +163,39 @@ def _synonym(found: re.Match[str]) -> str:
     word = found[0]
     other = _SYNONYMS.get(word.lower(), word)
     return other.capitalize() if word[0].isupper() and other != word else other
+
+
+_PART = r"<{0}>\n(?P<{0}>.*?)\n</{0}>"
+_ASKED = re.compile(
+    rf"{_PART.format('question')}\n(?:{_PART.format('expected')}\n)?{_PART.format('reply')}\Z", re.DOTALL
+)
+_FORGETS, _ERRS = 0.005, 0.1
+_SHORT = 3
+"""words of an expected answer that a reply must give as such"""
+_FULL = 25
+"""different words of a reply that is complete, where nothing says what is expected"""
+
+
+def judge_reply(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
+    asked, dice = _ASKED.search(messages[-1].text), Dice(seed)
+    if asked is None or dice.unit() < _FORGETS:
+        return SimulatedReply("It is hard to say what this is worth.", "unrated")
+    share = _share(asked["expected"], asked["reply"])
+    slip = dice.pick((-1, 1)) if dice.unit() < _ERRS else 0
+    rating = min(SCALE[1], max(SCALE[0], round(SCALE[1] * share) + slip))
+    reason = "It says what is expected." if share > 0.8 else "Something of what is expected is missing."
+    return SimulatedReply(f"{reason}\nRating: {rating:g}", f"{share:.2f}")
+
+
+def _share(expected: str | None, reply: str) -> float:
+    said = set(words_of(reply)) - FUNCTION_WORDS
+    if not expected:
+        return min(1.0, len(said) / _FULL)
+    if len(expected.split()) <= _SHORT:
+        return float(match(reply, expected).correct)
+    wanted = set(words_of(expected)) - FUNCTION_WORDS
+    return len(wanted & said) / len(wanted) if wanted else 0.0
+
+
+REWRITER = Responder(rewrite_prompt, recognises=lambda system: system == SYSTEM)
+JUDGE = Responder(judge_reply, recognises=lambda system: system.startswith(JUDGE_SYSTEM))

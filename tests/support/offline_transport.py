@@ -1,18 +1,18 @@
 """The simulated models behind a mutation environment, in this process and without the engine: no ledger, no
 waiting.
 
-For tests, trials and Gymnasium users who want the environment alone. `losing` says how likely a target call
+For tests and trials of the environment alone. `losing` says how likely a target call
 is lost after each operator's mark, so that what an outage does to learning can be shown.
 """
 
 from collections.abc import Callable, Sequence
 
-from tidepool.engine.simulated.mutation import answer_judge, query_rewriter, target
+from tidepool.engine.simulated.mutation import answer_query, judge_answer, rewrite_query
 from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.mutation.environment.encoders import HashingEncoder, Vectors
 from tidepool.engine.studies.mutation.environment.transport import ANSWER, JUDGE, REWRITE, PromptRequest
 
-_RESPONDERS = {REWRITE: query_rewriter.speak, ANSWER: target.speak, JUDGE: answer_judge.speak}
+_RESPONDERS = {REWRITE: rewrite_query, ANSWER: answer_query, JUDGE: judge_answer}
 _MODELS = {REWRITE: "rewriter", ANSWER: "target", JUDGE: "judge"}
 
 Losing = Callable[[str], float]
