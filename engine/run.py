@@ -14,10 +14,10 @@ from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.sections import Config
 from tidepool.engine.config.study import Study
 from tidepool.engine.config.user_endpoints import hands_of
-from tidepool.engine.core.gc_tuning import CalmGarbageCollector
+from tidepool.engine.core.gc_tuning import gc_tuned
 from tidepool.engine.core.open_accounts import OpenAccounts
 from tidepool.engine.core.run_control import RunControl
-from tidepool.engine.core.session import Play, Session, SessionOutcome, SessionVerdict, Turn, verdict
+from tidepool.engine.core.session import Play, RunningBatch, Session, SessionOutcome, SessionVerdict, verdict
 from tidepool.engine.errors import NotFound
 from tidepool.engine.events import BatchEnded, Listener, ServersNamed
 from tidepool.engine.results.batch_summary import Summary
@@ -79,7 +79,7 @@ async def run_frozen(
         batch_id = await asyncio.to_thread(_written_down, path, config, folder, branch)
         accounts.name_batch(batch_id)
         runs_code = bool(kind.code(config))
-        turn = Turn(batch_id, config, plan, on_event, False, runs_code, servers, rule=rule)
+        turn = RunningBatch(batch_id, config, plan, on_event, False, runs_code, servers, rule=rule)
         return await _run(Session(path, batch_id, (turn,), accounts, control), play or kind.play)
 
 
@@ -184,7 +184,7 @@ async def resume_led(
     async with OpenAccounts(kind.models(config), config, hands_of(cluster), control.stopped) as accounts:
         accounts.name_batch(batch["id"])
         plan = kind.plan(config)
-        turn = Turn(
+        turn = RunningBatch(
             batch["id"],
             config,
             plan,
@@ -257,7 +257,7 @@ async def _run(
     session: Session, play: Play, admission: Admission | None = None, changes: Sequence[str] = ()
 ) -> Summary:
     path, (turn,) = session.path, session.turns
-    with locks.holding(path, turn.batch_id), CalmGarbageCollector():
+    with locks.holding(path, turn.batch_id), gc_tuned():
         if admission:
             await asyncio.to_thread(refuse_changed, path, turn.batch_id, admission.frozen)
         await asyncio.to_thread(begin, session, turn)
@@ -265,7 +265,7 @@ async def _run(
             note = f"Resumed with {', '.join(changes)}."
             await asyncio.to_thread(rewrite_limits, path, [turn.batch_id], changes, note)
         hold_limits(session)
-        (outcome,) = await session.taken(play)
+        (outcome,) = await session.run(play)
         ended = await asyncio.to_thread(end, session, turn, outcome)
         if turn.listener:
             turn.listener(BatchEnded(ended.status, ended.reason))
@@ -279,14 +279,14 @@ async def _run(
         await asyncio.to_thread(settle, path)
 
 
-def begin(session: Session, turn: Turn) -> None:
+def begin(session: Session, turn: RunningBatch) -> None:
     """Short writes like this one go beside the loop: another batch of the same loop may be in the middle of its own."""
     if turn.resumed:
         batches.reopen_failures(session.path, turn.batch_id)
     batches.begin(session.path, turn.batch_id, simulated=session.accounts.simulated(turn.providers))
 
 
-def end(session: Session, turn: Turn, outcome: SessionOutcome) -> SessionVerdict:
+def end(session: Session, turn: RunningBatch, outcome: SessionOutcome) -> SessionVerdict:
     path = session.path
     with reading(path) as connection:
         progress = batches.progress_of(connection, batches.find_batch(connection, turn.batch_id)["number"])

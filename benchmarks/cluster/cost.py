@@ -20,8 +20,8 @@ from pathlib import Path
 from benchmarks.limits.pace import paced
 from tests.support.stage import question
 from tidepool.engine.bench import Measurement, at_least, at_most
-from tidepool.engine.cluster.ray_cluster import gathered
-from tidepool.engine.cluster.remote_provider import FarProvider
+from tidepool.engine.cluster.ray_cluster import start_workers
+from tidepool.engine.cluster.remote_provider import RemoteProvider
 from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config.sections import SimulatedSettings
 from tidepool.engine.providers.catalogue import open_provider
@@ -72,10 +72,10 @@ def prove() -> Iterator[Measurement]:
 
 async def traded() -> tuple[float, float]:
     """CPU milliseconds a call of this process, and calls a bunch."""
-    crew = await gathered(Cluster(hands=2))
+    crew = await start_workers(Cluster(hands=2))
     given = [0]
     try:
-        provider = FarProvider(open_provider("simulated", SimulatedSettings(latency=0.05)), crew)
+        provider = RemoteProvider(open_provider("simulated", SimulatedSettings(latency=0.05)), crew)
         await provider.check(["guarded"])
         for hand in crew.hands:
             give = hand.give

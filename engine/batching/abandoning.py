@@ -30,7 +30,7 @@ from tidepool.storage.writer import Writer
 
 
 @dataclass(frozen=True, slots=True)
-class GivenUp:
+class AbandonedBatch:
     """What became of it."""
 
     batch_id: str
@@ -62,7 +62,7 @@ def _begins(order: ProviderBatchLine, beginning: str) -> bool:
     return order.id.startswith(beginning) or (order.remote_id or "").startswith(beginning)
 
 
-async def give_up(path: Path, reference: str, order_reference: str) -> GivenUp:
+async def give_up(path: Path, reference: str, order_reference: str) -> AbandonedBatch:
     """Raises NotFound where there is no such open provider batch, and NotTrusted where its id is only a file's word."""
     batch_id, order = await asyncio.to_thread(find_order, path, reference, order_reference)
     with reading(path) as connection:
@@ -70,7 +70,7 @@ async def give_up(path: Path, reference: str, order_reference: str) -> GivenUp:
         running = batches.is_running(path, batch, batches.progress_of(connection, batch["number"]))
     if running:
         await asyncio.to_thread(batches.steer, path, batch_id, "give up", {"order": order.id})
-        return GivenUp(batch_id, order, "told")
+        return AbandonedBatch(batch_id, order, "told")
     config = load_frozen(batch["config"])
     if not trust_record().knows(batch_id, batch["config"]) and order.provider != "simulated":
         raise NotTrusted(
@@ -86,7 +86,7 @@ async def give_up(path: Path, reference: str, order_reference: str) -> GivenUp:
             await asyncio.to_thread(settle, path)
 
 
-async def _given_up(path: Path, batch_id: str, config: FrozenConfig, order: ProviderBatchLine) -> GivenUp:
+async def _given_up(path: Path, batch_id: str, config: FrozenConfig, order: ProviderBatchLine) -> AbandonedBatch:
     limits = config.limits_for(order.provider)
     account = Account(open_provider(order.provider, limits), limits)
     account.provider.serve(batch_id)
@@ -106,7 +106,7 @@ async def _given_up(path: Path, batch_id: str, config: FrozenConfig, order: Prov
         reader.close()
 
 
-async def _closed(context: RunContext, account: Account, order: ProviderBatchLine) -> GivenUp:
+async def _closed(context: RunContext, account: Account, order: ProviderBatchLine) -> AbandonedBatch:
     """Where it has answers it stays open: only the study itself, when it is resumed, knows what they answer."""
     book, api = ProviderBatchBook(context.ledger), account.provider.batches
     stored = next((one for one in book.open() if one.order_id == order.id), None)
@@ -126,4 +126,6 @@ async def _closed(context: RunContext, account: Account, order: ProviderBatchLin
     context.log(
         "warning", f"The provider batch {order.remote_id or order.id} at {order.provider} was given up: {words}."
     )
-    return GivenUp(context.batch_id, order, "kept" if answers else "lost" if results is None else "cancelled", answers)
+    return AbandonedBatch(
+        context.batch_id, order, "kept" if answers else "lost" if results is None else "cancelled", answers
+    )

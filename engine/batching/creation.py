@@ -43,7 +43,7 @@ WORDS_EVERY = 10 * GONE_LOOKS
 """looks in vain after which that is told again"""
 
 
-class Looks:
+class ProviderPoller:
     """The looks at one account's provider batches."""
 
     def __init__(self, context: RunContext, account: Account) -> None:
@@ -55,7 +55,7 @@ class Looks:
         """Seconds for which a provider that answers with nothing but faults is waited for."""
         return self._account.settings.outage_patience
 
-    async def until_seen(
+    async def poll_until_seen(
         self,
         look: Callable[[], Awaitable[T]],
         *,
@@ -76,7 +76,7 @@ class Looks:
                         raise
                     pause = wait
                 except ProviderError as error:
-                    if error.fault not in (ErrorClass.HEALS, ErrorClass.REFUSED):
+                    if error.fault not in (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED):
                         raise
                     silent = error.silence in (Silence.UNREACHED, Silence.TIMEOUT)
                     since = time.monotonic() if silent else since
@@ -121,13 +121,13 @@ class BatchCreation:
     """Creates the provider batches of one account."""
 
     def __init__(
-        self, context: RunContext, account: Account, api: BatchApi, book: ProviderBatchBook, looks: Looks
+        self, context: RunContext, account: Account, api: BatchApi, book: ProviderBatchBook, poller: ProviderPoller
     ) -> None:
         self._context = context
         self._account = account
         self._api = api
         self._book = book
-        self._looks = looks
+        self._poller = poller
         self._one_at_a_time = asyncio.Lock()
         """one creation in flight per account"""
         self._creations: set[asyncio.Task[str]] = set()
@@ -143,7 +143,7 @@ class BatchCreation:
                 BatchedCall(custom_id(job.id, job.addresses[address]), pending.call, pending.seed)
                 for address, pending in job.waiting.items()
             ]
-            tries, since, patience = 0, time.monotonic(), self._looks.patience or math.inf
+            tries, since, patience = 0, time.monotonic(), self._poller.patience or math.inf
             while tries <= self._account.settings.retries and (not tries or time.monotonic() - since < patience):
                 tries += 1
                 await self._upload(job, calls, since)
@@ -211,13 +211,13 @@ class BatchCreation:
     async def _taken(self, request: Callable[[], Awaitable[T]], since: float) -> T:
         """Repeats what was certainly not taken for as long as an outage is waited for, counted from `since`; without
         `outage_patience`, as often as a call is retried."""
-        attempt, patience = 0, self._looks.patience
+        attempt, patience = 0, self._poller.patience
         try:
             while True:
                 try:
                     return await request()
                 except ProviderError as error:
-                    if error.fault is ErrorClass.SYSTEMIC:
+                    if error.fault is ErrorClass.FATAL:
                         raise RunError(str(error)) from error
                     left = since + patience - time.monotonic() if patience else math.inf
                     pause = self._pause(attempt, error.retry_after or 0.0, left)
@@ -252,7 +252,7 @@ class BatchCreation:
     async def _searched(self, job: ProviderBatch) -> bool:
         """After a creation that was cut off. A list that cannot be searched leaves a doubt."""
         try:
-            return await self._found(job, self._looks.patience)
+            return await self._found(job, self._poller.patience)
         except (ProviderError, ProviderBatchGone) as error:
             self._tell_unsearchable(job, error)
             raise BatchRefused(
@@ -265,16 +265,16 @@ class BatchCreation:
     async def _found(self, job: ProviderBatch, longest: float) -> bool:
         """In doubt: look, make sure that nothing more can come, wait, and look again."""
         interval = self._account.settings.poll_interval
-        looks, pause = (LOOKS, interval) if job.age < SOON else (2, min(interval, SHORT_WAIT))
-        for look in range(looks):
+        poller, pause = (LOOKS, interval) if job.age < SOON else (2, min(interval, SHORT_WAIT))
+        for look in range(poller):
             if look:
                 await asyncio.sleep(pause)
-            remote_id = await self._looks.until_seen(partial(self.found_once, job), longest=longest)
+            remote_id = await self._poller.poll_until_seen(partial(self.found_once, job), longest=longest)
             if remote_id is not None:
                 await self._adopt(job, remote_id)
                 return True
             if job.upload_id and not job.withdrawn:
-                await self._looks.until_seen(lambda: self._api.withdraw(job.upload_id), longest=longest)
+                await self._poller.poll_until_seen(lambda: self._api.withdraw(job.upload_id), longest=longest)
                 job.withdrawn = True
         return False
 

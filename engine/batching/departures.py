@@ -13,7 +13,7 @@ from tidepool.engine.batching.open_jobs import OpenJobs
 from tidepool.engine.batching.provider_batch import Absent, CallNames, ProviderBatch, content_hash, order_id, split
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.context import RunContext
-from tidepool.engine.core.unit import Gathered
+from tidepool.engine.core.unit import CollectedCall
 from tidepool.engine.errors import FileError
 from tidepool.engine.prices import expected_input
 from tidepool.engine.providers.protocol import ProviderBatchTicket
@@ -23,7 +23,7 @@ REMOTE_ID = re.compile(r"(?!.*\.\.)[\w.:-]{1,200}", re.ASCII)
 """ids become parts of addresses"""
 
 
-def affordable(account: Account, pendings: list[Gathered]) -> list[Gathered]:
+def affordable(account: Account, pendings: list[CollectedCall]) -> list[CollectedCall]:
     """The part of a wave that the budget pays for now; it is reserved."""
     budget = account.budget
     if not budget.capped or not pendings:
@@ -50,7 +50,7 @@ class BatchAssembly:
         """After a restart: the same content once more is another provider batch."""
         self._made = self._book.made_so_far()
 
-    def new(self, provider: str, group: str, pendings: list[Gathered]) -> ProviderBatch:
+    def new(self, provider: str, group: str, pendings: list[CollectedCall]) -> ProviderBatch:
         addresses = {pending.address: pending.key.hex() for pending in pendings}
         content = content_hash(addresses.values())
         self._made[content] += 1
@@ -107,7 +107,7 @@ Lot = tuple[str, str]
 """a provider, and a group of calls that may share one of its batches"""
 
 
-class Departures:
+class WaveSender:
     """Keeps gathered calls until they leave."""
 
     def __init__(
@@ -117,7 +117,7 @@ class Departures:
         open_jobs: OpenJobs,
         lifecycle_at: Callable[[str], BatchLifecycle | None],
         send: Callable[[ProviderBatch, BatchLifecycle], None],
-        go_live: Callable[[list[Gathered]], None],
+        go_live: Callable[[list[CollectedCall]], None],
     ) -> None:
         self._context = context
         self._assembly = assembly
@@ -126,12 +126,12 @@ class Departures:
         """of a provider whose batch API takes something"""
         self._send = send
         self._go_live = go_live
-        self._gathered: dict[Lot, list[Gathered]] = defaultdict(list)
+        self._gathered: dict[Lot, list[CollectedCall]] = defaultdict(list)
         self._full: dict[Lot, int] = {}
         """at how many gathered calls some leave"""
         self._most_calls: dict[str, int] = {}
 
-    def keep(self, pending: Gathered) -> None:
+    def keep(self, pending: CollectedCall) -> None:
         """A call more; where they are enough for a provider batch, that leaves."""
         provider = pending.call.provider
         lifecycle = self._lifecycle_at(provider)
@@ -141,7 +141,7 @@ class Departures:
         if lifecycle is not None and len(gathered) >= (self._full.get(lot) or self._most(lifecycle.account)):
             self._leave_full(lot, lifecycle)
 
-    def keep_all(self, pendings: Iterable[Gathered]) -> None:
+    def keep_all(self, pendings: Iterable[CollectedCall]) -> None:
         for pending in pendings:
             self.keep(pending)
 
@@ -176,7 +176,7 @@ class Departures:
         pendings = self._gathered.pop(lot)
         going = self._as_far_as_possible(lot, lifecycle, pendings)
         most, parts = self._most(lifecycle.account), split(going, self._most(lifecycle.account), lifecycle.api.bounds)
-        rest: list[Gathered] = []
+        rest: list[CollectedCall] = []
         if len(going) == len(pendings) and parts and len(parts[-1]) < most:
             rest = parts.pop()
             for pending in rest:
@@ -187,7 +187,7 @@ class Departures:
         # What could not leave now is not tried again with every call that comes.
         self._full[lot] = len(self._gathered[lot]) + most if len(going) < len(pendings) else most
 
-    def _leave_together(self, lot: Lot, lifecycle: BatchLifecycle, pendings: list[Gathered]) -> None:
+    def _leave_together(self, lot: Lot, lifecycle: BatchLifecycle, pendings: list[CollectedCall]) -> None:
         account = lifecycle.account
         pendings.sort(key=lambda pending: pending.call.wave)
         if len(pendings) == 1:
@@ -205,12 +205,14 @@ class Departures:
         for part in split(going, self._most(account), lifecycle.api.bounds):
             self._leave_as(lot, lifecycle, part)
 
-    def _as_far_as_possible(self, lot: Lot, lifecycle: BatchLifecycle, pendings: list[Gathered]) -> list[Gathered]:
+    def _as_far_as_possible(
+        self, lot: Lot, lifecycle: BatchLifecycle, pendings: list[CollectedCall]
+    ) -> list[CollectedCall]:
         """Those that the queue has room for and the budget pays for: they are reserved."""
         room = self._open.queue(*lot).room_for([pending.call for pending in pendings])
         return affordable(lifecycle.account, pendings[:room]) if room > 1 else []
 
-    def _leave_as(self, lot: Lot, lifecycle: BatchLifecycle, part: list[Gathered]) -> None:
+    def _leave_as(self, lot: Lot, lifecycle: BatchLifecycle, part: list[CollectedCall]) -> None:
         job = self._assembly.new(*lot, part)
         self._open.keep(job)
         self._send(job, lifecycle)

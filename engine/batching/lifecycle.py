@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from tidepool.engine.batching.creation import GONE_LOOKS, BatchCreation, Looks
+from tidepool.engine.batching.creation import GONE_LOOKS, BatchCreation, ProviderPoller
 from tidepool.engine.batching.provider_batch import KEPT_SECONDS, ProviderBatch, ResultCollection
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.context import RunContext
@@ -79,8 +79,8 @@ class BatchLifecycle:
         self.api = api
         self._context = context
         self._book = book
-        self._looks = Looks(context, account)
-        self.creation = BatchCreation(context, account, api, book, self._looks)
+        self._poller = ProviderPoller(context, account)
+        self.creation = BatchCreation(context, account, api, book, self._poller)
 
     async def place(self, job: ProviderBatch) -> None:
         """Raises BatchRefused."""
@@ -112,7 +112,7 @@ class BatchLifecycle:
         remote_id, wait, unclear = job.remote_id, FIRST_WAIT, 0
         while True:
             try:
-                state = await self._looks.until_seen(
+                state = await self._poller.poll_until_seen(
                     lambda: self.api.poll(remote_id), meanwhile=lambda: self._hurry(job, overdue)
                 )
             except ProviderError as error:
@@ -182,7 +182,9 @@ class BatchLifecycle:
         found, wait = ResultCollection(job.ticket), self.account.provider.backoff
         for read in range(READS):
             try:
-                await self._looks.until_seen(lambda: self._read_where_reached(job, found), longest=self._looks.patience)
+                await self._poller.poll_until_seen(
+                    lambda: self._read_where_reached(job, found), longest=self._poller.patience
+                )
                 break
             except (ResultsIncomplete, ProviderBatchGone, ProviderError) as error:
                 if found.is_whole or (found.is_foreign and job.unsure):

@@ -16,7 +16,7 @@ from tidepool.engine.core.budget import Budget
 from tidepool.engine.core.context import RunContext
 from tidepool.engine.core.live import MOST_EMPTY
 from tidepool.engine.core.recording import CallRecorder
-from tidepool.engine.core.unit import Gathered
+from tidepool.engine.core.unit import CollectedCall
 from tidepool.engine.errors import CallFailed, ReplayMismatch
 from tidepool.engine.events import ProviderBatchChanged
 from tidepool.engine.providers.protocol import Answer
@@ -63,7 +63,7 @@ class OpenJobs:
                 "version of Tidepool or its file was changed; run it anew instead of resuming."
             )
 
-    def free(self, pending: Gathered) -> None:
+    def free(self, pending: CollectedCall) -> None:
         """Gives back what was reserved for a call that does not go this way."""
         self._context.accounts[pending.call.provider].budget.settle(pending.reserved, 0.0)
         pending.reserved = 0.0
@@ -79,7 +79,7 @@ class OpenJobs:
         self.queue_of(job).waiting -= job.queued
         job.queued = 0
 
-    def take_waiting(self, job: ProviderBatch) -> list[Gathered]:
+    def take_waiting(self, job: ProviderBatch) -> list[CollectedCall]:
         """Those that wait for the job, which holds their calls no longer."""
         waiting, job.waiting = job.waiting, {}
         for address in waiting:
@@ -97,7 +97,7 @@ class OpenJobs:
             job.addresses[address] = key
             self.by_address[address] = job
 
-    def abandon_waiting(self, job: ProviderBatch) -> list[Gathered]:
+    def abandon_waiting(self, job: ProviderBatch) -> list[CollectedCall]:
         """Those that wait for the job no longer: what it still brings for them is surplus, and stays paid for."""
         waiting, job.waiting = job.waiting, {}
         account = self._context.accounts[job.provider]
@@ -108,7 +108,7 @@ class OpenJobs:
             job.held, pending.reserved = job.held + pending.reserved, 0.0
         return list(waiting.values())
 
-    def leave_in_doubt(self, job: ProviderBatch) -> list[Gathered]:
+    def leave_in_doubt(self, job: ProviderBatch) -> list[CollectedCall]:
         """Those whose provider batch was never seen: they go another way, and should it exist, it brings surplus."""
         pendings = self.abandon_waiting(job)
         self.leave_queue(job)
@@ -168,11 +168,11 @@ class Settlement:
         self._returned = returned
         self._unusable: Counter[Address] = Counter()
 
-    def _recorder(self, pending: Gathered) -> CallRecorder:
+    def _recorder(self, pending: CollectedCall) -> CallRecorder:
         """Of the batch whose call it is."""
         return self._recorders[batch_number_of(pending.unit_id)]
 
-    def fate(self, job: ProviderBatch, pending: Gathered) -> Fate:
+    def fate(self, job: ProviderBatch, pending: CollectedCall) -> Fate:
         """A reply that is no answer and may become one is paid for, and its call is open again: an empty one once, one
         that was broken off as often as a server's fault."""
         assert job.results is not None
@@ -192,12 +192,12 @@ class Settlement:
             self._recorder(pending).unusable(pending, account, self._booked(job, pending, result.answer), job.id)
         return fate
 
-    def book_lost(self, job: ProviderBatch, pendings: Iterable[Gathered]) -> None:
+    def book_lost(self, job: ProviderBatch, pendings: Iterable[CollectedCall]) -> None:
         """It existed, and nothing of it comes back: its calls may be charged all the same."""
         for pending in pendings:
             self._recorder(pending).possibly_paid(pending, self._context.accounts[job.provider], LOST, job.id)
 
-    async def record(self, job: ProviderBatch, pending: Gathered) -> Reply | CallFailed:
+    async def record(self, job: ProviderBatch, pending: CollectedCall) -> Reply | CallFailed:
         assert job.results is not None
         result = job.results[pending.key.hex()]
         attempts = 1 + self._returned.get(pending.address, 0)
@@ -212,6 +212,6 @@ class Settlement:
             pending, answer, seconds=job.age, source=Source.BATCH, attempts=attempts, order_id=job.id
         )
 
-    def _booked(self, job: ProviderBatch, pending: Gathered, answer: Answer) -> Answer:
+    def _booked(self, job: ProviderBatch, pending: CollectedCall, answer: Answer) -> Answer:
         account = self._context.accounts[job.provider]
         return account.booked(pending.call, answer, batch=True) if answer.usage_missing else answer

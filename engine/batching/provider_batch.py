@@ -15,7 +15,7 @@ from enum import Enum
 from hashlib import blake2b
 
 from tidepool.engine.call import Call
-from tidepool.engine.core.unit import Gathered
+from tidepool.engine.core.unit import CollectedCall
 from tidepool.engine.prices import expected_input
 from tidepool.engine.providers.protocol import Answer, ProviderBatchBounds, ProviderBatchResult, ProviderBatchTicket
 from tidepool.engine.providers.replies import heals
@@ -121,7 +121,7 @@ class ProviderBatch:
     held: float = 0.0
     """reserved for calls that no story holds: before a restart, or given up waiting for"""
     held_each: float = 0.0
-    waiting: dict[Address, Gathered] = field(default_factory=dict)
+    waiting: dict[Address, CollectedCall] = field(default_factory=dict)
     """the parked stories by what they wait for; after a restart they come one by one"""
     absent: Absent = field(default_factory=Absent)
     """units whose stories are not in memory, and are told when it has come to something"""
@@ -216,10 +216,10 @@ def call_bytes(call: Call) -> int:
     return WRAPPING + sum(len(json.dumps(text)) + 40 for text in texts)
 
 
-def split(pendings: Sequence[Gathered], most: int, bounds: ProviderBatchBounds) -> list[list[Gathered]]:
+def split(pendings: Sequence[CollectedCall], most: int, bounds: ProviderBatchBounds) -> list[list[CollectedCall]]:
     """Cuts a wave into parts of at most `most` calls, within the provider's bounds, in the order of asking. What is asked
     twice, by two batches of a study that use no cache, goes into two of them: a result is known by what was asked."""
-    parts: list[list[Gathered]] = []
+    parts: list[list[CollectedCall]] = []
     size, asked = 0, set[bytes]()
     for pending in pendings:
         weight = call_bytes(pending.call)

@@ -12,15 +12,15 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
-from tidepool.engine.batching.departures import BatchAssembly, Departures
+from tidepool.engine.batching.departures import BatchAssembly, WaveSender
 from tidepool.engine.batching.lifecycle import GIVE_UP_SECONDS, BatchLifecycle, Ending
 from tidepool.engine.batching.open_jobs import OpenJobs, Settlement
 from tidepool.engine.batching.provider_batch import Absent, Deal, Fate, ProviderBatch, is_small
-from tidepool.engine.batching.suspender import Parting
+from tidepool.engine.batching.suspender import UnitSuspender
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.context import RunContext
 from tidepool.engine.core.recording import CallRecorder
-from tidepool.engine.core.unit import Gathered
+from tidepool.engine.core.unit import CollectedCall
 from tidepool.engine.errors import RunError
 from tidepool.engine.providers.protocol import BatchRefused
 from tidepool.storage.provider_batches import Address, ProviderBatchBook
@@ -79,10 +79,10 @@ class BatchScheduler:
         self._assembly = BatchAssembly(context.run.run_id, self._book)
         self.jobs = OpenJobs(context, self._book)
         self._lifecycles: dict[str, BatchLifecycle] = {}
-        self._departures = Departures(
+        self._departures = WaveSender(
             context, self._assembly, self.jobs, self._lifecycle_taking, self._send, self._go_live
         )
-        self.parting = Parting(context, self.jobs, self._book)
+        self.suspender = UnitSuspender(context, self.jobs, self._book)
         self._absent_since_restart = False
         self._placing = 0
         """provider batches that are being created"""
@@ -108,14 +108,14 @@ class BatchScheduler:
         if (unit_id, step) in self.jobs.by_address:
             return True
         if self._absent_since_restart:
-            self.parting.take_back_untold(unit_id)
+            self.suspender.take_back_untold(unit_id)
         return (unit_id, step) in self.jobs.by_address
 
     def takes(self, account: Account) -> bool:
         """Calls of this account are gathered: it has a batch API that has not refused."""
         return account.provider.batches is not None and account.name not in self._refused
 
-    def gather(self, pending: Gathered) -> None:
+    def gather(self, pending: CollectedCall) -> None:
         """Keeps a parked call until its wave leaves, or attaches it to the provider batch that holds it already."""
         job = self.jobs.by_address.get(pending.address)
         if job is None:
@@ -137,7 +137,7 @@ class BatchScheduler:
     def _leave_if_idle(self) -> None:
         self._leaving = None
         run = self._run
-        if run.tasks.busy or run.closing or run.paused or (run.room.wanted and self._placing):
+        if run.tasks.busy or run.closing or run.paused or (run.window.wanted and self._placing):
             return  # what is being placed makes room for whoever waits for it
         self._leave()
 
@@ -147,7 +147,7 @@ class BatchScheduler:
             for job in late:
                 self._tasks.start_busy(self._deal(job))
             return
-        if self._departures.leave() or self._run.room.let_in_urgent():
+        if self._departures.leave() or self._run.window.let_in_urgent():
             return
         waiting = self.jobs.all or self._tasks or not self._departures.is_empty
         busy = any(tasks.busy for tasks in self._run.all_tasks)
@@ -158,7 +158,7 @@ class BatchScheduler:
 
     def _can_go_on(self, job: ProviderBatch) -> bool:
         """Some wait for it who can be dealt with, though not all have come."""
-        return bool(job.waiting) or (not job.addresses and self.parting.can_bring_back(job))
+        return bool(job.waiting) or (not job.addresses and self.suspender.can_bring_back(job))
 
     def _send(self, job: ProviderBatch, lifecycle: BatchLifecycle) -> None:
         self._placing += 1
@@ -174,7 +174,7 @@ class BatchScheduler:
             return
         finally:
             self._placing -= 1
-            self._run.room.ask()
+            self._run.window.ask()
             self.consider_leaving()
         await self._see_through(job, lifecycle)
 
@@ -226,16 +226,16 @@ class BatchScheduler:
         """With those who wait for it and are there; then the next of the absent are told."""
         assert job.deal is not None
         await job.deal(job)
-        if not job.addresses and self.parting.can_bring_back(job):
+        if not job.addresses and self.suspender.can_bring_back(job):
             job.bringing_back = True
-            await self.parting.bring_back(job)
+            await self.suspender.bring_back(job)
             job.bringing_back = False
 
     async def _settle(self, job: ProviderBatch) -> None:
         """Gives each waiting story its answer, all together. What is unanswered goes live or into another batch."""
         assert job.results is not None
-        done: list[Gathered] = []
-        remainder: list[Gathered] = []
+        done: list[CollectedCall] = []
+        remainder: list[CollectedCall] = []
         for pending in self.jobs.take_waiting(job):
             fate = self._settlement.fate(job, pending)
             (remainder if fate is Fate.OPEN else done).append(pending)
@@ -251,12 +251,12 @@ class BatchScheduler:
         if not job.is_over:
             return
         self.jobs.close(job, phase)
-        self.parting.forget(job)
+        self.suspender.forget(job)
         if job.reads:
             job.reads = False
             self._reading.release()
 
-    def _send_again(self, job: ProviderBatch, remainder: list[Gathered]) -> None:
+    def _send_again(self, job: ProviderBatch, remainder: list[CollectedCall]) -> None:
         """Missing, expired, straggling: one rule. A small rest goes live, a large one into another provider batch."""
         if not remainder:
             return
@@ -267,8 +267,8 @@ class BatchScheduler:
         retries = self._context.accounts[job.provider].settings.retries
         hurried = job.cancelled_at is not None or is_small(len(remainder), job.ticket.count)
         hurried = hurried or job.provider in self._refused
-        live: list[Gathered] = []
-        again: list[Gathered] = []
+        live: list[CollectedCall] = []
+        again: list[CollectedCall] = []
         for pending in remainder:
             worn = self._returned[pending.address] > retries
             (live if hurried or worn else again).append(pending)
@@ -352,7 +352,7 @@ class BatchScheduler:
 
     # -- stories -----------------------------------------------------------------------------------------
 
-    def _go_live(self, pendings: list[Gathered]) -> None:
+    def _go_live(self, pendings: list[CollectedCall]) -> None:
         """The stories buy these themselves: they count as live calls from now on."""
         for pending in pendings:
             self._returned.pop(pending.address, None)
@@ -363,7 +363,7 @@ class BatchScheduler:
     def take_up(self) -> None:
         """After a restart: the open provider batches of the file are followed again."""
         self._assembly.take_up()
-        self._absent_since_restart = self._book.calls_open() > self._run.room.most
+        self._absent_since_restart = self._book.calls_open() > self._run.window.most
         for stored in self._book.open():
             job = self._assembly.restored(stored, absent=self._absent_since_restart)
             lifecycle = self._lifecycle_at(stored.provider)
@@ -377,7 +377,7 @@ class BatchScheduler:
                 self.jobs.close(job, ProviderBatchPhase.LOST)
                 continue
             self.jobs.keep(job)
-            self.parting.keep_restored(job)
+            self.suspender.keep_restored(job)
             if not job.is_over or job.abandoned:
                 job.life = self._tasks.start(self._take_up_one(job, lifecycle))
             else:
@@ -406,7 +406,7 @@ class BatchScheduler:
         paid."""
         await self._end_tasks()
         for job in list(self.jobs.all):
-            job.abandoned |= job.addresses | self.parting.left_out(job)
+            job.abandoned |= job.addresses | self.suspender.left_out(job)
             if job.results is None:
                 job.results = await self._lifecycles[job.provider].wind_up(job)
             self.jobs.record_surplus(job)

@@ -12,19 +12,19 @@ from itertools import chain, islice
 from tidepool.engine.batching.open_jobs import OpenJobs
 from tidepool.engine.batching.provider_batch import ProviderBatch
 from tidepool.engine.core.context import RunContext
-from tidepool.engine.core.unit import CHUNK, Gathered, Stories, StoryLetGo
+from tidepool.engine.core.unit import CHUNK, CollectedCall, UnitGroup, UnitSuspended
 from tidepool.storage.provider_batches import Address, ProviderBatchBook
 from tidepool.storage.unit_ids import batch_number_of, sequence_number_of, unit_id
 
 
-class Parting:
+class UnitSuspender:
     """Lets stories go, and brings them back."""
 
     def __init__(self, context: RunContext, open_jobs: OpenJobs, book: ProviderBatchBook) -> None:
         self._context = context
         self._open = open_jobs
         self._book = book
-        self._stories: dict[int, Stories] = {}
+        self._stories: dict[int, UnitGroup] = {}
         """by the number of the batch"""
         self._restored: set[ProviderBatch] = set()
         """of an earlier run: whoever waits for them has not been told in this one"""
@@ -32,9 +32,9 @@ class Parting:
         """units that wait for such a one and have been told all the same, for another one's sake"""
         self._out: tuple[range, set[int]] = range(0), set()
         """of these units those that are out"""
-        context.run.room.make = self.make_room
+        context.run.window.make = self.make_room
 
-    def tells(self, batch_number: int, stories: Stories) -> None:
+    def tells(self, batch_number: int, stories: UnitGroup) -> None:
         """The units of this batch can be told again, by these."""
         self._stories[batch_number] = stories
 
@@ -43,11 +43,11 @@ class Parting:
     def make_room(self, stories: int) -> None:
         """Lets go of so many, where they wait for provider batches and for nothing else: of the newest, which others come
         before."""
-        together: dict[int, list[tuple[ProviderBatch, Gathered]]] = defaultdict(list)
+        together: dict[int, list[tuple[ProviderBatch, CollectedCall]]] = defaultdict(list)
         for job in sorted(self._open.all, key=lambda job: job.since, reverse=True):
             if job.remote_id is None or job.deal is not None:
                 continue
-            going: list[Gathered] = []
+            going: list[CollectedCall] = []
             for pending in job.waiting.values():
                 if batch_number_of(pending.unit_id) not in self._stories:
                     continue
@@ -68,7 +68,7 @@ class Parting:
                 for job, pending in waiting:
                     self._let_go(job, [pending])
 
-    def _let_go(self, job: ProviderBatch, going: list[Gathered]) -> None:
+    def _let_go(self, job: ProviderBatch, going: list[CollectedCall]) -> None:
         if not going:
             return
         tasks = self._context.run.tasks
@@ -76,7 +76,7 @@ class Parting:
             job.held += pending.reserved
             self._open.part(job, pending.address)
             self._stories[batch_number_of(pending.unit_id)].let_go(pending.unit_number)
-            tasks.release_failed(pending.future, StoryLetGo())
+            tasks.release_failed(pending.future, UnitSuspended())
         job.absent.add(pending.unit_id for pending in going)
         if job in self._restored:
             self._told.update(pending.unit_id for pending in going)
@@ -86,7 +86,7 @@ class Parting:
 
     async def bring_back(self, job: ProviderBatch) -> None:
         """The next of those who wait for it, as soon as there is room for them."""
-        await self._context.run.room.wait_in_need(self._context.run.tasks)
+        await self._context.run.window.wait_in_need(self._context.run.tasks)
         units = set(islice(filter(self._can_tell, job.absent), CHUNK))
         unknown = units - self._told if job in self._restored else set[int]()
         for part, checked in ((unknown, True), (units - unknown, False)):

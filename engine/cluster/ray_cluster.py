@@ -17,10 +17,10 @@ from tempfile import mkdtemp
 from typing import Any
 
 from tidepool.engine.cluster.section import Cluster
-from tidepool.engine.cluster.worker import Fault, HandCard, HandWork, Opening
-from tidepool.engine.cluster.worker_pool import Crew, Stopped, first_line
+from tidepool.engine.cluster.worker import Fault, Opening, Worker, WorkerCard
+from tidepool.engine.cluster.worker_pool import Stopped, WorkerPool, first_line
 from tidepool.engine.config.sections import ProviderSettings
-from tidepool.engine.core.gc_tuning import CalmGarbageCollector
+from tidepool.engine.core.gc_tuning import gc_tuned
 from tidepool.engine.errors import UsageError
 
 ENVIRONMENT = {
@@ -39,25 +39,26 @@ LEAST_STORE = 80_000_000
 _OWN_NAMES = {"cpu": "num_cpus", "gpu": "num_gpus", "memory": "memory"}
 
 
-async def gathered(cluster: Cluster, stopped: Stopped | None = None) -> Crew:
+async def start_workers(cluster: Cluster, stopped: Stopped | None = None) -> WorkerPool:
     """The hands that a config asks for, at work. Raises UsageError where there is no such cluster, or no room in it."""
     ray_cluster = RayCluster(cluster)
-    crew = Crew(ray_cluster, cluster.hands)
+    workers = WorkerPool(ray_cluster, cluster.hands)
     try:
         await ray_cluster.join()
-        await crew.gather(stopped)
+        await workers.gather(stopped)
     except BaseException:
-        await crew.close()
+        await workers.close()
         raise
-    return crew
+    return workers
 
 
-class HandActor(HandWork):
+class WorkerActor(Worker):
     """A hand in a process of its own, which does nothing else."""
 
     def __init__(self) -> None:
         super().__init__()
-        CalmGarbageCollector().__enter__()
+        self._tuned = gc_tuned()  # kept: it ends with its last reference
+        self._tuned.__enter__()
 
 
 class RayCluster:
@@ -82,10 +83,10 @@ class RayCluster:
 
     def _refuse_crowd(self) -> None:
         """Each hand is a process of some 90 MB, and Ray would start them all."""
-        hands, cores = self._cluster.hands, os.cpu_count() or 1
-        if self._cluster.ray == "local" and hands > (most := MOST_A_CORE * cores):
+        workers, cores = self._cluster.hands, os.cpu_count() or 1
+        if self._cluster.ray == "local" and workers > (most := MOST_A_CORE * cores):
             raise UsageError(
-                f"{hands:,} hands on this machine, which has {cores} cores: at most {most} are of use. Say fewer, or name a cluster of "
+                f"{workers:,} hands on this machine, which has {cores} cores: at most {most} are of use. Say fewer, or name a cluster of "
                 "several machines in [cluster] ray.",
                 ("cluster", "hands"),
             )
@@ -103,8 +104,8 @@ class RayCluster:
             raise UsageError(_not_joined(self._cluster.ray, why), ("cluster", "ray")) from None
         writer.close()
 
-    async def start(self) -> "RayHand":
-        return RayHand(self._actor.remote())
+    async def start(self) -> "RayWorker":
+        return RayWorker(self._actor.remote())
 
     async def close(self) -> None:
         await asyncio.get_running_loop().run_in_executor(self._thread, self._leave)
@@ -145,17 +146,17 @@ class RayCluster:
             self._undo.callback(ray.shutdown)
         # Lost hands are started anew by the crew, which knows what they had: Ray starts and repeats nothing itself.
         kept = {"max_restarts": 0, "max_task_retries": 0, "max_concurrency": 100, "scheduling_strategy": "SPREAD"}
-        self._actor = ray.remote(HandActor).options(**kept, **self._options())
+        self._actor = ray.remote(WorkerActor).options(**kept, **self._options())
 
     def _way(self) -> dict[str, Any]:
         if self._cluster.ray != "local":
             return {"address": self._cluster.ray}
         own = self._options()
-        hands = self._cluster.hands
-        way: dict[str, Any] = {name: amount * hands for name, amount in own["resources"].items()}
+        workers = self._cluster.hands
+        way: dict[str, Any] = {name: amount * workers for name, amount in own["resources"].items()}
         return {
             "address": "local",
-            "num_cpus": max(1, round(own["num_cpus"] * hands)),
+            "num_cpus": max(1, round(own["num_cpus"] * workers)),
             "resources": way or None,
             "include_dashboard": False,
             "object_store_memory": LEAST_STORE,
@@ -191,12 +192,12 @@ class RayCluster:
         self._undo.close()
 
 
-class RayHand:
+class RayWorker:
     def __init__(self, actor: Any) -> None:
         self._actor = actor
 
-    async def card(self) -> HandCard:
-        found: HandCard = await self._actor.card.remote()
+    async def card(self) -> WorkerCard:
+        found: WorkerCard = await self._actor.card.remote()
         return found
 
     async def open(self, opening: Opening) -> Fault | None:

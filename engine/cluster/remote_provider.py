@@ -5,7 +5,7 @@ from typing import Any
 
 from tidepool.engine.call import Call
 from tidepool.engine.cluster.worker import Opening
-from tidepool.engine.cluster.worker_pool import Crew, NoHandLeft
+from tidepool.engine.cluster.worker_pool import NoWorkerLeft, WorkerPool
 from tidepool.engine.config.endpoints import LOCAL
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.prices import PriceTag
@@ -15,15 +15,15 @@ from tidepool.engine.providers.protocol import Answer, BatchApi, ErrorClass, Not
 AT_HOME = "No hand is left that can ask {name}: its calls leave from this process until one is back."
 
 
-class FarProvider:
-    def __init__(self, home: Provider, crew: Crew) -> None:
+class RemoteProvider:
+    def __init__(self, home: Provider, workers: WorkerPool) -> None:
         self.name = home.name
         self.simulated = home.simulated
         self.backoff = home.backoff
         self.batches: BatchApi | None = home.batches
         self.notices: Notices = home.notices
         self._home = home
-        self._crew = crew
+        self._workers = workers
         self._beside = home.settings.hosts == [LOCAL]
         """each hand asks the server of its own node: no other will do"""
 
@@ -34,27 +34,27 @@ class FarProvider:
     @settings.setter
     def settings(self, changed: ProviderSettings) -> None:
         self._home.settings = changed
-        self._crew.change(self.name, self._travelling())
+        self._workers.change(self.name, self._travelling())
 
     def serve(self, batch_id: str) -> None:
         self._home.serve(batch_id)
-        self._crew.serve(batch_id)
+        self._workers.serve(batch_id)
 
     def concurrency(self, max_concurrent: int) -> int:
         """Configured for each server: of those beside the hands there are as many as nodes."""
         return (
-            max_concurrent * max(1, self._crew.nodes(self.name))
+            max_concurrent * max(1, self._workers.nodes(self.name))
             if self._beside
             else self._home.concurrency(max_concurrent)
         )
 
     async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
         try:
-            return await self._crew.complete(self.name, call, seed, attempt)
-        except NoHandLeft:
+            return await self._workers.complete(self.name, call, seed, attempt)
+        except NoWorkerLeft:
             if self._beside:
                 words = f"No hand is left beside a server of {self.name}"
-                raise ProviderError(ErrorClass.HEALS, words, silence=Silence.UNREACHED) from None
+                raise ProviderError(ErrorClass.TRANSIENT, words, silence=Silence.UNREACHED) from None
             self.notices(AT_HOME.format(name=self.name))
             return await self._home.complete(call, seed, attempt)
 
@@ -65,7 +65,7 @@ class FarProvider:
         """From here, where its batches are ordered and where calls leave if no hand is left; and from every hand."""
         if not self._beside:
             await self._home.check(model_names)
-        await self._crew.open(
+        await self._workers.open(
             Opening(self.name, self._travelling(), tuple(model_names), beside=self._beside), self.notices
         )
 

@@ -28,7 +28,7 @@ LONGEST_SILENCE = 2.0
 """seconds after which a hand says that it is there, also where nothing has come back"""
 
 
-class Job(NamedTuple):
+class WorkerCall(NamedTuple):
     """A call on its way to a hand."""
 
     number: int
@@ -57,7 +57,7 @@ class Returned(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Bunch:
+class CallBatch:
     """What came back, and what the user should know."""
 
     returned: Sequence[Returned]
@@ -66,7 +66,7 @@ class Bunch:
 
 
 @dataclass(frozen=True, slots=True)
-class HandCard:
+class WorkerCard:
     """Who a hand is."""
 
     node: str
@@ -85,7 +85,7 @@ class Opening:
     """it is asked at the hand's own node"""
 
 
-class HandWork:
+class Worker:
     """What a hand does, by whatever way it is spoken to; as an actor of Ray, see `ray_cluster`."""
 
     def __init__(self) -> None:
@@ -96,8 +96,8 @@ class HandWork:
         self._something = asyncio.Event()
         self._taken_at = 0.0
 
-    async def card(self) -> HandCard:
-        return HandCard(socket.gethostname(), os.getpid(), program_version())
+    async def card(self) -> WorkerCard:
+        return WorkerCard(socket.gethostname(), os.getpid(), program_version())
 
     async def open(self, opening: Opening) -> Fault | None:
         """Takes up a provider; what keeps it from being asked from here, checked as at the start of a run."""
@@ -108,7 +108,7 @@ class HandWork:
         except ProviderError as error:
             return _fault(error)
         except TidepoolError as error:
-            return Fault(ErrorClass.SYSTEMIC, str(error), None, None)
+            return Fault(ErrorClass.FATAL, str(error), None, None)
         self._providers[opening.name] = provider
         return None
 
@@ -125,7 +125,7 @@ class HandWork:
     async def give(self, packed: bytes) -> None:
         """New calls. They are made at once: how many may be under way is for the process at home to say."""
         for job in pickle.loads(packed):
-            task = asyncio.create_task(self._make(Job(*job)))
+            task = asyncio.create_task(self._make(WorkerCall(*job)))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -140,7 +140,7 @@ class HandWork:
         else:
             await asyncio.sleep(max(0.0, self._taken_at + WINDOW - time.monotonic()))
         self._taken_at = time.monotonic()
-        bunch = Bunch(self._back, self._notices)
+        bunch = CallBatch(self._back, self._notices)
         self._back, self._notices = [], []
         self._something.clear()
         return pickle.dumps(bunch, pickle.HIGHEST_PROTOCOL)
@@ -151,7 +151,7 @@ class HandWork:
         for provider in self._providers.values():
             await provider.close()
 
-    async def _make(self, job: Job) -> None:
+    async def _make(self, job: WorkerCall) -> None:
         started = time.monotonic()
         try:
             answer = await self._providers[job.provider].complete(job.call, job.seed, job.attempt)
@@ -167,13 +167,13 @@ class HandWork:
         self._something.set()
 
 
-def packed_jobs(jobs: Sequence[Job]) -> bytes:
+def pack_calls(jobs: Sequence[WorkerCall]) -> bytes:
     return pickle.dumps([tuple(job) for job in jobs], pickle.HIGHEST_PROTOCOL)
 
 
-def unpacked(bunch: bytes) -> Bunch:
+def unpacked(bunch: bytes) -> CallBatch:
     found: Any = pickle.loads(bunch)
-    assert isinstance(found, Bunch)
+    assert isinstance(found, CallBatch)
     return found
 
 
@@ -183,4 +183,4 @@ def _fault(error: ProviderError) -> Fault:
 
 def _unexpected(error: Exception) -> Fault:
     words = scrubbed(f"{type(error).__name__}: {error}")
-    return Fault(ErrorClass.SYSTEMIC, f"A hand met something unexpected: {words}", None, Silence.BROKEN)
+    return Fault(ErrorClass.FATAL, f"A hand met something unexpected: {words}", None, Silence.BROKEN)

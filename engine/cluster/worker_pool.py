@@ -17,7 +17,16 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tidepool.engine.call import Call
-from tidepool.engine.cluster.worker import WINDOW, Bunch, Fault, HandCard, Job, Opening, packed_jobs, unpacked
+from tidepool.engine.cluster.worker import (
+    WINDOW,
+    CallBatch,
+    Fault,
+    Opening,
+    WorkerCall,
+    WorkerCard,
+    pack_calls,
+    unpacked,
+)
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.pool import LONGEST_REST, Rest
@@ -30,7 +39,7 @@ PIECE = 20
 H = TypeVar("H")
 
 
-def dealt(count: int, loads: Mapping[H, int], piece: int = PIECE) -> list[tuple[H, int]]:
+def deal_calls(count: int, loads: Mapping[H, int], piece: int = PIECE) -> list[tuple[H, int]]:
     """How many of so many calls each hand gets, by what each has in flight already.
 
     Few calls go to one hand, the least busy: each hand more would be a message more. Many are dealt so that all have
@@ -39,16 +48,16 @@ def dealt(count: int, loads: Mapping[H, int], piece: int = PIECE) -> list[tuple[
     if not count or not loads:
         return []
     taking = max(1, min(len(loads), count // piece))
-    places = {hand: place for place, hand in enumerate(loads)}
-    chosen = heapq.nsmallest(taking, loads, key=lambda hand: (loads[hand], places[hand]))
-    heap = [(loads[hand], place) for place, hand in enumerate(chosen)]
+    places = {worker: place for place, worker in enumerate(loads)}
+    chosen = heapq.nsmallest(taking, loads, key=lambda worker: (loads[worker], places[worker]))
+    heap = [(loads[worker], place) for place, worker in enumerate(chosen)]
     heapq.heapify(heap)
     shares = [0] * taking
     for _ in range(count):
         load, place = heap[0]
         shares[place] += 1
         heapq.heapreplace(heap, (load + 1, place))
-    return [(hand, share) for hand, share in zip(chosen, shares, strict=True) if share]
+    return [(worker, share) for worker, share in zip(chosen, shares, strict=True) if share]
 
 
 SILENT_SECONDS = 60.0
@@ -58,10 +67,10 @@ RATE_SECONDS = 10.0
 GOODBYE_SECONDS = 2.0
 
 
-class FarHand(Protocol):
+class RemoteWorker(Protocol):
     """How a hand is spoken to. Whatever any of this raises means that it is gone."""
 
-    async def card(self) -> HandCard: ...
+    async def card(self) -> WorkerCard: ...
 
     async def open(self, opening: Opening) -> Fault | None: ...
 
@@ -87,8 +96,8 @@ class Waiting(NamedTuple):
     asked_at: float
 
 
-class HandTrade:
-    def __init__(self, far: FarHand, card: HandCard, on_lost: "Callable[[HandTrade, str], None]") -> None:
+class WorkerClient:
+    def __init__(self, far: RemoteWorker, card: WorkerCard, on_lost: "Callable[[WorkerClient, str], None]") -> None:
         self.far = far
         self.card = card
         self.providers: set[str] = set()
@@ -102,7 +111,7 @@ class HandTrade:
         self.pause = 0.0
         """seconds before another is started where this one is lost"""
         self.notice: Callable[[str, str], None] = lambda provider, words: None
-        self.heard: Callable[[HandTrade, Waiting, Fault | None], None] = lambda hand, waiting, fault: None
+        self.heard: Callable[[WorkerClient, Waiting, Fault | None], None] = lambda worker, waiting, fault: None
         """told of each call that came back, with its fault or without"""
         self._on_lost = on_lost
         self._lost = False
@@ -113,11 +122,11 @@ class HandTrade:
     def begin(self) -> None:
         self._spawn(self._take_back())
 
-    def give(self, jobs: Sequence[Job], answers: Sequence["asyncio.Future[Answer]"]) -> None:
+    def give(self, jobs: Sequence[WorkerCall], answers: Sequence["asyncio.Future[Answer]"]) -> None:
         now = time.monotonic()
         for job, answer in zip(jobs, answers, strict=True):
             self.in_flight[job.number] = Waiting(answer, job.provider, now)
-        self._spawn(self.far.give(packed_jobs(jobs)))
+        self._spawn(self.far.give(pack_calls(jobs)))
 
     def tell(self, word: Coroutine[Any, Any, None]) -> None:
         """Says something that no answer is waited for."""
@@ -163,7 +172,7 @@ class HandTrade:
                 packed = await self.far.take()
             self._settle(unpacked(packed))
 
-    def _settle(self, bunch: Bunch) -> None:
+    def _settle(self, bunch: CallBatch) -> None:
         count = len(bunch.returned)
         if count:
             self.returned += count
@@ -199,7 +208,7 @@ def first_line(error: BaseException) -> str:
 
 
 def lost_call(node: str, why: str) -> ProviderError:
-    return ProviderError(ErrorClass.HEALS, f"The hand on {node} was lost ({why})", silence=Silence.LOST)
+    return ProviderError(ErrorClass.TRANSIENT, f"The hand on {node} was lost ({why})", silence=Silence.LOST)
 
 
 FIRST_PAUSE = 1.0
@@ -220,7 +229,7 @@ class Starter(Protocol):
     start_seconds: float
     """after which the hands that are there begin without the others"""
 
-    async def start(self) -> FarHand:
+    async def start(self) -> RemoteWorker:
         """A new hand, as soon as there is room for it."""
 
     async def close(self) -> None: ...
@@ -229,18 +238,18 @@ class Starter(Protocol):
         """In words, what there is and what a hand takes: told where none can be started."""
 
 
-class Crew:
-    def __init__(self, starter: Starter, hands: int) -> None:
-        self.hands: list[HandTrade] = []
+class WorkerPool:
+    def __init__(self, starter: Starter, workers: int) -> None:
+        self.workers: list[WorkerClient] = []
         self.notices = Notices()
         self.on_change: Callable[[], None] = lambda: None
         """told when a hand came or went"""
         self._starter = starter
-        self._wanted = hands
+        self._wanted = workers
         self._openings: dict[str, Opening] = {}
         self._batch_id = ""
         self._listeners: dict[str, Notices] = {}
-        self._outbox: dict[str, list[tuple[Job, asyncio.Future[Answer]]]] = {}
+        self._outbox: dict[str, list[tuple[WorkerCall, asyncio.Future[Answer]]]] = {}
         self._number = 0
         self._dealt_at = 0.0
         self._starting: set[asyncio.Task[None]] = set()
@@ -257,9 +266,9 @@ class Crew:
         finally:
             for end in ends:
                 end.cancel()
-        if not self.hands and stopped and ends[0].done():
+        if not self.workers and stopped and ends[0].done():
             raise UsageError("Stopped before a hand had started: nothing was asked.")
-        if not self.hands:
+        if not self.workers:
             failed = next((task.exception() for task in first if task.done() and task.exception()), None)
             why = f" ({first_line(failed)})" if failed else ""
             raise UsageError(
@@ -267,49 +276,51 @@ class Crew:
                 "go on without: --set cluster.hands=0.",
                 ("cluster", "resources"),
             )
-        if len(self.hands) < self._wanted:
+        if len(self.workers) < self._wanted:
             self.notices(
-                f"{len(self.hands)} of {self._wanted} hands have started, and calls leave from them; the others join "
+                f"{len(self.workers)} of {self._wanted} hands have started, and calls leave from them; the others join "
                 f"in as soon as there is room. {self._starter.room()}"
             )
 
     async def open(self, opening: Opening, notices: Notices) -> None:
         """Has every hand take up a provider. Raises a ProviderError where it can be asked from none of them."""
         self._openings[opening.name], self._listeners[opening.name] = opening, notices
-        hands = list(self.hands)
-        faults = await asyncio.gather(*(self._open_at(hand, opening) for hand in hands))
+        workers = list(self.workers)
+        faults = await asyncio.gather(*(self._open_at(worker, opening) for worker in workers))
         if self.having(opening.name):
             return
-        for hand, fault in zip(hands, faults, strict=True):
+        for worker, fault in zip(workers, faults, strict=True):
             if fault is not None:
                 where = f"From no hand can {opening.name} be asked, and each has the keys and the network of its own node. On "
-                raise fault._replace(words=f"{where}{hand.card.node}: {fault.words}").error()
-        raise ProviderError(ErrorClass.SYSTEMIC, "No hand is left.")
+                raise fault._replace(words=f"{where}{worker.card.node}: {fault.words}").error()
+        raise ProviderError(ErrorClass.FATAL, "No hand is left.")
 
     def serve(self, batch_id: str) -> None:
         self._batch_id = batch_id
-        for hand in self.hands:
-            hand.tell(hand.far.serve(batch_id))
+        for worker in self.workers:
+            worker.tell(worker.far.serve(batch_id))
 
     def change(self, name: str, settings: ProviderSettings) -> None:
         if (opening := self._openings.get(name)) is None:
             return
         self._openings[name] = replace(opening, settings=settings)
-        for hand in self.having(name):
-            hand.tell(hand.far.change({name: settings}))
+        for worker in self.having(name):
+            worker.tell(worker.far.change({name: settings}))
 
-    def having(self, provider: str) -> list[HandTrade]:
-        return [hand for hand in self.hands if provider in hand.providers]
+    def having(self, provider: str) -> list[WorkerClient]:
+        return [worker for worker in self.workers if provider in worker.providers]
 
-    def awake(self, provider: str) -> list[HandTrade]:
+    def awake(self, provider: str) -> list[WorkerClient]:
         """Those of them whose server beside them does not rest."""
         now = time.monotonic()
         return [
-            hand for hand in self.having(provider) if provider not in hand.rests or hand.rests[provider].until <= now
+            worker
+            for worker in self.having(provider)
+            if provider not in worker.rests or worker.rests[provider].until <= now
         ]
 
     def nodes(self, provider: str) -> int:
-        return len({hand.card.node for hand in self.awake(provider)})
+        return len({worker.card.node for worker in self.awake(provider)})
 
     async def complete(self, provider: str, call: Call, seed: int, attempt: int) -> Answer:
         """One call from some hand; there is one that has the provider."""
@@ -318,7 +329,9 @@ class Crew:
             self._number += 1
             if not self._outbox:
                 self._deal_soon()
-            self._outbox.setdefault(provider, []).append((Job(self._number, provider, call, seed, attempt), answer))
+            self._outbox.setdefault(provider, []).append(
+                (WorkerCall(self._number, provider, call, seed, attempt), answer)
+            )
             try:
                 return await answer
             except ProviderError as error:
@@ -329,19 +342,19 @@ class Crew:
         """For watchers: each hand with its node, calls in flight, calls that came back, and calls a second."""
         return [
             {
-                "node": hand.card.node,
-                "process": hand.card.process,
-                "in_flight": len(hand.in_flight),
-                "returned": hand.returned,
-                "per_second": round(hand.rate, 1),
+                "node": worker.card.node,
+                "process": worker.card.process,
+                "in_flight": len(worker.in_flight),
+                "returned": worker.returned,
+                "per_second": round(worker.rate, 1),
             }
-            for hand in self.hands[:MOST_SHOWN]
+            for worker in self.workers[:MOST_SHOWN]
         ]
 
     @property
     def in_words(self) -> str:
-        nodes = sorted({hand.card.node for hand in self.hands})
-        count = f"{len(self.hands)} hands" if len(self.hands) != 1 else "one hand"
+        nodes = sorted({worker.card.node for worker in self.workers})
+        count = f"{len(self.workers)} hands" if len(self.workers) != 1 else "one hand"
         more = f" and {len(nodes) - MOST_NAMED:,} nodes more" if len(nodes) > MOST_NAMED else ""
         return f"Live calls leave from {count} on {', '.join(nodes[:MOST_NAMED])}{more}."
 
@@ -350,8 +363,8 @@ class Crew:
         for task in self._starting:
             task.cancel()
         await asyncio.gather(*self._starting, return_exceptions=True)
-        await asyncio.gather(*(hand.close() for hand in self.hands))
-        self.hands.clear()
+        await asyncio.gather(*(worker.close() for worker in self.workers))
+        self.workers.clear()
         await self._starter.close()
 
     # -- dealing -----------------------------------------------------------------------------------------
@@ -370,16 +383,18 @@ class Crew:
         outbox, self._outbox = self._outbox, {}
         for provider, waiting in outbox.items():
             wanted = [(job, answer) for job, answer in waiting if not answer.done()]
-            hands = {id(hand): hand for hand in self.awake(provider) or self.having(provider)}
-            if not hands:
+            workers = {id(worker): worker for worker in self.awake(provider) or self.having(provider)}
+            if not workers:
                 for _, answer in wanted:
-                    answer.set_exception(NoHandLeft())
+                    answer.set_exception(NoWorkerLeft())
                 continue
             piece = 1 if self._openings[provider].beside else PIECE
             taken = iter(wanted)
-            for key, share in dealt(len(wanted), {key: len(hand.in_flight) for key, hand in hands.items()}, piece):
+            for key, share in deal_calls(
+                len(wanted), {key: len(worker.in_flight) for key, worker in workers.items()}, piece
+            ):
                 part = [next(taken) for _ in range(share)]
-                hands[key].give([job for job, _ in part], [answer for _, answer in part])
+                workers[key].give([job for job, _ in part], [answer for _, answer in part])
 
     # -- coming and going --------------------------------------------------------------------------------
 
@@ -394,10 +409,10 @@ class Crew:
         while True:
             far = await self._starter.start()
             try:
-                hand = HandTrade(far, await far.card(), self._lost)
-                refuse_other_version(hand.card.version, hand.card.node)
+                worker = WorkerClient(far, await far.card(), self._lost)
+                refuse_other_version(worker.card.version, worker.card.node)
                 for opening in self._openings.values():
-                    await self._opened(hand, opening)
+                    await self._opened(worker, opening)
                 break
             except UsageError:
                 far.kill()
@@ -408,74 +423,74 @@ class Crew:
                     raise
                 pause = min(LONGEST_PAUSE, pause * 2)
                 await asyncio.sleep(pause)
-        hand.notice, hand.heard = self._notice, self._heard
-        hand.pause = max(FIRST_PAUSE, 2 * pause)
-        hand.begin()
-        self.hands.append(hand)
+        worker.notice, worker.heard = self._notice, self._heard
+        worker.pause = max(FIRST_PAUSE, 2 * pause)
+        worker.begin()
+        self.workers.append(worker)
         if pause:
             self.notices(
-                f"A hand was started again, on {hand.card.node}: {len(self.hands)} of {self._wanted} are there."
+                f"A hand was started again, on {worker.card.node}: {len(self.workers)} of {self._wanted} are there."
             )
         self.on_change()
 
     def _started(self, task: "asyncio.Task[None]") -> None:
         self._starting.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None and self.hands:
+        if not task.cancelled() and (error := task.exception()) is not None and self.workers:
             self.notices(f"A hand could not be started: {first_line(error)}")
 
-    async def _open_at(self, hand: HandTrade, opening: Opening) -> Fault | None:
+    async def _open_at(self, worker: WorkerClient, opening: Opening) -> Fault | None:
         """A hand that is lost just then is one less."""
         try:
-            return await self._opened(hand, opening)
+            return await self._opened(worker, opening)
         except Exception as error:
-            hand.lose(first_line(error))
+            worker.lose(first_line(error))
             return None
 
-    async def _opened(self, hand: HandTrade, opening: Opening) -> Fault | None:
-        fault = await hand.far.open(opening)
+    async def _opened(self, worker: WorkerClient, opening: Opening) -> Fault | None:
+        fault = await worker.far.open(opening)
         if fault is None:
-            hand.providers.add(opening.name)
+            worker.providers.add(opening.name)
             if self._batch_id:
-                await hand.far.serve(self._batch_id)
+                await worker.far.serve(self._batch_id)
         else:
             self.notices(
-                f"From {hand.card.node} {opening.name} cannot be asked, and gets no calls there: {fault.words}"
+                f"From {worker.card.node} {opening.name} cannot be asked, and gets no calls there: {fault.words}"
             )
         return fault
 
-    def _lost(self, hand: HandTrade, why: str) -> None:
-        self.hands.remove(hand)
-        in_flight = len(hand.in_flight)
+    def _lost(self, worker: WorkerClient, why: str) -> None:
+        self.workers.remove(worker)
+        in_flight = len(worker.in_flight)
         what = f"its {in_flight:,} calls are asked again" if in_flight else "it had no calls in flight"
-        left = f"{len(self.hands)} of {self._wanted} are left" if self.hands else "none is left"
-        self.notices(f"The hand {hand.card.process} on {hand.card.node} was lost ({why}): {what}; {left}.")
+        left = f"{len(self.workers)} of {self._wanted} are left" if self.workers else "none is left"
+        self.notices(f"The hand {worker.card.process} on {worker.card.node} was lost ({why}): {what}; {left}.")
         self.on_change()
         if not self._closed:
-            self._begin_start(min(LONGEST_PAUSE, hand.pause))
+            self._begin_start(min(LONGEST_PAUSE, worker.pause))
 
-    def _heard(self, hand: HandTrade, waiting: Waiting, fault: Fault | None) -> None:
+    def _heard(self, worker: WorkerClient, waiting: Waiting, fault: Fault | None) -> None:
         """What a call says of the server beside its hand. One fault of a server that answers may be the call's."""
-        provider, rest = waiting.provider, hand.rests.get(waiting.provider)
+        provider, rest = waiting.provider, worker.rests.get(waiting.provider)
         if not self._openings[provider].beside:
             return
         if fault is None:
-            hand.troubled.discard(provider)
+            worker.troubled.discard(provider)
             if rest is not None and waiting.asked_at >= rest.until:
-                del hand.rests[provider]
+                del worker.rests[provider]
                 if rest.times > 1:
-                    self.notices(f"{provider} answers again beside the hand on {hand.card.node}.")
+                    self.notices(f"{provider} answers again beside the hand on {worker.card.node}.")
                 self.on_change()
-        elif fault.kind is not ErrorClass.OURS:
-            at_least = LONGEST_REST if fault.kind is ErrorClass.SYSTEMIC else fault.retry_after or 0.0
-            if at_least or fault.silence is not None or provider in hand.troubled:
-                rest = hand.rests.setdefault(provider, Rest())
+        elif fault.kind is not ErrorClass.CLIENT:
+            at_least = LONGEST_REST if fault.kind is ErrorClass.FATAL else fault.retry_after or 0.0
+            if at_least or fault.silence is not None or provider in worker.troubled:
+                rest = worker.rests.setdefault(provider, Rest())
                 if rest.begin(waiting.asked_at, time.monotonic(), at_least):
                     if rest.times == 2 or at_least == LONGEST_REST:
                         self.notices(
-                            f"{provider} beside the hand on {hand.card.node} is left alone for a while: {fault.words}"
+                            f"{provider} beside the hand on {worker.card.node} is left alone for a while: {fault.words}"
                         )
                     self.on_change()
-            hand.troubled.add(provider)
+            worker.troubled.add(provider)
 
     def _notice(self, provider: str, words: str) -> None:
         self._listeners[provider](words)
@@ -483,11 +498,11 @@ class Crew:
 
 def _unasked(error: ProviderError) -> bool:
     """The server beside the hand certainly did not begin with it, or can never answer it: another may be asked."""
-    systemic = error.fault is ErrorClass.SYSTEMIC and error.silence is not Silence.BROKEN
-    return systemic or error.fault is ErrorClass.REFUSED or error.silence is Silence.UNREACHED
+    systemic = error.fault is ErrorClass.FATAL and error.silence is not Silence.BROKEN
+    return systemic or error.fault is ErrorClass.RATE_LIMITED or error.silence is Silence.UNREACHED
 
 
-class NoHandLeft(Exception):
+class NoWorkerLeft(Exception):
     """Nobody can make the call just now."""
 
 

@@ -161,14 +161,14 @@ class Account:
     ) -> bool:
         """What a failed attempt tells of the provider. True where it is down: then the call is not to blame."""
         limiter, outage = self.limiter, self.outage
-        if error.fault in (ErrorClass.REFUSED, ErrorClass.HEALS):
+        if error.fault in (ErrorClass.RATE_LIMITED, ErrorClass.TRANSIENT):
             self.errors.note(error.kind, call.model, str(error))
-        if error.fault is ErrorClass.REFUSED:
+        if error.fault is ErrorClass.RATE_LIMITED:
             outage.refused(error)
             limiter.refused(asked_at)
             self.rest(error.retry_after or 0.0, "Retry-After")
             return False
-        if error.fault is not ErrorClass.HEALS:
+        if error.fault is not ErrorClass.TRANSIENT:
             if outage.since is not None:
                 outage.answered()
             return False

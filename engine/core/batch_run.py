@@ -28,13 +28,13 @@ from tidepool.engine.core.unit import (
     CHUNK,
     Again,
     Ask,
-    Gathered,
-    Pending,
-    Stories,
-    StoryLetGo,
+    CollectedCall,
+    PendingCall,
     Unit,
+    UnitGroup,
     UnitPlan,
     UnitResult,
+    UnitSuspended,
 )
 from tidepool.engine.core.waves import ExpectedWaves, PerformanceLog, WaveLog
 from tidepool.engine.errors import CallFailed, RunError
@@ -76,7 +76,7 @@ class BatchRun:
         scheduler.join(context.ledger.batch_number, self._recorder)
         self._first_id = unit_id(context.ledger.batch_number, 0)
         # Bound once: these are looked up some ten thousand times a second.
-        self._ask: Ask = self.ask if context.run.twins is None else self._ask_beside
+        self._ask: Ask = self.ask if context.run.in_flight_requests is None else self._ask_beside
         self._enter = self._recorder.enter
         self._replay = self._recorder.replay
         self._accounts = context.accounts
@@ -172,7 +172,7 @@ class BatchRun:
             if row["key"] != key:
                 raise replay_mismatch(unit.number, call.step)
             return reply_from_row(row)
-        return self._recorder.give(Pending(unit.number, call, key, 0, 0.0), answer)
+        return self._recorder.give(PendingCall(unit.number, call, key, 0, 0.0), answer)
 
     def log_end(self) -> None:
         """The last lines of this run of the batch."""
@@ -182,11 +182,11 @@ class BatchRun:
     # -- units -------------------------------------------------------------------------------------------
 
     async def _together(self, plans: Iterable[UnitPlan]) -> None:
-        stories = Stories(self.context, self._run_unit, self._again)
+        stories = UnitGroup(self.context, self._run_unit, self._again)
         is_out = None
         if self._again is not None:
-            self.scheduler.parting.tells(self.ledger.batch_number, stories)
-            is_out = partial(self.scheduler.parting.is_out, self.ledger.batch_number) if self.resumed else None
+            self.scheduler.suspender.tells(self.ledger.batch_number, stories)
+            is_out = partial(self.scheduler.suspender.is_out, self.ledger.batch_number) if self.resumed else None
         await stories.play(self._remembered(plans), is_out)
 
     async def _lane(self, shared: Iterator[tuple[UnitPlan, Remembered | None]]) -> None:
@@ -227,10 +227,10 @@ class BatchRun:
             for plan in chunk:
                 yield plan, known.pop(plan.sequence_number, None)
 
-    async def _run_unit(self, plan: UnitPlan, remembered: Remembered | None, told_again: bool = False) -> bool:
+    async def _run_unit(self, plan: UnitPlan, remembered: Remembered | None, is_replay: bool = False) -> bool:
         """False: it was let go, and did not end."""
         number = plan.sequence_number
-        unit = Unit(self.context, self._ask, number, remembered, plan.together, told_again=told_again)
+        unit = Unit(self.context, self._ask, number, remembered, plan.together, is_replay=is_replay)
         if remembered is None:
             self.ledger.start_unit(
                 number,
@@ -246,7 +246,7 @@ class BatchRun:
             result = UnitResult(value=await story)
         except CallFailed as error:
             result = UnitResult(error=str(error))
-        except StoryLetGo:
+        except UnitSuspended:
             return False
         if not unit.settled:
             self.ledger.end_unit(number, result.error)
@@ -260,7 +260,7 @@ class BatchRun:
     async def ask(self, unit: Unit, call: Call) -> Reply:
         unit.take_address(call.step)
         seed = seed_of(self.seed, unit.number, call.step)
-        key = (unit.told_again and self.scheduler.jobs.key_at((self._first_id | unit.number, call.step))) or call.key(
+        key = (unit.is_replay and self.scheduler.jobs.key_at((self._first_id | unit.number, call.step))) or call.key(
             seed
         )
         if (row := unit.recall(call.step)) is not None:
@@ -276,11 +276,11 @@ class BatchRun:
             account, identity = self._accounts[call.provider], self._first_id | unit.number
             bought = self.scheduler.knows(identity, call.step)
             if not bought and account.settings.cache and (row := self._cached(key)) is not None:
-                return await self._from_cache(Pending(identity, call, key, 0, asked_at), row)
-            pending: Pending
+                return await self._from_cache(PendingCall(identity, call, key, 0, asked_at), row)
+            pending: PendingCall
             if bought or (self._batched and self._is_gathered(unit, call, account)):
                 self.scheduler.jobs.check((identity, call.step), key)
-                pending = Gathered(identity, call, key, seed, asked_at, future=self.tasks.park(), unit=unit)
+                pending = CollectedCall(identity, call, key, seed, asked_at, future=self.tasks.park(), unit=unit)
                 self.scheduler.gather(pending)
                 try:
                     if (given := await pending.future) is not None:
@@ -289,11 +289,11 @@ class BatchRun:
                     del pending  # whose future holds the error, which holds this frame: a circle
                     raise
             else:
-                pending = Pending(identity, call, key, seed, asked_at)
+                pending = PendingCall(identity, call, key, seed, asked_at)
             reply = self._enter(pending, *await self._purchase(pending))
             if context.listener is not None:
                 await self.ledger.writer.committed()
-                return self._recorder.told(pending, reply)
+                return self._recorder.announce(pending, reply)
             del call, pending, account, row  # a hundred thousand stories may wait here: let go of what was asked
             await self.ledger.writer.committed()
             return reply
@@ -302,22 +302,22 @@ class BatchRun:
 
     async def _ask_beside(self, unit: Unit, call: Call) -> Reply:
         """The same in a study of several batches: what another of them is asking just now is not bought twice."""
-        twins = self.context.run.twins
-        if twins is None or unit.remembers(call.step) or not self._accounts[call.provider].settings.cache:
+        in_flight = self.context.run.in_flight_requests
+        if in_flight is None or unit.remembers(call.step) or not self._accounts[call.provider].settings.cache:
             return await self.ask(unit, call)
         key = call.key(seed_of(self.seed, unit.number, call.step))
-        if not (twins.is_asked(key) and self.scheduler.knows(self._first_id | unit.number, call.step)):
+        if not (in_flight.is_asked(key) and self.scheduler.knows(self._first_id | unit.number, call.step)):
             unit.asking += 1
-            await twins.turn(key, self.tasks)
+            await in_flight.turn(key, self.tasks)
             unit.asking -= 1
         try:
             reply = await self.ask(unit, call)
-        except StoryLetGo:
+        except UnitSuspended:
             raise  # its answer is on its way: nobody else is to buy it
         except BaseException:
-            twins.done(key)
+            in_flight.done(key)
             raise
-        twins.done(key)
+        in_flight.done(key)
         return reply
 
     def _is_gathered(self, unit: Unit, call: Call, account: Account) -> bool:
@@ -327,7 +327,7 @@ class BatchRun:
         least = batch_from(self.config.service, account.name, account.settings)
         return not least or round(self._expected.size(account.name, call.wave, unit.together)) >= least
 
-    async def _purchase(self, pending: Pending) -> tuple[Answer, float, int]:
+    async def _purchase(self, pending: PendingCall) -> tuple[Answer, float, int]:
         """The answer of the provider, its seconds, and how many attempts it took."""
         account = self._accounts[pending.call.provider]
         live = LiveCall(account, pending, self._recorder)
@@ -336,7 +336,7 @@ class BatchRun:
         except ProviderError as error:
             reply = error.answer if isinstance(error, UnusableReply) else None
             account.budget.settle(pending.reserved, (reply.cost_usd if reply is not None else None) or 0.0)
-            if error.fault is ErrorClass.SYSTEMIC:
+            if error.fault is ErrorClass.FATAL:
                 self.context.fail(RunError(str(error)))
                 await for_ever()
             raise await self._recorder.record_failure(
@@ -353,7 +353,7 @@ class BatchRun:
             key, None if seals is None else lambda row: seals.admits(key, row["text"], row["seal"])
         )
 
-    async def _from_cache(self, pending: Pending, row: sqlite3.Row) -> Reply:
+    async def _from_cache(self, pending: PendingCall, row: sqlite3.Row) -> Reply:
         answer = Answer(
             row["text"],
             row["input_tokens"],

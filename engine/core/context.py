@@ -12,7 +12,7 @@ from typing import Any
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.budget import Budget
-from tidepool.engine.core.tasks import Room, Tasks, Twins
+from tidepool.engine.core.tasks import InFlightRequests, Tasks, UnitWindow
 from tidepool.engine.errors import RunError, TidepoolError
 from tidepool.engine.events import Event, Listener, Logged
 from tidepool.engine.trust.seals import ReplySeals
@@ -47,12 +47,12 @@ class SharedRun:
         """what stops the whole run"""
         self.ledgers: dict[int, Ledger] = {}
         """of the batches, by their numbers"""
-        self.twins = Twins() if several else None
+        self.in_flight_requests = InFlightRequests() if several else None
         self.seals: ReplySeals | None = None
         """of a run that executes code: which replies may be run"""
-        self.room = Room()
+        self.window = UnitWindow()
         """for the stories of those whose calls may wait for a wave"""
-        self.live_room = Room()
+        self.live_window = UnitWindow()
         """for those of the others"""
 
 
@@ -86,12 +86,12 @@ class RunContext:
         self.tasks = tasks or self.run.tasks
         """its own ones where none of its calls waits for a wave: then no wave of another batch waits for it"""
         self.run.all_tasks.add(self.tasks)
-        self.room = self.run.room if self.tasks is self.run.tasks else self.run.live_room
+        self.window = self.run.window if self.tasks is self.run.tasks else self.run.live_window
 
     @property
     def gathers(self) -> bool:
         """Whether calls of the run may wait for a wave."""
-        return self.room.gathers
+        return self.window.gathers
 
     def ledger_of(self, unit_id: int) -> Ledger:
         """Of the batch that the unit belongs to; the own one where that batch has ended."""

@@ -1,34 +1,36 @@
-"""The garbage collector, while a hundred thousand stories wait."""
+"""Tunes the garbage collector while a hundred thousand units wait."""
 
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
-class CalmGarbageCollector:
-    """A hundred thousand live conversations are not garbage: looking through them again and again costs a third.
-
-    What was there before is set aside as it is: collecting it first would cost a small study more than the study.
-    Whoever has set things aside already keeps them so: there is no taking back our part alone.
-    """
-
+class _State:
     runs = 0
     usual = gc.get_threshold()
-    theirs = False
-    """somebody else has set things aside. Told once: to count them takes the longer the more there are"""
+    frozen_by_others = False
+    """somebody else has frozen objects. Found out once: counting them takes the longer the more there are"""
 
-    def __enter__(self) -> None:
-        calm = type(self)
-        if not calm.runs:
-            calm.usual = gc.get_threshold()
-            calm.theirs = calm.theirs or gc.get_freeze_count() > 0
-        calm.runs += 1
-        if not calm.theirs:
-            gc.freeze()
-        gc.set_threshold(100_000, 50, 100)
 
-    def __exit__(self, *exception: object) -> None:
-        calm = type(self)
-        calm.runs -= 1
-        if not calm.runs:
-            gc.set_threshold(*calm.usual)
-            if not calm.theirs:
+@contextmanager
+def gc_tuned() -> Iterator[None]:
+    """A hundred thousand live conversations are not garbage: looking through them again and again costs a third.
+
+    What was there before is frozen as it is: collecting it first would cost a small study more than the study.
+    Whoever has frozen objects already keeps them so: there is no unfreezing our part alone.
+    """
+    if not _State.runs:
+        _State.usual = gc.get_threshold()
+        _State.frozen_by_others = _State.frozen_by_others or gc.get_freeze_count() > 0
+    _State.runs += 1
+    if not _State.frozen_by_others:
+        gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
+    try:
+        yield
+    finally:
+        _State.runs -= 1
+        if not _State.runs:
+            gc.set_threshold(*_State.usual)
+            if not _State.frozen_by_others:
                 gc.unfreeze()

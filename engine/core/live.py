@@ -11,7 +11,7 @@ from typing import Protocol
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from tidepool.engine.core.accounts import Account
-from tidepool.engine.core.unit import Pending
+from tidepool.engine.core.unit import PendingCall
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, Silence
 from tidepool.engine.providers.replies import UnusableReply
 from tidepool.storage.states import FinishReason
@@ -27,19 +27,19 @@ _COMPLETE = FinishReason.COMPLETE
 class Books(Protocol):
     """Where the attempts of a call are written."""
 
-    async def leaving(self, pending: Pending, worst_cost: float | None) -> None:
+    async def leaving(self, pending: PendingCall, worst_cost: float | None) -> None:
         """The call is about to leave, and may be charged from now on."""
 
-    def returned(self, pending: Pending) -> None:
+    def returned(self, pending: PendingCall) -> None:
         """It came back without a reply."""
 
-    def unusable(self, pending: Pending, account: Account, answer: Answer) -> None:
+    def unusable(self, pending: PendingCall, account: Account, answer: Answer) -> None:
         """A reply came that is no answer, and the call is asked again."""
 
-    def possibly_paid(self, pending: Pending, account: Account, reason: str) -> None:
+    def possibly_paid(self, pending: PendingCall, account: Account, reason: str) -> None:
         """No reply came, and the provider may have charged for it all the same."""
 
-    def retried(self, pending: Pending, error: ProviderError) -> None: ...
+    def retried(self, pending: PendingCall, error: ProviderError) -> None: ...
 
 
 class LiveCall:
@@ -47,7 +47,7 @@ class LiveCall:
 
     __slots__ = ("account", "attempts", "books", "excused", "pending", "seconds")
 
-    def __init__(self, account: Account, pending: Pending, books: Books) -> None:
+    def __init__(self, account: Account, pending: PendingCall, books: Books) -> None:
         self.account = account
         self.pending = pending
         self.books = books
@@ -125,7 +125,7 @@ class LiveCall:
         def given_up(state: RetryCallState) -> bool:
             nonlocal faults, refusals, empty
             error = _error_of(state)
-            if error.fault is ErrorClass.REFUSED:
+            if error.fault is ErrorClass.RATE_LIMITED:
                 refusals += 1
             elif not self.excused:
                 faults += 1
@@ -165,4 +165,4 @@ def _error_of(state: RetryCallState) -> ProviderError:
 
 
 def _can_heal(error: BaseException) -> bool:
-    return isinstance(error, ProviderError) and error.fault in (ErrorClass.HEALS, ErrorClass.REFUSED)
+    return isinstance(error, ProviderError) and error.fault in (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED)

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from tidepool.engine.cluster.remote_provider import FarProvider
+from tidepool.engine.cluster.remote_provider import RemoteProvider
 from tidepool.engine.cluster.section import Cluster
-from tidepool.engine.cluster.worker_pool import Crew, Stopped
+from tidepool.engine.cluster.worker_pool import Stopped, WorkerPool
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import refuse_retired
 from tidepool.engine.core.accounts import Account
@@ -26,7 +26,7 @@ class OpenAccounts:
         self._config = config
         self._cluster = cluster
         self._stopped = stopped
-        self.crew: Crew | None = None
+        self.workers: WorkerPool | None = None
         self._models = sorted(models)
         self.by_provider: dict[str, Account] = {}
 
@@ -36,15 +36,15 @@ class OpenAccounts:
             for model in self._models:
                 refuse_retired(model)
             if self._cluster is not None:
-                from tidepool.engine.cluster.ray_cluster import gathered
+                from tidepool.engine.cluster.ray_cluster import start_workers
 
-                self.crew = await gathered(self._cluster, self._stopped)
-                self.crew.on_change = self._fit_to_hands
+                self.workers = await start_workers(self._cluster, self._stopped)
+                self.workers.on_change = self._fit_to_hands
             for name in sorted({model.partition(":")[0] for model in self._models}):
                 limits = self._config.limits_for(name)
                 provider = open_provider(name, limits)
-                if self.crew is not None:
-                    provider = FarProvider(provider, self.crew)
+                if self.workers is not None:
+                    provider = RemoteProvider(provider, self.workers)
                 self.by_provider[name] = Account(provider, limits)
                 await provider.check([self._name(model) for model in self._models if model.startswith(f"{name}:")])
             self._fit_to_hands()
@@ -61,12 +61,12 @@ class OpenAccounts:
         for account in self.by_provider.values():
             account.outage.close()
             await account.provider.close()
-        if self.crew is not None:
-            await self.crew.close()
+        if self.workers is not None:
+            await self.workers.close()
 
     def _fit_to_hands(self) -> None:
         """Servers beside hands come and go with them."""
-        for account in self.by_provider.values() if self.crew is not None else ():
+        for account in self.by_provider.values() if self.workers is not None else ():
             account.limiter.change(max_concurrent=account.provider.concurrency(account.settings.max_concurrent))
 
     def name_batch(self, batch_id: str) -> None:

@@ -184,6 +184,6 @@ class Outage:
     def failure(self) -> ProviderError:
         """Of a call that waited in vain."""
         return ProviderDown(
-            ErrorClass.OURS,
+            ErrorClass.CLIENT,
             f"{self.name} {self._trouble} for longer than {span(self.patience)} (outage_patience): {self._why}",
         )

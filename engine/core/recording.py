@@ -11,7 +11,7 @@ from typing import Any
 from tidepool.engine.call import Call, Reply, prompt_hash
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.context import RunContext
-from tidepool.engine.core.unit import Pending
+from tidepool.engine.core.unit import PendingCall
 from tidepool.engine.errors import CallFailed, ReplayMismatch
 from tidepool.engine.events import CallAnswered, CallLost, CallRetried
 from tidepool.engine.providers.protocol import Answer, ProviderError
@@ -26,7 +26,7 @@ _ANSWERED = CallStatus.ANSWERED
 
 
 def answered_row(
-    pending: Pending,
+    pending: PendingCall,
     answer: Answer,
     text: str,
     seconds: float,
@@ -67,7 +67,9 @@ def answered_row(
     )
 
 
-def failed_row(pending: Pending, error: str, attempts: int, order_id: str | None, reply: Answer | None) -> CallRecord:
+def failed_row(
+    pending: PendingCall, error: str, attempts: int, order_id: str | None, reply: Answer | None
+) -> CallRecord:
     """A final failure; `reply` is what came and is no answer, and was paid for all the same."""
     call = pending.call
     figures: dict[str, Any] = {}
@@ -193,7 +195,7 @@ class CallRecorder:
 
     async def record(
         self,
-        pending: Pending,
+        pending: PendingCall,
         answer: Answer,
         *,
         seconds: float,
@@ -204,11 +206,11 @@ class CallRecorder:
         """Commits an answer, whatever way it came."""
         reply = self.enter(pending, answer, seconds, attempts, source, order_id)
         await self._ledger.writer.committed()
-        return self.told(pending, reply)
+        return self.announce(pending, reply)
 
     def enter(
         self,
-        pending: Pending,
+        pending: PendingCall,
         answer: Answer,
         seconds: float,
         attempts: int,
@@ -236,13 +238,13 @@ class CallRecorder:
             answer.served_model,
         )
 
-    def give(self, pending: Pending, answer: Answer) -> Reply:
+    def give(self, pending: PendingCall, answer: Answer) -> Reply:
         """Queues the row of an answer that nobody was asked for. It need not be committed before its story sees it: after a
         kill it is given again."""
         self._ledger.enter(answered_row(pending, answer, answer.text, 0.0, 0, _CACHE, None), 0.0, counted=False)
         return Reply(answer.text, source=_CACHE, finish_reason=answer.finish, served_model=answer.served_model)
 
-    def told(self, pending: Pending, reply: Reply) -> Reply:
+    def announce(self, pending: PendingCall, reply: Reply) -> Reply:
         if (listener := self._context.listener) is not None:
             call = pending.call
             listener(CallAnswered(pending.unit_number, call.step, call.wave, reply.source, reply.cost_usd))
@@ -250,7 +252,7 @@ class CallRecorder:
 
     async def record_failure(
         self,
-        pending: Pending,
+        pending: PendingCall,
         kind: str,
         error: str,
         attempts: int,
@@ -284,31 +286,31 @@ class CallRecorder:
             listener(CallAnswered(unit_number, call.step, call.wave, _REPLAY, 0.0))
         return reply_from_row(row)
 
-    async def leaving(self, pending: Pending, worst_cost: float | None) -> None:
+    async def leaving(self, pending: PendingCall, worst_cost: float | None) -> None:
         """A live call leaves: from now on it may be charged, whatever becomes of this process."""
         call = pending.call
         about = Surplus(call.provider, pending.address, "", 0, 0, worst_cost, UNDER_WAY)
         pending.under_way = self._surplus.leaving(about)
         await self._ledger.writer.committed()
 
-    def returned(self, pending: Pending) -> None:
+    def returned(self, pending: PendingCall) -> None:
         """It is under way no longer."""
         self._surplus.arrived(pending.under_way)
         pending.under_way = 0
 
-    def unusable(self, pending: Pending, account: Account, answer: Answer, order_id: str | None = None) -> None:
+    def unusable(self, pending: PendingCall, account: Account, answer: Answer, order_id: str | None = None) -> None:
         """A reply that is no answer, of a call that is asked once more: it is paid for."""
         self._watch.odd(pending.call, answer)
         self._paid(pending, account, answer, str(answer.finish), order_id)
 
-    def possibly_paid(self, pending: Pending, account: Account, reason: str, order_id: str | None = None) -> None:
+    def possibly_paid(self, pending: PendingCall, account: Account, reason: str, order_id: str | None = None) -> None:
         """An attempt that no reply came to, and that the provider may have charged for all the same."""
         nothing = Answer("", usage_missing=True)
         answer = account.booked(pending.call, nothing, batch=order_id is not None)
         self._paid(pending, account, answer, reason, order_id)
 
     def _paid(
-        self, pending: Pending, account: Account, answer: Answer, reason: str, order_id: str | None = None
+        self, pending: PendingCall, account: Account, answer: Answer, reason: str, order_id: str | None = None
     ) -> None:
         figures = (answer.input_tokens, answer.output_tokens, answer.cost_usd)
         surplus = Surplus(order_id or pending.call.provider, pending.address, storable(answer.text), *figures, reason)
@@ -316,6 +318,6 @@ class CallRecorder:
         account.budget.settle(pending.reserved, answer.cost_usd or 0.0)
         pending.reserved = 0.0
 
-    def retried(self, pending: Pending, error: ProviderError) -> None:
+    def retried(self, pending: PendingCall, error: ProviderError) -> None:
         self._ledger.tally.retried()
         self._context.emit(CallRetried(pending.unit_number, pending.call.step, str(error)))

@@ -60,7 +60,7 @@ class SessionVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class RunningBatch:
     """A batch that is taken up: its frozen config, and who listens."""
 
     batch_id: str
@@ -92,14 +92,14 @@ class Session:
     path: Path
     run_id: str
     """the study's id, or the only batch's"""
-    turns: Sequence[Turn]
+    turns: Sequence[RunningBatch]
     """the first one's log tells what is not one batch's own"""
     accounts: OpenAccounts
     control: RunControl
-    on_end: Callable[[Turn, SessionOutcome], Awaitable[None]] | None = None
+    on_end: Callable[[RunningBatch, SessionOutcome], Awaitable[None]] | None = None
     """told of each batch that comes to its end while others go on"""
 
-    async def taken(self, play: Play) -> list[SessionOutcome]:
+    async def run(self, play: Play) -> list[SessionOutcome]:
         """Plays the batches, whatever happens, and lets go of the file: what became of each."""
         try:
             writer = Writer(self.path)
@@ -152,7 +152,7 @@ class _Session:
         self._shared = SharedRun(session.run_id, several=len(session.turns) > 1)
         if any(turn.runs_code for turn in session.turns):
             self._shared.seals = ReplySeals()
-        self._shared.room.at_once = self._shared.live_room.at_once = self._at_once
+        self._shared.window.at_once = self._shared.live_window.at_once = self._at_once
         rows = [batches.find_batch(reader, turn.batch_id) for turn in session.turns]
         numbers = [int(row["number"]) for row in rows]
         self._progress = [batches.progress_of(reader, number) for number in numbers]
@@ -172,7 +172,7 @@ class _Session:
                 self._scheduler = BatchScheduler(context)
                 writer.on_failure = context.fail
             if context.tasks is self._shared.tasks and self._has_waves(turn):
-                self._shared.room.for_waves()
+                self._shared.window.for_waves()
             self.runs.append(BatchRun(context, ExpectedWaves(turn.plan, self._plan), self._scheduler))
             self.runs[-1].gate = _gate(turn, context)
         self._context = self.runs[0].context
@@ -183,11 +183,11 @@ class _Session:
         """Live calls that may be in flight, as limits are at the moment."""
         return sum(account.limiter.ceiling for account in self._accounts.values())
 
-    def _gathers(self, turn: Turn) -> bool:
+    def _gathers(self, turn: RunningBatch) -> bool:
         """Whether calls of it may wait for a wave. Of a study whose cells go different ways, live ones keep no wave waiting."""
         return turn.resumed or len(self._session.turns) == 1 or self._has_waves(turn)
 
-    def _has_waves(self, turn: Turn) -> bool:
+    def _has_waves(self, turn: RunningBatch) -> bool:
         apis = {name: account.provider.batches for name, account in self._accounts.items()}
         asked = {planned.model.partition(":")[0] for planned in turn.plan.calls}
         return SERVICES[turn.config.service.name].batched and any(apis.get(name) is not None for name in asked)
@@ -252,24 +252,24 @@ class _Session:
 
     def _open(self) -> None:
         turns, context = self._session.turns, self._context
-        if (crew := self._session.accounts.crew) is not None:
-            crew.notices.listen(partial(context.log, "warning"))
-            self._shared.hands = crew.shown
+        if (workers := self._session.accounts.workers) is not None:
+            workers.notices.listen(partial(context.log, "warning"))
+            self._shared.hands = workers.shown
         for account in self._accounts.values():
             account.provider.notices.listen(partial(context.log, "warning"))
             account.outage.tell = context.log
         for turn, run in zip(turns, self.runs, strict=True):
             if not turn.ended:
                 self._open_one(turn, run)
-        if crew is not None:
-            context.log("info", crew.in_words)
+        if workers is not None:
+            context.log("info", workers.in_words)
         exact = self._plan.exact and not any(turn.rule for turn in turns)
         context.emit(CallsExpected(self._plan.calls_expected, exact))
         self._tell_transport()
         if any(turn.resumed for turn in turns):
             self._scheduler.take_up()
 
-    def _open_one(self, turn: Turn, run: BatchRun) -> None:
+    def _open_one(self, turn: RunningBatch, run: BatchRun) -> None:
         context, batch = run.context, turn.config.batch
         context.emit(BatchStarted(turn.batch_id, batch.kind, batch.name, turn.resumed))
         context.log("info", "Resumed." if turn.resumed else "Started.")
@@ -370,7 +370,7 @@ async def _play_logged(play: Play, run: BatchRun) -> None:
         run.log_end()
 
 
-def _gate(turn: Turn, context: RunContext) -> Gate | None:
+def _gate(turn: RunningBatch, context: RunContext) -> Gate | None:
     """Who lets units begin, where the batch stops when it is sure."""
     plan = turn.plan
     if turn.rule is None:

@@ -154,7 +154,7 @@ async def for_ever() -> None:
     await asyncio.get_running_loop().create_future()
 
 
-class Twins:
+class InFlightRequests:
     def __init__(self) -> None:
         self._waiting: dict[bytes, deque[tuple[Tasks, asyncio.Future[None]]] | None] = {}
         """who waits, by what is asked just now; None: nobody"""
@@ -192,7 +192,7 @@ FREED = 10
 """those who wait go on when one part in so many is free: not one by one"""
 
 
-class Room:
+class UnitWindow:
     """The stories in memory of all batches that share it."""
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ from tidepool.storage.unit_ids import sequence_number_of
 
 
 @dataclass(slots=True)
-class Pending:
+class PendingCall:
     """A call that was asked and is not answered yet."""
 
     unit_id: int
@@ -56,7 +56,7 @@ class Asker(Protocol):
 
 
 @dataclass(slots=True)
-class Gathered(Pending):
+class CollectedCall(PendingCall):
     """A pending call whose story is parked until a provider batch answers it."""
 
     future: "asyncio.Future[Reply | None]" = field(kw_only=True)
@@ -100,14 +100,14 @@ _NOTHING: dict[str, sqlite3.Row] = {}
 """shared by the units that remember nothing: a hundred thousand empty dictionaries are not nothing"""
 
 
-class StoryLetGo(BaseException):
+class UnitSuspended(BaseException):
     """Ends a story that waits for a provider batch. It is no failure, so nothing that heals failures may catch it."""
 
 
 class Unit:
     """A unit's own view of the engine: it asks, draws from its own random stream, and keeps what it finds."""
 
-    __slots__ = ("_ask", "_asked", "_context", "_remembered", "asking", "number", "settled", "together", "told_again")
+    __slots__ = ("_ask", "_asked", "_context", "_remembered", "asking", "is_replay", "number", "settled", "together")
 
     def __init__(
         self,
@@ -117,11 +117,11 @@ class Unit:
         remembered: Remembered | None,
         together: int = 0,
         *,
-        told_again: bool = False,
+        is_replay: bool = False,
     ) -> None:
         self.number = number
         self.together = together
-        self.told_again = told_again
+        self.is_replay = is_replay
         """this run has told its story before, as far as it remembers"""
         self.asking = 0
         """questions of it that are under way"""
@@ -133,25 +133,25 @@ class Unit:
         self._asked: list[str] | set[str] = []
 
     def ask(self, call: Call) -> Coroutine[Any, Any, Reply]:
-        return self._tell(call.step) if self.has_told(call.step) else self._ask(self, call)
+        return self._replay_reply(call.step) if self.has_replayed(call.step) else self._ask(self, call)
 
-    def told(self, step: str) -> Reply | None:
+    def replayed_reply(self, step: str) -> Reply | None:
         """What was answered before, for a story that is told again: where it is there, nothing is asked nor even built."""
-        if not self.told_again or (row := self._remembered.get(step)) is None:
+        if not self.is_replay or (row := self._remembered.get(step)) is None:
             return None
         _, _, text, error, finish_reason, served_model = row
         if error is not None:
             raise CallFailed(error)
         return Reply(text, 0, 0, 0.0, 0.0, _REPLAY, None, finish_reason, served_model)
 
-    async def _tell(self, step: str) -> Reply:
-        reply = self.told(step)
+    async def _replay_reply(self, step: str) -> Reply:
+        reply = self.replayed_reply(step)
         assert reply is not None
         return reply
 
-    def has_told(self, step: str) -> bool:
+    def has_replayed(self, step: str) -> bool:
         """Whether this run has seen the answer to this step before, so that what follows from it is written already."""
-        return self.told_again and step in self._remembered
+        return self.is_replay and step in self._remembered
 
     def ask_through(self, ask: "Ask") -> None:
         """From now on its questions come to this first: a branch answers some of them itself."""
@@ -201,14 +201,14 @@ CHUNK = 1_000
 """units taken up together: their part of the ledger is read at once"""
 
 
-class Stories:
+class UnitGroup:
     """Units that run together, until the last of them has ended."""
 
     def __init__(self, context: RunContext, run_unit: RunUnit, again: Again | None) -> None:
         self._context = context
         self._run_unit = run_unit
         self._again = again
-        self._room = context.room
+        self._window = context.window
         self._left = 1
         """units that have not ended, in memory or not; and one until all are begun"""
         self._all_ended: Latch[None] = Latch(context.tasks)
@@ -222,11 +222,11 @@ class Stories:
     ) -> None:
         """All of them, each as soon as there is room. Where `is_out`, a provider batch holds the unit's call: it is told
         when that brings it back."""
-        tasks, room = self._context.tasks, self._room
+        tasks, window = self._context.tasks, self._window
         bounded = self._again is not None or not self._context.gathers
         for count, (plan, remembered) in enumerate(plans, 1):
-            if bounded and room.stories >= room.most:
-                await room.wait(tasks)
+            if bounded and window.stories >= window.most:
+                await window.wait(tasks)
             self._left += 1
             self.reached = plan.sequence_number
             if is_out is None or not is_out(plan.sequence_number):
@@ -244,20 +244,20 @@ class Stories:
         assert self._again is not None
         wanted = [number for number in numbers if number not in self._alive]
         for line, remembered in self._context.ledger.recall_again(wanted, whole=checked):
-            self._begin(self._again(line), remembered, told_again=not checked)
+            self._begin(self._again(line), remembered, is_replay=not checked)
 
     def let_go(self, number: int) -> None:
         """The unit's story ends without an end: from now on it may be told again."""
         self._alive.discard(number)
 
-    def _begin(self, plan: UnitPlan, remembered: Remembered | None, *, told_again: bool = False) -> None:
+    def _begin(self, plan: UnitPlan, remembered: Remembered | None, *, is_replay: bool = False) -> None:
         number, tasks = plan.sequence_number, self._context.tasks
         self._alive.add(number)
-        self._room.stories += 1
-        tasks.spawn(self._run_unit(plan, remembered, told_again), tasks.ending(partial(self._one_ended, number)))
+        self._window.stories += 1
+        tasks.spawn(self._run_unit(plan, remembered, is_replay), tasks.ending(partial(self._one_ended, number)))
 
     def _one_ended(self, number: int, task: "asyncio.Task[bool]") -> None:
-        self._room.left()
+        self._window.left()
         if not task.cancelled() and (error := task.exception()):
             self._context.fail(error)
         elif not task.cancelled() and not task.result():

@@ -19,10 +19,10 @@ from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.sections import Config, Providers, ProviderSettings
 from tidepool.engine.config.study import Study
 from tidepool.engine.config.user_endpoints import hands_of
-from tidepool.engine.core.gc_tuning import CalmGarbageCollector
+from tidepool.engine.core.gc_tuning import gc_tuned
 from tidepool.engine.core.open_accounts import OpenAccounts
 from tidepool.engine.core.run_control import RunControl, Stop
-from tidepool.engine.core.session import Session, SessionOutcome, Turn
+from tidepool.engine.core.session import RunningBatch, Session, SessionOutcome
 from tidepool.engine.design.cells import PlannedCell, PlannedStudy, plan_study
 from tidepool.engine.design.stopping import rules_of
 from tidepool.engine.design.summary import StudySummary, status_of, summarise_study
@@ -274,7 +274,7 @@ async def _taken_up(
     async with OpenAccounts(models, shared, hands_of(cluster), control.stopped) as accounts:
         accounts.name_batch(study.id)
         turns = [
-            Turn(
+            RunningBatch(
                 *(one.cell.batch["id"], one.config, kind.plan(one.config), listeners.for_batch(one.cell.batch["id"])),
                 resumed=not fresh,
                 runs_code=bool(kind.code(one.config)),
@@ -286,7 +286,7 @@ async def _taken_up(
             for place, (one, rule) in enumerate(zip(taken, rules, strict=True))
         ]
         run = _StudyRun(Session(path, study.id, turns, accounts, control), [one.admission for one in taken], changes)
-        await run.taken(kind)
+        await run.run(kind)
     if on_event:
         with reading(path) as connection:
             ended = [cell.batch for cell in studies.cells_of(connection, study.id)]
@@ -359,9 +359,9 @@ class _StudyRun:
         session = self._session
         with ExitStack() as stack:
             stack.enter_context(locks.holding(session.path, session.run_id))
-            stack.enter_context(CalmGarbageCollector())
+            stack.enter_context(gc_tuned())
             await asyncio.to_thread(self._begin)
-            self._outcomes = await session.taken(kind.play)
+            self._outcomes = await session.run(kind.play)
             await asyncio.to_thread(self._end)
 
     def _begin(self) -> None:
@@ -379,7 +379,7 @@ class _StudyRun:
             rewrite_limits(session.path, [turn.batch_id for turn in open_turns], self._changes, note)
         hold_limits(session)
 
-    async def _one_ended(self, turn: Turn, outcome: SessionOutcome) -> None:
+    async def _one_ended(self, turn: RunningBatch, outcome: SessionOutcome) -> None:
         await asyncio.to_thread(end, self._session, turn, outcome)
         self._told.add(turn.batch_id)
 

@@ -57,7 +57,16 @@ from tidepool.engine.providers.protocol import (
     ResultsIncomplete,
 )
 from tidepool.engine.providers.rate_headers import anthropic_limits
-from tidepool.engine.providers.replies import Usage, believed, name_of, packed, part_of, said, text_of, tokens
+from tidepool.engine.providers.replies import (
+    Usage,
+    encode_json,
+    name_of,
+    parse_reply,
+    part_of,
+    plausible_usage,
+    text_of,
+    tokens,
+)
 from tidepool.engine.providers.sdk import ModelCard, SdkProvider
 from tidepool.engine.providers.unsupported_settings import UnsupportedSettings
 
@@ -163,13 +172,13 @@ def answer_of(
 ) -> Answer:
     """Raises KeyError, TypeError or AttributeError where the data is no answer."""
     blocks = data["content"]
-    words = said(
+    words = parse_reply(
         text_of([block for block in blocks if block["type"] == "text"]),
         data.get("stop_reason"),
         thought=text_of([block for block in blocks if block["type"] == "thinking"], "thinking"),
         tool=any("tool_use" in block["type"] for block in blocks),
     )
-    model, usage = name_of(data.get("model")), believed(_usage(data.get("usage")), words)
+    model, usage = name_of(data.get("model")), plausible_usage(_usage(data.get("usage")), words)
     if usage is None:
         return Answer(words.text, 0, 0, None, None, limits, None, words.finish, model, words.thought, 0, True)
     asked, wrote, reasoned, read, written = usage
@@ -227,7 +236,7 @@ class AnthropicBatches:
         requests = [{"custom_id": one.custom_id, "params": self._wire.body(one.call)} for one in calls]
         headers = self._wire.headers(calls[0].call)
         try:
-            response = await self._line.post(PATH, packed({"requests": requests}), CREATE_SECONDS, headers)
+            response = await self._line.post(PATH, encode_json({"requests": requests}), CREATE_SECONDS, headers)
             remote_id = read_id(self._line, self._line.parsed(response.content))
             self._groups[remote_id] = self.group(calls[0].call)
             return remote_id
@@ -345,7 +354,7 @@ class AnthropicProvider(SdkProvider):
 
     def request(self, call: Call, seed: int) -> tuple[str, dict[str, Any], dict[str, str] | None]:
         if call.operation == "embed":
-            raise ProviderError(ErrorClass.OURS, "Anthropic has no embeddings: use an encoder of OpenAI or Ollama.")
+            raise ProviderError(ErrorClass.CLIENT, "Anthropic has no embeddings: use an encoder of OpenAI or Ollama.")
         return "/v1/messages", self.wire.body(call), self.wire.headers(call)
 
     def learn(self, call: Call, complaint: ProviderComplaint, sent: Mapping[str, Any]) -> bool:

@@ -22,7 +22,7 @@ from tidepool.engine.providers.protocol import (
     ResultsIncomplete,
     Silence,
 )
-from tidepool.engine.providers.replies import unpacked
+from tidepool.engine.providers.replies import decode_json
 from tidepool.storage.states import FinishReason
 
 UPLOAD_SECONDS = 600.0
@@ -73,7 +73,7 @@ def not_taken(line: SdkConnection, complaint: ProviderComplaint) -> ProviderErro
     right to batches may have one to live calls, so that alone stops nothing."""
     error = line.diagnosed(complaint)
     absent = complaint.status in ABSENT
-    if not absent and (error.fault in (ErrorClass.HEALS, ErrorClass.REFUSED) or _is_hopeless(complaint)):
+    if not absent and (error.fault in (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED) or _is_hopeless(complaint)):
         return error
     words = f"{line.endpoint.title} answered {complaint.status}: {scrubbed(complaint.words)}"
     too_large = complaint.status == 413 or any(word in complaint.words.lower() for word in ("too large", "too many"))
@@ -86,7 +86,7 @@ def _is_hopeless(complaint: ProviderComplaint) -> bool:
 
 def is_unclear(complaint: ProviderComplaint) -> bool:
     """Whether a creation may have succeeded all the same."""
-    return fault_of(complaint) is ErrorClass.HEALS and complaint.status not in ABSENT
+    return fault_of(complaint) is ErrorClass.TRANSIENT and complaint.status not in ABSENT
 
 
 ODD = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
@@ -146,7 +146,7 @@ def read_id(line: SdkConnection, card: object) -> str:
     if not _ID.match(name) or ".." in name:
         if as_mapping(card).get("error") and (said := read_error(card)).words:
             words = line.diagnosed(ProviderComplaint(200, words=said.words))
-            raise ProviderError(ErrorClass.HEALS, str(words), silence=Silence.BROKEN)
+            raise ProviderError(ErrorClass.TRANSIENT, str(words), silence=Silence.BROKEN)
         raise line.garbage("a card with an id")
     return name
 
@@ -169,7 +169,7 @@ def row_complaint(error: object, status: int | None) -> ProviderComplaint:
 def read_json(text: str | bytes) -> Any:
     """What a text says, or None where it is no JSON."""
     try:
-        return unpacked(text)
+        return decode_json(text)
     except (ValueError, RecursionError):
         return None
 

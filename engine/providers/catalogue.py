@@ -48,7 +48,7 @@ class _TimedProvider:
                 return answer
         except TimeoutError as error:
             words = f"no answer within {self.settings.timeout:g} s"
-            raise ProviderError(ErrorClass.HEALS, words, silence=Silence.TIMEOUT) from error
+            raise ProviderError(ErrorClass.TRANSIENT, words, silence=Silence.TIMEOUT) from error
 
 
 def _refuse_secrets(name: str, addresses: Mapping[str, Sequence[str]]) -> None:

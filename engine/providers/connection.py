@@ -29,7 +29,7 @@ from tidepool.engine.deadlines import Deadline
 from tidepool.engine.providers.endpoint import NO_KEY, Endpoint, shown_host
 from tidepool.engine.providers.errors import NOT_LET_IN, ProviderComplaint, complaint_in, complaint_of, diagnosed
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError, Silence
-from tidepool.engine.providers.replies import unpacked
+from tidepool.engine.providers.replies import decode_json
 
 MOST_BYTES = 64_000_000
 """of a body, decompressed"""
@@ -37,7 +37,7 @@ _UNPACKED = ("", "identity")
 _PORTS = {"http": 80, "https": 443}
 
 
-class Refused(Exception):
+class RejectedResponse(Exception):
     """An answer that is not let in; its words say why."""
 
 
@@ -55,7 +55,7 @@ def comes_whole(headers: Mapping[str, str], most: int = MOST_BYTES) -> bool:
     if headers.get("Content-Encoding", "").strip().lower() not in _UNPACKED or not length.isdecimal():
         return False
     if len(length) < 20 and int(length) > most:
-        raise Refused(_too_large(most))
+        raise RejectedResponse(_too_large(most))
     return len(length) < 20
 
 
@@ -66,13 +66,13 @@ async def read_within(response: Any, most: int = MOST_BYTES) -> None:
         return
     packing = response.headers.get("Content-Encoding", "")
     if "," in packing:
-        raise Refused(f"an answer that is packed more than once ({packing.strip().lower()[:60]})")
+        raise RejectedResponse(f"an answer that is packed more than once ({packing.strip().lower()[:60]})")
     parts, size = [], 0
     async with aclosing(response.aiter_bytes()) as chunks:
         async for chunk in chunks:
             size += len(chunk)
             if size > most:
-                raise Refused(_too_large(most))
+                raise RejectedResponse(_too_large(most))
             parts.append(chunk)
     response._content = b"".join(parts)  # what `aread` would keep
 
@@ -87,10 +87,10 @@ async def refuse_strange_redirect(response: Any) -> None:
         there = urlsplit(urljoin(here.geturl(), response.headers["Location"]))
         same_port = (there.port or _PORTS.get(there.scheme)) == (here.port or _PORTS.get(here.scheme))
     except ValueError:
-        raise Refused("a redirect to no address") from None
+        raise RejectedResponse("a redirect to no address") from None
     upgraded = (here.scheme, there.scheme) == ("http", "https")
     if there.hostname != here.hostname or not (upgraded or (there.scheme == here.scheme and same_port)):
-        raise Refused(
+        raise RejectedResponse(
             f"a redirect to another server ({shown_host(there.geturl())}), which is not followed: the key would go there too. "
             "Write the address that is meant into the config"
         )
@@ -136,13 +136,13 @@ _leaving: ContextVar[Callable[[Any], None] | None] = ContextVar(
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class RequestTemplate:
     """A post of the SDK's, without its body."""
 
     url: Any
     headers: Any
     extensions: dict[str, Any]
-    track: "Track | None" = None
+    direct: "DirectSession | None" = None
     """None: it is sent by the client"""
 
     def request(self, content: bytes) -> Any:
@@ -153,7 +153,7 @@ class Pattern:
         return request
 
 
-def pattern_of(request: Any, key: object) -> Pattern | None:
+def template_of(request: Any, key: object) -> RequestTemplate | None:
     """None where requests differ in more than their body: by credentials that change, or by an id of each."""
     headers = request.headers.copy()
     for name in OF_A_BODY:
@@ -163,7 +163,7 @@ def pattern_of(request: Any, key: object) -> Pattern | None:
         return None
     if any("idempotency" in name.lower() for name in headers):
         return None
-    return Pattern(request.url, headers, dict(request.extensions))
+    return RequestTemplate(request.url, headers, dict(request.extensions))
 
 
 class PlainResponse(NamedTuple):
@@ -175,21 +175,21 @@ class PlainResponse(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Track:
+class DirectSession:
     """The session that the SDK's transport has opened, used as the transport uses it."""
 
     transport: Any
     url: Any
     options: dict[str, Any]
 
-    async def post(self, pattern: Pattern, content: bytes) -> Any:
+    async def post(self, template: RequestTemplate, content: bytes) -> Any:
         """Only an answer that is packed, or says that something is wrong, is worth a response of the client's kind."""
         library = sys.modules[type(self.transport).__module__]
         try:
             async with self.transport.client.request("POST", self.url, data=content, **self.options) as came:
                 if came.status == 200 and comes_whole(came.headers):
                     return PlainResponse(200, came.headers, await came.read())
-                stream, request = library.AiohttpResponseStream(came), pattern.request(content)
+                stream, request = library.AiohttpResponseStream(came), template.request(content)
                 response = library.httpx.Response(came.status, headers=came.raw_headers, stream=stream, request=request)
                 await read_within(response)
                 return response
@@ -198,18 +198,18 @@ class Track:
                 raise
 
 
-def track_of(client: Any, pattern: Pattern) -> Track | None:
+def direct_session(client: Any, template: RequestTemplate) -> DirectSession | None:
     """None where the client's transport has no such session, or a proxy stands in between."""
     import aiohttp
     from multidict import CIMultiDict
     from yarl import URL
 
-    transport: Any = client._transport_for_url(pattern.url) if hasattr(client, "_transport_for_url") else None
+    transport: Any = client._transport_for_url(template.url) if hasattr(client, "_transport_for_url") else None
     if not isinstance(getattr(transport, "client", None), aiohttp.ClientSession) or transport.proxy is not None:
         return None
-    waits = pattern.extensions.get("timeout", {})
+    waits = template.extensions.get("timeout", {})
     options = {
-        "headers": CIMultiDict(pattern.headers),
+        "headers": CIMultiDict(template.headers),
         "allow_redirects": False,
         "auto_decompress": False,
         "compress": False,
@@ -217,7 +217,7 @@ def track_of(client: Any, pattern: Pattern) -> Track | None:
             sock_connect=waits.get("connect"), sock_read=waits.get("read"), connect=waits.get("pool")
         ),
     }
-    return Track(transport, URL(str(pattern.url)), options)
+    return DirectSession(transport, URL(str(template.url)), options)
 
 
 def forget_environment(client: Any) -> None:
@@ -252,10 +252,10 @@ class SdkConnection:
         self.where = where
         self._client: Any = None
         self._http: Any = None
-        self._errors: tuple[type[Exception], ...] = (TimeoutError, Refused)
+        self._errors: tuple[type[Exception], ...] = (TimeoutError, RejectedResponse)
         self._response: Any = None
-        self._patterns: dict[Place, Pattern] = {}
-        self._untried: dict[Place, Pattern] = {}
+        self._templates: dict[Place, RequestTemplate] = {}
+        self._untried: dict[Place, RequestTemplate] = {}
         """of first posts that are on their way"""
 
     @property
@@ -290,8 +290,8 @@ class SdkConnection:
     async def post(self, path: str, content: bytes, seconds: float, headers: Mapping[str, str] | None = None) -> Any:
         """The response as it came. Raises Complained."""
         place: Place = (path, tuple((headers or {}).items()))
-        if pattern := self._patterns.get(place) or self._untried.get(place):
-            return await self.send(self._again(place, pattern, content), seconds)
+        if template := self._templates.get(place) or self._untried.get(place):
+            return await self.send(self._again(place, template, content), seconds)
         return await self.send(self._by_client(self.client, place, content), seconds)
 
     async def _by_client(self, client: Any, place: Place, content: bytes) -> Any:
@@ -304,24 +304,24 @@ class SdkConnection:
         finally:
             _leaving.reset(told)
             self._untried.pop(place, None)
-        self._keep(self._patterns, place, response.request)
+        self._keep(self._templates, place, response.request)
         return response
 
-    def _keep(self, patterns: dict[Place, Pattern], place: Place, request: Any) -> None:
-        if pattern := pattern_of(request, self.client.api_key):
-            patterns[place] = replace(pattern, track=track_of(self._http, pattern))
+    def _keep(self, templates: dict[Place, RequestTemplate], place: Place, request: Any) -> None:
+        if template := template_of(request, self.client.api_key):
+            templates[place] = replace(template, direct=direct_session(self._http, template))
 
-    async def _again(self, place: Place, pattern: Pattern, content: bytes) -> Any:
+    async def _again(self, place: Place, template: RequestTemplate, content: bytes) -> Any:
         # Without the client's cookies, redirects and log around it, where its transport can be had.
-        if (track := pattern.track or track_of(self._http, pattern)) is None:
-            response = await self._http.send(pattern.request(content))
-        elif isinstance(response := await track.post(pattern, content), PlainResponse):
+        if (direct := template.direct or direct_session(self._http, template)) is None:
+            response = await self._http.send(template.request(content))
+        elif isinstance(response := await direct.post(template, content), PlainResponse):
             return response
         if response.has_redirect_location:
             await refuse_strange_redirect(response)
-            if pattern is not self._patterns.get(place):
+            if template is not self._templates.get(place):
                 return await self._by_client(self.client, place, content)
-            self._patterns.clear()  # the next one goes by the client again, which follows
+            self._templates.clear()  # the next one goes by the client again, which follows
             words = "it has moved on its own server"
             raise Complained(ProviderComplaint(None, words=words, silence=Silence.BROKEN))
         if response.is_error:
@@ -384,7 +384,7 @@ class SdkConnection:
 
     def _complained(self, error: Exception) -> Complained:
         for refused in (error, error.__cause__):  # an SDK may wrap what its client raised
-            if isinstance(refused, Refused):
+            if isinstance(refused, RejectedResponse):
                 words = str(refused)
                 return Complained(ProviderComplaint(200, code=NOT_LET_IN, words=words, silence=Silence.BROKEN))
         complaint = complaint_of(error)
@@ -397,12 +397,12 @@ class SdkConnection:
 
     def garbage(self, what: str = "a reply") -> ProviderError:
         words = f"{self.endpoint.title} at {shown_host(self.where)} answered with something that is not {what}"
-        return ProviderError(ErrorClass.HEALS, words, silence=Silence.BROKEN)
+        return ProviderError(ErrorClass.TRANSIENT, words, silence=Silence.BROKEN)
 
     def loaded(self, content: bytes) -> Any:
         """The JSON of an answer; a page of a proxy in between is a fault that heals."""
         try:
-            return unpacked(content)
+            return decode_json(content)
         except UnicodeDecodeError:
             return self.loaded(content.decode("utf-8", "replace").encode())
         except (ValueError, RecursionError):

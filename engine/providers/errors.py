@@ -247,16 +247,16 @@ def complaint_about(status: int | None, said: ErrorBody, headers: Mapping[str, s
 def fault_of(complaint: ProviderComplaint) -> ErrorClass:
     status, code = complaint.status, complaint.code
     if code == NOT_LET_IN:
-        return ErrorClass.OURS
+        return ErrorClass.CLIENT
     if status is None or status < 400 or status >= 500 or status in HEALING:
-        return ErrorClass.HEALS
+        return ErrorClass.TRANSIENT
     if code in SPENT or status == 402 or "credit balance is too low" in complaint.words:
-        return ErrorClass.SYSTEMIC
+        return ErrorClass.FATAL
     if status == 429:
-        return ErrorClass.REFUSED
+        return ErrorClass.RATE_LIMITED
     if status in (401, 403, 404) or is_unknown_model(complaint) or _is_wrong_key(complaint):
-        return ErrorClass.SYSTEMIC
-    return ErrorClass.OURS
+        return ErrorClass.FATAL
+    return ErrorClass.CLIENT
 
 
 def diagnosed(complaint: ProviderComplaint, endpoint: Endpoint, where: str) -> ProviderError:
@@ -269,7 +269,7 @@ def diagnosed(complaint: ProviderComplaint, endpoint: Endpoint, where: str) -> P
         text = f"{name} at {shown_host(where)} answered with {words}."
     elif complaint.status < 400:
         text = f"{name} answered with an error: {words}"
-    elif fault is ErrorClass.SYSTEMIC:
+    elif fault is ErrorClass.FATAL:
         text = f"{name} refuses all calls: {_sentence(words)} {_advice(complaint, endpoint)}"
     else:
         text = f"{name} answered {complaint.status}: {words}"
@@ -279,7 +279,7 @@ def diagnosed(complaint: ProviderComplaint, endpoint: Endpoint, where: str) -> P
 def missing_key(endpoint: Endpoint) -> ProviderError:
     variable = endpoint.key_variable
     return ProviderError(
-        ErrorClass.SYSTEMIC,
+        ErrorClass.FATAL,
         f"There is no key for {endpoint.title}: the environment variable {variable} is not set. Set it and run again "
         f"(a local server that wants no key takes any word: {variable}=none), or choose models of another provider.",
     )
@@ -289,7 +289,7 @@ def unknown_model(endpoint: Endpoint, model_name: str, known: list[str]) -> Prov
     """Names what is near: a typing mistake is the usual cause."""
     near = get_close_matches(model_name, known, n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(near)}?" if near else "`tidepool models` lists those there are."
-    return ProviderError(ErrorClass.SYSTEMIC, f"{endpoint.title} does not know the model {model_name!r}. {hint}")
+    return ProviderError(ErrorClass.FATAL, f"{endpoint.title} does not know the model {model_name!r}. {hint}")
 
 
 def is_unknown_model(complaint: ProviderComplaint) -> bool:

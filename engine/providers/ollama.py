@@ -9,12 +9,17 @@ from tidepool.engine.call import Call
 from tidepool.engine.config.sections import OllamaSettings, ProviderSettings
 from tidepool.engine.deadlines import Deadline
 from tidepool.engine.prices import PriceTag, expected_input
-from tidepool.engine.providers.connection import Refused, read_within, refuse_strange_redirect, trusted_certificates
+from tidepool.engine.providers.connection import (
+    RejectedResponse,
+    read_within,
+    refuse_strange_redirect,
+    trusted_certificates,
+)
 from tidepool.engine.providers.endpoint import NO_KEY, scrubbed, shown_host
 from tidepool.engine.providers.errors import ProviderComplaint, missing_key, silence_of
 from tidepool.engine.providers.pool import Host, HostedProvider, HostFault
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, ProviderSpec, Silence
-from tidepool.engine.providers.replies import name_of, said, text_of, tokens
+from tidepool.engine.providers.replies import name_of, parse_reply, text_of, tokens
 from tidepool.engine.providers.sdk import ModelCard
 from tidepool.engine.providers.unsupported_settings import UnsupportedSettings
 from tidepool.engine.vectors import packed_vectors
@@ -113,10 +118,10 @@ class OllamaProvider(HostedProvider):
             except Exception as error:
                 words = self.words_of(error)
                 if words == REFUSED:
-                    raise ProviderError(ErrorClass.SYSTEMIC, self.nobody_there({host.url: words})) from None
+                    raise ProviderError(ErrorClass.FATAL, self.nobody_there({host.url: words})) from None
                 where = shown_host(host.url)
                 raise ProviderError(
-                    ErrorClass.OURS, f"{model_name} could not be fetched onto {where}: {words}"
+                    ErrorClass.CLIENT, f"{model_name} could not be fetched onto {where}: {words}"
                 ) from None
 
     @staticmethod
@@ -133,19 +138,19 @@ class OllamaProvider(HostedProvider):
     def fault_at(self, host: Host, error: Exception) -> HostFault:
         status, where, words = getattr(error, "status_code", None), shown_host(host.url), self.words_of(error)
         if status == 404:
-            return HostFault(ProviderError(ErrorClass.SYSTEMIC, f"{where}: {words}"), lacks_model=True)
-        if isinstance(error, Refused):
+            return HostFault(ProviderError(ErrorClass.FATAL, f"{where}: {words}"), lacks_model=True)
+        if isinstance(error, RejectedResponse):
             words = f"Ollama at {where} answered with {words}."
-            return HostFault(ProviderError(ErrorClass.OURS, words, silence=Silence.BROKEN))
+            return HostFault(ProviderError(ErrorClass.CLIENT, words, silence=Silence.BROKEN))
         if status is not None and 400 <= status < 500 and status not in (408, 429):
-            return HostFault(ProviderError(ErrorClass.OURS, f"Ollama at {where} answered {status}: {words}"))
+            return HostFault(ProviderError(ErrorClass.CLIENT, f"Ollama at {where} answered {status}: {words}"))
         busy = status in (429, 503)
         if busy:
             self.notices(f"The Ollama server {where} is busy and rests for a while. {BUSY_HINT}")
             words += f" ({BUSY_HINT})"
         silence = self._silence(error, words) if status is None else None
         return HostFault(
-            ProviderError(ErrorClass.HEALS, f"Ollama at {where}: {words}", silence=silence),
+            ProviderError(ErrorClass.TRANSIENT, f"Ollama at {where}: {words}", silence=silence),
             rests=busy or isinstance(error, (TimeoutError, ConnectionError)),
             unasked=busy or silence is Silence.UNREACHED,
         )
@@ -185,7 +190,7 @@ async def _asked(client: Any, call: Call, seed: int, extras: dict[str, Any]) -> 
     reply = (await client._request_raw("POST", "/api/chat", json=body)).json()
     if not isinstance(reply, dict) or not isinstance(message := reply.get("message"), dict):
         raise ValueError("something that is not a reply")
-    words = said(
+    words = parse_reply(
         text_of(message.get("content")),
         reply.get("done_reason") if reply.get("done") is not False else "error",
         thought=text_of(message.get("thinking")),

@@ -60,14 +60,14 @@ from tidepool.engine.providers.protocol import (
 )
 from tidepool.engine.providers.rate_headers import openai_limits
 from tidepool.engine.providers.replies import (
-    Said,
+    ParsedReply,
     Usage,
-    believed,
     clean,
+    encode_json,
     name_of,
-    packed,
+    parse_reply,
     part_of,
-    said,
+    plausible_usage,
     text_of,
     thought_in,
     tokens,
@@ -157,10 +157,10 @@ def answer_of(
     data: Mapping[str, Any], tag: PriceTag | None, *, batch: bool = False, limits: RateLimits | None = None
 ) -> Answer:
     """Raises KeyError, TypeError, AttributeError or IndexError where the data is no answer."""
-    words = _said(data["choices"][0]) if "choices" in data else Said(_vectors(data), None, FinishReason.COMPLETE)
+    words = _said(data["choices"][0]) if "choices" in data else ParsedReply(_vectors(data), None, FinishReason.COMPLETE)
     embedding = "choices" not in data
     usage = _usage(data.get("usage"), embedding=embedding)
-    usage = usage if embedding else believed(usage, words)
+    usage = usage if embedding else plausible_usage(usage, words)
     model = name_of(data.get("model"))
     if usage is None:
         return Answer(words.text, 0, 0, None, None, limits, None, words.finish, model, words.thought, 0, True)
@@ -169,11 +169,11 @@ def answer_of(
     return Answer(words.text, asked, wrote, cost, None, limits, None, words.finish, model, words.thought, reasoned)
 
 
-def _said(choice: Mapping[str, Any]) -> Said:
+def _said(choice: Mapping[str, Any]) -> ParsedReply:
     message = choice["message"]
     refusal = message.get("refusal")
     content = message.get("content")
-    return said(
+    return parse_reply(
         text_of(content),
         choice.get("finish_reason"),
         thought=text_of(message.get("reasoning_content") or message.get("reasoning")) or thought_in(content),
@@ -251,7 +251,7 @@ class ResultLines:
             tag = self._price(model or as_string(body.get("model")))
             return ProviderBatchResult(name, answer_of(body, tag, batch=True))
         complaint = row_complaint(row.get("error") or body, status)
-        heals = complaint.code in UNDONE or fault_of(complaint) in (ErrorClass.HEALS, ErrorClass.REFUSED)
+        heals = complaint.code in UNDONE or fault_of(complaint) in (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED)
         heals = heals or self._wire.lesson(model, complaint)
         return ProviderBatchResult(name, error=str(self._diagnosed(complaint)), heals=heals)
 
@@ -308,13 +308,13 @@ class OpenAIBatches:
             },
         }
         try:
-            response = await self._line.post("/batches", packed(body), CREATE_SECONDS)
+            response = await self._line.post("/batches", encode_json(body), CREATE_SECONDS)
             return read_id(self._line, self._line.parsed(response.content))
         except Complained as complained:
             complaint = complained.complaint
             if complaint.status == 404 and "file" in complaint.words.lower():
                 raise ProviderError(
-                    ErrorClass.HEALS, f"OpenAI does not see the uploaded file yet: {complaint.words}"
+                    ErrorClass.TRANSIENT, f"OpenAI does not see the uploaded file yet: {complaint.words}"
                 ) from None
             if is_unclear(complaint):
                 raise CreationUnclear(str(self._line.diagnosed(complaint))) from None
@@ -331,7 +331,7 @@ class OpenAIBatches:
             await self._line.send(client.files.delete(upload_id), LOOK_SECONDS)
         except Complained as complained:
             error = unseen(self._line, complained.complaint)
-            if isinstance(error, ProviderError) and error.fault in (ErrorClass.HEALS, ErrorClass.REFUSED):
+            if isinstance(error, ProviderError) and error.fault in (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED):
                 raise error from None
         except ODD:
             return  # it is gone, whatever the words that say so

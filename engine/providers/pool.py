@@ -383,7 +383,7 @@ class HostedProvider(ABC):
         if fault.lacks_model:
             host.lacks(model)
         host.gone = fault.error.silence is Silence.UNREACHED
-        hopeless = fault.error.fault is ErrorClass.SYSTEMIC and not fault.lacks_model
+        hopeless = fault.error.fault is ErrorClass.FATAL and not fault.lacks_model
         if fault.rests or (hopeless and self.pooled):
             host.rest(asked_at, now, LONGEST_REST if hopeless else fault.error.retry_after or 0.0)
         if hopeless and self.pooled:
@@ -394,7 +394,7 @@ class HostedProvider(ABC):
         if not fault.lacks_model:
             return fault.error
         others = self.pool.having(self.full_name(model_name))
-        return ProviderError(ErrorClass.HEALS, str(fault.error)) if others else self.missing(model_name)
+        return ProviderError(ErrorClass.TRANSIENT, str(fault.error)) if others else self.missing(model_name)
 
     # -- looking at the servers --------------------------------------------------------------------------
 
@@ -427,7 +427,7 @@ class HostedProvider(ABC):
     async def check_hosts(self, model_names: Sequence[str]) -> None:
         silent = await self.look_around(model_names)
         if len(silent) == len(self.urls):
-            raise ProviderError(ErrorClass.SYSTEMIC, self.nobody_there(silent))
+            raise ProviderError(ErrorClass.FATAL, self.nobody_there(silent))
         for url, reason in silent.items():
             self.notices(f"The {self.kind} server {shown_host(url)} does not answer ({reason}): the others carry on.")
         for name in model_names:
@@ -456,9 +456,7 @@ class HostedProvider(ABC):
         near = " or ".join(get_close_matches(self.full_name(model_name), known, n=2, cutoff=0.5))
         where = ", ".join(map(shown_host, self.urls))
         hint = self.fetch_hint(model_name, near)
-        return ProviderError(
-            ErrorClass.SYSTEMIC, f"No {self.kind} server ({where}) has the model {model_name!r}. {hint}"
-        )
+        return ProviderError(ErrorClass.FATAL, f"No {self.kind} server ({where}) has the model {model_name!r}. {hint}")
 
     def nobody_there(self, silent: dict[str, str]) -> str:
         where = "; ".join(f"{shown_host(url)}: {reason}" for url, reason in silent.items())

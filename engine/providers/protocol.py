@@ -13,13 +13,13 @@ from tidepool.storage.states import FinishReason
 
 
 class ErrorClass(Enum):
-    HEALS = "heals"
-    """a fault of the network or the server: trying again helps"""
-    REFUSED = "refused"
-    """too many requests (429): slower helps"""
-    OURS = "ours"
+    TRANSIENT = "transient"
+    """a fault of the network or the server: a retry helps"""
+    RATE_LIMITED = "rate_limited"
+    """too many requests (429): sending slower helps"""
+    CLIENT = "client"
     """this request cannot be answered: it fails, with the provider's words"""
-    SYSTEMIC = "systemic"
+    FATAL = "fatal"
     """no request can be answered: missing key, unknown model, spend limit. The batch stops, with advice"""
 
 
@@ -59,10 +59,10 @@ _SILENT = {
     Silence.LOST: "lost worker",
 }
 _FAULTS = {
-    ErrorClass.HEALS: "server error",
-    ErrorClass.REFUSED: "rate limit error",
-    ErrorClass.OURS: "rejected request",
-    ErrorClass.SYSTEMIC: "fatal error",
+    ErrorClass.TRANSIENT: "server error",
+    ErrorClass.RATE_LIMITED: "rate limit error",
+    ErrorClass.CLIENT: "rejected request",
+    ErrorClass.FATAL: "fatal error",
 }
 
 

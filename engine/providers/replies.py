@@ -32,7 +32,7 @@ def clean(text: str) -> str:
 _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
-def packed(body: Any) -> bytes:
+def encode_json(body: Any) -> bytes:
     """The JSON of what goes out; halves of surrogate pairs are replaced."""
     try:
         return to_json(body)
@@ -40,7 +40,7 @@ def packed(body: Any) -> bytes:
         return _compact(body).encode("utf-8", "replace")
 
 
-def unpacked(content: str | bytes) -> Any:
+def decode_json(content: str | bytes) -> Any:
     """What came as JSON: quickly where it is as it should be, else as patiently as Python's own reader, whose errors it
     raises."""
     try:
@@ -146,7 +146,7 @@ def name_of(served: object) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ParsedReply:
     """The words of a reply, taken apart."""
 
     text: str
@@ -158,14 +158,14 @@ Usage = tuple[int, int, int, int, int]
 """input, output, of it reasoning; of the input read from the cache, and written to it"""
 
 
-def believed(usage: Usage | None, words: Said) -> Usage | None:
+def plausible_usage(usage: Usage | None, words: ParsedReply) -> Usage | None:
     """None where it cannot be: no question is without tokens, and nothing is said with none."""
     if usage is None or not usage[0] or (not usage[1] and (words.text or words.thought)):
         return None
     return usage
 
 
-def said(text: str, word: object, *, thought: str = "", tool: bool = False, refusal: str = "") -> Said:
+def parse_reply(text: str, word: object, *, thought: str = "", tool: bool = False, refusal: str = "") -> ParsedReply:
     """What a reply comes to: `text` and `thought` as they came, `word` the provider's own for its end."""
     finish = finish_reason(word)
     text, between = split_thought(text)
@@ -174,7 +174,7 @@ def said(text: str, word: object, *, thought: str = "", tool: bool = False, refu
         text, finish = refusal, FinishReason.REFUSED
     if not text.strip():
         text, finish = "", _nothing_said(finish, tool)
-    return Said(mask(text), mask(thought) or None, finish)
+    return ParsedReply(mask(text), mask(thought) or None, finish)
 
 
 def _nothing_said(finish: FinishReason, tool: bool) -> FinishReason:
@@ -214,12 +214,12 @@ def words_of(answer: Answer) -> str:
 
 def heals(answer: Answer) -> bool:
     """Asking again may bring an answer."""
-    return _fault(answer) is ErrorClass.HEALS
+    return _fault(answer) is ErrorClass.TRANSIENT
 
 
 def _fault(answer: Answer) -> ErrorClass:
     again = answer.finish in (FinishReason.EMPTY, FinishReason.COMPLETE) and not _only_thought(answer)
-    return ErrorClass.HEALS if again or answer.finish is FinishReason.ERROR else ErrorClass.OURS
+    return ErrorClass.TRANSIENT if again or answer.finish is FinishReason.ERROR else ErrorClass.CLIENT
 
 
 def _only_thought(answer: Answer) -> bool:

@@ -24,7 +24,7 @@ from tidepool.engine.providers.errors import (
 )
 from tidepool.engine.providers.pool import Host, HostedProvider, HostFault
 from tidepool.engine.providers.protocol import Answer, ErrorClass, Notices, ProviderError, Silence
-from tidepool.engine.providers.replies import packed
+from tidepool.engine.providers.replies import encode_json
 
 _PROBE = 1_000
 """tokens of the question whose price gives the rates: below any long-context tier"""
@@ -171,7 +171,7 @@ def _hopeless(provider: Listing, complaint: ProviderComplaint) -> bool:
     if complaint.status is None:
         where = shown_host(provider.line.where)
         raise ProviderError(
-            ErrorClass.SYSTEMIC,
+            ErrorClass.FATAL,
             f"{where} cannot be reached ({complaint.words}). Check the network, the proxy and base_url, then run again.",
         )
     return complaint.status in REFUSING
@@ -241,7 +241,7 @@ class SdkProvider(HostedProvider):
         while True:
             path, body, headers = self.request(call, seed)
             try:
-                response = await client.post(path, packed(body), self.settings.timeout, headers)
+                response = await client.post(path, encode_json(body), self.settings.timeout, headers)
                 break
             except Complained as complained:
                 if not self.learn(call, complained.complaint, body):
@@ -311,7 +311,7 @@ class SdkProvider(HostedProvider):
                 return HostFault(error)
             raise error
         complaint, judged_error = error.complaint, host.client.diagnosed(error.complaint)
-        refused = judged_error.fault is ErrorClass.REFUSED
+        refused = judged_error.fault is ErrorClass.RATE_LIMITED
         return HostFault(
             judged_error,
             lacks_model=is_unknown_model(complaint),

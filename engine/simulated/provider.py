@@ -88,7 +88,7 @@ class SimulatedProvider:
         await asyncio.sleep(min(latency, self.settings.timeout))
         if latency > self.settings.timeout:
             words = f"no answer within {self.settings.timeout:g} s (simulated)"
-            raise ProviderError(ErrorClass.HEALS, words, silence=Silence.TIMEOUT)
+            raise ProviderError(ErrorClass.TRANSIENT, words, silence=Silence.TIMEOUT)
 
     def _enforce(self) -> None:
         now = time.monotonic()
@@ -96,14 +96,14 @@ class SimulatedProvider:
             self._recent.popleft()
         if len(self._recent) >= self.settings.enforced_per_minute:
             wait = self._recent[0] + MINUTE - now
-            raise ProviderError(ErrorClass.REFUSED, "too many requests (simulated)", retry_after=min(wait, 1.0))
+            raise ProviderError(ErrorClass.RATE_LIMITED, "too many requests (simulated)", retry_after=min(wait, 1.0))
         self._recent.append(now)
 
     def _fail_sometimes(self, seed: int, attempt: int) -> None:
         if _share(seed, "fatal") < self.settings.fatal_rate:
-            raise ProviderError(ErrorClass.OURS, "this request cannot be answered (simulated)")
+            raise ProviderError(ErrorClass.CLIENT, "this request cannot be answered (simulated)")
         if _share(seed, "error", attempt) < self.settings.error_rate:
-            raise ProviderError(ErrorClass.HEALS, "server error (simulated)")
+            raise ProviderError(ErrorClass.TRANSIENT, "server error (simulated)")
 
 
 class SimulatedBatches:

@@ -14,7 +14,7 @@ from tests.support.state import change, end_state, query
 from tests.support.studies import game, written
 from tidepool import Agent, SecretGame, Service, load_config, resume_batch, run_batch
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.core.gc_tuning import CalmGarbageCollector
+from tidepool.engine.core import gc_tuning
 from tidepool.engine.core.unit import Unit
 from tidepool.engine.errors import CallFailed, NotFound, RunError, TidepoolError, UsageError
 from tidepool.engine.events import (
@@ -116,7 +116,7 @@ async def test_two_batches_run_side_by_side_in_one_loop_and_one_file(database: P
 async def test_the_garbage_collector_is_left_as_it_was_found(
     database: Path, frozen: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(CalmGarbageCollector, "theirs", False)
+    monkeypatch.setattr(gc_tuning._State, "frozen_by_others", False)
     gc.unfreeze()
     try:
         if frozen:

@@ -1,4 +1,4 @@
-"""Stories that wait for provider batches are let go when there are too many, and told again: nobody can tell from the file."""
+"""UnitGroup that wait for provider batches are let go when there are too many, and told again: nobody can tell from the file."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from tests.support.state import end_state, query, sold_by_batch
 from tests.support.studies import game
 from tidepool import SecretGame
 from tidepool.engine.core.run_control import RunControl
-from tidepool.engine.core.unit import Stories
+from tidepool.engine.core.unit import UnitGroup
 from tidepool.engine.providers.protocol import BatchedCall, ProviderBatchGone, ProviderBatchResult, ProviderBatchState
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.storage.states import StopCode
@@ -34,13 +34,13 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     ):
         monkeypatch.setattr(module, "CHUNK", 3)
     numbers: list[int] = []
-    tell_again = Stories.tell_again
+    tell_again = UnitGroup.tell_again
 
-    def tell(self: Stories, wanted: Any, *, checked: bool) -> None:
+    def tell(self: UnitGroup, wanted: Any, *, checked: bool) -> None:
         numbers.extend(wanted)
         tell_again(self, wanted, checked=checked)
 
-    monkeypatch.setattr(Stories, "tell_again", tell)
+    monkeypatch.setattr(UnitGroup, "tell_again", tell)
     return numbers
 
 

@@ -135,7 +135,9 @@ async def test_an_order_that_never_brings_anything_ends_live_after_its_retries(s
 
 
 async def test_looking_at_an_order_is_repeated_while_its_faults_can_heal(stage: Stage) -> None:
-    faults = iter([ProviderError(ErrorClass.HEALS, "502"), ProviderError(ErrorClass.REFUSED, "429", retry_after=0.001)])
+    faults = iter(
+        [ProviderError(ErrorClass.TRANSIENT, "502"), ProviderError(ErrorClass.RATE_LIMITED, "429", retry_after=0.001)]
+    )
 
     def state(order: TakenOrder) -> ProviderBatchState:
         if fault := next(faults, None):
@@ -276,7 +278,7 @@ async def test_a_batch_that_turns_up_after_its_calls_went_live_is_surplus(stage:
     assert query(database, "SELECT count(*) FROM surplus") == [(20,)]
 
 
-@pytest.mark.parametrize("error", [ProviderError(ErrorClass.HEALS, "503"), ProviderBatchGone("no such path")])
+@pytest.mark.parametrize("error", [ProviderError(ErrorClass.TRANSIENT, "503"), ProviderBatchGone("no such path")])
 async def test_a_list_that_cannot_be_searched_does_not_hold_the_calls_for_ever(
     stage: Stage, database: Path, error: Exception
 ) -> None:
@@ -374,7 +376,7 @@ async def test_a_provider_that_cannot_be_reached_does_not_hold_up_a_stop(stage: 
     class Down(ScriptedBatches):
         async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
             control.stop(Stop(StopCode.STOPPED))
-            raise ProviderError(ErrorClass.HEALS, "connection refused")
+            raise ProviderError(ErrorClass.TRANSIENT, "connection refused")
 
     batches = Down(before_taking=cut_off_before)
     summary = await stage.run(TALKS, ScriptedProvider(batches=batches), name="auto", control=control)

@@ -4,20 +4,20 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from tidepool.engine.cluster.worker import Fault, HandCard, HandWork, Opening
+from tidepool.engine.cluster.worker import Fault, Opening, Worker, WorkerCard
 from tidepool.engine.config.sections import ProviderSettings
 
 
 class NearHand:
     def __init__(self, node: str) -> None:
         self.node = node
-        self.work = HandWork()
+        self.work = Worker()
         self.gone = asyncio.Event()
         self.bunches: list[int] = []
 
-    async def card(self) -> HandCard:
+    async def card(self) -> WorkerCard:
         card = await self.work.card()
-        return HandCard(self.node, card.process, card.version)
+        return WorkerCard(self.node, card.process, card.version)
 
     async def open(self, opening: Opening) -> Fault | None:
         return await self.work.open(opening)
@@ -59,10 +59,10 @@ class NearStarter:
 
     def __init__(self, room: int = 100) -> None:
         self.started: list[NearHand] = []
-        self._room = room
+        self._window = room
 
     async def start(self) -> NearHand:
-        if len(self.started) >= self._room:
+        if len(self.started) >= self._window:
             await asyncio.Event().wait()
         self.started.append(NearHand(f"node{len(self.started) + 1}"))
         return self.started[-1]
@@ -70,4 +70,4 @@ class NearStarter:
     async def close(self) -> None: ...
 
     def room(self) -> str:
-        return f"There is room for {self._room}."
+        return f"There is room for {self._window}."

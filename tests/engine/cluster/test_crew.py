@@ -11,15 +11,15 @@ from tests.engine.cluster.near import NearStarter
 from tests.support.books import NoBooks
 from tests.support.stage import question
 from tidepool.engine.cluster import worker_pool as crews
-from tidepool.engine.cluster.remote_provider import FarProvider
+from tidepool.engine.cluster.remote_provider import RemoteProvider
 from tidepool.engine.cluster.worker import Opening
-from tidepool.engine.cluster.worker_pool import Crew
+from tidepool.engine.cluster.worker_pool import WorkerPool
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.config.sections import ProviderSettings, SimulatedSettings
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.live import LiveCall
 from tidepool.engine.core.run_control import RunControl
-from tidepool.engine.core.unit import Pending
+from tidepool.engine.core.unit import PendingCall
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, Silence
@@ -28,11 +28,11 @@ from tidepool.storage.states import StopCode
 
 
 @asynccontextmanager
-async def hands(count: int, **simulated: float) -> AsyncIterator[tuple[NearStarter, Crew, FarProvider]]:
+async def hands(count: int, **simulated: float) -> AsyncIterator[tuple[NearStarter, WorkerPool, RemoteProvider]]:
     starter = NearStarter()
-    crew = Crew(starter, count)
+    crew = WorkerPool(starter, count)
     await crew.gather()
-    provider = FarProvider(open_provider("simulated", SimulatedSettings(**simulated)), crew)
+    provider = RemoteProvider(open_provider("simulated", SimulatedSettings(**simulated)), crew)
     try:
         await provider.check(["guarded"])
         yield starter, crew, provider
@@ -41,7 +41,7 @@ async def hands(count: int, **simulated: float) -> AsyncIterator[tuple[NearStart
         await crew.close()
 
 
-async def ask(provider: FarProvider, count: int) -> list[Answer]:
+async def ask(provider: RemoteProvider, count: int) -> list[Answer]:
     return await asyncio.gather(*(provider.complete(question(f"t{seed}"), seed, 1) for seed in range(count)))
 
 
@@ -65,22 +65,22 @@ async def test_an_error_keeps_what_the_engine_decides_by() -> None:
     async with hands(1, latency=5.0, timeout=0.01) as (_, _, provider):
         with pytest.raises(ProviderError, match="no answer within") as raised:
             await ask(provider, 1)
-        assert (raised.value.fault, raised.value.silence) == (ErrorClass.HEALS, Silence.TIMEOUT)
+        assert (raised.value.fault, raised.value.silence) == (ErrorClass.TRANSIENT, Silence.TIMEOUT)
     async with hands(1, fatal_rate=1.0) as (_, _, provider):
         with pytest.raises(ProviderError) as raised:
             await ask(provider, 1)
-        assert raised.value.fault is ErrorClass.OURS
+        assert raised.value.fault is ErrorClass.CLIENT
 
 
 async def test_calls_of_a_lost_hand_may_have_been_bought_and_are_asked_again_elsewhere() -> None:
     async with hands(2, latency=0.05) as (starter, crew, provider):
         account = Account(provider, SimulatedSettings(max_concurrent=100, latency=0.05, outage_patience=60.0))
         books = NoBooks()
-        asked = [Pending(1, question(f"t{seed}"), b"", seed, 0.0) for seed in range(60)]
+        asked = [PendingCall(1, question(f"t{seed}"), b"", seed, 0.0) for seed in range(60)]
         calls = [LiveCall(account, pending, books) for pending in asked]
         playing = asyncio.gather(*(call.answer() for call in calls))
-        await until(lambda: bool(crew.hands[0].in_flight))
-        lost = len(crew.hands[0].in_flight)
+        await until(lambda: bool(crew.workers[0].in_flight))
+        lost = len(crew.workers[0].in_flight)
         starter.started[0].kill()
         assert all(answer.text for answer in await playing)
         assert lost and sum(call.attempts == 2 for call in calls) == lost
@@ -94,8 +94,8 @@ async def test_a_lost_hand_is_started_again(monkeypatch: pytest.MonkeyPatch) -> 
     async with hands(2) as (starter, crew, provider):
         crew.notices.listen(told.append)
         starter.started[0].kill()
-        await until(lambda: len(starter.started) == 3 and len(crew.hands) == 2)
-        assert {hand.card.node for hand in crew.hands} == {"node2", "node3"}
+        await until(lambda: len(starter.started) == 3 and len(crew.workers) == 2)
+        assert {hand.card.node for hand in crew.workers} == {"node2", "node3"}
         assert "1 of 2 are left" in told[0] and "2 of 2 are there" in told[1]
         await ask(provider, 100)
         assert starter.started[2].bunches
@@ -106,29 +106,29 @@ async def test_where_no_hand_is_left_calls_leave_from_home() -> None:
         told: list[str] = []
         provider.notices.listen(told.append)
         starter.started[0].kill()
-        await until(lambda: not crew.hands)
+        await until(lambda: not crew.workers)
         assert len(await ask(provider, 5)) == 5
         assert told == ["No hand is left that can ask simulated: its calls leave from this process until one is back."]
 
 
 async def test_what_only_a_hand_can_ask_waits_for_one_as_for_a_provider_that_is_down() -> None:
-    crew = Crew(NearStarter(), 1)
+    crew = WorkerPool(NearStarter(), 1)
     home = open_provider("vllm", ProviderSettings(hosts=["local"]))
-    provider = FarProvider(home, crew)
+    provider = RemoteProvider(home, crew)
     with pytest.raises(ProviderError, match="No hand is left beside a server of vllm") as raised:
         await provider.complete(question("t1", model="vllm:m"), 1, 1)
-    assert (raised.value.fault, raised.value.silence) == (ErrorClass.HEALS, Silence.UNREACHED)
+    assert (raised.value.fault, raised.value.silence) == (ErrorClass.TRANSIENT, Silence.UNREACHED)
     await home.close()
 
 
 async def test_those_that_find_room_begin_and_where_none_does_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(NearStarter, "start_seconds", 0.05)
-    some, told = Crew(NearStarter(room=2), 5), list[str]()
+    some, told = WorkerPool(NearStarter(room=2), 5), list[str]()
     some.notices.listen(told.append)
     await some.gather()
-    assert len(some.hands) == 2 and told[0].startswith("2 of 5 hands have started")
+    assert len(some.workers) == 2 and told[0].startswith("2 of 5 hands have started")
     await some.close()
-    none = Crew(NearStarter(room=0), 5)
+    none = WorkerPool(NearStarter(room=0), 5)
     with pytest.raises(UsageError, match=r"No hand could be started\. There is room for 0\."):
         await none.gather()
     await none.close()
@@ -138,7 +138,7 @@ async def test_who_wants_to_stop_does_not_wait_for_hands() -> None:
     async def stopped() -> None:
         await asyncio.sleep(0.01)
 
-    crew = Crew(NearStarter(room=0), 1)
+    crew = WorkerPool(NearStarter(room=0), 1)
     crew._starter.start_seconds = 3600.0
     with pytest.raises(UsageError, match="Stopped before a hand had started"):
         await crew.gather(stopped)
@@ -159,7 +159,7 @@ async def test_a_node_that_lacks_the_key_gets_no_calls_and_where_all_lack_it_not
 ) -> None:
     monkeypatch.delenv("LAB_KEY", raising=False)
     settings = ProviderSettings(like="openai", base_url="http://127.0.0.1:9/v1", api_key_env="LAB_KEY")
-    crew, told = Crew(NearStarter(), 2), list[str]()
+    crew, told = WorkerPool(NearStarter(), 2), list[str]()
     crew.notices.listen(told.append)
     await crew.gather()
     lab = open_provider("lab", settings)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tidepool.engine.cluster.worker_pool import dealt
+from tidepool.engine.cluster.worker_pool import deal_calls
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ from tidepool.engine.cluster.worker_pool import dealt
     ],
 )
 def test_a_bunch_is_dealt(count: int, loads: dict[str, int], piece: int, expected: dict[str, int]) -> None:
-    assert dict(dealt(count, loads, piece)) == expected
+    assert dict(deal_calls(count, loads, piece)) == expected

@@ -11,12 +11,12 @@ from tests.emulator import Emulator, Faults
 from tests.engine.cluster.near import NearStarter
 from tests.support.books import NoBooks
 from tests.support.stage import question
-from tidepool.engine.cluster.remote_provider import FarProvider
-from tidepool.engine.cluster.worker_pool import Crew
+from tidepool.engine.cluster.remote_provider import RemoteProvider
+from tidepool.engine.cluster.worker_pool import WorkerPool
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.live import LiveCall
-from tidepool.engine.core.unit import Pending
+from tidepool.engine.core.unit import PendingCall
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers import pool as pools
 from tidepool.engine.providers.catalogue import open_provider
@@ -53,10 +53,10 @@ def test_a_place_that_is_not_on_the_machine_itself_is_refused(settings: dict[str
 async def test_each_node_counts_as_a_server_and_hands_ask_there() -> None:
     async with Emulator() as emulator:
         settings = ProviderSettings(like="openai", hosts=["local"], base_url=emulator.urls["openai"], max_concurrent=3)
-        crew = Crew(NearStarter(), 2)
+        crew = WorkerPool(NearStarter(), 2)
         await crew.gather()
         home = open_provider("lab", settings)
-        provider = FarProvider(home, crew)
+        provider = RemoteProvider(home, crew)
         assert provider.concurrency(3) == 3
         await provider.check(["gpt-4o-mini"])
         assert provider.concurrency(3) == 6
@@ -70,13 +70,15 @@ NOBODY = "http://127.0.0.1:9/v1"
 
 
 @asynccontextmanager
-async def two_hands(emulator: Emulator) -> AsyncIterator[tuple[NearStarter, Crew, FarProvider, ProviderSettings]]:
+async def two_hands(
+    emulator: Emulator,
+) -> AsyncIterator[tuple[NearStarter, WorkerPool, RemoteProvider, ProviderSettings]]:
     settings = ProviderSettings(like="openai", hosts=["local"], base_url=emulator.urls["openai"], max_concurrent=8)
     starter = NearStarter()
-    crew = Crew(starter, 2)
+    crew = WorkerPool(starter, 2)
     await crew.gather()
     home = open_provider("lab", settings)
-    provider = FarProvider(home, crew)
+    provider = RemoteProvider(home, crew)
     await provider.check(["gpt-4o-mini"])
     try:
         yield starter, crew, provider, settings
@@ -85,10 +87,10 @@ async def two_hands(emulator: Emulator) -> AsyncIterator[tuple[NearStarter, Crew
         await home.close()
 
 
-def calls_of(provider: FarProvider, count: int) -> list[LiveCall]:
+def calls_of(provider: RemoteProvider, count: int) -> list[LiveCall]:
     account = Account(provider, ProviderSettings(max_concurrent=8, retries=1))
     ask = partial(question, model="lab:gpt-4o-mini", text="Good morning")
-    return [LiveCall(account, Pending(1, ask(f"t{seed}"), b"", seed, 0.0), NoBooks()) for seed in range(count)]
+    return [LiveCall(account, PendingCall(1, ask(f"t{seed}"), b"", seed, 0.0), NoBooks()) for seed in range(count)]
 
 
 async def test_a_hand_whose_server_is_gone_gets_no_calls_until_it_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,11 +112,11 @@ async def test_a_hand_whose_server_is_gone_gets_no_calls_until_it_is_back(monkey
         assert "lab beside the hand on node2 is left alone for a while" in " ".join(told)
         await there["lab"].close()
         there["lab"] = alive
-        before = crew.hands[1].returned
+        before = crew.workers[1].returned
         async with asyncio.timeout(20):
-            while provider.concurrency(8) < 16 or crew.hands[1].returned < before + 20:
+            while provider.concurrency(8) < 16 or crew.workers[1].returned < before + 20:
                 await asyncio.gather(*(call.answer() for call in calls_of(provider, 20)))
-        assert not crew.hands[1].rests and "answers again beside the hand on node2" in told[-1]
+        assert not crew.workers[1].rests and "answers again beside the hand on node2" in told[-1]
 
 
 async def test_where_all_are_gone_it_is_for_the_account_to_say() -> None:
@@ -125,4 +127,4 @@ async def test_where_all_are_gone_it_is_for_the_account_to_say() -> None:
         for _ in range(3):
             with pytest.raises(ProviderError) as raised:
                 await provider.complete(question("t1", model="lab:gpt-4o-mini"), 1, 1)
-            assert (raised.value.fault, raised.value.silence) == (ErrorClass.HEALS, Silence.UNREACHED)
+            assert (raised.value.fault, raised.value.silence) == (ErrorClass.TRANSIENT, Silence.UNREACHED)

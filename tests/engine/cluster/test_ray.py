@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.command import Tidepool
-from tidepool.engine.cluster.ray_cluster import gathered
+from tidepool.engine.cluster.ray_cluster import start_workers
 from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.errors import UsageError
 
@@ -134,4 +134,4 @@ def test_an_address_where_nobody_listens_is_told_at_once(tidepool: Tidepool) -> 
 
 async def test_more_hands_than_a_machine_can_hold_are_refused_before_one_is_started() -> None:
     with pytest.raises(UsageError, match=r"1,000 hands on this machine, which has \d+ cores"):
-        await gathered(Cluster(hands=1000))
+        await start_workers(Cluster(hands=1000))

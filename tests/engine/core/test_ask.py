@@ -28,7 +28,7 @@ async def shuffled(asked: Asked) -> Answer:
     return await plain(asked)
 
 
-def failing(step: str, fault: ErrorClass = ErrorClass.OURS) -> Any:
+def failing(step: str, fault: ErrorClass = ErrorClass.CLIENT) -> Any:
     async def script(asked: Asked) -> Answer:
         if asked.call.step == step:
             raise ProviderError(fault, "no such answer")
@@ -262,7 +262,7 @@ async def test_a_story_that_now_asks_something_else_stops_with_a_clear_word(stag
 async def test_a_failed_call_fails_its_unit_alone_and_resume_tries_it_again(stage: Stage, database: Path) -> None:
     async def third_talk_fails(asked: Asked) -> Answer:
         if asked.seed == seed_of(42, 3, "t2"):
-            raise ProviderError(ErrorClass.OURS, "content policy")
+            raise ProviderError(ErrorClass.CLIENT, "content policy")
         return await plain(asked)
 
     play = units(10, talk(3))
@@ -303,7 +303,7 @@ async def test_a_failure_that_another_unit_has_read_is_never_reopened(stage: Sta
 
     async def one_and_three_fail(asked: Asked) -> Answer:
         if asked.seed in (seed_of(42, 1, "t1"), seed_of(42, 3, "t2")):
-            raise ProviderError(ErrorClass.OURS, "lost")
+            raise ProviderError(ErrorClass.CLIENT, "lost")
         return await plain(asked)
 
     summary = await stage.run(play, ScriptedProvider(one_and_three_fail))
@@ -324,7 +324,7 @@ async def test_a_systemic_fault_stops_the_run_with_advice_and_keeps_what_was_ans
     async def key_withdrawn(asked: Asked) -> Answer:
         if len(provider.asked) == 20:
             under_way.set()
-            raise ProviderError(ErrorClass.SYSTEMIC, "The key was withdrawn: make another one.")
+            raise ProviderError(ErrorClass.FATAL, "The key was withdrawn: make another one.")
         if len(provider.asked) > 15:
             await under_way.wait()
             await asyncio.sleep(0)
@@ -385,7 +385,7 @@ async def test_whatever_a_model_says_is_kept_and_replayed_as_its_story_heard_it(
 
 async def test_a_provider_s_strange_words_in_an_error_are_kept(stage: Stage, database: Path) -> None:
     async def fails(asked: Asked) -> Answer:
-        raise ProviderError(ErrorClass.OURS, "\x00 broken \ud83d")
+        raise ProviderError(ErrorClass.CLIENT, "\x00 broken \ud83d")
 
     summary = await stage.run(units(1, talk(1)), ScriptedProvider(fails))
     assert summary["status"] == "failed"

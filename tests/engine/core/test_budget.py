@@ -233,7 +233,7 @@ async def test_an_unknown_price_gives_an_unknown_cost_never_nothing(stage: Stage
 async def test_failed_calls_give_their_reservation_back(stage: Stage) -> None:
     async def fails(asked: Asked) -> Answer:
         if asked.call.step == "bad":
-            raise ProviderError(ErrorClass.OURS, "no")
+            raise ProviderError(ErrorClass.CLIENT, "no")
         return cost_of(asked)
 
     async def story(unit: Unit) -> None:

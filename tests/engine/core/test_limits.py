@@ -16,7 +16,7 @@ from tidepool.engine.config.sections import ProviderSettings, SimulatedSettings
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.limits import Limiter, RatePace, SendPacer
 from tidepool.engine.core.live import LiveCall
-from tidepool.engine.core.unit import Pending
+from tidepool.engine.core.unit import PendingCall
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, RateLimits
 from tidepool.engine.simulated.provider import SimulatedProvider
 
@@ -33,7 +33,7 @@ def most_in_a_minute(moments: list[float], weight: float = 1.0) -> float:
 
 
 async def buy(account: Account, step: str) -> Answer:
-    live = LiveCall(account, Pending(1, question(step), b"", hash(step), 0.0), NoBooks())
+    live = LiveCall(account, PendingCall(1, question(step), b"", hash(step), 0.0), NoBooks())
     return await live.answer()
 
 
@@ -249,7 +249,7 @@ def test_retry_after_is_obeyed_by_every_call_of_the_account(monkeypatch: pytest.
 
         async def script(asked: Asked) -> Answer:
             if asked.call.step == "first" and asked.attempt == 1:
-                raise ProviderError(ErrorClass.REFUSED, "slow down", retry_after=9.0)
+                raise ProviderError(ErrorClass.RATE_LIMITED, "slow down", retry_after=9.0)
             left[asked.call.step] = asyncio.get_running_loop().time() - begun
             return Answer("ok")
 
@@ -300,11 +300,11 @@ async def test_a_waiter_that_is_cancelled_takes_no_place() -> None:
 @pytest.mark.parametrize(
     ("fault", "retries", "attempts"),
     [
-        (ErrorClass.HEALS, 3, 4),
-        (ErrorClass.HEALS, 0, 1),
-        (ErrorClass.OURS, 3, 1),
-        (ErrorClass.SYSTEMIC, 3, 1),
-        (ErrorClass.REFUSED, 3, 101),
+        (ErrorClass.TRANSIENT, 3, 4),
+        (ErrorClass.TRANSIENT, 0, 1),
+        (ErrorClass.CLIENT, 3, 1),
+        (ErrorClass.FATAL, 3, 1),
+        (ErrorClass.RATE_LIMITED, 3, 101),
     ],
 )
 def test_only_what_can_heal_is_retried_and_no_more_than_was_set(
@@ -327,12 +327,12 @@ def test_a_call_that_heals_is_answered_and_tells_its_attempts(monkeypatch: pytes
 
     async def third_time(asked: Asked) -> Answer:
         if asked.attempt < 3:
-            raise ProviderError(ErrorClass.HEALS, f"fault {asked.attempt}")
+            raise ProviderError(ErrorClass.TRANSIENT, f"fault {asked.attempt}")
         return Answer("ok")
 
     async def story() -> LiveCall:
         account = Account(ScriptedProvider(third_time), ProviderSettings())
-        live = LiveCall(account, Pending(1, question("c"), b"", 1, 0.0), NoBooks(told.append))
+        live = LiveCall(account, PendingCall(1, question("c"), b"", 1, 0.0), NoBooks(told.append))
         await live.answer()
         assert account.in_flight == {} and account.limiter.in_flight == 0
         return live

@@ -15,22 +15,22 @@ from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.live import LiveCall
 from tidepool.engine.core.outage import ProviderDown
-from tidepool.engine.core.unit import Pending
+from tidepool.engine.core.unit import PendingCall
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, RateLimits, Silence
 
 Fault = Callable[[], ProviderError]
 
 
 def refused() -> ProviderError:
-    return ProviderError(ErrorClass.HEALS, "connection refused", silence=Silence.UNREACHED)
+    return ProviderError(ErrorClass.TRANSIENT, "connection refused", silence=Silence.UNREACHED)
 
 
 def server_error() -> ProviderError:
-    return ProviderError(ErrorClass.HEALS, "answered 503")
+    return ProviderError(ErrorClass.TRANSIENT, "answered 503")
 
 
 def too_slow() -> ProviderError:
-    return ProviderError(ErrorClass.HEALS, "nothing came", silence=Silence.TIMEOUT)
+    return ProviderError(ErrorClass.TRANSIENT, "nothing came", silence=Silence.TIMEOUT)
 
 
 class Shop:
@@ -63,7 +63,7 @@ class Shop:
         return await plain(asked)
 
     async def buy(self, number: int) -> LiveCall:
-        live = LiveCall(self.account, Pending(number, question("t1"), b"", number, 0.0), self.books)
+        live = LiveCall(self.account, PendingCall(number, question("t1"), b"", number, 0.0), self.books)
         await live.answer()
         return live
 
@@ -101,7 +101,7 @@ def test_one_refused_connection_among_successes_is_a_fault_of_its_own(monkeypatc
             return await plain(asked)
 
         shop.provider.script = odd
-        live = LiveCall(shop.account, Pending(0, question("odd"), b"", 1, 0.0), shop.books)
+        live = LiveCall(shop.account, PendingCall(0, question("odd"), b"", 1, 0.0), shop.books)
         await asyncio.gather(live.answer(), *(shop.buy(number) for number in range(1, 60)))
         assert live.attempts == 2
         return shop
@@ -202,7 +202,9 @@ def test_a_long_retry_after_is_told_once_with_its_end_and_never_longer_than_pati
 ) -> None:
     async def story() -> Shop:
         shop = Shop(
-            lambda: ProviderError(ErrorClass.REFUSED, "429", retry_after=asked), down=(0.0, 1.0), outage_patience=60
+            lambda: ProviderError(ErrorClass.RATE_LIMITED, "429", retry_after=asked),
+            down=(0.0, 1.0),
+            outage_patience=60,
         )
         buying = asyncio.ensure_future(shop.buy_many(5))
         await asyncio.sleep(2)
@@ -233,7 +235,7 @@ class Throttle:
         await asyncio.sleep(0.1)
         if self.shop.now < self.ends and not self.spared(asked):
             words = "OpenAI answered 429: slow down, sk-abcdef123456"
-            raise ProviderError(ErrorClass.REFUSED, words, retry_after=self._retry_after)
+            raise ProviderError(ErrorClass.RATE_LIMITED, words, retry_after=self._retry_after)
         return await plain(asked)
 
 
@@ -311,7 +313,7 @@ def test_server_errors_between_429s_do_not_restart_the_patience(monkeypatch: pyt
 
         async def mixed(asked: Asked) -> Answer:
             await asyncio.sleep(0.1)
-            raise ProviderError(ErrorClass.REFUSED, "429", 0.5) if next(numbers) % 2 else server_error()
+            raise ProviderError(ErrorClass.RATE_LIMITED, "429", 0.5) if next(numbers) % 2 else server_error()
 
         shop.provider.script = mixed
         await shop.buy_many(10)

@@ -210,7 +210,7 @@ async def test_a_stop_that_cuts_live_calls_off_counts_them_as_bought(
 
 async def test_a_call_that_came_back_with_an_error_is_not_counted_as_under_way(stage: Stage, database: Path) -> None:
     async def down(asked: Asked) -> Answer:
-        raise ProviderError(ErrorClass.OURS, "no")
+        raise ProviderError(ErrorClass.CLIENT, "no")
 
     provider = ScriptedProvider(down, tag=TAG)
     provider.simulated = False

@@ -181,7 +181,7 @@ async def test_an_error_of_any_length_is_logged_short_and_without_keys(
     async def failing(asked: Asked) -> Answer:
         if asked.call.step == "good":
             return await plain(asked)
-        raise ProviderError(ErrorClass.OURS, f"{key} [bold]no[/bold]\n" + "x" * 500_000)
+        raise ProviderError(ErrorClass.CLIENT, f"{key} [bold]no[/bold]\n" + "x" * 500_000)
 
     async def story(unit: Unit) -> None:
         await unit.ask(question("good"))

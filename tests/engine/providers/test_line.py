@@ -10,7 +10,7 @@ import pytest
 
 from tests.emulator import Emulator
 from tidepool.engine.config.sections import ProviderSettings
-from tidepool.engine.providers.connection import Complained, Place, SdkConnection, pattern_of
+from tidepool.engine.providers.connection import Complained, Place, SdkConnection, template_of
 from tidepool.engine.providers.endpoint import endpoint_of
 from tidepool.engine.providers.protocol import ProviderError
 
@@ -45,7 +45,7 @@ def request(**headers: str) -> httpx2.Request:
 def test_a_request_is_a_pattern_only_where_a_lasting_key_is_all_that_admits_it(
     headers: dict[str, str], key: str | None, kept: bool
 ) -> None:
-    pattern = pattern_of(request(**headers), key)
+    pattern = template_of(request(**headers), key)
     assert (pattern is not None) == kept
     if pattern:
         again = pattern.request(b"a longer body")

@@ -126,7 +126,7 @@ async def test_a_model_refused_by_a_call_is_named_with_what_is_near(emulator: Em
     provider: Provider = OPEN[model.partition(":")[0]]()  # type: ignore[assignment]
     with pytest.raises(ProviderError, match=f"Did you mean {near}") as told:
         await provider.complete(question(model), 1, 1)
-    assert told.value.fault is ErrorClass.SYSTEMIC
+    assert told.value.fault is ErrorClass.FATAL
     await provider.close()
 
 

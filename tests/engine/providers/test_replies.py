@@ -133,7 +133,7 @@ def _check(case: Case, answer: Answer, model: str) -> None:
     assert answer.thought == case.thought and SECRET not in answer.text
     assert answer.served_model == model and not answer.usage_missing and answer.cost_usd
     if not case.usable:
-        assert (UnusableReply(answer).fault is ErrorClass.HEALS) == case.heals
+        assert (UnusableReply(answer).fault is ErrorClass.TRANSIENT) == case.heals
 
 
 SERVED = {

@@ -5,7 +5,7 @@ import sqlite3
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from tidepool.engine.core.gc_tuning import CalmGarbageCollector
+from tidepool.engine.core.gc_tuning import gc_tuned
 from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.results.summary import statistics_of, summarise
 from tidepool.storage.batches import find_batch
@@ -40,7 +40,7 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    with CalmGarbageCollector():  # what is read of a large batch lives for a page, and is no garbage before
+    with gc_tuned():  # what is read of a large batch lives for a page, and is no garbage before
         {"show": _show, "stats": _stats, "log": _log}[options.command](options)
     return 0
 

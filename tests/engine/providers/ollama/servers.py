@@ -13,7 +13,7 @@ from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import OllamaSettings
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.live import LiveCall
-from tidepool.engine.core.unit import Pending
+from tidepool.engine.core.unit import PendingCall
 from tidepool.engine.providers.ollama import OllamaProvider
 from tidepool.engine.providers.pool import Host, Parallelism, Pool
 from tidepool.engine.providers.protocol import Answer
@@ -90,7 +90,7 @@ class Machines:
 
     async def ask(self, number: int, model: str = MODEL) -> Answer:
         call = Call(f"t{number}", 1, f"ollama:{model}", (Message("user", "hello"),))
-        return await LiveCall(self.account, Pending(number, call, b"", number, 0.0), NoBooks()).answer()
+        return await LiveCall(self.account, PendingCall(number, call, b"", number, 0.0), NoBooks()).answer()
 
     async def answer_all(self, calls: int) -> None:
         await asyncio.gather(*map(self.ask, range(calls)))

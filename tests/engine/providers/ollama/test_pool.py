@@ -139,7 +139,7 @@ def test_a_model_that_vanishes_everywhere_stops_with_its_pull_command(monkeypatc
         return told.value.fault.value
 
     fault, _ = play(monkeypatch, story())
-    assert fault == ErrorClass.SYSTEMIC.value
+    assert fault == ErrorClass.FATAL.value
 
 
 def test_a_model_that_vanishes_from_one_server_is_asked_of_the_other(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.live import LiveCall
-from tidepool.engine.core.unit import Pending
+from tidepool.engine.core.unit import PendingCall
 from tidepool.engine.providers.anthropic import AnthropicProvider
 from tidepool.engine.providers.openai import OpenAIProvider
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError
@@ -44,7 +44,7 @@ class TwoServers:
     async def ask(self, number: int, model: str = "") -> int:
         """How often it was asked."""
         call = Call(f"t{number}", 1, f"{self.family}:{model or self.model}", (Message("user", f"hello {number}"),))
-        live = LiveCall(self.account, Pending(number, call, b"", number, 0.0), NoBooks())
+        live = LiveCall(self.account, PendingCall(number, call, b"", number, 0.0), NoBooks())
         await live.answer()
         return live.attempts
 
@@ -132,7 +132,7 @@ async def test_where_no_server_answers_the_study_does_not_begin(servers: TwoServ
         servers.faults(server, rates={"models": {"drop": 1.0}})
     with pytest.raises(ProviderError, match=r"No \w+ server answers .* Check the network") as told:
         await servers.provider.check([servers.model])
-    assert told.value.fault is ErrorClass.SYSTEMIC
+    assert told.value.fault is ErrorClass.FATAL
 
 
 async def test_a_server_that_comes_later_joins_in(servers: TwoServers, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ def failing(talk: tuple[str, str], *, times: int = 1) -> Callable[[Call, int], s
         facts = read_prompt(call.system)
         if (facts.agent, facts.partner) == talk and left:
             left -= 1
-            raise ProviderError(ErrorClass.OURS, "lost for good")
+            raise ProviderError(ErrorClass.CLIENT, "lost for good")
         return candid(call, seed)
 
     return speech
@@ -242,7 +242,7 @@ def judging(verdict: str | Exception) -> Callable[[Call, int], str]:
         ("VERDICT: YES", 1),
         ("VERDICT: NO", 0),
         ("Hard to say.", None),
-        (ProviderError(ErrorClass.OURS, "no judge today"), None),
+        (ProviderError(ErrorClass.CLIENT, "no judge today"), None),
     ],
 )
 async def test_the_judges_verdict_stands_apart_and_its_failure_fails_nothing(

@@ -267,7 +267,7 @@ async def test_a_verdict_that_fails_is_missing_and_the_simulation_completes(
 
     def refuse(self: SimulatedProvider, call: Call, seed: int, *, batch: bool = False) -> Answer:
         if call.model == "simulated:judge" and call.speaker == "Ada":
-            raise ProviderError(ErrorClass.OURS, "no comment")
+            raise ProviderError(ErrorClass.CLIENT, "no comment")
         return answer(self, call, seed, batch=batch)
 
     monkeypatch.setattr(SimulatedProvider, "answer", refuse)
