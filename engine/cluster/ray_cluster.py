@@ -166,6 +166,7 @@ class RayCluster:
     def _make_private(self) -> str:
         """Prepares a start for this user alone, and returns the folder for Ray's session. By default Ray listens on all
         interfaces, writes its token to a file that all users can read, and opens its session folder to all of them."""
+        # Private, because Ray has no public option for any of it: a start for one user alone would replace all three.
         from ray._common.utils import get_default_system_temp_dir
         from ray._private import ray_constants
         from ray._raylet import AuthenticationTokenLoader  # type: ignore[attr-defined]

@@ -74,7 +74,8 @@ async def read_within(response: Any, most: int = MOST_BYTES) -> None:
             if size > most:
                 raise RejectedResponse(_too_large(most))
             parts.append(chunk)
-    response._content = b"".join(parts)  # what `aread` would keep
+    # Private: what `aread` would keep. A limit of httpx on the size of a body would replace this.
+    response._content = b"".join(parts)
 
 
 async def refuse_strange_redirect(response: Any) -> None:
@@ -204,6 +205,8 @@ def direct_session(client: Any, template: RequestTemplate) -> DirectSession | No
     from multidict import CIMultiDict
     from yarl import URL
 
+    # Private: only the client knows which transport, or which proxy, serves an address. Without it the client sends every request,
+    # at twice the cost. An SDK that takes a ready transport beside the proxies of the environment would replace this.
     transport: Any = client._transport_for_url(template.url) if hasattr(client, "_transport_for_url") else None
     if not isinstance(getattr(transport, "client", None), aiohttp.ClientSession) or transport.proxy is not None:
         return None
@@ -222,6 +225,8 @@ def direct_session(client: Any, template: RequestTemplate) -> DirectSession | No
 
 def forget_environment(client: Any) -> None:
     """Organisation, project and headers that the SDK found in the environment are for the house that made it alone."""
+    # Private: Anthropic's SDK reads ANTHROPIC_CUSTOM_HEADERS whatever it is given. An option to leave the environment alone would
+    # replace this.
     client._custom_headers = {}
     for name in ("organization", "project", "admin_api_key", "webhook_secret", "webhook_key"):
         if isinstance(getattr(client, name, None), str):
@@ -363,9 +368,9 @@ class SdkConnection:
 
     @asynccontextmanager
     async def _streamed(self, path: str) -> AsyncIterator[Any]:
-        client = self.client.with_options(timeout=LOOK_SECONDS)  # so long may pass without a sign of the provider
-        options = {"headers": {"Accept": "application/binary", **STREAMED}}
-        response = await client.get(path, cast_to=self._response, options=options)
+        # So long may pass without a sign of the provider. A copy of the client would read the environment again.
+        options = {"headers": {"Accept": "application/binary", **STREAMED}, "timeout": LOOK_SECONDS}
+        response = await self.client.get(path, cast_to=self._response, options=options)
         try:
             yield response
         finally:

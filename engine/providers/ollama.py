@@ -186,7 +186,8 @@ async def _asked(client: Any, call: Call, seed: int, extras: dict[str, Any]) -> 
     if call.system:
         messages.insert(0, {"role": "system", "content": call.system})
     body = {"model": call.model_name, "messages": messages, "options": _options(call, seed), "stream": False, **extras}
-    # As it came: the SDK's own type refuses a whole reply for one odd figure.
+    # Private: the reply as it came. The SDK's own type refuses a whole reply for one odd figure; a public raw request would replace
+    # this.
     reply = (await client._request_raw("POST", "/api/chat", json=body)).json()
     if not isinstance(reply, dict) or not isinstance(message := reply.get("message"), dict):
         raise ValueError("something that is not a reply")
