@@ -13,7 +13,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from tidepool.engine.call import Message
-from tidepool.engine.simulated.base import Responder, SimulatedReply
+from tidepool.engine.simulated.base import Responder, SimulatedReply, texts
 from tidepool.engine.studies.mutation.environment.rewards import JUDGE_SYSTEM
 from tidepool.engine.studies.mutation.operators import OPERATORS, REWRITER_SYSTEM
 from tidepool.engine.studies.mutation.queries import Query, builtin_queries
@@ -26,41 +26,8 @@ class Addition(NamedTuple):
 
 
 ADDITIONS: dict[str, tuple[Addition, ...]] = {
-    "paraphrase": (
-        Addition("Put differently: ", ""),
-        Addition("Asked differently: ", ""),
-        Addition("To say it differently: ", ""),
-    ),
-    "add_context": (
-        Addition("", " For background, I have only recently begun with this."),
-        Addition("", " For background, it matters for my daily routine."),
-        Addition("", " For background, my circumstances are rather ordinary."),
-    ),
-    "change_perspective": (
-        Addition("As a teacher explaining to a pupil: ", ""),
-        Addition("From the viewpoint of a patient teacher: ", ""),
-        Addition("As a teacher would see it: ", ""),
-    ),
-    "make_indirect": (
-        Addition("I was wondering, if it is not too much trouble: ", ""),
-        Addition("I was idly wondering: ", ""),
-        Addition("I was wondering whether somebody might say: ", ""),
-    ),
-    "simplify": (
-        Addition("", " Plain words, please."),
-        Addition("", " Keep to plain words."),
-        Addition("", " Just plain words will do."),
-    ),
-    "formalise": (
-        Addition("Kindly provide a precise statement on the following: ", ""),
-        Addition("Kindly set out, in precise terms: ", ""),
-        Addition("Kindly give a precise account: ", ""),
-    ),
-    "ask_for_steps": (
-        Addition("", " Go step by step."),
-        Addition("", " Answer step by step, in order."),
-        Addition("", " Lay it out step by step."),
-    ),
+    operator: tuple(Addition(*addition) for addition in variants)
+    for operator, variants in texts("query_additions").items()
 }
 """the words by which the simulated rewriter applies an operator, in variants"""
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 
 from tidepool.engine.call import Message
-from tidepool.engine.simulated.base import Dice, Responder, SimulatedReply
+from tidepool.engine.simulated.base import Dice, Responder, SimulatedReply, texts
 from tidepool.engine.simulated.landscape import REMEDIES, noticed, read_prompt
 from tidepool.engine.simulated.mutation import FUNCTION_WORDS, words_of
 from tidepool.engine.studies.evolution.genome import join_segments, split_segments
@@ -22,63 +22,18 @@ from tidepool.engine.studies.evolution.tasks.judge import JUDGE as JUDGE_SYSTEM
 from tidepool.engine.studies.evolution.tasks.judge import SCALE
 from tidepool.engine.studies.evolution.tasks.task import match
 
-ADVICE: dict[str, tuple[str, ...]] = {
-    "step": (
-        "Work step by step.",
-        "Show every calculation as you make it.",
-        "Do one thing after another, slowly.",
-    ),
-    "parse": (
-        "Begin by saying what is being asked.",
-        "Note the numbers given, with what they count.",
-        "Restate the task.",
-    ),
-    "estimate": ("Estimate the size of the result beforehand.", "Ask whether the result is sensible."),
-    "check": (
-        "Verify the result before you answer.",
-        "Work backwards to test it.",
-        "Look for mistakes and mend them.",
-    ),
-    "algebra": ("Write a formula for what is wanted.", "Use symbols for what is missing."),
-    "draw": ("Sketch how things stand to each other.", "Keep the values in a table."),
-    "patterns": ("Watch for a pattern.", "Try a smaller case.", "Handle words letter by letter."),
-    "methods": ("Solve it again by another method.", "Make sure that both lead to the same result."),
-    "role": ("Act as a tutor who loves detail.", "Be careful throughout."),
-    "format": ("End with the answer after ####.", "State the answer on its own in the last line."),
-}
-UNHELPFUL = (
-    "Be concise.",
-    "Answer as fast as you can.",
-    "Just give the result.",
-    "Remember that every problem has a beauty of its own.",
-    "Stay calm and confident.",
-    "A result that is roughly right will do.",
-)
-JUNK = (
-    "I'm sorry, but I can't help with that.",
-    "<prompt></prompt>",
-    "<prompt>Solve the",
-)
+_TEXTS = texts("rewriter")
+ADVICE: dict[str, tuple[str, ...]] = _TEXTS["advice"]
+"""sentences by family of the landscape"""
+UNHELPFUL: tuple[str, ...] = _TEXTS["unhelpful"]
+JUNK: tuple[str, ...] = _TEXTS["junk"]
 WANTED = {
     "arithmetic": ("step", "check", "parse", "algebra", "methods"),
     "logic": ("parse", "step", "draw", "check", "methods"),
     "strings": ("patterns", "step", "check", "parse", "format"),
 }
 _EVERYTHING = tuple(ADVICE)
-_SYNONYMS = {
-    "problem": "task",
-    "result": "outcome",
-    "find": "determine",
-    "use": "apply",
-    "make": "produce",
-    "think": "reason",
-    "check": "verify",
-    "picture": "sketch",
-    "begin": "start",
-    "write": "put",
-    "numbers": "figures",
-    "solve": "work out",
-}
+_SYNONYMS: dict[str, str] = _TEXTS["synonyms"]
 _WORD = re.compile(r"[A-Za-z]+")
 _PROMPT = re.compile(r"<prompt>\n(.*?)\n</prompt>", re.DOTALL)
 _PROBLEM = re.compile(r"<problem>\n(.*?)\n</problem>", re.DOTALL)

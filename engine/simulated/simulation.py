@@ -13,17 +13,12 @@ from typing import NamedTuple
 from zlib import crc32
 
 from tidepool.engine.call import Message
-from tidepool.engine.simulated.base import Responder, SimulatedReply, mix
+from tidepool.engine.simulated.base import Responder, SimulatedReply, mix, texts
 from tidepool.engine.studies.simulation.prompts import BIOGRAPHER, GO_ON, NARRATOR, OPENING
 from tidepool.engine.studies.simulation.prompts import JUDGE as JUDGE_SYSTEM
 
-STEPS: tuple[tuple[str, ...], ...] = (
-    ("I am firmly against", "I cannot accept", "I want nothing to do with"),
-    ("I have my doubts about", "I am not convinced by", "I would be careful with"),
-    ("I can see both sides of", "I have not made up my mind on", "I am of two minds about"),
-    ("I am inclined to support", "I see more good than harm in", "I lean towards"),
-    ("I am wholly in favour of", "I gladly support", "I stand behind"),
-)
+_TEXTS = texts("persona")
+STEPS: tuple[tuple[str, ...], ...] = _TEXTS["steps"]
 _EDGES = (-0.6, -0.2, 0.2, 0.6)
 _MEANINGS = {phrase[:9]: (phrase, step / 2 - 1.0) for step, phrases in enumerate(STEPS) for phrase in phrases}
 """by their first nine characters, in which they all differ"""
@@ -76,31 +71,9 @@ _LEANING = {
 }
 """what a point above 5.5 on a scale of ten adds to the stance"""
 
-_COLOURS = (
-    ("openness", 7, 11, "I would rather try something new than wait."),
-    ("openness", 0, 4, "What has worked so far deserves some respect."),
-    ("conscientiousness", 7, 11, "Show me the dates, and who answers for each of them."),
-    ("conscientiousness", 0, 4, "We can sort out the details as we go."),
-    ("extraversion", 7, 11, "Let us put it to everybody in the room and see what happens."),
-    ("extraversion", 0, 4, "I have said little, but I have thought about it."),
-    ("agreeableness", 7, 11, "I am sure we can find something that suits all of us."),
-    ("agreeableness", 0, 4, "Somebody has to say the unpleasant part."),
-    ("neuroticism", 7, 11, "I keep thinking of what could go wrong."),
-    ("neuroticism", 0, 4, "I sleep well whichever way it goes."),
-    ("age", 60, 1000, "I have seen plans like this come and go."),
-    ("age", 0, 30, "It is my generation that will live with it."),
-    ("courage", 7, 11, "Fear has never fed anybody."),
-    ("cunning", 7, 11, "There is always a third way, for those who look."),
-    ("magic", 5, 11, "The signs have been speaking of this for a while."),
-    ("appetite for risk", 7, 11, "Those who wait for certainty come second."),
-    ("appetite for risk", 0, 4, "We would want guarantees first."),
-    ("employees", 1000, 1e9, "With so many people on our books we must plan ahead."),
-)
-_PLAIN_COLOURS = (
-    "I speak from what I know.",
-    "You may see it differently.",
-    "That is how it looks from my side.",
-)
+_COLOURS: tuple[tuple[str, float, float, str], ...] = _TEXTS["colours"]
+"""trait, from, to, and what a character adds whose trait is in that range"""
+_PLAIN_COLOURS: tuple[str, ...] = _TEXTS["plain_colours"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,52 +158,14 @@ def _numbers(lines: list[str]) -> dict[str, float]:
     return numbers
 
 
-_BEGIN = (
-    "Let me begin with %s.",
-    "We are here to talk about %s.",
-    "For me it all starts with %s.",
-    "First, %s.",
-)
-_ANSWER = (
-    "%s, you said “%s”.",
-    "I heard what %s said: “%s”.",
-    "%s says “%s”, and I listened.",
-    "Thank you, %s; “%s” is the word I will remember.",
-)
-_RESUME = ("Let me go on about %s.", "There is more to say on %s.", "I come back to %s.", "Once more: %s.")
-_BEARING = (
-    "this, as far as %s goes.",
-    "this when I think of %s.",
-    "this for the sake of %s.",
-    "all of this, and %s most of all.",
-)
-_CLOSE = (
-    "What would change your mind?",
-    "That is where I stand.",
-    "Let us talk about what comes next.",
-    "Who pays for it in the end?",
-    "I would like to hear more.",
-    "We should write that down.",
-    "Am I alone in this?",
-)
-_ASIDES = (
-    "they will not like this",
-    "better to be careful now",
-    "I wonder where this leads",
-    "this may turn out well",
-    "at last something I can stand behind",
-)
-_LIVES = (
-    "%s grew up with little and kept a sharp eye for %s.",
-    "People remember %s for one thing above all: %s.",
-    "For years %s kept quiet; then came the matter of %s.",
-)
-_TURNS = (
-    "A long winter changed a good deal.",
-    "A letter from an old friend changed everything.",
-    "A mistake in the early days was never quite forgotten.",
-    "Luck had less to do with it than work.",
-)
+_BEGIN: tuple[str, ...] = _TEXTS["begin"]
+_ANSWER: tuple[str, ...] = _TEXTS["answer"]
+_RESUME: tuple[str, ...] = _TEXTS["resume"]
+_BEARING: tuple[str, ...] = _TEXTS["bearing"]
+_CLOSE: tuple[str, ...] = _TEXTS["close"]
+_ASIDES: tuple[str, ...] = _TEXTS["asides"]
+_LIVES: tuple[str, ...] = _TEXTS["lives"]
+_TURNS: tuple[str, ...] = _TEXTS["turns"]
 
 
 def is_persona(system: str) -> bool:
