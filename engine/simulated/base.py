@@ -63,10 +63,14 @@ class Dice:
         return things[int(self.unit() * len(things))]
 
 
-@cache
 def texts(section: str) -> Any:
     """A section of `texts.json`, with tuples for lists."""
-    return _as_tuples(json.loads((Path(__file__).parent / "texts.json").read_text(encoding="utf-8"))[section])
+    return _as_tuples(_all_texts()[section])
+
+
+@cache
+def _all_texts() -> Any:
+    return json.loads((Path(__file__).parent / "texts.json").read_text(encoding="utf-8"))
 
 
 def _as_tuples(value: Any) -> Any:

@@ -72,9 +72,6 @@ class PurchaseLog:
             os.close(self._descriptor)
             self._descriptor = None
 
-    def forget(self) -> None:
-        self._sales.unlink(missing_ok=True)
-
     # -- provider batches --------------------------------------------------------------------------------
 
     @contextmanager
