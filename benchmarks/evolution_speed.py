@@ -13,9 +13,9 @@ from pathlib import Path
 from tidepool import Evolution
 from tidepool.engine.bench import Measurement, at_least
 from tidepool.engine.config.sections import Providers, Service, SimulatedSettings
-from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.run import run_batch
+from tidepool.engine.runtime.run_control import RunControl
 from tidepool.engine.studies.evolution.config import PresetName
 from tidepool.storage.states import StopCode
 

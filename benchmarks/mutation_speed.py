@@ -15,10 +15,10 @@ from tidepool import Mutation
 from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.call import Message
 from tidepool.engine.config.sections import Providers, Service, SimulatedSettings
-from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.events import CallAnswered, Event
+from tidepool.engine.providers.simulated.mutation import answer_query, judge_answer, rewrite_query
 from tidepool.engine.run import run_batch
-from tidepool.engine.simulated.mutation import answer_query, judge_answer, rewrite_query
+from tidepool.engine.runtime.run_control import RunControl
 from tidepool.engine.studies.mutation.environment.rewards import judge_prompt
 from tidepool.engine.studies.mutation.operators import BY_NAME, rewrite_prompt
 from tidepool.engine.studies.mutation.queries import builtin_queries

@@ -128,7 +128,7 @@ class _Study:
         )
 
     def bought_again(self, batch_id: str) -> int:
-        from tidepool.engine.simulated.purchase_log import PurchaseLog
+        from tidepool.engine.providers.simulated.purchase_log import PurchaseLog
 
         seller = PurchaseLog(batch_id)
         orders = [row[0] for row in self._rows("SELECT id FROM provider_batch")]

@@ -22,8 +22,8 @@ from typing import Any
 
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.sections import Agent, Config, Providers, Service, SimulatedSettings
+from tidepool.engine.providers.simulated.provider import latency_factor
 from tidepool.engine.run import resume_batch, run_batch
-from tidepool.engine.simulated.provider import latency_factor
 from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.secret_game.casting import schedule_of
 from tidepool.engine.studies.secret_game.in_code import SecretGame

@@ -7,12 +7,12 @@ from tidepool.engine.call import Call, Message, Reply
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.sections import Config, ModelName, ProviderSettings, Section
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.core.unit import Unit, UnitPlan
 from tidepool.engine.design.outcomes import BatchValues, KindOutcomes, Outcome, Sections, Talk
 from tidepool.engine.errors import CallFailed, UsageError
 from tidepool.engine.prices import FREE, PriceTag, expected_tokens
 from tidepool.engine.providers.protocol import Answer, ErrorClass, LiveProvider, ProviderError, ProviderSpec
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 from tidepool.engine.studies.kinds import KindSpec
 from tidepool.engine.studies.mutation.operators import Operator

@@ -29,7 +29,7 @@ PROVIDERS: Registry[Any] = Registry(
     "provider",
     "tidepool.providers",
     {
-        "simulated": "tidepool.engine.simulated.provider:PROVIDER",
+        "simulated": "tidepool.engine.providers.simulated.provider:PROVIDER",
         "openai": f"{_PROVIDERS}.openai:PROVIDER",
         "anthropic": f"{_PROVIDERS}.anthropic:PROVIDER",
         "ollama": f"{_PROVIDERS}.ollama:PROVIDER",

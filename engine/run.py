@@ -8,20 +8,20 @@ from pathlib import Path
 
 from tidepool.engine.branching.kind import branching, kind_to_run
 from tidepool.engine.branching.making import NewBranch
-from tidepool.engine.cluster.section import Cluster, said_in
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.sections import Config
 from tidepool.engine.config.study import Study
 from tidepool.engine.config.user_endpoints import hands_of
-from tidepool.engine.core.gc_tuning import gc_tuned
-from tidepool.engine.core.open_accounts import OpenAccounts
-from tidepool.engine.core.run_control import RunControl
-from tidepool.engine.core.session import Play, RunningBatch, Session, SessionOutcome, SessionVerdict, verdict
 from tidepool.engine.errors import NotFound
 from tidepool.engine.events import BatchEnded, Listener, ServersNamed
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.results.summary import summarise
+from tidepool.engine.runtime.cluster_section import Cluster, said_in
+from tidepool.engine.runtime.gc_tuning import gc_tuned
+from tidepool.engine.runtime.open_accounts import OpenAccounts
+from tidepool.engine.runtime.run_control import RunControl
+from tidepool.engine.runtime.session import Play, RunningBatch, Session, SessionOutcome, SessionVerdict, verdict
 from tidepool.engine.stopping.stop_rule import StopRule, rule_for
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.trust.gate import (

@@ -69,7 +69,7 @@ def test_no_kind_imports_another(kind: str) -> None:
     assert wrong == {}
 
 
-OWN_DATABASES = {"engine/trust/record.py", "engine/simulated/purchase_log.py", "engine/bench.py"}
+OWN_DATABASES = {"engine/trust/record.py", "engine/providers/simulated/purchase_log.py", "engine/bench.py"}
 """they keep files of their own, or disturb a study's on purpose"""
 
 

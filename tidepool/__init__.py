@@ -13,7 +13,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tidepool.engine.cluster.section import Cluster
     from tidepool.engine.config.design import Design, Hypothesis
     from tidepool.engine.config.loading import load_config
     from tidepool.engine.config.sections import (
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     )
     from tidepool.engine.config.stop import StopWhenSure
     from tidepool.engine.config.study import Study
-    from tidepool.engine.core.run_control import RunControl
     from tidepool.engine.design.running import resume_study, run_study
     from tidepool.engine.design.summary import read_study
     from tidepool.engine.errors import (
@@ -57,6 +55,8 @@ if TYPE_CHECKING:
     from tidepool.engine.results.summary import read_summary
     from tidepool.engine.results.table import RowTable
     from tidepool.engine.run import resume_batch, run_batch
+    from tidepool.engine.runtime.cluster_section import Cluster
+    from tidepool.engine.runtime.run_control import RunControl
     from tidepool.engine.studies.evolution.in_code import Evolution
     from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
     from tidepool.engine.studies.mutation.foreign.make import make_env
@@ -128,13 +128,13 @@ __all__ = [
 ]
 
 _HOMES = {
-    "tidepool.engine.cluster.section": "Cluster",
+    "tidepool.engine.runtime.cluster_section": "Cluster",
     "tidepool.engine.config.design": "Design Hypothesis",
     "tidepool.engine.config.loading": "load_config",
     "tidepool.engine.config.sections": "Agent Config OllamaSettings Providers ProviderSettings Service SimulatedSettings",
     "tidepool.engine.config.stop": "StopWhenSure",
     "tidepool.engine.config.study": "Study",
-    "tidepool.engine.core.run_control": "RunControl",
+    "tidepool.engine.runtime.run_control": "RunControl",
     "tidepool.engine.design.running": "resume_study run_study",
     "tidepool.engine.design.summary": "read_study",
     "tidepool.engine.errors": "BatchLocked CallFailed FileError NotFound ReplayMismatch RunError TidepoolError UsageError",

@@ -20,11 +20,11 @@ from pathlib import Path
 from benchmarks.limits.pace import paced
 from tests.support.stage import question
 from tidepool.engine.bench import Measurement, at_least, at_most
-from tidepool.engine.cluster.ray_cluster import start_workers
-from tidepool.engine.cluster.remote_provider import RemoteProvider
-from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config.sections import SimulatedSettings
 from tidepool.engine.providers.catalogue import open_provider
+from tidepool.engine.runtime.cluster_section import Cluster
+from tidepool.engine.runtime.ray_cluster import start_workers
+from tidepool.engine.runtime.remote_provider import RemoteProvider
 
 ROOT = Path(__file__).parent.parent.parent
 TRADED, AT_ONCE = 40_000, 1_000

@@ -53,7 +53,7 @@ class Nodes:
 @contextmanager
 def nodes(count: int, environment: dict[str, str]) -> Iterator[Nodes]:
     """Each node has this environment, with whatever keys are in it."""
-    from tidepool.engine.cluster.ray_cluster import ENVIRONMENT
+    from tidepool.engine.runtime.ray_cluster import ENVIRONMENT
 
     with subprocess.Popen(
         [sys.executable, "-m", "benchmarks.cluster.nodes", str(count)],

@@ -22,7 +22,7 @@ from typing import Any
 
 from tests.emulator.books import Books, Purchase
 from tests.emulator.server import environment
-from tidepool.engine.simulated.purchase_log import FOLDER_VARIABLE as SELLER
+from tidepool.engine.providers.simulated.purchase_log import FOLDER_VARIABLE as SELLER
 from tidepool.storage.scratch.state_folder import FOLDER_VARIABLE as STATE
 
 ROOT = Path(__file__).parent.parent.parent

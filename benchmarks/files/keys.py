@@ -19,7 +19,6 @@ from unittest.mock import patch
 
 from tests.support.state import change
 from tidepool import SecretGame, Simulation
-from tidepool.engine.batching.abandoning import give_up
 from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS
 from tidepool.engine.config.freezing import freeze
@@ -30,6 +29,7 @@ from tidepool.engine.errors import TidepoolError
 from tidepool.engine.importing import import_file
 from tidepool.engine.library.entities import Entity
 from tidepool.engine.run import config_to_resume, enlist, refuse_untrusted, resume_batch
+from tidepool.engine.runtime.abandoning import give_up
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
 from tidepool.engine.trust.gate import copied_config, question_about, servers_named_by

@@ -17,9 +17,9 @@ from tests.emulator import RemoteEmulator
 from tests.emulator.stalls import StallWatch
 from tidepool import SecretGame
 from tidepool.engine.bench import Measurement, at_least, at_most
-from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config.sections import Agent, Providers, ProviderSettings, Service
 from tidepool.engine.run import run_batch
+from tidepool.engine.runtime.cluster_section import Cluster
 
 MINUTES = 2
 WINDOW = 1.0

@@ -18,9 +18,9 @@ from tests.emulator.remote import RemoteEmulator
 from tidepool import Mutation
 from tidepool.engine.bench import Measurement, at_least
 from tidepool.engine.config.sections import OllamaSettings, Providers, Service
-from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.run import run_batch
+from tidepool.engine.runtime.run_control import RunControl
 from tidepool.storage.states import StopCode
 
 ENVIRONMENTS, STEPS, WARM_UP = 256, 2, 1

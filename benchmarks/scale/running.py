@@ -22,8 +22,8 @@ LONG, LONG_TALKS = 40, 2_000
 """messages of a long talk, and how many of those are told with stories kept and let go"""
 SMALL_ROOM = """
 import sys
-import tidepool.engine.core.tasks
-tidepool.engine.core.tasks.KEPT = 200
+import tidepool.engine.runtime.tasks
+tidepool.engine.runtime.tasks.KEPT = 200
 from tidepool.tui.command.main import main
 sys.exit(main(sys.argv[1:]))
 """

@@ -23,8 +23,8 @@ from tidepool.engine.branching.making import BranchWish, new_branch
 from tidepool.engine.branching.origin import Arm, Origin
 from tidepool.engine.branching.statistics import outcome
 from tidepool.engine.branching.talks import Measure
+from tidepool.engine.providers.simulated.purchase_log import PurchaseLog
 from tidepool.engine.run import enlist_branch, run_frozen
-from tidepool.engine.simulated.purchase_log import PurchaseLog
 
 SHARE = Measure("revealed", "reveals", (0.0, 1.0), percent=True)
 BASES, EFFECTS, SPREAD = (-3.0, 0.0), (0.0, 0.8), 1.2

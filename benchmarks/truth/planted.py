@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.evolution_truth import evolve, trials
 from tidepool.engine.bench import Measurement, at_least, at_most
-from tidepool.engine.simulated.landscape import mends
+from tidepool.engine.providers.simulated.landscape import mends
 
 FIRST_SEED = 910_000
 CALLS = 3_000

@@ -5,7 +5,7 @@ from typing import Any, TypeVar, cast
 
 from tidepool.engine.branching.talks import BranchStage, OriginTalk
 from tidepool.engine.call import Call, Reply
-from tidepool.engine.core.unit import Unit
+from tidepool.engine.runtime.unit import Unit
 
 T = TypeVar("T")
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from tidepool.engine.branching.origin import ASSIGNED, Origin, Redraw
 from tidepool.engine.branching.talks import OUTCOME, BranchKind, BranchStage, GivenAnswer, OriginTalk, branch_in
 from tidepool.engine.call import Call, Reply
-from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.core.unit import Unit, UnitPlan
 from tidepool.engine.providers.protocol import Answer
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.storage.states import FinishReason
 
 _FINISH = {reason.value: reason for reason in FinishReason}

@@ -13,7 +13,7 @@ from tidepool.storage.study_rows.branches import TalkRow, origin_text, records_o
 if TYPE_CHECKING:
     from tidepool.engine.config.frozen import FrozenConfig
     from tidepool.engine.config.stored import StoredConfig
-    from tidepool.engine.core.unit import Unit
+    from tidepool.engine.runtime.unit import Unit
 
 T = TypeVar("T")
 TALK, EARLIER, OUTCOME = "branch_talk", "branch_earlier", "branch_outcome"

@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from tidepool.engine.cluster.section import said_in
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.frozen import FrozenConfig, sealed
 from tidepool.engine.config.loading import config_from
@@ -22,6 +21,7 @@ from tidepool.engine.config.toml_files import apply_override
 from tidepool.engine.config.user_endpoints import with_users_endpoints
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import names_library, with_library
+from tidepool.engine.runtime.cluster_section import said_in
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.storage.key_mask import variables_in
 

@@ -22,7 +22,6 @@ from pydantic import (
 )
 from pydantic_core import to_json
 
-from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.constructing import with_keywords_in_help
@@ -36,6 +35,7 @@ from tidepool.engine.config.section import Section as Section
 from tidepool.engine.config.stop import StopWhenSure
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import KINDS, PROVIDERS
+from tidepool.engine.runtime.cluster_section import Cluster
 
 ServiceName = Literal["auto", "default", "live", "openai", "anthropic", "openai-conversation", "anthropic-conversation"]
 KindName = Annotated[str, OneOf(KINDS)]

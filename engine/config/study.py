@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config.design import Design
 from tidepool.engine.config.sections import Batch, Config, Providers, Section, Service
 from tidepool.engine.config.stop import StopWhenSure
+from tidepool.engine.runtime.cluster_section import Cluster
 
 
 class Study(Batch):

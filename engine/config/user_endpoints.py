@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config.model_fields import models_at
 from tidepool.engine.config.presets import resolve_model, unknown_provider
 from tidepool.engine.config.problems import validated
 from tidepool.engine.config.sections import Config, Providers
 from tidepool.engine.config.toml_files import parse_toml, read_text
 from tidepool.engine.errors import UsageError
+from tidepool.engine.runtime.cluster_section import Cluster
 from tidepool.storage.scratch.state_folder import CONFIG_VARIABLE, config_folder, refuse_what_others_wrote
 
 FILE_NAME = "providers.toml"

@@ -8,9 +8,9 @@ from typing import Any
 
 from tidepool.engine.call import Call
 from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.providers.simulated.responders import reading_of
 from tidepool.engine.results.method_words import listing
 from tidepool.engine.results.simulated_roles import is_simulated
-from tidepool.engine.simulated.responders import reading_of
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.exporting.provenance import ReplyPairs, compare_replies
 from tidepool.storage.study_rows.studies import StoredCell

@@ -12,17 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.cluster.section import Cluster, said_in
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.freezing import load_frozen, with_overrides
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.sections import Config, Providers, ProviderSettings
 from tidepool.engine.config.study import Study
 from tidepool.engine.config.user_endpoints import hands_of
-from tidepool.engine.core.gc_tuning import gc_tuned
-from tidepool.engine.core.open_accounts import OpenAccounts
-from tidepool.engine.core.run_control import RunControl, Stop
-from tidepool.engine.core.session import RunningBatch, Session, SessionOutcome
 from tidepool.engine.design.cells import PlannedCell, PlannedStudy, plan_study
 from tidepool.engine.design.stopping import rules_of
 from tidepool.engine.design.summary import StudySummary, status_of, summarise_study
@@ -39,6 +34,11 @@ from tidepool.engine.run import (
     new_batch,
     rewrite_limits,
 )
+from tidepool.engine.runtime.cluster_section import Cluster, said_in
+from tidepool.engine.runtime.gc_tuning import gc_tuned
+from tidepool.engine.runtime.open_accounts import OpenAccounts
+from tidepool.engine.runtime.run_control import RunControl, Stop
+from tidepool.engine.runtime.session import RunningBatch, Session, SessionOutcome
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.trust.file_values import foreign_provider_keys
 from tidepool.engine.trust.gate import Admission, admit, design_text, refuse_changed, servers_of

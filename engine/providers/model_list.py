@@ -166,8 +166,8 @@ def _installed(name: str, settings: ProviderSettings) -> ListedProvider:
 
 
 def _simulated(settings: SimulatedSettings) -> ListedProvider:
-    from tidepool.engine.simulated.personas import PERSONAS
-    from tidepool.engine.simulated.responders import RESPONDERS
+    from tidepool.engine.providers.simulated.personas import PERSONAS
+    from tidepool.engine.providers.simulated.responders import RESPONDERS
 
     tag = PriceTag(settings.price_input / MILLION, settings.price_output / MILLION)
     models = tuple(_model(f"simulated:{name}", tag, None) for name in (*PERSONAS, *RESPONDERS))

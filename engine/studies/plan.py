@@ -9,11 +9,11 @@ from typing import Any
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import refuse_retired, resolve_model
 from tidepool.engine.config.sections import Limits
-from tidepool.engine.core.services import units_at_once
 from tidepool.engine.prices import PriceTag, worst_price
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.protocol import Provider
 from tidepool.engine.results.method_words import judge_notes
+from tidepool.engine.runtime.services import units_at_once
 from tidepool.engine.studies.planned_calls import Plan, PlannedCalls, merged
 from tidepool.engine.studies.transport_plan import transport_plan
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from tidepool.engine.call import Call
 from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.core.services import SERVICES, batch_from
 from tidepool.engine.providers.protocol import BatchApi
 from tidepool.engine.results.wording import span
+from tidepool.engine.runtime.services import SERVICES, batch_from
 from tidepool.engine.studies.planned_calls import Plan, PlannedCalls
 
 UNKNOWN_WAIT = "minutes to 24 h each"

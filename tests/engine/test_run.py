@@ -14,8 +14,6 @@ from tests.support.state import change, end_state, query
 from tests.support.studies import game, written
 from tidepool import Agent, SecretGame, Service, load_config, resume_batch, run_batch
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.core import gc_tuning
-from tidepool.engine.core.unit import Unit
 from tidepool.engine.errors import CallFailed, NotFound, RunError, TidepoolError, UsageError
 from tidepool.engine.events import (
     BatchEnded,
@@ -27,6 +25,8 @@ from tidepool.engine.events import (
     UnitEnded,
     UnitsExpected,
 )
+from tidepool.engine.runtime import gc_tuning
+from tidepool.engine.runtime.unit import Unit
 from tidepool.storage.errors import BatchLocked
 
 CONTRACT_KEYS = {

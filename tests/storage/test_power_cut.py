@@ -12,7 +12,7 @@ import pytest
 from tests.support.state import end_state, query
 from tests.support.studies import game
 from tidepool import resume_batch, run_batch
-from tidepool.engine.core import run_control
+from tidepool.engine.runtime import run_control
 from tidepool.storage.file import prepare
 from tidepool.storage.writer import Statement, Writer, insert_into
 

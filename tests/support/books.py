@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from tidepool.engine.core.accounts import Account
-from tidepool.engine.core.unit import PendingCall
 from tidepool.engine.providers.protocol import Answer, ProviderError
+from tidepool.engine.runtime.accounts import Account
+from tidepool.engine.runtime.unit import PendingCall
 
 
 class NoBooks:

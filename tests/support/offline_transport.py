@@ -7,7 +7,7 @@ is lost after each operator's mark, so that what an outage does to learning can 
 
 from collections.abc import Callable, Sequence
 
-from tidepool.engine.simulated.mutation import answer_query, judge_answer, rewrite_query
+from tidepool.engine.providers.simulated.mutation import answer_query, judge_answer, rewrite_query
 from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.mutation.environment.encoders import HashingEncoder, Vectors
 from tidepool.engine.studies.mutation.environment.transport import ANSWER, JUDGE, REWRITE, PromptRequest

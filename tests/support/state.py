@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.simulated.purchase_log import PurchaseLog
+from tidepool.engine.providers.simulated.purchase_log import PurchaseLog
 from tidepool.engine.streams import seed_of
 
 Rows = list[tuple[Any, ...]]

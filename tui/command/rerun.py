@@ -4,13 +4,13 @@ import argparse
 import sys
 from typing import Any
 
-from tidepool.engine.cluster.section import said_in
-from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.errors import NotTrusted
 from tidepool.engine.events import Listener
 from tidepool.engine.publishing.place import StudyInFile
 from tidepool.engine.publishing.rerun import MEANING, Rerun, read_again
 from tidepool.engine.run import run_batch
+from tidepool.engine.runtime.cluster_section import said_in
+from tidepool.engine.runtime.run_control import RunControl
 from tidepool.engine.studies.plan import priced
 from tidepool.tui.command.commands.run import agreed_to
 

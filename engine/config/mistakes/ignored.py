@@ -10,8 +10,8 @@ from typing import Any
 from tidepool.engine.config.model_fields import models_at
 from tidepool.engine.config.problems import ConfigProblem, path_in_words, told
 from tidepool.engine.config.sections import Config
-from tidepool.engine.simulated.personas import PERSONAS
-from tidepool.engine.simulated.responders import RESPONDERS
+from tidepool.engine.providers.simulated.personas import PERSONAS
+from tidepool.engine.providers.simulated.responders import RESPONDERS
 
 BY_BATCH_API = ("batch_size", "poll_interval", "rescue_after", "batch_from")
 OF_PPO = ("ppo_epoch", "num_mini_batch", "learning_rate", "gae_lambda", "clip", "entropy")

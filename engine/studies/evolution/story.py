@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tidepool.engine.core.batch_run import BatchRun
+from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.studies.evolution.evaluation.evaluator import Evaluator
 from tidepool.engine.studies.evolution.evaluation.grader import Grader
 from tidepool.engine.studies.evolution.evaluation.numbering import Numbering

@@ -7,8 +7,8 @@ from functools import cached_property
 
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import resolve_model
-from tidepool.engine.core.services import SERVICES, batch_from
 from tidepool.engine.prices import TOKENS_PER_MESSAGE
+from tidepool.engine.runtime.services import SERVICES, batch_from
 from tidepool.engine.studies.mutation.config import HASHING, MutationSettings
 from tidepool.engine.studies.mutation.environment.ledger_transport import EMBED, JUDGE_TOKENS, stages_of
 from tidepool.engine.studies.mutation.environment.rewards import judge_prompt

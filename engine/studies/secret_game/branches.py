@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tidepool.engine.branching.talks import OUTCOME, Measure, OriginTalk, Story, Together
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.core.unit import Unit
+from tidepool.engine.runtime.unit import Unit
 from tidepool.engine.studies.secret_game.casting import Cast, settings_of
 from tidepool.engine.studies.secret_game.detectors.detection import find_in_talk, is_revealed
 from tidepool.engine.studies.secret_game.detectors.folding import fold
@@ -22,7 +22,7 @@ from tidepool.engine.studies.secret_game.story import Conversation
 from tidepool.storage.study_rows.branches import TalkRow, concluded_talks, records_of_units
 
 if TYPE_CHECKING:
-    from tidepool.engine.core.batch_run import BatchRun
+    from tidepool.engine.runtime.batch_run import BatchRun
 
 
 def steps(config: FrozenConfig) -> list[str]:

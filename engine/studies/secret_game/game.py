@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from tidepool.engine.call import Message
-from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.core.tasks import Latch
-from tidepool.engine.core.unit import Unit
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.tasks import Latch
+from tidepool.engine.runtime.unit import Unit
 from tidepool.engine.studies.secret_game.casting import Cast
 from tidepool.engine.studies.secret_game.detectors.folding import fold
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation

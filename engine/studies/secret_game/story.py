@@ -6,9 +6,9 @@ from functools import partial
 
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import Reasons, reasoning_of
-from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.core.unit import Unit, UnitPlan
 from tidepool.engine.errors import CallFailed
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.stopping.stages import units_taken_up
 from tidepool.engine.studies.secret_game.casting import Cast, Part, Stand, schedule_of
 from tidepool.engine.studies.secret_game.detectors.detection import (

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from tidepool.engine.config.frozen import FrozenConfig
     from tidepool.engine.config.sections import Config, Section
     from tidepool.engine.config.stored import StoredConfig
-    from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.design.outcomes import KindOutcomes
     from tidepool.engine.results.glimpse import Glimpse
     from tidepool.engine.results.method_words import KindMethods
+    from tidepool.engine.runtime.batch_run import BatchRun
     from tidepool.engine.stopping.watched import Watched
     from tidepool.engine.studies.plan import Plan
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from tidepool.engine.core.services import groups_of
+from tidepool.engine.runtime.services import groups_of
 from tidepool.engine.studies.secret_game.casting import Cast
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule
 from tidepool.engine.studies.secret_game.tally import COUNTED

@@ -9,9 +9,9 @@ from tidepool.engine.call import Call
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.config.sections import reasoning_of
-from tidepool.engine.core.services import groups_of
 from tidepool.engine.library.entities import Entity
 from tidepool.engine.prices import TOKENS_PER_MESSAGE
+from tidepool.engine.runtime.services import groups_of
 from tidepool.engine.stopping.stages import stop_notes, units_taken_up
 from tidepool.engine.studies.planned_calls import (
     EXPECTED,

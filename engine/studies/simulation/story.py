@@ -11,11 +11,11 @@ from tidepool.engine.call import Call
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.config.sections import reasoning_of
-from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.core.unit import Unit, UnitPlan
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.library.entities import Entity
 from tidepool.engine.ratings import read_rating
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.streams import stream
 from tidepool.engine.studies.simulation.casting import CastMember, cast_of, settings_of
 from tidepool.engine.studies.simulation.config import SimulationSettings

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from tidepool.engine.call import Call
 from tidepool.engine.config.presets import resolve_model
-from tidepool.engine.core.accounts import Account
-from tidepool.engine.core.live import LiveCall
-from tidepool.engine.core.unit import PendingCall
 from tidepool.engine.errors import RunError
 from tidepool.engine.library.entities import Entity
 from tidepool.engine.library.entity_types import EntityType, writing_tasks, written
 from tidepool.engine.providers.protocol import Answer, ProviderError
+from tidepool.engine.runtime.accounts import Account
+from tidepool.engine.runtime.live import LiveCall
+from tidepool.engine.runtime.unit import PendingCall
 from tidepool.engine.single_call import provider_for
 from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.simulation.prompts import ScenePrompt, backstory, written_text

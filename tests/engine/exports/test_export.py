@@ -19,9 +19,9 @@ from tidepool import SecretGame
 from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.importing import import_file
+from tidepool.engine.providers.simulated.provider import SimulatedProvider
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import run_batch
-from tidepool.engine.simulated.provider import SimulatedProvider
 from tidepool.storage.batches import find_batch
 from tidepool.storage.exporting.json_files import units_of
 from tidepool.storage.exporting.parquet_files import TYPES

@@ -7,9 +7,9 @@ import pytest
 
 from tests.emulator import Emulator
 from tests.support.state import log_of, query
-from tidepool.engine.batching.abandoning import give_up
-from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.errors import RunError
+from tidepool.engine.runtime.abandoning import give_up
+from tidepool.engine.runtime.run_control import RunControl
 from tidepool.storage.states import StopCode
 
 from .conftest import MODELS, Talks

@@ -20,7 +20,6 @@ from tidepool.engine.branching.origin import read_origin
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import Service
-from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.design.running import enlist_study, resume_study, run_planned, run_study
 from tidepool.engine.errors import FileError, NotTrusted, TidepoolError
 from tidepool.engine.events import CallAnswered, Event
@@ -29,6 +28,7 @@ from tidepool.engine.importing import import_file
 from tidepool.engine.publishing.place import StudyInFile
 from tidepool.engine.publishing.rerun import read_again
 from tidepool.engine.run import enlist, resume_batch, run_batch
+from tidepool.engine.runtime.run_control import RunControl
 from tidepool.engine.studies.evolution.tasks.code_run import CodeResult, CodeRuns
 from tidepool.engine.trust.gate import adopt, copied_config
 from tidepool.engine.trust.seals import ReplySeals

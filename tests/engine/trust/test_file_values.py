@@ -6,10 +6,10 @@ from sqlmodel import SQLModel
 
 import tidepool.storage.schema.study_tables
 import tidepool.storage.schema.tables  # noqa: F401  (registers the tables)
-from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config.design import Design
 from tidepool.engine.config.sections import Agent, Batch, Config, ProviderSettings, Service, SimulatedSettings
 from tidepool.engine.config.stop import StopWhenSure
+from tidepool.engine.runtime.cluster_section import Cluster
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.engine.trust.file_values import COLUMNS, CONFIG_VALUES, FileValue, Rule
 

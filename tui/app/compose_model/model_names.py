@@ -8,9 +8,9 @@ def offered_names() -> tuple[str, ...]:
     from tidepool.engine.config import presets
     from tidepool.engine.config.endpoints import PRESET_ENDPOINTS
     from tidepool.engine.config.user_endpoints import declared_names
+    from tidepool.engine.providers.simulated.personas import PERSONAS
+    from tidepool.engine.providers.simulated.responders import RESPONDERS
     from tidepool.engine.registries import PROVIDERS
-    from tidepool.engine.simulated.personas import PERSONAS
-    from tidepool.engine.simulated.responders import RESPONDERS
 
     known = getattr(presets, "KNOWN_MODELS", {})
     return (

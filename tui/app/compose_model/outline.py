@@ -7,12 +7,12 @@ appear by themselves; those that name models are somebody who takes part.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config.design import Design
 from tidepool.engine.config.sections import Agent, Batch, Limits, Providers, Service
 from tidepool.engine.config.stop import StopWhenSure
 from tidepool.engine.config.user_endpoints import declared_names
 from tidepool.engine.registries import KINDS, PROVIDERS
+from tidepool.engine.runtime.cluster_section import Cluster
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.tui.app.compose_model.explained import CHOICES_IN_WORDS
 from tidepool.tui.app.compose_model.fields import UNSET, Field, Form, fields_of

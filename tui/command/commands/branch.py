@@ -7,11 +7,11 @@ from typing import Any
 
 from tidepool.engine.branching.kind import branching
 from tidepool.engine.branching.making import BranchWish, NewBranch, new_branch
-from tidepool.engine.cluster.section import said_in
-from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.errors import UsageError
 from tidepool.engine.events import Listener
 from tidepool.engine.run import run_frozen
+from tidepool.engine.runtime.cluster_section import said_in
+from tidepool.engine.runtime.run_control import RunControl
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
 from tidepool.engine.studies.planned_calls import Plan

@@ -5,9 +5,9 @@ import sqlite3
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from tidepool.engine.core.gc_tuning import gc_tuned
 from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.results.summary import statistics_of, summarise
+from tidepool.engine.runtime.gc_tuning import gc_tuned
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.plain_text import one_line, plain

@@ -14,11 +14,11 @@ from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.config.mistakes.ignored import remarks_on
-from tidepool.engine.core.run_control import RunControl, Stop
 from tidepool.engine.errors import NotTrusted, UsageError
 from tidepool.engine.events import BatchEnded, Event, Listener
 from tidepool.engine.publishing.place import study_in_file
 from tidepool.engine.run import resume_batch, run_batch
+from tidepool.engine.runtime.run_control import RunControl, Stop
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.studies.plan import priced
 from tidepool.engine.studies.planned_calls import together

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from tidepool.engine.core.unit import Unit
+from tidepool.engine.runtime.unit import Unit
 from tidepool.engine.studies.evolution.evaluation.fitness import Fitness, Replies, Weights, fitness_of, overall
 from tidepool.engine.studies.evolution.evaluation.grader import Marks
 from tidepool.engine.studies.evolution.genome import Genome

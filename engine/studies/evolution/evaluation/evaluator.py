@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from random import Random
 from statistics import fmean
 
-from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.core.unit import Unit
 from tidepool.engine.errors import RunError
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.unit import Unit
 from tidepool.engine.statistics.contrasts import of_mean
 from tidepool.engine.streams import stream
 from tidepool.engine.studies.evolution.config import EvolutionSettings

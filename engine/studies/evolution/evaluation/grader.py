@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, TypeVar
 from tidepool.engine.call import Call
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.config.sections import reasoning_of
-from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.core.unit import Unit
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.prices import expected_tokens
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.unit import Unit
 from tidepool.engine.studies.evolution.asking import Asking
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluation.pace import pace_of

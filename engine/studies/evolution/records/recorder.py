@@ -6,8 +6,8 @@ from dataclasses import asdict
 from hashlib import sha256
 from typing import Any
 
-from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.core.waves import PerformanceLog
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.waves import PerformanceLog
 from tidepool.engine.studies.evolution.evaluation.candidate import Candidate
 from tidepool.engine.studies.evolution.genome import Genome
 from tidepool.engine.studies.evolution.inputs import settings_of

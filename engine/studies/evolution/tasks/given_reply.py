@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tidepool.engine.core.unit import Unit
+from tidepool.engine.runtime.unit import Unit
 
 
 @dataclass(frozen=True, slots=True)

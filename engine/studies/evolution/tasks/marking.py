@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.registries import SCORERS
+from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.tasks.code_run import CodeRuns

@@ -7,7 +7,7 @@ ledger holds another call at the same address belongs to a way that was left: it
 from dataclasses import replace
 
 from tidepool.engine.call import Call
-from tidepool.engine.core.unit import Unit
+from tidepool.engine.runtime.unit import Unit
 from tidepool.engine.studies.mutation.environment.episode_book import EpisodeBook
 from tidepool.engine.studies.mutation.environment.transport import CallPlace
 

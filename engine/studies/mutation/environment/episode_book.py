@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tidepool.engine.call import Call
-from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.core.unit import Unit
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.unit import Unit
 from tidepool.engine.studies.mutation.environment.environments import Outcome, Step
 from tidepool.engine.studies.mutation.environment.transport import CallPlace
 

@@ -10,9 +10,9 @@ from itertools import count
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.config.sections import reasoning_of
-from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.core.unit import Unit
 from tidepool.engine.errors import CallFailed
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.unit import Unit
 from tidepool.engine.studies.mutation.config import HASHING, MutationSettings
 from tidepool.engine.studies.mutation.environment.encoders import HashingEncoder, Vectors, read_vectors
 from tidepool.engine.studies.mutation.environment.episode_book import TARGET, EpisodeBook, rewrite_step

@@ -10,11 +10,11 @@ from threading import Event, Thread
 from typing import Any
 
 from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.errors import RunError, TidepoolError
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.run import resume_led, run_frozen
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.run_control import RunControl
 from tidepool.engine.studies.mutation.foreign.story import ForeignStory, Order
 from tidepool.storage.batches import unfinished
 from tidepool.storage.file import reading

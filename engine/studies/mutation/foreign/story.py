@@ -12,9 +12,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.core.run_control import RunControl
-from tidepool.engine.core.tasks import for_ever
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.run_control import RunControl
+from tidepool.engine.runtime.tasks import for_ever
 from tidepool.engine.studies.mutation.config import FOREIGN
 from tidepool.engine.studies.mutation.environment.encoders import Vectors
 from tidepool.engine.studies.mutation.environment.environments import Environments, Outcome, endless

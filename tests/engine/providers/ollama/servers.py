@@ -11,12 +11,12 @@ import ollama
 from tests.support.books import NoBooks
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import OllamaSettings
-from tidepool.engine.core.accounts import Account
-from tidepool.engine.core.live import LiveCall
-from tidepool.engine.core.unit import PendingCall
 from tidepool.engine.providers.ollama import OllamaProvider
 from tidepool.engine.providers.pool import Host, Parallelism, Pool
 from tidepool.engine.providers.protocol import Answer
+from tidepool.engine.runtime.accounts import Account
+from tidepool.engine.runtime.live import LiveCall
+from tidepool.engine.runtime.unit import PendingCall
 from tidepool.engine.streams import stream
 
 MODEL = "llama3.2"

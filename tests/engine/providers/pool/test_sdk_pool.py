@@ -10,13 +10,13 @@ from tests.emulator import Emulator
 from tests.support.books import NoBooks
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import ProviderSettings
-from tidepool.engine.core.accounts import Account
-from tidepool.engine.core.live import LiveCall
-from tidepool.engine.core.unit import PendingCall
 from tidepool.engine.providers.anthropic import AnthropicProvider
 from tidepool.engine.providers.openai import OpenAIProvider
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError
 from tidepool.engine.providers.sdk import SdkProvider
+from tidepool.engine.runtime.accounts import Account
+from tidepool.engine.runtime.live import LiveCall
+from tidepool.engine.runtime.unit import PendingCall
 
 FAMILIES = {"openai": (OpenAIProvider, "gpt-4o-mini"), "anthropic": (AnthropicProvider, "claude-haiku-5-5")}
 NOBODY = "http://127.0.0.1:9/v1"

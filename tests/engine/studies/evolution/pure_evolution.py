@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tidepool.engine.call import Message
-from tidepool.engine.simulated.rewriter import rewrite_prompt
-from tidepool.engine.simulated.solver import solve
+from tidepool.engine.providers.simulated.rewriter import rewrite_prompt
+from tidepool.engine.providers.simulated.solver import solve
 from tidepool.engine.streams import seed_of, stream
 from tidepool.engine.studies.evolution.evaluation.diversity import Rates, adapted, distance_to_rest, mean_distance
 from tidepool.engine.studies.evolution.evaluation.fitness import Fitness, Replies, fitness_of

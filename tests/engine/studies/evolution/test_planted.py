@@ -6,10 +6,10 @@ import pytest
 
 from tests.engine.studies.evolution.running import run, study
 from tidepool.engine.call import Message
-from tidepool.engine.simulated.landscape import HABIT, MODEL, REMEDIES, chance, mends
-from tidepool.engine.simulated.rewriter import ADVICE, UNHELPFUL
-from tidepool.engine.simulated.rewriter import rewrite_prompt as rewrite
-from tidepool.engine.simulated.solver import solve
+from tidepool.engine.providers.simulated.landscape import HABIT, MODEL, REMEDIES, chance, mends
+from tidepool.engine.providers.simulated.rewriter import ADVICE, UNHELPFUL
+from tidepool.engine.providers.simulated.rewriter import rewrite_prompt as rewrite
+from tidepool.engine.providers.simulated.solver import solve
 from tidepool.engine.studies.evolution.operators.mutation import Material
 from tidepool.engine.studies.evolution.operators.rewrites import FailedProblem, rewrite_request
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, problem_set

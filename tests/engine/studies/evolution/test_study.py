@@ -12,10 +12,10 @@ from tests.support.state import query
 from tidepool import Evolution
 from tidepool.engine.config.freezing import freeze, load_frozen
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import resume_batch, run_batch
+from tidepool.engine.runtime.run_control import RunControl
 from tidepool.engine.studies.evolution.inputs import problems_of
 from tidepool.engine.studies.evolution.study import plan
 from tidepool.engine.studies.evolution.tasks.task import match

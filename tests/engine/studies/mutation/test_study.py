@@ -186,8 +186,8 @@ async def test_a_model_encoder_is_asked_once_a_step(database: Path) -> None:
 async def test_an_encoder_that_fails_at_the_start_is_asked_anew_on_resume(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tidepool.engine.simulated import responders
-    from tidepool.engine.simulated.base import Responder, SimulatedReply
+    from tidepool.engine.providers.simulated import responders
+    from tidepool.engine.providers.simulated.base import Responder, SimulatedReply
 
     with monkeypatch.context() as patch:
         broken = Responder(lambda *_: SimulatedReply("out of order"))

@@ -15,9 +15,9 @@ from tidepool.engine.call import Call
 from tidepool.engine.config.freezing import freeze, load_frozen
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import Agent, Service
-from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError
+from tidepool.engine.runtime.run_control import RunControl
 from tidepool.engine.studies.secret_game.casting import schedule_of
 from tidepool.engine.studies.secret_game.config import Scenario
 from tidepool.engine.studies.secret_game.detectors.judge import JUDGE_SYSTEM

@@ -13,8 +13,8 @@ from tidepool.engine.call import Call
 from tidepool.engine.config.freezing import freeze, load_frozen
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.protocol import Answer
+from tidepool.engine.providers.simulated.provider import SimulatedProvider
 from tidepool.engine.results.blocks import Figure
-from tidepool.engine.simulated.provider import SimulatedProvider
 from tidepool.engine.studies.plan import priced
 from tidepool.engine.studies.simulation import study
 from tidepool.engine.studies.simulation.report import blocks

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.simulated.rewriter import ADVICE, UNHELPFUL
+from tidepool.engine.providers.simulated.rewriter import ADVICE, UNHELPFUL
 from tidepool.engine.studies.evolution.operators.guards import Guard
 from tidepool.engine.studies.evolution.problems.builtin.sets import SETS
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, problem_set

@@ -14,8 +14,8 @@ from tests.support.toy_problems import EXAMPLES, as_lines, problems
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.errors import CallFailed, UsageError
+from tidepool.engine.providers.simulated.rewriter import JUDGE, judge_reply
 from tidepool.engine.ratings import read_rating
-from tidepool.engine.simulated.rewriter import JUDGE, judge_reply
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluation.grader import Grader
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
