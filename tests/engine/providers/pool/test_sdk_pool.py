@@ -79,18 +79,6 @@ async def test_both_servers_work_and_each_has_its_own_limit(servers: TwoServers)
     assert all(server.traffic(servers.family)["peak"] <= 4 for server in servers.servers)
 
 
-async def test_calls_go_only_where_their_model_is(servers: TwoServers) -> None:
-    servers.open()
-    servers.faults(0, models=["one", "both"])
-    servers.faults(1, models=["two", "both"])
-    await servers.provider.check(["one", "two", "both"])
-    await asyncio.gather(servers.ask_all(10, "one"), servers.ask_all(5, "two"))
-    assert servers.answered == [10, 5]
-    assert sum("has no one and gets no calls to it" in line for line in servers.told) == 1
-    with pytest.raises(ProviderError, match=r"No \w+ server .* has the model 'on'. Did you mean one"):
-        await servers.provider.check(["on"])
-
-
 async def test_a_server_that_cannot_list_its_models_is_taken_to_have_all_until_it_refuses_one(
     servers: TwoServers,
 ) -> None:
