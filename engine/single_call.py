@@ -17,7 +17,7 @@ from tidepool.engine.config.user_endpoints import user_providers
 from tidepool.engine.errors import RunError
 from tidepool.engine.prices import worst_cost
 from tidepool.engine.providers.catalogue import open_provider
-from tidepool.engine.providers.endpoint import scrubbed
+from tidepool.engine.providers.endpoint import scrub_keys
 from tidepool.engine.providers.protocol import Provider, ProviderError
 from tidepool.engine.providers.replies import UnusableReply
 from tidepool.engine.streams import seed_of
@@ -134,7 +134,7 @@ async def ask_once(
             notices: list[str] = []
             provider.notices.listen(notices.append)
     except ProviderError as error:
-        raise RunError(scrubbed(str(error))) from None
+        raise RunError(scrub_keys(str(error))) from None
     except TimeoutError:
         raise RunError(
             f"{call.model} gave no answer within {patience:g} s. Check the network and the address, or ask again."
@@ -147,5 +147,5 @@ async def ask_once(
         input_tokens=answer.input_tokens,
         output_tokens=answer.output_tokens,
         cost_usd=answer.cost_usd,
-        notices=tuple(map(scrubbed, notices)),
+        notices=tuple(map(scrub_keys, notices)),
     )

@@ -29,10 +29,10 @@ class _Reader:
     async def ask(self, call: Call) -> Reply:
         return Reply(self._answer(call))
 
-    def told(self, step: str) -> None:
+    def replayed_reply(self, step: str) -> None:
         """Every call of it is asked."""
 
-    def has_told(self, step: str) -> bool:
+    def has_replayed(self, step: str) -> bool:
         return False
 
 

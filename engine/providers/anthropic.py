@@ -29,13 +29,13 @@ from tidepool.engine.providers.batch_api import (
     ResultReading,
     as_mapping,
     as_string,
+    creation_refusal,
+    fetch_card,
     is_unclear,
-    not_taken,
     read_cards,
     read_id,
     read_object,
     row_complaint,
-    seen,
     short_word,
     sum_counts,
 )
@@ -237,14 +237,14 @@ class AnthropicBatches:
         headers = self._wire.headers(calls[0].call)
         try:
             response = await self._line.post(PATH, encode_json({"requests": requests}), CREATE_SECONDS, headers)
-            remote_id = read_id(self._line, self._line.parsed(response.content))
+            remote_id = read_id(self._line, self._line.load_object(response.content))
             self._groups[remote_id] = self.group(calls[0].call)
             return remote_id
         except Complained as complained:
             complaint = complained.complaint
             if is_unclear(complaint):
-                raise CreationUnclear(str(self._line.diagnosed(complaint))) from None
-            raise not_taken(self._line, complaint) from None
+                raise CreationUnclear(str(self._line.diagnose(complaint))) from None
+            raise creation_refusal(self._line, complaint) from None
         except ProviderError as garbage:
             raise CreationUnclear(str(garbage)) from None
 
@@ -266,7 +266,7 @@ class AnthropicBatches:
         return min(running)[1] if running else None
 
     async def poll(self, remote_id: str) -> ProviderBatchState:
-        card = await seen(self._line, f"{PATH}/{remote_id}")
+        card = await fetch_card(self._line, f"{PATH}/{remote_id}")
         self._cards[remote_id] = card
         status = short_word(card.get("processing_status")).lower()
         ended, known = _has_ended(card), status in ("ended", *UNDER_WAY)
@@ -285,13 +285,13 @@ class AnthropicBatches:
             await self._line.post(f"{PATH}/{remote_id}/cancel", b"", LOOK_SECONDS)
         except Complained as complained:
             if complained.complaint.status not in (400, 404, 409):
-                raise self._line.diagnosed(complained.complaint) from None
+                raise self._line.diagnose(complained.complaint) from None
 
     async def _listed(self, end: ListEnd) -> AsyncIterator[dict[str, Any]]:
         """Newest first."""
         after: dict[str, str] = {}
         for _ in range(MOST_PAGES):
-            page = await seen(self._line, PATH, limit=1000, **after)
+            page = await fetch_card(self._line, PATH, limit=1000, **after)
             for card in read_cards(self._line, page):
                 if end.is_behind(_moment(card)):
                     return
@@ -324,7 +324,7 @@ class AnthropicBatches:
             return ProviderBatchResult(name, error=f"Anthropic did not get to it ({kind})", heals=True)
         complaint = row_complaint(result.get("error"), 400)
         heals = complaint.code in HEALING or (bool(model) and self._wire.lesson(model, complaint))
-        return ProviderBatchResult(name, error=f"{self._line.diagnosed(complaint)}", heals=heals)
+        return ProviderBatchResult(name, error=f"{self._line.diagnose(complaint)}", heals=heals)
 
 
 def _has_ended(card: dict[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 from tidepool.engine.providers.connection import Complained, SdkConnection
-from tidepool.engine.providers.endpoint import scrubbed
+from tidepool.engine.providers.endpoint import scrub_keys
 from tidepool.engine.providers.errors import SPENT, ProviderComplaint, complaint_about, fault_of, read_error
 from tidepool.engine.providers.protocol import (
     Answer,
@@ -50,32 +50,32 @@ class ListEnd:
         return made < min(self._ordered, self._newest) - EARLIER
 
 
-async def seen(line: SdkConnection, path: str, **query: Any) -> dict[str, Any]:
+async def fetch_card(line: SdkConnection, path: str, **query: Any) -> dict[str, Any]:
     """What a look at a path shows. Raises ProviderBatchGone where there is nothing, else ProviderError."""
     try:
         card: dict[str, Any] = await line.get(path, **query)
     except Complained as complained:
-        raise unseen(line, complained.complaint) from None
+        raise lookup_error(line, complained.complaint) from None
     if card.get("error") and "id" not in card and (said := read_error(card)).words:
-        raise unseen(line, complaint_about(200, said))
+        raise lookup_error(line, complaint_about(200, said))
     return card
 
 
-def unseen(line: SdkConnection, complaint: ProviderComplaint) -> ProviderError | ProviderBatchGone:
+def lookup_error(line: SdkConnection, complaint: ProviderComplaint) -> ProviderError | ProviderBatchGone:
     """Why a look showed nothing."""
     if complaint.status in ABSENT:
-        return ProviderBatchGone(scrubbed(complaint.words))
-    return line.diagnosed(complaint)
+        return ProviderBatchGone(scrub_keys(complaint.words))
+    return line.diagnose(complaint)
 
 
-def not_taken(line: SdkConnection, complaint: ProviderComplaint) -> ProviderError | BatchRefused:
+def creation_refusal(line: SdkConnection, complaint: ProviderComplaint) -> ProviderError | BatchRefused:
     """The provider certainly took nothing: for now, for good, or because nothing goes any more. A key that has no
     right to batches may have one to live calls, so that alone stops nothing."""
-    error = line.diagnosed(complaint)
+    error = line.diagnose(complaint)
     absent = complaint.status in ABSENT
     if not absent and (error.fault in (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED) or _is_hopeless(complaint)):
         return error
-    words = f"{line.endpoint.title} answered {complaint.status}: {scrubbed(complaint.words)}"
+    words = f"{line.endpoint.title} answered {complaint.status}: {scrub_keys(complaint.words)}"
     too_large = complaint.status == 413 or any(word in complaint.words.lower() for word in ("too large", "too many"))
     return BatchRefused(words, too_large=too_large and not absent)
 
@@ -111,7 +111,7 @@ def as_string(value: object) -> str:
 
 def short_word(value: object) -> str:
     """A state in the provider's own word, short enough to be shown."""
-    word = " ".join(scrubbed(as_string(value)).split())
+    word = " ".join(scrub_keys(as_string(value)).split())
     return word if len(word) <= LONGEST_WORD else word[: LONGEST_WORD - 1] + "…"
 
 
@@ -145,9 +145,9 @@ def read_id(line: SdkConnection, card: object) -> str:
     name = as_string(as_mapping(card).get("id"))
     if not _ID.match(name) or ".." in name:
         if as_mapping(card).get("error") and (said := read_error(card)).words:
-            words = line.diagnosed(ProviderComplaint(200, words=said.words))
+            words = line.diagnose(ProviderComplaint(200, words=said.words))
             raise ProviderError(ErrorClass.TRANSIENT, str(words), silence=Silence.BROKEN)
-        raise line.garbage("a card with an id")
+        raise line.unreadable("a card with an id")
     return name
 
 
@@ -155,7 +155,7 @@ def read_cards(line: SdkConnection, page: dict[str, Any]) -> list[dict[str, Any]
     """The cards of a page of a list. Raises ProviderError where it is none: nothing is known of what it should show."""
     listed = page.get("data")
     if not isinstance(listed, list):
-        raise line.garbage("a list of batches")
+        raise line.unreadable("a list of batches")
     return [card for card in listed if isinstance(card, dict)]
 
 
@@ -211,11 +211,11 @@ class ResultReading:
         except Complained as complained:
             complaint = complained.complaint
             if complaint.status in ABSENT:
-                self._troubles.append(f"a file of them is not there ({scrubbed(complaint.words)})")
+                self._troubles.append(f"a file of them is not there ({scrub_keys(complaint.words)})")
             elif complaint.status == 200 or self._rows + self._unreadable > begun:
-                self._troubles.append(f"the download was cut ({scrubbed(complaint.words)})")
+                self._troubles.append(f"the download was cut ({scrub_keys(complaint.words)})")
             else:
-                raise unseen(self._line, complaint) from None
+                raise lookup_error(self._line, complaint) from None
 
     def check(self, expected: int | None) -> None:
         """Raises ResultsIncomplete where the files, all read by now, are not whole."""

@@ -26,8 +26,8 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from tidepool.engine.deadlines import Deadline
-from tidepool.engine.providers.endpoint import NO_KEY, Endpoint, shown_host
-from tidepool.engine.providers.errors import NOT_LET_IN, ProviderComplaint, complaint_in, complaint_of, diagnosed
+from tidepool.engine.providers.endpoint import NO_KEY, Endpoint, display_host
+from tidepool.engine.providers.errors import NOT_LET_IN, ProviderComplaint, complaint_in, complaint_of, diagnose
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError, Silence
 from tidepool.engine.providers.replies import decode_json
 
@@ -92,7 +92,7 @@ async def refuse_strange_redirect(response: Any) -> None:
     upgraded = (here.scheme, there.scheme) == ("http", "https")
     if there.hostname != here.hostname or not (upgraded or (there.scheme == here.scheme and same_port)):
         raise RejectedResponse(
-            f"a redirect to another server ({shown_host(there.geturl())}), which is not followed: the key would go there too. "
+            f"a redirect to another server ({display_host(there.geturl())}), which is not followed: the key would go there too. "
             "Write the address that is meant into the config"
         )
 
@@ -337,7 +337,7 @@ class SdkConnection:
         """The JSON object at a path. Raises Complained, or ProviderError where it is none."""
         client = self.client
         request = client.get(path, cast_to=self._response, options={"params": query})
-        return self.parsed((await self.send(request, LOOK_SECONDS)).content)
+        return self.load_object((await self.send(request, LOOK_SECONDS)).content)
 
     async def lines(self, path: str) -> AsyncIterator[bytes]:
         """The lines of what stands at a path, as they come. Only a newline ends one: JSON may hold every other separator
@@ -397,25 +397,25 @@ class SdkConnection:
             complaint = replace(complaint, silence=Silence.BROKEN)
         return Complained(complaint)
 
-    def diagnosed(self, complaint: ProviderComplaint) -> ProviderError:
-        return diagnosed(complaint, self.endpoint, self.where)
+    def diagnose(self, complaint: ProviderComplaint) -> ProviderError:
+        return diagnose(complaint, self.endpoint, self.where)
 
-    def garbage(self, what: str = "a reply") -> ProviderError:
-        words = f"{self.endpoint.title} at {shown_host(self.where)} answered with something that is not {what}"
+    def unreadable(self, what: str = "a reply") -> ProviderError:
+        words = f"{self.endpoint.title} at {display_host(self.where)} answered with something that is not {what}"
         return ProviderError(ErrorClass.TRANSIENT, words, silence=Silence.BROKEN)
 
-    def loaded(self, content: bytes) -> Any:
+    def load_json(self, content: bytes) -> Any:
         """The JSON of an answer; a page of a proxy in between is a fault that heals."""
         try:
             return decode_json(content)
         except UnicodeDecodeError:
-            return self.loaded(content.decode("utf-8", "replace").encode())
+            return self.load_json(content.decode("utf-8", "replace").encode())
         except (ValueError, RecursionError):
-            raise self.garbage() from None
+            raise self.unreadable() from None
 
-    def parsed(self, content: bytes) -> Any:
+    def load_object(self, content: bytes) -> Any:
         """The JSON object of an answer."""
-        data = self.loaded(content)
+        data = self.load_json(content)
         if not isinstance(data, dict):
-            raise self.garbage()
+            raise self.unreadable()
         return data

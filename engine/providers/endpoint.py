@@ -31,7 +31,7 @@ def watch_keys(variables: tuple[str, ...]) -> None:
     watch(name for name in _variables if not name.endswith("_PROFILE"))  # which names a key, and is none
 
 
-def scrubbed(text: str) -> str:
+def scrub_keys(text: str) -> str:
     """The text without any key: those of the environment, short ones too, and whatever looks like one."""
     of_packages = (name for spec in PROVIDERS.loaded().values() for name in spec.keys)
     for name in (*_variables, *of_packages):
@@ -41,13 +41,13 @@ def scrubbed(text: str) -> str:
     return _LOOKS_LIKE_KEY.sub(HIDDEN, mask(text))
 
 
-def carries_secret(url: str) -> bool:
+def has_credentials(url: str) -> bool:
     """Whether an address holds a user name or password: such an address would be stored with the study."""
     parts = urlsplit(url if "//" in url else f"//{url}")
     return parts.username is not None or parts.password is not None
 
 
-def shown_host(url: str) -> str:
+def display_host(url: str) -> str:
     """The address as messages show it: without credentials, path and query."""
     parts = urlsplit(url if "//" in url else f"//{url}")
     return parts.netloc.rpartition("@")[2] or url

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from tidepool.engine.providers.endpoint import Endpoint, scrubbed, shown_host
+from tidepool.engine.providers.endpoint import Endpoint, display_host, scrub_keys
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError, Silence
 from tidepool.engine.providers.rate_headers import retry_after
 
@@ -259,14 +259,14 @@ def fault_of(complaint: ProviderComplaint) -> ErrorClass:
     return ErrorClass.CLIENT
 
 
-def diagnosed(complaint: ProviderComplaint, endpoint: Endpoint, where: str) -> ProviderError:
+def diagnose(complaint: ProviderComplaint, endpoint: Endpoint, where: str) -> ProviderError:
     """The error with the provider's words, and with advice where it stops the batch."""
     fault = fault_of(complaint)
-    name, words = endpoint.title, scrubbed(_short(complaint.words))
+    name, words = endpoint.title, scrub_keys(_short(complaint.words))
     if complaint.status is None:
-        text = f"{name} at {shown_host(where)} gave no answer: {words}"
+        text = f"{name} at {display_host(where)} gave no answer: {words}"
     elif complaint.code == NOT_LET_IN:
-        text = f"{name} at {shown_host(where)} answered with {words}."
+        text = f"{name} at {display_host(where)} answered with {words}."
     elif complaint.status < 400:
         text = f"{name} answered with an error: {words}"
     elif fault is ErrorClass.FATAL:

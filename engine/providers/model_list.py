@@ -14,7 +14,7 @@ from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.anthropic import AnthropicProvider
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.connection import Complained
-from tidepool.engine.providers.endpoint import ALL_OTHERS, Endpoint, endpoint_of, is_endpoint, scrubbed, shown_host
+from tidepool.engine.providers.endpoint import ALL_OTHERS, Endpoint, display_host, endpoint_of, is_endpoint, scrub_keys
 from tidepool.engine.providers.ollama import OllamaProvider
 from tidepool.engine.providers.openai import OpenAIProvider
 from tidepool.engine.providers.pool import HostedProvider
@@ -82,7 +82,7 @@ def known_models(name: str, settings: ProviderSettings) -> ListedProvider:
     if not is_endpoint(name, settings):
         return _installed(name, settings)
     endpoint = endpoint_of(name, settings)
-    where = ", ".join(map(shown_host, endpoint.addresses)) or "no address"
+    where = ", ".join(map(display_host, endpoint.addresses)) or "no address"
     listed = ListedProvider(name, _key(endpoint), where, ())
     try:
         provider = _opened(endpoint, settings)
@@ -106,7 +106,7 @@ async def _listed(name: str, settings: ProviderSettings) -> ListedProvider:
         async with asyncio.timeout(SECONDS):
             return replace(known, models=_models(provider, await provider.models()), reached=True)
     except (Complained, ProviderError, TimeoutError) as error:
-        words = scrubbed(str(error)) or "no answer in time"
+        words = scrub_keys(str(error)) or "no answer in time"
         return replace(known, note=f"could not be asked: {words}", reached=False)
     finally:
         await provider.close()
@@ -114,7 +114,7 @@ async def _listed(name: str, settings: ProviderSettings) -> ListedProvider:
 
 async def _with_hosts(provider: HostedProvider, known: ListedProvider) -> ListedProvider:
     cards = await provider.hosts()
-    hosts = tuple(ListedHost(shown_host(card.url), card.models, scrubbed(card.silence)) for card in cards)
+    hosts = tuple(ListedHost(display_host(card.url), card.models, scrub_keys(card.silence)) for card in cards)
     names: set[str] = set().union(*(card.models for card in cards))
     models = _models(provider, [ModelCard(name) for name in sorted(names)]) or known.models
     reached = not all(host.silence for host in hosts)

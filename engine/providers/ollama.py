@@ -15,7 +15,7 @@ from tidepool.engine.providers.connection import (
     refuse_strange_redirect,
     trusted_certificates,
 )
-from tidepool.engine.providers.endpoint import NO_KEY, scrubbed, shown_host
+from tidepool.engine.providers.endpoint import NO_KEY, display_host, scrub_keys
 from tidepool.engine.providers.errors import ProviderComplaint, missing_key, silence_of
 from tidepool.engine.providers.pool import Host, HostedProvider, HostFault
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, ProviderSpec, Silence
@@ -114,12 +114,12 @@ class OllamaProvider(HostedProvider):
         for host in self.pool.hosts:
             try:
                 async for part in await host.client.pull(model_name, stream=True):
-                    yield Pulling(shown_host(host.url), part.status or "", part.completed or 0, part.total or 0)
+                    yield Pulling(display_host(host.url), part.status or "", part.completed or 0, part.total or 0)
             except Exception as error:
                 words = self.words_of(error)
                 if words == REFUSED:
                     raise ProviderError(ErrorClass.FATAL, self.nobody_there({host.url: words})) from None
-                where = shown_host(host.url)
+                where = display_host(host.url)
                 raise ProviderError(
                     ErrorClass.CLIENT, f"{model_name} could not be fetched onto {where}: {words}"
                 ) from None
@@ -136,7 +136,7 @@ class OllamaProvider(HostedProvider):
         return f"{super().lacking_words(where, model_name)} There: ollama pull {model_name}"
 
     def fault_at(self, host: Host, error: Exception) -> HostFault:
-        status, where, words = getattr(error, "status_code", None), shown_host(host.url), self.words_of(error)
+        status, where, words = getattr(error, "status_code", None), display_host(host.url), self.words_of(error)
         if status == 404:
             return HostFault(ProviderError(ErrorClass.FATAL, f"{where}: {words}"), lacks_model=True)
         if isinstance(error, RejectedResponse):
@@ -164,7 +164,7 @@ class OllamaProvider(HostedProvider):
             return "no answer in time"
         if isinstance(error, ConnectionError) or type(error).__name__ == "ConnectError":
             return REFUSED
-        return scrubbed(str(getattr(error, "error", "") or error) or type(error).__name__)
+        return scrub_keys(str(getattr(error, "error", "") or error) or type(error).__name__)
 
 
 def full_name(model_name: str) -> str:

@@ -30,19 +30,19 @@ from tidepool.engine.providers.batch_api import (
     as_mapping,
     as_number,
     as_string,
+    creation_refusal,
+    fetch_card,
     is_unclear,
-    not_taken,
+    lookup_error,
     read_cards,
     read_id,
     read_object,
     row_complaint,
-    seen,
     short_word,
     sum_counts,
-    unseen,
 )
 from tidepool.engine.providers.connection import LOOK_SECONDS, Complained, SdkConnection
-from tidepool.engine.providers.endpoint import scrubbed
+from tidepool.engine.providers.endpoint import scrub_keys
 from tidepool.engine.providers.errors import SPENT, ProviderComplaint, fault_of
 from tidepool.engine.providers.protocol import (
     Answer,
@@ -274,7 +274,7 @@ class OpenAIBatches:
     def __init__(self, line: SdkConnection, wire: OpenAIRequestFormat, price: Callable[[str], PriceTag | None]) -> None:
         self._line = line
         self._wire = wire
-        self._lines = ResultLines(wire, price, line.diagnosed)
+        self._lines = ResultLines(wire, price, line.diagnose)
         self._cards: dict[str, dict[str, Any]] = {}
         self._odd_looks: Counter[str] = Counter()
 
@@ -290,9 +290,9 @@ class OpenAIBatches:
             card = await self._line.send(request, UPLOAD_SECONDS)
             return read_id(self._line, {"id": card.id, "error": getattr(card, "error", None)})
         except Complained as complained:
-            raise not_taken(self._line, complained.complaint) from None
+            raise creation_refusal(self._line, complained.complaint) from None
         except ODD:
-            raise self._line.garbage("a file's card") from None
+            raise self._line.unreadable("a file's card") from None
 
     async def create(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall], upload_id: str) -> str:
         body = {
@@ -309,7 +309,7 @@ class OpenAIBatches:
         }
         try:
             response = await self._line.post("/batches", encode_json(body), CREATE_SECONDS)
-            return read_id(self._line, self._line.parsed(response.content))
+            return read_id(self._line, self._line.load_object(response.content))
         except Complained as complained:
             complaint = complained.complaint
             if complaint.status == 404 and "file" in complaint.words.lower():
@@ -317,8 +317,8 @@ class OpenAIBatches:
                     ErrorClass.TRANSIENT, f"OpenAI does not see the uploaded file yet: {complaint.words}"
                 ) from None
             if is_unclear(complaint):
-                raise CreationUnclear(str(self._line.diagnosed(complaint))) from None
-            raise not_taken(self._line, complaint) from None
+                raise CreationUnclear(str(self._line.diagnose(complaint))) from None
+            raise creation_refusal(self._line, complaint) from None
         except ProviderError as garbage:
             raise CreationUnclear(str(garbage)) from None
 
@@ -330,7 +330,7 @@ class OpenAIBatches:
                 return  # a file of the user's that only the study file calls an upload
             await self._line.send(client.files.delete(upload_id), LOOK_SECONDS)
         except Complained as complained:
-            error = unseen(self._line, complained.complaint)
+            error = lookup_error(self._line, complained.complaint)
             if isinstance(error, ProviderError) and error.fault in (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED):
                 raise error from None
         except ODD:
@@ -340,7 +340,7 @@ class OpenAIBatches:
         after: dict[str, str] = {}
         end = ListEnd(ticket.created_at)
         for _ in range(MOST_PAGES):
-            cards = read_cards(self._line, page := await seen(self._line, "/batches", limit=100, **after))
+            cards = read_cards(self._line, page := await fetch_card(self._line, "/batches", limit=100, **after))
             for card in cards:
                 if as_mapping(card.get("metadata")).get("tidepool_order") == ticket.order_id:
                     return read_id(self._line, card)
@@ -378,20 +378,20 @@ class OpenAIBatches:
             await self._line.post(f"/batches/{remote_id}/cancel", b"", LOOK_SECONDS)
         except Complained as complained:
             if complained.complaint.status not in (400, 404, 409):
-                raise self._line.diagnosed(complained.complaint) from None
+                raise self._line.diagnose(complained.complaint) from None
 
     # -- reading -----------------------------------------------------------------------------------------
 
     async def _card(self, remote_id: str) -> dict[str, Any]:
-        return await seen(self._line, f"/batches/{remote_id}")
+        return await fetch_card(self._line, f"/batches/{remote_id}")
 
     def _failed(self, card: dict[str, Any], label: str) -> ProviderBatchState:
         """The whole batch was turned down after it had been taken."""
         errors = as_mapping(card.get("errors")).get("data")
         first = as_mapping(errors[0]) if isinstance(errors, list) and errors else {}
-        code, words = as_string(first.get("code")), scrubbed(as_string(first.get("message")) or "no reason given")
+        code, words = as_string(first.get("code")), scrub_keys(as_string(first.get("message")) or "no reason given")
         if code in SPENT:
-            raise self._line.diagnosed(ProviderComplaint(429, code=code, words=words))
+            raise self._line.diagnose(ProviderComplaint(429, code=code, words=words))
         return ProviderBatchState(True, label, 0, f"{code}: {words}" if code else words, "token_limit" in code)
 
     def _unclear(self, card: dict[str, Any], remote_id: str, status: str, *, whole: bool) -> ProviderBatchState:

@@ -20,7 +20,7 @@ from tidepool.engine.call import Call
 from tidepool.engine.config.endpoints import Family
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.prices import PriceTag
-from tidepool.engine.providers.endpoint import endpoint_of, shown_host
+from tidepool.engine.providers.endpoint import display_host, endpoint_of
 from tidepool.engine.providers.protocol import Answer, BatchApi, ErrorClass, Notices, ProviderError, Silence
 
 FIRST = 2
@@ -387,7 +387,7 @@ class HostedProvider(ABC):
         if fault.rests or (hopeless and self.pooled):
             host.rest(asked_at, now, LONGEST_REST if hopeless else fault.error.retry_after or 0.0)
         if hopeless and self.pooled:
-            self.notices(f"{shown_host(host.url)} takes no calls and rests: {fault.error}")
+            self.notices(f"{display_host(host.url)} takes no calls and rests: {fault.error}")
         return (fault.unasked or fault.lacks_model or hopeless) and bool(self.pool.awake(model, now))
 
     def _final(self, fault: HostFault, model_name: str) -> ProviderError:
@@ -420,7 +420,7 @@ class HostedProvider(ABC):
             if host.url in self._silent and await self._look(host, [model_name]) is None:
                 self._silent.discard(host.url)
                 self.notices(
-                    f"The {self.kind} server {shown_host(host.url)} answers now: it gets calls like the others."
+                    f"The {self.kind} server {display_host(host.url)} answers now: it gets calls like the others."
                 )
                 self.pool.pump()
 
@@ -429,14 +429,14 @@ class HostedProvider(ABC):
         if len(silent) == len(self.urls):
             raise ProviderError(ErrorClass.FATAL, self.nobody_there(silent))
         for url, reason in silent.items():
-            self.notices(f"The {self.kind} server {shown_host(url)} does not answer ({reason}): the others carry on.")
+            self.notices(f"The {self.kind} server {display_host(url)} does not answer ({reason}): the others carry on.")
         for name in model_names:
             having = self.pool.having(self.full_name(name))
             if not having:
                 raise self.missing(name)
             lacking = [host.url for host in self.pool.hosts if host not in having and host.url not in silent]
             if lacking:
-                self.notices(self.lacking_words(", ".join(map(shown_host, lacking)), name))
+                self.notices(self.lacking_words(", ".join(map(display_host, lacking)), name))
 
     async def hosts(self) -> list[HostCard]:
         silent = await self.look_around()
@@ -454,12 +454,12 @@ class HostedProvider(ABC):
     def missing(self, model_name: str) -> ProviderError:
         known = sorted(set().union(*(host.models for host in self.pool.hosts)))
         near = " or ".join(get_close_matches(self.full_name(model_name), known, n=2, cutoff=0.5))
-        where = ", ".join(map(shown_host, self.urls))
+        where = ", ".join(map(display_host, self.urls))
         hint = self.fetch_hint(model_name, near)
         return ProviderError(ErrorClass.FATAL, f"No {self.kind} server ({where}) has the model {model_name!r}. {hint}")
 
     def nobody_there(self, silent: dict[str, str]) -> str:
-        where = "; ".join(f"{shown_host(url)}: {reason}" for url, reason in silent.items())
+        where = "; ".join(f"{display_host(url)}: {reason}" for url, reason in silent.items())
         return f"No {self.kind} server answers ({where}). {self.start_hint}"
 
     async def close(self) -> None:

@@ -198,21 +198,21 @@ class UnusableReply(ProviderError):
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
-        super().__init__(_fault(answer), words_of(answer))
+        super().__init__(_fault(answer), explain_unusable(answer))
 
     @property
     def kind(self) -> str:
         return "unusable reply"
 
 
-def words_of(answer: Answer) -> str:
+def explain_unusable(answer: Answer) -> str:
     """Why it is no answer."""
     if _only_thought(answer):
         return ONLY_THOUGHT
     return _SAYING.get(answer.finish or FinishReason.EMPTY, _SAYING[FinishReason.EMPTY])
 
 
-def heals(answer: Answer) -> bool:
+def is_retryable(answer: Answer) -> bool:
     """Asking again may bring an answer."""
     return _fault(answer) is ErrorClass.TRANSIENT
 

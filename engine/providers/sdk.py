@@ -13,7 +13,7 @@ from tidepool.engine.config.endpoints import OWN_ENDPOINTS
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.connection import Complained, SdkConnection
-from tidepool.engine.providers.endpoint import Endpoint, shown_host
+from tidepool.engine.providers.endpoint import Endpoint, display_host
 from tidepool.engine.providers.errors import (
     ProviderComplaint,
     complaint_about,
@@ -117,10 +117,10 @@ async def check_models(provider: Listing, model_names: Sequence[str]) -> None:
     """Raises a systemic ProviderError for a model that the provider says it does not have, and for an address
     where nobody answers. Servers that list nothing, or fail, are given the benefit of the doubt."""
     try:
-        cards = await look_again(provider.backoff, provider.models)
+        cards = await retry_lookup(provider.backoff, provider.models)
     except Complained as complained:
         if _hopeless(provider, complained.complaint):
-            raise provider.line.diagnosed(complained.complaint) from None
+            raise provider.line.diagnose(complained.complaint) from None
         return
     listed = [card.name for card in cards]
     for name in model_names:
@@ -131,10 +131,10 @@ async def check_models(provider: Listing, model_names: Sequence[str]) -> None:
             provider.notices(f"{card.name} will be shut down on {card.retires}.")
 
 
-async def judged(provider: Listing, model_name: str, complaint: ProviderComplaint) -> ProviderError:
+async def diagnose_call(provider: Listing, model_name: str, complaint: ProviderComplaint) -> ProviderError:
     """What a complaint about a live call comes to; an unknown model is named with those that are near."""
     if not is_unknown_model(complaint):
-        return provider.line.diagnosed(complaint)
+        return provider.line.diagnose(complaint)
     try:
         known = [card.name for card in await provider.models()]
     except (Complained, ProviderError):
@@ -145,13 +145,13 @@ async def judged(provider: Listing, model_name: str, complaint: ProviderComplain
 async def _look_up(provider: Listing, name: str, listed: list[str]) -> None:
     """An alias may work without being listed."""
     try:
-        await look_again(provider.backoff, lambda: provider.look_up(name))
+        await retry_lookup(provider.backoff, lambda: provider.look_up(name))
     except Complained as complained:
         if is_unknown_model(complained.complaint):
             raise unknown_model(provider.line.endpoint, name, listed) from None
 
 
-async def look_again(backoff: float, look: Callable[[], Awaitable[T]]) -> T:
+async def retry_lookup(backoff: float, look: Callable[[], Awaitable[T]]) -> T:
     """A look at a provider, repeated where it fails in a way that heals. Raises Complained."""
     for attempt in range(TRIES):
         try:
@@ -169,7 +169,7 @@ async def look_again(backoff: float, look: Callable[[], Awaitable[T]]) -> T:
 
 def _hopeless(provider: Listing, complaint: ProviderComplaint) -> bool:
     if complaint.status is None:
-        where = shown_host(provider.line.where)
+        where = display_host(provider.line.where)
         raise ProviderError(
             ErrorClass.FATAL,
             f"{where} cannot be reached ({complaint.words}). Check the network, the proxy and base_url, then run again.",
@@ -235,7 +235,7 @@ class SdkProvider(HostedProvider):
         try:
             return await self.ask(self.line, call, seed)
         except Complained as complained:
-            raise await judged(self, call.model_name, complained.complaint) from None
+            raise await diagnose_call(self, call.model_name, complained.complaint) from None
 
     async def ask(self, client: SdkConnection, call: Call, seed: int) -> Answer:
         while True:
@@ -246,7 +246,7 @@ class SdkProvider(HostedProvider):
             except Complained as complained:
                 if not self.learn(call, complained.complaint, body):
                     raise
-        data = client.loaded(response.content)
+        data = client.load_json(response.content)
         if not isinstance(data, dict) or (data.get("error") and not any(map(data.get, ANSWERING))):
             raise self._no_reply(client, data, response.headers)
         try:
@@ -257,7 +257,7 @@ class SdkProvider(HostedProvider):
     def _no_reply(self, client: SdkConnection, data: object, headers: Mapping[str, str]) -> Exception:
         """An error that came as if all were well, or something else that is no reply."""
         said = read_error(data if isinstance(data, (dict, list)) else None)
-        return Complained(complaint_about(200, said, headers)) if said.words else client.garbage()
+        return Complained(complaint_about(200, said, headers)) if said.words else client.unreadable()
 
     def price(self, model_name: str) -> PriceTag | None:
         if model_name not in self._tags:
@@ -282,7 +282,7 @@ class SdkProvider(HostedProvider):
     async def models_at(self, client: SdkConnection, wanted: Sequence[str]) -> set[str] | None:
         """What it lists, and what it knows without listing it; a server that has no list is taken to have all."""
         try:
-            cards = await look_again(self.backoff, lambda: self.cards_at(client))
+            cards = await retry_lookup(self.backoff, lambda: self.cards_at(client))
         except Complained as complained:
             if lists_nothing(complained.complaint):
                 return None
@@ -310,7 +310,7 @@ class SdkProvider(HostedProvider):
             if isinstance(error, ProviderError):
                 return HostFault(error)
             raise error
-        complaint, judged_error = error.complaint, host.client.diagnosed(error.complaint)
+        complaint, judged_error = error.complaint, host.client.diagnose(error.complaint)
         refused = judged_error.fault is ErrorClass.RATE_LIMITED
         return HostFault(
             judged_error,

@@ -81,12 +81,12 @@ async def give_up(path: Path, reference: str, order_reference: str) -> Abandoned
     with locks.holding(path, batch_id):
         refuse_changed(path, batch_id, batch["config"])
         try:
-            return await _given_up(path, batch_id, config, order)
+            return await _abandon(path, batch_id, config, order)
         finally:
             await asyncio.to_thread(settle, path)
 
 
-async def _given_up(path: Path, batch_id: str, config: FrozenConfig, order: ProviderBatchLine) -> AbandonedBatch:
+async def _abandon(path: Path, batch_id: str, config: FrozenConfig, order: ProviderBatchLine) -> AbandonedBatch:
     limits = config.limits_for(order.provider)
     account = Account(open_provider(order.provider, limits), limits)
     account.provider.serve(batch_id)
@@ -97,7 +97,7 @@ async def _given_up(path: Path, batch_id: str, config: FrozenConfig, order: Prov
         ledger = Ledger(writer, reader, batches.find_batch(reader, batch_id)["number"])
         run = SharedRun(batches.find_batch(reader, batch_id)["study_id"] or batch_id)
         context = RunContext(config, batch_id, ledger, {order.provider: account}, Budget(0.0), run=run)
-        return await _closed(context, account, order)
+        return await _close(context, account, order)
     except ProviderError as error:
         raise RunError(f"{error} Nothing was given up.") from error
     finally:
@@ -106,7 +106,7 @@ async def _given_up(path: Path, batch_id: str, config: FrozenConfig, order: Prov
         reader.close()
 
 
-async def _closed(context: RunContext, account: Account, order: ProviderBatchLine) -> AbandonedBatch:
+async def _close(context: RunContext, account: Account, order: ProviderBatchLine) -> AbandonedBatch:
     """Where it has answers it stays open: only the study itself, when it is resumed, knows what they answer."""
     book, api = ProviderBatchBook(context.ledger), account.provider.batches
     stored = next((one for one in book.open() if one.order_id == order.id), None)

@@ -12,7 +12,7 @@ from tidepool.engine.config.endpoints import title_of
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.events import Resting
 from tidepool.engine.prices import PriceTag, expected_input, most_input, worst_cost
-from tidepool.engine.providers.endpoint import scrubbed
+from tidepool.engine.providers.endpoint import scrub_keys
 from tidepool.engine.providers.protocol import Answer, ErrorClass, Provider, ProviderError, RateLimits, Silence
 from tidepool.engine.results.wording import span
 from tidepool.engine.runtime.budget import Budget
@@ -60,7 +60,7 @@ class ErrorLog:
         seen.count += 1
         if not seen.logged:
             seen.logged = 1
-            short = " ".join(scrubbed(message).split())[:LONGEST_MESSAGE].rstrip(".")
+            short = " ".join(scrub_keys(message).split())[:LONGEST_MESSAGE].rstrip(".")
             then = "Further ones are counted."
             if lost:
                 self._tell("error", f"First lost request of {model} ({kind}): {short}. {then}")

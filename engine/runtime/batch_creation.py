@@ -32,7 +32,7 @@ from tidepool.engine.runtime.accounts import Account
 from tidepool.engine.runtime.context import RunContext
 from tidepool.engine.runtime.outage import LONGEST_PAUSE
 from tidepool.engine.runtime.provider_batch import ProviderBatch, custom_id
-from tidepool.engine.runtime.tasks import for_ever
+from tidepool.engine.runtime.tasks import wait_forever
 from tidepool.storage.provider_batches import ProviderBatchBook, StoredProviderBatch
 
 T = TypeVar("T")
@@ -302,4 +302,4 @@ class BatchCreation:
 
     async def _wait_where_closing(self) -> None:
         if self._context.run.closing:
-            await for_ever()
+            await wait_forever()

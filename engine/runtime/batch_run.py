@@ -27,7 +27,7 @@ from tidepool.engine.runtime.live import LiveCall
 from tidepool.engine.runtime.recording import CallRecorder, replay_mismatch, reply_from_row
 from tidepool.engine.runtime.scheduler import BatchScheduler
 from tidepool.engine.runtime.services import SERVICES, Admission, batch_from, units_at_once
-from tidepool.engine.runtime.tasks import Latch, for_ever
+from tidepool.engine.runtime.tasks import Latch, wait_forever
 from tidepool.engine.runtime.unit import (
     CHUNK,
     Again,
@@ -267,7 +267,7 @@ class BatchRun:
             return self._replay(unit.number, call, key, row)
         context = self.context
         if context.run.closing:
-            await for_ever()
+            await wait_forever()
         if call.wave not in self._waves_started:
             self._wave_log.start(call.wave)
         unit.asking += 1
@@ -338,7 +338,7 @@ class BatchRun:
             account.budget.settle(pending.reserved, (reply.cost_usd if reply is not None else None) or 0.0)
             if error.fault is ErrorClass.FATAL:
                 self.context.fail(RunError(str(error)))
-                await for_ever()
+                await wait_forever()
             raise await self._recorder.record_failure(
                 pending, error.kind, str(error), live.attempts, reply=reply
             ) from None

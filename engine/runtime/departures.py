@@ -23,7 +23,7 @@ REMOTE_ID = re.compile(r"(?!.*\.\.)[\w.:-]{1,200}", re.ASCII)
 """ids become parts of addresses"""
 
 
-def affordable(account: Account, pendings: list[CollectedCall]) -> list[CollectedCall]:
+def reserve_affordable(account: Account, pendings: list[CollectedCall]) -> list[CollectedCall]:
     """The part of a wave that the budget pays for now; it is reserved."""
     budget = account.budget
     if not budget.capped or not pendings:
@@ -210,7 +210,7 @@ class WaveSender:
     ) -> list[CollectedCall]:
         """Those that the queue has room for and the budget pays for: they are reserved."""
         room = self._open.queue(*lot).room_for([pending.call for pending in pendings])
-        return affordable(lifecycle.account, pendings[:room]) if room > 1 else []
+        return reserve_affordable(lifecycle.account, pendings[:room]) if room > 1 else []
 
     def _leave_as(self, lot: Lot, lifecycle: BatchLifecycle, part: list[CollectedCall]) -> None:
         job = self._assembly.new(*lot, part)

@@ -14,7 +14,7 @@ from tidepool.engine.call import Reply
 from tidepool.engine.errors import CallFailed, ReplayMismatch
 from tidepool.engine.events import ProviderBatchChanged
 from tidepool.engine.providers.protocol import Answer
-from tidepool.engine.providers.replies import words_of
+from tidepool.engine.providers.replies import explain_unusable
 from tidepool.engine.runtime.budget import Budget
 from tidepool.engine.runtime.context import RunContext
 from tidepool.engine.runtime.live import MOST_EMPTY
@@ -204,7 +204,7 @@ class Settlement:
         answer = None if result.answer is None else self._booked(job, pending, result.answer)
         self._open.budget_of(job).settle(pending.reserved, (answer.cost_usd if answer is not None else None) or 0.0)
         if answer is None or not answer.usable:
-            kind, words = "unusable reply", words_of(answer) if answer is not None else ""
+            kind, words = "unusable reply", explain_unusable(answer) if answer is not None else ""
             if answer is None:
                 kind, words = "rejected request", result.error or "no answer"
             return await self._recorder(pending).record_failure(pending, kind, words, attempts, job.id, answer)

@@ -17,7 +17,7 @@ from hashlib import blake2b
 from tidepool.engine.call import Call
 from tidepool.engine.prices import expected_input
 from tidepool.engine.providers.protocol import Answer, ProviderBatchBounds, ProviderBatchResult, ProviderBatchTicket
-from tidepool.engine.providers.replies import heals
+from tidepool.engine.providers.replies import is_retryable
 from tidepool.engine.runtime.unit import CollectedCall
 from tidepool.storage.provider_batches import Address
 
@@ -190,7 +190,7 @@ def fate_of(result: ProviderBatchResult | None) -> Fate:
         return Fate.FAILED
     if result.answer.usable:
         return Fate.ANSWERED
-    return Fate.OPEN if heals(result.answer) else Fate.FAILED
+    return Fate.OPEN if is_retryable(result.answer) else Fate.FAILED
 
 
 def content_hash(keys: Iterable[str]) -> str:

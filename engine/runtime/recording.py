@@ -12,7 +12,7 @@ from tidepool.engine.call import Call, Reply, prompt_hash
 from tidepool.engine.errors import CallFailed, ReplayMismatch
 from tidepool.engine.events import CallAnswered, CallLost, CallRetried
 from tidepool.engine.providers.protocol import Answer, ProviderError
-from tidepool.engine.providers.replies import words_of
+from tidepool.engine.providers.replies import explain_unusable
 from tidepool.engine.runtime.accounts import Account
 from tidepool.engine.runtime.context import RunContext
 from tidepool.engine.runtime.unit import PendingCall
@@ -147,9 +147,7 @@ class ReplyWatch:
         if answer.usable and answer.finish is FinishReason.CUT:
             self._count_cut(call)
         elif not answer.usable:
-            words = (
-                f"A reply of {call.model} is no answer ({words_of(answer)}): it is paid for, and its call is missing."
-            )
+            words = f"A reply of {call.model} is no answer ({explain_unusable(answer)}): it is paid for, and its call is missing."
             self._tell(call, str(answer.finish), words)
 
     def _count_cut(self, call: Call) -> None:

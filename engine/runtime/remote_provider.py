@@ -7,7 +7,7 @@ from tidepool.engine.call import Call
 from tidepool.engine.config.endpoints import LOCAL
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.prices import PriceTag
-from tidepool.engine.providers.endpoint import carries_secret, endpoint_of, is_endpoint
+from tidepool.engine.providers.endpoint import endpoint_of, has_credentials, is_endpoint
 from tidepool.engine.providers.protocol import Answer, BatchApi, ErrorClass, Notices, Provider, ProviderError, Silence
 from tidepool.engine.runtime.worker import Opening
 from tidepool.engine.runtime.worker_pool import NoWorkerLeft, WorkerPool
@@ -79,7 +79,7 @@ class RemoteProvider:
         if self._beside or not is_endpoint(self.name, settings):
             return settings
         addresses = endpoint_of(self.name, settings).addresses
-        if any(map(carries_secret, addresses)):
+        if any(map(has_credentials, addresses)):
             return settings
         where = {"hosts": list(addresses)} if len(addresses) > 1 else {"base_url": addresses[0], "hosts": []}
         return settings.model_copy(update=where)

@@ -149,7 +149,7 @@ class Latch(Generic[T]):
         return self._value[0]
 
 
-async def for_ever() -> None:
+async def wait_forever() -> None:
     """Where a task waits when the run is about to end: until it is cancelled."""
     await asyncio.get_running_loop().create_future()
 

@@ -18,7 +18,7 @@ from tidepool.engine.call import Call
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import TidepoolError
 from tidepool.engine.providers.catalogue import open_provider
-from tidepool.engine.providers.endpoint import scrubbed
+from tidepool.engine.providers.endpoint import scrub_keys
 from tidepool.engine.providers.protocol import Answer, ErrorClass, Provider, ProviderError, Silence
 from tidepool.engine.version import program_version
 
@@ -178,9 +178,9 @@ def unpacked(bunch: bytes) -> CallBatch:
 
 
 def _fault(error: ProviderError) -> Fault:
-    return Fault(error.fault, scrubbed(str(error)), error.retry_after, error.silence)
+    return Fault(error.fault, scrub_keys(str(error)), error.retry_after, error.silence)
 
 
 def _unexpected(error: Exception) -> Fault:
-    words = scrubbed(f"{type(error).__name__}: {error}")
+    words = scrub_keys(f"{type(error).__name__}: {error}")
     return Fault(ErrorClass.FATAL, f"A hand met something unexpected: {words}", None, Silence.BROKEN)

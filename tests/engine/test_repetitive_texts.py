@@ -168,7 +168,7 @@ READERS: dict[str, Reader] = {
     "words": words_in,
     "thought": replies.split_thought,
     "error body": errors.error_in,
-    "keys": endpoint.scrubbed,
+    "keys": endpoint.scrub_keys,
     "rate header": rate_headers.duration,
     "terminal": plain_text.plain,
     "document": plain_text.in_document,

@@ -465,7 +465,7 @@ def judge_game(model_name: str, system: str, messages: Sequence[Message], seed: 
     if asked is None or dice.unit() < MUMBLES:
         return SimulatedReply("I cannot tell from this.")
     said = [text for speaker, text in asked.talk if speaker == asked.player]
-    given = any(gives(text, asked.secret) for text in said)
+    given = any(reveals_secret(text, asked.secret) for text in said)
     wrong = dice.unit() < (MISSES if given else IMAGINES)
     reason = "The player's words lead to it." if given else "Nothing the player says leads to it."
     return SimulatedReply(
@@ -473,7 +473,7 @@ def judge_game(model_name: str, system: str, messages: Sequence[Message], seed: 
     )
 
 
-def gives(text: str, secret: str) -> bool:
+def reveals_secret(text: str, secret: str) -> bool:
     reveal = find_reveal(text, secret)
     return (reveal is not None and not reveal.uncertain) or any(guise.word in text for guise in forms_of(secret).hint)
 

@@ -67,9 +67,9 @@ async def test_an_answer_in_another_dress_is_an_answer(emulator: Emulator, provi
 
 def test_broken_letters_in_a_reply_are_replaced() -> None:
     line = SdkConnection(endpoint_of("openai", ProviderSettings()), "http://127.0.0.1:9")
-    assert line.loaded(b'{"text": "na\xffve"}') == {"text": "na\ufffdve"}
+    assert line.load_json(b'{"text": "na\xffve"}') == {"text": "na\ufffdve"}
     with pytest.raises(ProviderError, match="not a reply"):
-        line.loaded(b'{"text"\xff: "a"}')
+        line.load_json(b'{"text"\xff: "a"}')
 
 
 async def test_a_byte_a_second_does_not_outlast_the_timeout(emulator: Emulator, provider: Provider) -> None:

@@ -11,7 +11,7 @@ from tidepool.engine.providers.endpoint import endpoint_of
 from tidepool.engine.providers.errors import (
     ProviderComplaint,
     complaint_of,
-    diagnosed,
+    diagnose,
     fault_of,
     silence_of,
     unknown_model,
@@ -52,21 +52,21 @@ def test_an_error_heals_or_is_ours_or_stops_everything(
 
 def test_what_stops_the_batch_carries_the_providers_words_and_advice() -> None:
     told = str(
-        diagnosed(ProviderComplaint(401, words="Incorrect API key provided"), OPENAI, "https://api.openai.com/v1")
+        diagnose(ProviderComplaint(401, words="Incorrect API key provided"), OPENAI, "https://api.openai.com/v1")
     )
     assert told == (
         "OpenAI refuses all calls: Incorrect API key provided. Check the key in OPENAI_API_KEY, then resume."
     )
     spent = str(
-        diagnosed(ProviderComplaint(429, code="insufficient_quota", words="You exceeded your quota."), OPENAI, "")
+        diagnose(ProviderComplaint(429, code="insufficient_quota", words="You exceeded your quota."), OPENAI, "")
     )
     assert "Raise the account's spend limit" in spent
 
 
 def test_a_healing_error_says_where_and_how_long_to_wait() -> None:
-    error = diagnosed(ProviderComplaint(429, words="slow down", headers={"retry-after": "7"}), ANTHROPIC, "")
+    error = diagnose(ProviderComplaint(429, words="slow down", headers={"retry-after": "7"}), ANTHROPIC, "")
     assert (error.fault, error.retry_after) == (ErrorClass.RATE_LIMITED, 7.0)
-    silent = diagnosed(ProviderComplaint(None, words="reset"), OPENAI, "http://user:secret@127.0.0.1:9/v1")
+    silent = diagnose(ProviderComplaint(None, words="reset"), OPENAI, "http://user:secret@127.0.0.1:9/v1")
     assert str(silent) == "OpenAI at 127.0.0.1:9 gave no answer: reset"
 
 

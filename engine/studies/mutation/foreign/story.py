@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.run_control import RunControl
-from tidepool.engine.runtime.tasks import for_ever
+from tidepool.engine.runtime.tasks import wait_forever
 from tidepool.engine.studies.mutation.config import FOREIGN
 from tidepool.engine.studies.mutation.environment.encoders import Vectors
 from tidepool.engine.studies.mutation.environment.environments import Environments, Outcome, endless
@@ -112,7 +112,7 @@ class ForeignStory(Story):
         if played < budget:
             words = f"closed by its program after {played:,} of {budget:,} answered steps"
             self._control.stop_for(StopCode.STOPPED, words)
-            await for_ever()
+            await wait_forever()
         self._end_training()
         self._run.expect_units(self._book.opened)
 
