@@ -77,7 +77,7 @@ async def traded() -> tuple[float, float]:
     try:
         provider = RemoteProvider(open_provider("simulated", SimulatedSettings(latency=0.05)), crew)
         await provider.check(["guarded"])
-        for hand in crew.hands:
+        for hand in crew.workers:
             give = hand.give
 
             def counted(jobs, answers, give=give):  # type: ignore[no-untyped-def]

@@ -286,7 +286,7 @@ async def _taken_up(
             for place, (one, rule) in enumerate(zip(taken, rules, strict=True))
         ]
         run = _StudyRun(Session(path, study.id, turns, accounts, control), [one.admission for one in taken], changes)
-        await run.run(kind)
+        await run.taken(kind)
     if on_event:
         with reading(path) as connection:
             ended = [cell.batch for cell in studies.cells_of(connection, study.id)]
