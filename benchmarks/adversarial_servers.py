@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.adversarial_servers.case import Case, Seen, played
 from tests.adversarial_servers.cases import CASES
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 
 AT_ONCE = 6
 PAGE = Path(__file__).parent.parent / "docs" / "hostile.md"

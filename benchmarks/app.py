@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.terminal import Terminal
-from tidepool.engine.bench.figures import Measurement, at_most
+from tidepool.engine.bench import Measurement, at_most
 from tidepool.storage.batches import create_batch
 from tidepool.storage.file import connect, prepare, writing
 from tidepool.storage.queries import search

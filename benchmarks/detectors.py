@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.statistics.intervals import share_interval
 from tidepool.engine.studies.secret_game.detectors.detection import find_in_talk, is_revealed
 

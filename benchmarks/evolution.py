@@ -16,14 +16,14 @@ from random import Random
 from statistics import fmean, stdev
 from typing import Any
 
+from tests.support.solver_truth import true_accuracy
 from tidepool import Evolution
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Providers, Service, SimulatedSettings
-from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.events import CallAnswered, Event
+from tidepool.engine.providers.simulated.landscape import mends
 from tidepool.engine.run import run_batch
-from tidepool.engine.simulated.evolution.planted import mends
-from tidepool.engine.simulated.evolution.solver import true_accuracy
+from tidepool.engine.runtime.run_control import RunControl
 from tidepool.engine.studies.evolution.config import PresetName
 from tidepool.engine.studies.evolution.genome import seed_genomes
 from tidepool.engine.studies.evolution.problems.problem_set import generate

@@ -12,11 +12,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from tests.support.offline_transport import Losing, OfflineTransport
 from tidepool import Mutation
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Service
 from tidepool.engine.run import run_batch
-from tidepool.engine.simulated.mutation.offline_transport import Losing, OfflineTransport
 from tidepool.engine.studies.mutation.config import LearnerName
 from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, endless, finished
 from tidepool.engine.studies.mutation.evaluation import PolicyComparison, compare, contenders, play_heldout

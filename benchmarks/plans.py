@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.support.random_studies import KINDS, random_study, real_lengths
 from tidepool import run_batch
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.studies.kinds import load_kind

@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from tidepool.engine.bench.figures import Measurement
+from tidepool.engine.bench import Measurement
 
 EVIDENCE = Path(__file__).parent.parent / "docs" / "evidence.md"
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.state import change, end_state, query
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.loading import config_from, load_config
 from tidepool.engine.design.running import run_study
 from tidepool.engine.publishing.card import About

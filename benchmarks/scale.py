@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidepool.engine.bench.figures import Measurement, at_most
+from tidepool.engine.bench import Measurement, at_most
 
 COMMAND = (sys.executable, "-m", "tidepool")
 MOST_MEMORY = 900

@@ -17,7 +17,7 @@ from tests.emulator import RemoteEmulator
 from tests.emulator.limits import StallWatch
 from tests.support.state import log_of, query
 from tidepool import SecretGame
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Agent, OllamaSettings, Providers, ProviderSettings, Service
 from tidepool.engine.events import CallAnswered
 from tidepool.engine.run import run_batch

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
-from tidepool.engine.bench.figures import Measurement, at_most
+from tidepool.engine.bench import Measurement, at_most
 
 ROUNDS = 15
 BARE = ("-c", "import argparse, sqlite3")

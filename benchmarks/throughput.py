@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.emulator import RemoteEmulator
-from tidepool.engine.bench.figures import Measurement, at_most
-from tidepool.engine.bench.machine import measure
+from tidepool.engine.bench import Measurement, at_most, measure
 
 
 def prove_engine() -> Iterator[Measurement]:

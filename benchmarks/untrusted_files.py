@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.untrusted_files.cases import CASES
 from tests.untrusted_files.driving import API, APP, READING, WRITING, Seen, Step, staged
 from tests.untrusted_files.forging import SEED, Case
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 
 AT_ONCE = 2
 PAGE = Path(__file__).parent.parent / "docs" / "strangers.md"

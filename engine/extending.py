@@ -7,12 +7,11 @@ from tidepool.engine.call import FREE, Call, Message, PriceTag, Reply, expected_
 from tidepool.engine.config.section import Section
 from tidepool.engine.config.sections import Config, FrozenConfig, ModelName, ProviderSettings
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.core.unit import Unit, UnitPlan
 from tidepool.engine.design.outcomes import BatchValues, KindOutcomes, Outcome, Sections, Talk
 from tidepool.engine.errors import CallFailed, UsageError
-from tidepool.engine.providers.live_only import LiveProvider
-from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, ProviderSpec
+from tidepool.engine.providers.protocol import Answer, ErrorClass, LiveProvider, ProviderError, ProviderSpec
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 from tidepool.engine.studies.kinds import KindSpec
 from tidepool.engine.studies.mutation.operators import Operator

@@ -124,10 +124,10 @@ PROVIDERS: Registry[Any] = Registry(
     "provider",
     "tidepool.providers",
     {
-        "simulated": "tidepool.engine.simulated.provider:PROVIDER",
-        "openai": f"{_PROVIDERS}.openai.provider:PROVIDER",
-        "anthropic": f"{_PROVIDERS}.anthropic.provider:PROVIDER",
-        "ollama": f"{_PROVIDERS}.ollama.provider:PROVIDER",
+        "simulated": "tidepool.engine.providers.simulated.provider:PROVIDER",
+        "openai": f"{_PROVIDERS}.openai:PROVIDER",
+        "anthropic": f"{_PROVIDERS}.anthropic:PROVIDER",
+        "ollama": f"{_PROVIDERS}.ollama:PROVIDER",
     },
     "ProviderSpec",
 )

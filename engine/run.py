@@ -8,19 +8,19 @@ from pathlib import Path
 
 from tidepool.engine.branching.kind import branching, kind_to_run
 from tidepool.engine.branching.making import NewBranch
-from tidepool.engine.cluster.section import Cluster, said_in
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
 from tidepool.engine.config.loading import hands_of
 from tidepool.engine.config.sections import Config, FrozenConfig, Study
-from tidepool.engine.core.gc_tuning import CalmGarbageCollector
-from tidepool.engine.core.open_accounts import OpenAccounts
-from tidepool.engine.core.run_control import RunControl
-from tidepool.engine.core.session import Play, Session, SessionOutcome, SessionVerdict, Turn, verdict
 from tidepool.engine.errors import NotFound
 from tidepool.engine.events import BatchEnded, Listener, ServersNamed
 from tidepool.engine.registries import program_version
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.results.summary import summarise
+from tidepool.engine.runtime.cluster_section import Cluster, said_in
+from tidepool.engine.runtime.gc_tuning import gc_tuned
+from tidepool.engine.runtime.open_accounts import OpenAccounts
+from tidepool.engine.runtime.run_control import RunControl
+from tidepool.engine.runtime.session import Play, RunningBatch, Session, SessionOutcome, SessionVerdict, verdict
 from tidepool.engine.stopping.rules import StopRule, rule_for
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.trust.gate import (
@@ -77,7 +77,7 @@ async def run_frozen(
         batch_id = await asyncio.to_thread(_written_down, path, config, folder, branch)
         accounts.name_batch(batch_id)
         runs_code = bool(kind.code(config))
-        turn = Turn(batch_id, config, plan, on_event, False, runs_code, servers, rule=rule)
+        turn = RunningBatch(batch_id, config, plan, on_event, False, runs_code, servers, rule=rule)
         return await _run(Session(path, batch_id, (turn,), accounts, control), play or kind.play)
 
 
@@ -182,7 +182,7 @@ async def resume_led(
     async with OpenAccounts(kind.models(config), config, hands_of(cluster), control.stopped) as accounts:
         accounts.name_batch(batch["id"])
         plan = kind.plan(config)
-        turn = Turn(
+        turn = RunningBatch(
             batch["id"],
             config,
             plan,
@@ -255,7 +255,7 @@ async def _run(
     session: Session, play: Play, admission: Admission | None = None, changes: Sequence[str] = ()
 ) -> Summary:
     path, (turn,) = session.path, session.turns
-    with locks.holding(path, turn.batch_id), CalmGarbageCollector():
+    with locks.holding(path, turn.batch_id), gc_tuned():
         if admission:
             await asyncio.to_thread(refuse_changed, path, turn.batch_id, admission.frozen)
         await asyncio.to_thread(begin, session, turn)
@@ -263,7 +263,7 @@ async def _run(
             note = f"Resumed with {', '.join(changes)}."
             await asyncio.to_thread(rewrite_limits, path, [turn.batch_id], changes, note)
         hold_limits(session)
-        (outcome,) = await session.taken(play)
+        (outcome,) = await session.run(play)
         ended = await asyncio.to_thread(end, session, turn, outcome)
         if turn.listener:
             turn.listener(BatchEnded(ended.status, ended.reason))
@@ -277,14 +277,14 @@ async def _run(
         await asyncio.to_thread(settle, path)
 
 
-def begin(session: Session, turn: Turn) -> None:
+def begin(session: Session, turn: RunningBatch) -> None:
     """Short writes like this one go beside the loop: another batch of the same loop may be in the middle of its own."""
     if turn.resumed:
         batches.reopen_failures(session.path, turn.batch_id)
     batches.begin(session.path, turn.batch_id, simulated=session.accounts.simulated(turn.providers))
 
 
-def end(session: Session, turn: Turn, outcome: SessionOutcome) -> SessionVerdict:
+def end(session: Session, turn: RunningBatch, outcome: SessionOutcome) -> SessionVerdict:
     path = session.path
     with reading(path) as connection:
         progress = batches.progress_of(connection, batches.find_batch(connection, turn.batch_id)["number"])

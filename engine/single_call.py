@@ -16,7 +16,7 @@ from tidepool.engine.config.loading import user_providers
 from tidepool.engine.config.sections import Agent, Providers, Service, reasoning_of
 from tidepool.engine.errors import RunError
 from tidepool.engine.providers.catalogue import open_provider
-from tidepool.engine.providers.keys import scrubbed
+from tidepool.engine.providers.endpoint import scrub_keys
 from tidepool.engine.providers.protocol import Provider, ProviderError
 from tidepool.engine.providers.replies import UnusableReply
 from tidepool.engine.studies.secret_game.casting import SCORING
@@ -132,7 +132,7 @@ async def ask_once(
             notices: list[str] = []
             provider.notices.listen(notices.append)
     except ProviderError as error:
-        raise RunError(scrubbed(str(error))) from None
+        raise RunError(scrub_keys(str(error))) from None
     except TimeoutError:
         raise RunError(
             f"{call.model} gave no answer within {patience:g} s. Check the network and the address, or ask again."
@@ -145,5 +145,5 @@ async def ask_once(
         input_tokens=answer.input_tokens,
         output_tokens=answer.output_tokens,
         cost_usd=answer.cost_usd,
-        notices=tuple(map(scrubbed, notices)),
+        notices=tuple(map(scrub_keys, notices)),
     )

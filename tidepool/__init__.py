@@ -13,7 +13,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tidepool.engine.cluster.section import Cluster
     from tidepool.engine.config.loading import load_config
     from tidepool.engine.config.sections import (
         Agent,
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
         StopWhenSure,
         Study,
     )
-    from tidepool.engine.core.run_control import RunControl
     from tidepool.engine.design.running import resume_study, run_study
     from tidepool.engine.design.statistics import read_study
     from tidepool.engine.errors import (
@@ -57,6 +55,8 @@ if TYPE_CHECKING:
     from tidepool.engine.results.batch_summary import RowTable, Summary
     from tidepool.engine.results.summary import read_summary
     from tidepool.engine.run import resume_batch, run_batch
+    from tidepool.engine.runtime.cluster_section import Cluster
+    from tidepool.engine.runtime.run_control import RunControl
     from tidepool.engine.studies.evolution.config import Evolution
     from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
     from tidepool.engine.studies.mutation.config import Mutation
@@ -128,11 +128,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    "tidepool.engine.cluster.section": "Cluster",
+    "tidepool.engine.runtime.cluster_section": "Cluster",
     "tidepool.engine.config.loading": "load_config",
     "tidepool.engine.config.sections": "Agent Config Design Hypothesis OllamaSettings Providers ProviderSettings Service "
     "SimulatedSettings StopWhenSure Study",
-    "tidepool.engine.core.run_control": "RunControl",
+    "tidepool.engine.runtime.run_control": "RunControl",
     "tidepool.engine.design.running": "resume_study run_study",
     "tidepool.engine.design.statistics": "read_study",
     "tidepool.engine.errors": "BatchLocked CallFailed FileError NotFound ReplayMismatch RunError TidepoolError UsageError",

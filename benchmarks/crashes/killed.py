@@ -15,7 +15,7 @@ from benchmarks.crashes.scene import Scene, bought, emulator
 from tests.engine.providers.kills import POINTS, killed_and_resumed
 from tests.support.killing import CALLS, Killed, kill_and_resume, undisturbed
 from tests.support.state import committed_seeds
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 
 MOMENTS = int(os.environ.get("CRASH_MOMENTS", "20"))
 """in each act; a busy machine may try fewer, and the figure says how many"""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy
 from scipy.special import expit  # type: ignore[import-untyped]
 
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.branching.results import outcome
 from tidepool.engine.branching.talks import Arm, Measure, Origin
 

@@ -19,7 +19,7 @@ import numpy
 from benchmarks.inference.claims import PANELS, Claim, Panel, claims, panel_claims
 from benchmarks.inference.worlds import MESSAGES, WORLDS, Planted, World
 from tidepool import SecretGame
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Agent, Service
 from tidepool.engine.run import run_batch
 from tidepool.engine.studies.secret_game.analysis import Played, analysed_sides

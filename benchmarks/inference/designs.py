@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 from scipy.special import nctdtr, ndtr, stdtrit  # type: ignore[import-untyped]
 
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.design.contrasts import Cell, Factors, read_hypotheses, weigh
 from tidepool.engine.design.effects import OutcomeTable
 from tidepool.engine.design.outcomes import PERCENT, Outcome

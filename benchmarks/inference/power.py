@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.design.contrasts import Asked, Difference, Factor, Factors, Weighing, weigh
 from tidepool.engine.design.effects import OutcomeTable, cell_mean, effect
 from tidepool.engine.design.outcomes import PERCENT, Outcome

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy
 
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import StopWhenSure
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.stopping.rules import Cell, StopRule

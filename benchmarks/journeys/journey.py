@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.journeys.hands import HANDS, KINDS, Hand
 from benchmarks.journeys.stage import BrowserStage, Lost, Missing, Stage, TerminalStage
-from tidepool.engine.bench.figures import Measurement, at_least
+from tidepool.engine.bench import Measurement, at_least
 
 STAGES: dict[str, type[TerminalStage] | type[BrowserStage]] = {"terminal": TerminalStage, "browser": BrowserStage}
 TAKEN = "taken-away"

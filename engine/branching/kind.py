@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tidepool.engine.branching.talks import Branch
     from tidepool.engine.config.sections import FrozenConfig
     from tidepool.engine.config.stored import StoredConfig
-    from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.results.blocks import KindMethods
+    from tidepool.engine.runtime.batch_run import BatchRun
     from tidepool.engine.studies.plan import Plan
 
 Batch = Mapping[str, Any] | sqlite3.Row

@@ -22,9 +22,9 @@ from tidepool.engine.branching.talks import (
 )
 from tidepool.engine.call import Call, Reply, expected_input, most_input, most_tokens
 from tidepool.engine.config.sections import FrozenConfig
-from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.core.unit import Unit, UnitPlan
 from tidepool.engine.providers.protocol import Answer
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.studies.planned_calls import EXPECTED, MOST, Plan, PlannedCalls, Sizing, UsualTokens, merged
 from tidepool.storage.states import FinishReason
 
@@ -53,10 +53,10 @@ class _Reader:
     async def ask(self, call: Call) -> Reply:
         return Reply(self._answer(call))
 
-    def told(self, step: str) -> None:
+    def replayed_reply(self, step: str) -> None:
         """Every call of it is asked."""
 
-    def has_told(self, step: str) -> bool:
+    def has_replayed(self, step: str) -> bool:
         return False
 
 

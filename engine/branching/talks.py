@@ -16,7 +16,7 @@ from tidepool.storage.queries.conversations import TalkRow, origin_text, records
 if TYPE_CHECKING:
     from tidepool.engine.config.sections import FrozenConfig
     from tidepool.engine.config.stored import StoredConfig
-    from tidepool.engine.core.unit import Unit
+    from tidepool.engine.runtime.unit import Unit
 
 
 # -- origin and redraws ------------------------------------------------------------------------------------------------

@@ -173,8 +173,8 @@ def resolve_model(name: str) -> str:
 
 def _meant(name: str) -> str | None:
     """A provider with a slash, a preset misspelt, or a model's name without its provider."""
-    from tidepool.engine.simulated.responders import RESPONDERS
-    from tidepool.engine.simulated.secret_game.personas import PERSONAS
+    from tidepool.engine.providers.simulated.personas import PERSONAS
+    from tidepool.engine.providers.simulated.responders import RESPONDERS
 
     written, _, behind = name.partition("/")
     if behind and written in PROVIDERS:

@@ -12,7 +12,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.cluster.section import said_in
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.endpoints import unknown_provider
 from tidepool.engine.config.loading import config_from, outline_problems, with_users_endpoints, with_users_likes
@@ -32,6 +31,7 @@ from tidepool.engine.config.toml_text import Lines
 from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.engine.library.contents import names_library, with_library
 from tidepool.engine.library.entities import entity_from
+from tidepool.engine.runtime.cluster_section import said_in
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.storage.text import variables_in
 
@@ -304,8 +304,8 @@ def _strangers(config: Config, kind: str) -> Iterator[ConfigProblem]:
 
 
 def _misspelt_models(config: Config, kind: str) -> Iterator[ConfigProblem]:
-    from tidepool.engine.simulated.responders import RESPONDERS
-    from tidepool.engine.simulated.secret_game.personas import PERSONAS
+    from tidepool.engine.providers.simulated.personas import PERSONAS
+    from tidepool.engine.providers.simulated.responders import RESPONDERS
 
     known = (*RESPONDERS, *PERSONAS)
     for where, name in models_at(config):

@@ -10,7 +10,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.endpoints import resolve_model, unknown_provider
 from tidepool.engine.config.problems import ConfigProblem, format_error, not_a_section, surroundings, validated
@@ -19,6 +18,7 @@ from tidepool.engine.config.sections import Config, Providers
 from tidepool.engine.config.toml_files import apply_override, parse_toml, read_text
 from tidepool.engine.config.toml_text import NO_LINES, Lines
 from tidepool.engine.errors import UsageError
+from tidepool.engine.runtime.cluster_section import Cluster
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.storage.folders import CONFIG_VARIABLE, config_folder, refuse_what_others_wrote
 

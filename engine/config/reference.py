@@ -7,7 +7,6 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.section import OneOf, Section, type_in_words
 from tidepool.engine.config.sections import (
@@ -21,6 +20,7 @@ from tidepool.engine.config.sections import (
     SimulatedSettings,
     StopWhenSure,
 )
+from tidepool.engine.runtime.cluster_section import Cluster
 from tidepool.engine.studies.kinds import KINDS, load_kind
 
 INTRODUCTION = f"""# The config file

@@ -26,13 +26,13 @@ from pydantic import (
 )
 from pydantic_core import to_json
 
-from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, Family, is_endpoint_name, known_model, unknown_provider
 from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.section import ConfigOrigin, Hosts, NamesModel, OneOf, Section, with_keywords_in_help
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import KINDS, PROVIDERS
+from tidepool.engine.runtime.cluster_section import Cluster
 
 Name = Annotated[str, MaxLen(ceilings.NAME)]
 

@@ -11,14 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.cluster.section import Cluster, said_in
 from tidepool.engine.config.freezing import load_frozen, with_overrides
 from tidepool.engine.config.loading import hands_of
 from tidepool.engine.config.sections import Config, FrozenConfig, Providers, ProviderSettings, Study
-from tidepool.engine.core.gc_tuning import CalmGarbageCollector
-from tidepool.engine.core.open_accounts import OpenAccounts
-from tidepool.engine.core.run_control import RunControl, Stop
-from tidepool.engine.core.session import Session, SessionOutcome, Turn
 from tidepool.engine.design.cells import (
     PlannedCell,
     PlannedStudy,
@@ -42,6 +37,11 @@ from tidepool.engine.run import (
     new_batch,
     rewrite_limits,
 )
+from tidepool.engine.runtime.cluster_section import Cluster, said_in
+from tidepool.engine.runtime.gc_tuning import gc_tuned
+from tidepool.engine.runtime.open_accounts import OpenAccounts
+from tidepool.engine.runtime.run_control import RunControl, Stop
+from tidepool.engine.runtime.session import RunningBatch, Session, SessionOutcome
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.trust.foreign_keys import foreign_provider_keys
 from tidepool.engine.trust.gate import Admission, admit, design_text, refuse_changed, servers_of
@@ -199,7 +199,7 @@ async def _taken_up(
     async with OpenAccounts(models, shared, hands_of(cluster), control.stopped) as accounts:
         accounts.name_batch(study.id)
         turns = [
-            Turn(
+            RunningBatch(
                 *(one.cell.batch["id"], one.config, kind.plan(one.config), listeners.for_batch(one.cell.batch["id"])),
                 resumed=not fresh,
                 runs_code=bool(kind.code(one.config)),
@@ -284,9 +284,9 @@ class _StudyRun:
         session = self._session
         with ExitStack() as stack:
             stack.enter_context(locks.holding(session.path, session.run_id))
-            stack.enter_context(CalmGarbageCollector())
+            stack.enter_context(gc_tuned())
             await asyncio.to_thread(self._begin)
-            self._outcomes = await session.taken(kind.play)
+            self._outcomes = await session.run(kind.play)
             await asyncio.to_thread(self._end)
 
     def _begin(self) -> None:
@@ -304,7 +304,7 @@ class _StudyRun:
             rewrite_limits(session.path, [turn.batch_id for turn in open_turns], self._changes, note)
         hold_limits(session)
 
-    async def _one_ended(self, turn: Turn, outcome: SessionOutcome) -> None:
+    async def _one_ended(self, turn: RunningBatch, outcome: SessionOutcome) -> None:
         await asyncio.to_thread(end, self._session, turn, outcome)
         self._told.add(turn.batch_id)
 

@@ -8,8 +8,7 @@ from tidepool.engine.config.endpoints import unknown_provider
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.deadlines import Deadline
 from tidepool.engine.errors import UsageError
-from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
-from tidepool.engine.providers.keys import carries_secret
+from tidepool.engine.providers.endpoint import endpoint_of, has_credentials, is_endpoint
 from tidepool.engine.providers.protocol import Answer, ErrorClass, Provider, ProviderError, ProviderSpec, Silence
 from tidepool.engine.registries import PROVIDERS
 
@@ -49,13 +48,13 @@ class _TimedProvider:
                 return answer
         except TimeoutError as error:
             words = f"no answer within {self.settings.timeout:g} s"
-            raise ProviderError(ErrorClass.HEALS, words, silence=Silence.TIMEOUT) from error
+            raise ProviderError(ErrorClass.TRANSIENT, words, silence=Silence.TIMEOUT) from error
 
 
 def _refuse_secrets(name: str, addresses: Mapping[str, Sequence[str]]) -> None:
     """A config is stored with its study, and shared with it: an address with a password would be too."""
     for key, written in addresses.items():
-        if any(map(carries_secret, written)):
+        if any(map(has_credentials, written)):
             raise UsageError(
                 f"[providers.{name}]: an address holds a user name or password, which would be stored with the study. "
                 "Give it in the environment (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, OLLAMA_HOST) instead.",

@@ -10,16 +10,15 @@ from tidepool.engine.call import PriceTag
 from tidepool.engine.config.endpoints import KNOWN_MODELS, PRESET_ENDPOINTS, PRESET_TABLE, RETIREMENTS
 from tidepool.engine.config.sections import Providers, ProviderSettings, SimulatedSettings
 from tidepool.engine.errors import UsageError
-from tidepool.engine.providers.anthropic.provider import AnthropicProvider
+from tidepool.engine.providers.anthropic import AnthropicProvider
 from tidepool.engine.providers.catalogue import open_provider
-from tidepool.engine.providers.endpoint import ALL_OTHERS, Endpoint, endpoint_of, is_endpoint
-from tidepool.engine.providers.hosted import HostedProvider
-from tidepool.engine.providers.keys import scrubbed, shown_host
-from tidepool.engine.providers.model_listing import ModelCard
-from tidepool.engine.providers.ollama.provider import OllamaProvider
-from tidepool.engine.providers.openai.provider import OpenAIProvider
+from tidepool.engine.providers.connection import Complained
+from tidepool.engine.providers.endpoint import ALL_OTHERS, Endpoint, display_host, endpoint_of, is_endpoint, scrub_keys
+from tidepool.engine.providers.ollama import OllamaProvider
+from tidepool.engine.providers.openai import OpenAIProvider
+from tidepool.engine.providers.pool import HostedProvider
 from tidepool.engine.providers.protocol import ProviderError, ProviderSpec
-from tidepool.engine.providers.sdk_connection import Complained
+from tidepool.engine.providers.sdk import ModelCard
 from tidepool.engine.registries import PROVIDERS
 
 MILLION = 1_000_000
@@ -82,7 +81,7 @@ def known_models(name: str, settings: ProviderSettings) -> ListedProvider:
     if not is_endpoint(name, settings):
         return _installed(name, settings)
     endpoint = endpoint_of(name, settings)
-    where = ", ".join(map(shown_host, endpoint.addresses)) or "no address"
+    where = ", ".join(map(display_host, endpoint.addresses)) or "no address"
     listed = ListedProvider(name, _key(endpoint), where, ())
     try:
         provider = _opened(endpoint, settings)
@@ -106,7 +105,7 @@ async def _listed(name: str, settings: ProviderSettings) -> ListedProvider:
         async with asyncio.timeout(SECONDS):
             return replace(known, models=_models(provider, await provider.models()), reached=True)
     except (Complained, ProviderError, TimeoutError) as error:
-        words = scrubbed(str(error)) or "no answer in time"
+        words = scrub_keys(str(error)) or "no answer in time"
         return replace(known, note=f"could not be asked: {words}", reached=False)
     finally:
         await provider.close()
@@ -114,7 +113,7 @@ async def _listed(name: str, settings: ProviderSettings) -> ListedProvider:
 
 async def _with_hosts(provider: HostedProvider, known: ListedProvider) -> ListedProvider:
     cards = await provider.hosts()
-    hosts = tuple(ListedHost(shown_host(card.url), card.models, scrubbed(card.silence)) for card in cards)
+    hosts = tuple(ListedHost(display_host(card.url), card.models, scrub_keys(card.silence)) for card in cards)
     names: set[str] = set().union(*(card.models for card in cards))
     models = _models(provider, [ModelCard(name) for name in sorted(names)]) or known.models
     reached = not all(host.silence for host in hosts)
@@ -166,8 +165,8 @@ def _installed(name: str, settings: ProviderSettings) -> ListedProvider:
 
 
 def _simulated(settings: SimulatedSettings) -> ListedProvider:
-    from tidepool.engine.simulated.responders import RESPONDERS
-    from tidepool.engine.simulated.secret_game.personas import PERSONAS
+    from tidepool.engine.providers.simulated.personas import PERSONAS
+    from tidepool.engine.providers.simulated.responders import RESPONDERS
 
     tag = PriceTag(settings.price_input / MILLION, settings.price_output / MILLION)
     models = tuple(_model(f"simulated:{name}", tag, None) for name in (*PERSONAS, *RESPONDERS))

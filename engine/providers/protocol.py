@@ -1,5 +1,6 @@
-"""What the engine asks of a provider, live and through a batch API. Providers classify errors; the engine decides."""
+"""The interface of a provider, live and through a batch API. Providers classify errors; the engine decides."""
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Collection, Container, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -11,13 +12,13 @@ from tidepool.storage.states import FinishReason
 
 
 class ErrorClass(Enum):
-    HEALS = "heals"
-    """a fault of the network or the server: trying again helps"""
-    REFUSED = "refused"
-    """too many requests (429): slower helps"""
-    OURS = "ours"
+    TRANSIENT = "transient"
+    """a fault of the network or the server: a retry helps"""
+    RATE_LIMITED = "rate_limited"
+    """too many requests (429): sending slower helps"""
+    CLIENT = "client"
     """this request cannot be answered: it fails, with the provider's words"""
-    SYSTEMIC = "systemic"
+    FATAL = "fatal"
     """no request can be answered: missing key, unknown model, spend limit. The batch stops, with advice"""
 
 
@@ -57,10 +58,10 @@ _SILENT = {
     Silence.LOST: "lost worker",
 }
 _FAULTS = {
-    ErrorClass.HEALS: "server error",
-    ErrorClass.REFUSED: "rate limit error",
-    ErrorClass.OURS: "rejected request",
-    ErrorClass.SYSTEMIC: "fatal error",
+    ErrorClass.TRANSIENT: "server error",
+    ErrorClass.RATE_LIMITED: "rate limit error",
+    ErrorClass.CLIENT: "rejected request",
+    ErrorClass.FATAL: "fatal error",
 }
 
 
@@ -273,3 +274,36 @@ class Provider(Protocol):
         """Raises a systemic ProviderError where no call could succeed, before anything is spent."""
 
     async def close(self) -> None: ...
+
+
+class LiveProvider(ABC):
+    """To be derived from: a provider of another package needs `name` and `complete`."""
+
+    name: str
+    simulated = False
+    batches: BatchApi | None = None
+
+    def __init__(self, settings: ProviderSettings) -> None:
+        self.settings = settings
+        self.backoff = 0.5
+        self.notices = Notices()
+
+    def serve(self, batch_id: str) -> None:
+        return None
+
+    def concurrency(self, max_concurrent: int) -> int:
+        return max_concurrent
+
+    @abstractmethod
+    async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
+        """One live call, within its timeout. Raises ProviderError."""
+
+    def price(self, model_name: str) -> PriceTag | None:
+        """Unknown, unless told otherwise: then costs are unknown too, and a budget is refused. `FREE` says what it says."""
+        return None
+
+    async def check(self, model_names: Sequence[str]) -> None:
+        return None
+
+    async def close(self) -> None:
+        return None

@@ -1,18 +1,53 @@
-"""What a reply is, whoever sent it: why it ended, what of it is thought and what is said, what it took.
+"""Reads a reply, whoever sent it: why it ended, what of it is thought and what is said, what it took.
 
 Providers and the servers that speak like them use some thirty words for seven reasons, put reasoning into fields of
-its own or between tags, and report usage that may be missing or absurd. Here it becomes one thing.
+its own or between tags, and report usage that may be missing or absurd. Here it becomes one thing. Text is made storable
+on its way in and sendable on its way out.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic_core import from_json, to_json
+
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
-from tidepool.engine.providers.texts import clean
 from tidepool.storage.states import FinishReason
 from tidepool.storage.text import mask
+
+
+def clean(text: str) -> str:
+    """Text that every file and every provider takes: halves of surrogate pairs are replaced."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+
+
+def encode_json(body: Any) -> bytes:
+    """The JSON of what goes out; halves of surrogate pairs are replaced."""
+    try:
+        return to_json(body)
+    except ValueError:
+        return _compact(body).encode("utf-8", "replace")
+
+
+def decode_json(content: str | bytes) -> Any:
+    """What came as JSON: quickly where it is as it should be, else as patiently as Python's own reader, whose errors it
+    raises."""
+    try:
+        return from_json(content, cache_strings="keys")
+    except ValueError:
+        return json.loads(content)
+
 
 _WORDS = {
     FinishReason.COMPLETE: "stop end_turn stop_sequence eos eos_token completed complete finish done",
@@ -111,7 +146,7 @@ def name_of(served: object) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ParsedReply:
     """The words of a reply, taken apart."""
 
     text: str
@@ -123,14 +158,14 @@ Usage = tuple[int, int, int, int, int]
 """input, output, of it reasoning; of the input read from the cache, and written to it"""
 
 
-def believed(usage: Usage | None, words: Said) -> Usage | None:
+def plausible_usage(usage: Usage | None, words: ParsedReply) -> Usage | None:
     """None where it cannot be: no question is without tokens, and nothing is said with none."""
     if usage is None or not usage[0] or (not usage[1] and (words.text or words.thought)):
         return None
     return usage
 
 
-def said(text: str, word: object, *, thought: str = "", tool: bool = False, refusal: str = "") -> Said:
+def parse_reply(text: str, word: object, *, thought: str = "", tool: bool = False, refusal: str = "") -> ParsedReply:
     """What a reply comes to: `text` and `thought` as they came, `word` the provider's own for its end."""
     finish = finish_reason(word)
     text, between = split_thought(text)
@@ -139,7 +174,7 @@ def said(text: str, word: object, *, thought: str = "", tool: bool = False, refu
         text, finish = refusal, FinishReason.REFUSED
     if not text.strip():
         text, finish = "", _nothing_said(finish, tool)
-    return Said(mask(text), mask(thought) or None, finish)
+    return ParsedReply(mask(text), mask(thought) or None, finish)
 
 
 def _nothing_said(finish: FinishReason, tool: bool) -> FinishReason:
@@ -163,28 +198,28 @@ class UnusableReply(ProviderError):
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
-        super().__init__(_fault(answer), words_of(answer))
+        super().__init__(_fault(answer), explain_unusable(answer))
 
     @property
     def kind(self) -> str:
         return "unusable reply"
 
 
-def words_of(answer: Answer) -> str:
+def explain_unusable(answer: Answer) -> str:
     """Why it is no answer."""
     if _only_thought(answer):
         return ONLY_THOUGHT
     return _SAYING.get(answer.finish or FinishReason.EMPTY, _SAYING[FinishReason.EMPTY])
 
 
-def heals(answer: Answer) -> bool:
+def is_retryable(answer: Answer) -> bool:
     """Asking again may bring an answer."""
-    return _fault(answer) is ErrorClass.HEALS
+    return _fault(answer) is ErrorClass.TRANSIENT
 
 
 def _fault(answer: Answer) -> ErrorClass:
     again = answer.finish in (FinishReason.EMPTY, FinishReason.COMPLETE) and not _only_thought(answer)
-    return ErrorClass.HEALS if again or answer.finish is FinishReason.ERROR else ErrorClass.OURS
+    return ErrorClass.TRANSIENT if again or answer.finish is FinishReason.ERROR else ErrorClass.CLIENT
 
 
 def _only_thought(answer: Answer) -> bool:

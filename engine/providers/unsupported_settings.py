@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 
-from tidepool.engine.providers.error_mapping import ProviderComplaint
+from tidepool.engine.providers.errors import ProviderComplaint
 from tidepool.engine.providers.protocol import Notices
 
 SYSTEM_ROLE = "system role"

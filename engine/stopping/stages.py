@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tidepool.engine.config.sections import FrozenConfig, ProviderSettings
-from tidepool.engine.core.services import SERVICES, Admission, batch_from, units_at_once
 from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
+from tidepool.engine.runtime.services import SERVICES, Admission, batch_from, units_at_once
 
 MOST_GROUPS = 8
 LEAST_IN_GROUP = 100

@@ -8,10 +8,10 @@ import pytest
 from tidepool.engine.answer_forms import SCHEMAS, fields_of, read_rating
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import REASONING_ROOM, Agent, reasoning_of
-from tidepool.engine.providers.anthropic.request_format import AnthropicRequestFormat
-from tidepool.engine.providers.error_mapping import ProviderComplaint
-from tidepool.engine.providers.ollama.provider import _extras
-from tidepool.engine.providers.openai.request_format import OpenAIRequestFormat
+from tidepool.engine.providers.anthropic import AnthropicRequestFormat
+from tidepool.engine.providers.errors import ProviderComplaint
+from tidepool.engine.providers.ollama import _extras
+from tidepool.engine.providers.openai import OpenAIRequestFormat
 from tidepool.engine.providers.protocol import Notices
 from tidepool.engine.studies.evolution.rewrites import read_rewrite
 from tidepool.engine.studies.mutation.operators import read_rewrite as read_query

@@ -13,7 +13,7 @@ import pytest
 from tidepool.engine import answer_forms
 from tidepool.engine import answer_forms as ratings
 from tidepool.engine.exports import html, markdown
-from tidepool.engine.providers import error_bodies, keys, rate_headers, replies
+from tidepool.engine.providers import endpoint, errors, rate_headers, replies
 from tidepool.engine.statistics.words import words_in
 from tidepool.engine.studies.evolution import genome, rewrites
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
@@ -88,8 +88,8 @@ READERS: dict[str, Reader] = {
     "spoken": prompts.spoken_aloud,
     "words": words_in,
     "thought": replies.split_thought,
-    "error body": error_bodies.error_in,
-    "keys": keys.scrubbed,
+    "error body": errors.error_in,
+    "keys": endpoint.scrub_keys,
     "rate header": rate_headers.duration,
     "terminal": text.plain,
     "document": text.in_document,

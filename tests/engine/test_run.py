@@ -12,8 +12,6 @@ from tests.support.stage import Stage, talk, units
 from tests.support.state import change, query
 from tests.support.studies import game
 from tidepool import Agent, SecretGame, Service, load_config, resume_batch, run_batch
-from tidepool.engine.core.gc_tuning import CalmGarbageCollector
-from tidepool.engine.core.unit import Unit
 from tidepool.engine.errors import NotFound, RunError, UsageError
 from tidepool.engine.events import (
     BatchEnded,
@@ -25,6 +23,8 @@ from tidepool.engine.events import (
     UnitEnded,
     UnitsExpected,
 )
+from tidepool.engine.runtime import gc_tuning
+from tidepool.engine.runtime.unit import Unit
 from tidepool.storage.errors import BatchLocked
 
 CONTRACT_KEYS = {
@@ -100,7 +100,7 @@ async def test_two_batches_run_side_by_side_in_one_loop_and_one_file(database: P
 async def test_the_garbage_collector_is_left_as_it_was_found(
     database: Path, frozen: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(CalmGarbageCollector, "theirs", False)
+    monkeypatch.setattr(gc_tuning._State, "frozen_by_others", False)
     gc.unfreeze()
     try:
         if frozen:

@@ -14,7 +14,7 @@ from sqlmodel import col, update
 from tests.support.state import end_state, query
 from tests.support.studies import game
 from tidepool import resume_batch, run_batch
-from tidepool.engine.core import run_control
+from tidepool.engine.runtime import run_control
 from tidepool.storage.file import prepare
 from tidepool.storage.sql import compile_statement, insert_into
 from tidepool.storage.tables import LibraryType

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from tidepool.engine.core.accounts import Account
-from tidepool.engine.core.pending import Pending
 from tidepool.engine.providers.protocol import Answer, ProviderError
+from tidepool.engine.runtime.accounts import Account
+from tidepool.engine.runtime.unit import PendingCall
 
 
 class NoBooks:
@@ -13,17 +13,17 @@ class NoBooks:
         self.unusable_replies: list[Answer] = []
         self.maybe_paid: list[str] = []
 
-    async def leaving(self, pending: Pending, worst_cost: float | None) -> None:
+    async def leaving(self, pending: PendingCall, worst_cost: float | None) -> None:
         return None
 
-    def returned(self, pending: Pending) -> None:
+    def returned(self, pending: PendingCall) -> None:
         return None
 
-    def unusable(self, pending: Pending, account: Account, answer: Answer) -> None:
+    def unusable(self, pending: PendingCall, account: Account, answer: Answer) -> None:
         self.unusable_replies.append(answer)
 
-    def possibly_paid(self, pending: Pending, account: Account, reason: str) -> None:
+    def possibly_paid(self, pending: PendingCall, account: Account, reason: str) -> None:
         self.maybe_paid.append(reason)
 
-    def retried(self, pending: Pending, error: ProviderError) -> None:
+    def retried(self, pending: PendingCall, error: ProviderError) -> None:
         self._on_retry(str(error))

@@ -11,8 +11,8 @@ from typing import Any
 
 from tidepool.engine.call import Call, expected_tokens
 from tidepool.engine.providers.protocol import Answer
+from tidepool.engine.providers.simulated.provider import SimulatedProvider
 from tidepool.engine.registries import OPERATORS
-from tidepool.engine.simulated.provider import SimulatedProvider
 
 Data = dict[str, Any]
 VOICES = ("simulated:guarded", "simulated:trusting", "simulated:bargainer", "simulated:talkative")

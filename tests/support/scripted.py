@@ -70,7 +70,7 @@ class ScriptedProvider:
 
     async def check(self, model_names: Sequence[str]) -> None:
         if self.refusal:
-            raise ProviderError(ErrorClass.SYSTEMIC, self.refusal)
+            raise ProviderError(ErrorClass.FATAL, self.refusal)
 
     async def close(self) -> None:
         self.closed = True
@@ -141,7 +141,7 @@ class ScriptedBatches:
     async def cancel(self, remote_id: str) -> None:
         self.cancels_refused -= 1
         if self.cancels_refused >= 0:
-            raise ProviderError(ErrorClass.HEALS, "not now")
+            raise ProviderError(ErrorClass.TRANSIENT, "not now")
         self.order(remote_id).cancelled = True
 
     def order(self, remote_id: str) -> TakenOrder:

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 import tidepool.engine.branching.kind
-import tidepool.engine.core.open_accounts
 import tidepool.engine.run
+import tidepool.engine.runtime.open_accounts
 from tests.support.scripted import ScriptedProvider
 from tests.support.studies import game
 from tidepool.engine.call import Call, Message
-from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.core.run_control import RunControl
-from tidepool.engine.core.unit import Unit, UnitPlan
 from tidepool.engine.events import Listener
 from tidepool.engine.run import resume_batch, run_batch
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.run_control import RunControl
+from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.studies.secret_game import study
 
 Play = Callable[[BatchRun], Awaitable[None]]
@@ -111,7 +111,7 @@ class Stage:
         kind = _TestKind(play)
         for module in (tidepool.engine.run, tidepool.engine.branching.kind):
             self._monkeypatch.setattr(module, "load_kind", lambda name: kind)
-        self._monkeypatch.setattr(tidepool.engine.core.open_accounts, "open_provider", lambda *_: provider)
+        self._monkeypatch.setattr(tidepool.engine.runtime.open_accounts, "open_provider", lambda *_: provider)
 
     def _listening(self, on_event: Listener | None) -> Listener:
         def listen(event: Any) -> None:

@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.simulated.evolution.explanations import POINTS
-from tidepool.engine.simulated.evolution.toy_code import SIZES, TASKS, ToyTask, question_of, source_of
+from tidepool.engine.providers.simulated.solver import POINTS, SIZES, TASKS, ToyTask, question_of, source_of
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 

@@ -10,26 +10,24 @@ from typing import Any, TypeVar
 
 import pytest
 
-import tidepool.engine.core.accounts
-import tidepool.engine.core.limiting.limits
-import tidepool.engine.core.limiting.outage
-import tidepool.engine.core.limiting.pace
-import tidepool.engine.core.live
-import tidepool.engine.providers.hosted
 import tidepool.engine.providers.pool
-import tidepool.engine.simulated.provider
+import tidepool.engine.providers.simulated.provider
+import tidepool.engine.runtime.accounts
+import tidepool.engine.runtime.limits
+import tidepool.engine.runtime.live
+import tidepool.engine.runtime.outage
 
 T = TypeVar("T")
 
 MODULES = (
-    tidepool.engine.core.accounts,
-    tidepool.engine.core.limiting.limits,
-    tidepool.engine.core.limiting.pace,
-    tidepool.engine.core.live,
+    tidepool.engine.runtime.accounts,
+    tidepool.engine.runtime.limits,
+    tidepool.engine.runtime.limits,
+    tidepool.engine.runtime.live,
     tidepool.engine.providers.pool,
-    tidepool.engine.providers.hosted,
-    tidepool.engine.core.limiting.outage,
-    tidepool.engine.simulated.provider,
+    tidepool.engine.providers.pool,
+    tidepool.engine.runtime.outage,
+    tidepool.engine.providers.simulated.provider,
 )
 """those that look at the clock"""
 

@@ -15,7 +15,7 @@ LOADED = (
     "tidepool.tui.command.commands.run",
     "tidepool.tui.command.commands.read",
     *("numpy", "numpy.random", "genai_prices", "genai_prices.data", "openai", "anthropic", "httpcore2"),
-    *(f"tidepool.engine.providers.{name}.provider" for name in ("openai", "anthropic", "ollama")),
+    *(f"tidepool.engine.providers.{name}" for name in ("openai", "anthropic", "ollama")),
     *(
         f"tidepool.engine.studies.{kind}.{part}"
         for kind in ("secret_game", "simulation", "evolution", "mutation")

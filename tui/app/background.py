@@ -241,7 +241,7 @@ def _tell(
 
 
 def _in_words(error: Exception) -> RunError:
-    from tidepool.engine.providers.keys import scrubbed
+    from tidepool.engine.providers.endpoint import scrub_keys
 
-    words = scrubbed(str(error)) or type(error).__name__
+    words = scrub_keys(str(error)) or type(error).__name__
     return RunError(f"The provider could not be asked: {words}. Check its address and the network.")

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from tidepool.engine.call import Call, Message, expected_tokens
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.sections import reasoning_of
-from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.core.unit import Unit
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.registries import SCORERS
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.unit import Unit
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.genome import Genome, filled, parts
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split

@@ -223,9 +223,9 @@ def _guessed(settings: EvolutionSettings, problems: Sequence[Problem]) -> list[s
     """The simulated solver knows the problems that come with Tidepool; of others only those that offer a choice."""
     if not all(model.startswith("simulated:") and "solver" in model for model in settings.solvers()):
         return []
-    from tidepool.engine.simulated.evolution.solver import speak
+    from tidepool.engine.providers.simulated.solver import solve
 
-    tried = (speak("solver", "", [Message("user", problem.question)], 0) for problem in problems[:TRIED])
+    tried = (solve("solver", "", [Message("user", problem.question)], 0) for problem in problems[:TRIED])
     if not problems or any(reply.truth != "guess" for reply in tried):
         return []
     return [

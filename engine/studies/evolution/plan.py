@@ -250,7 +250,7 @@ class PlanSizes:
         """What a simulated solver says to these prompts can be heard beforehand."""
         if self.sizing.worst or not is_simulated(model):
             return SOLUTION
-        from tidepool.engine.simulated.responders import responder_for
+        from tidepool.engine.providers.simulated.responders import responder_for
 
         heard = []
         for place, prompt in enumerate(islice(self._likely_prompts(), _HEARD)):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tidepool.engine.core.batch_run import BatchRun
+from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.studies.evolution.evaluator import Evaluator, Numbering, Recorder
 from tidepool.engine.studies.evolution.final_test import (
     best_seed,

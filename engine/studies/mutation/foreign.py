@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidepool.engine.config.sections import FrozenConfig
-from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.core.run_control import RunControl
-from tidepool.engine.core.tasks import for_ever
 from tidepool.engine.errors import RunError, TidepoolError
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.run import resume_led, run_frozen
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.run_control import RunControl
+from tidepool.engine.runtime.tasks import wait_forever
 from tidepool.engine.studies.mutation.config import FOREIGN
 from tidepool.engine.studies.mutation.environment import Environments, Outcome, endless
 from tidepool.engine.studies.mutation.inputs import queries_of, settings_of
@@ -125,7 +125,7 @@ class ForeignStory(Story):
         if played < budget:
             words = f"closed by its program after {played:,} of {budget:,} answered steps"
             self._control.stop_for(StopCode.STOPPED, words)
-            await for_ever()
+            await wait_forever()
         self._end_training()
         self._run.expect_units(self._book.opened)
 

@@ -18,9 +18,9 @@ from itertools import count
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.sections import reasoning_of
-from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.core.unit import Unit
 from tidepool.engine.errors import CallFailed
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.unit import Unit
 from tidepool.engine.studies.mutation.config import HASHING, MutationSettings
 from tidepool.engine.studies.mutation.environment import ANSWER, JUDGE, REWRITE, CallPlace, Outcome, PromptRequest, Step
 from tidepool.engine.studies.mutation.rewards import HashingEncoder, Vectors, read_vectors

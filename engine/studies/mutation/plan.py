@@ -8,7 +8,7 @@ from functools import cached_property
 from tidepool.engine.call import TOKENS_PER_MESSAGE
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.sections import FrozenConfig
-from tidepool.engine.core.services import SERVICES, batch_from
+from tidepool.engine.runtime.services import SERVICES, batch_from
 from tidepool.engine.studies.mutation.config import HASHING, MutationSettings
 from tidepool.engine.studies.mutation.environment import ANSWER, JUDGE, REWRITE, TARGET_SYSTEM
 from tidepool.engine.studies.mutation.inputs import heldout_for, queries_of, saved_policy, settings_of

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.errors import RunError
+from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.studies.mutation.config import FOREIGN, MutationSettings
 from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, endless
 from tidepool.engine.studies.mutation.evaluation import (

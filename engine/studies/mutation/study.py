@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from tidepool.engine.config.section import Section
     from tidepool.engine.config.sections import Config, FrozenConfig
     from tidepool.engine.config.stored import StoredConfig
-    from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.design.outcomes import KindOutcomes
     from tidepool.engine.results.blocks import KindMethods
     from tidepool.engine.results.glimpse import Glimpse
+    from tidepool.engine.runtime.batch_run import BatchRun
     from tidepool.engine.studies.plan import Plan
 
 

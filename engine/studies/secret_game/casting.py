@@ -16,7 +16,7 @@ from typing import cast
 from tidepool.engine.call import Message
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.sections import Agent, ConfigSections, FrozenConfig
-from tidepool.engine.core.services import groups_of
+from tidepool.engine.runtime.services import groups_of
 from tidepool.engine.studies.secret_game.config import Scenario, SecretGameSettings
 from tidepool.engine.studies.secret_game.detectors.normalise import fold
 from tidepool.engine.studies.secret_game.pairing import COUNTED, PlannedConversation, Schedule

@@ -20,10 +20,10 @@ from tidepool.engine.branching.talks import OUTCOME, Measure, OriginTalk, Story,
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import FrozenConfig, Reasons, reasoning_of
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.core.tasks import Latch
-from tidepool.engine.core.unit import Unit, UnitPlan
 from tidepool.engine.errors import CallFailed
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.tasks import Latch
+from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.stopping.stages import units_taken_up
 from tidepool.engine.studies.secret_game.casting import (
     Cast,
@@ -54,7 +54,7 @@ from tidepool.storage.ledger import UnitLine
 from tidepool.storage.queries.conversations import TalkRow, concluded_talks, records_of_units
 
 if TYPE_CHECKING:
-    from tidepool.engine.core.batch_run import BatchRun
+    from tidepool.engine.runtime.batch_run import BatchRun
 
 
 Talk = list[tuple[int, str]]
@@ -261,7 +261,7 @@ class Conversation:
             stands = await self._stands()
             for turn in range(1, self.cast.settings.messages_per_interaction + 1):
                 stand = stands[(turn - 1) % 2]
-                reply = unit.told(f"t{turn}") or await unit.ask(self._call(stand, turn, said))
+                reply = unit.replayed_reply(f"t{turn}") or await unit.ask(self._call(stand, turn, said))
                 said.append(reply.text)
                 served[(turn - 1) % 2] = reply.served_model
         except CallFailed:
@@ -269,7 +269,7 @@ class Conversation:
                 self.game.lose(unit, self.meeting)
             raise
         talk: Talk = [(index % 2, text) for index, text in enumerate(said)]
-        if (self.game or not unit.settled) and not unit.has_told(f"t{len(said)}"):
+        if (self.game or not unit.settled) and not unit.has_replayed(f"t{len(said)}"):
             self._conclude(unit, talk, served)
         if self.cast.judge_model:
             await self.run.all(self._ask_judge(unit, side, talk) for side in {side for side, _ in talk})
@@ -373,13 +373,13 @@ class Conversation:
         step = f"t{last}/judge"
         settings = self.cast.settings
         try:
-            reply = unit.told(step) or await unit.ask(
+            reply = unit.replayed_reply(step) or await unit.ask(
                 judge_call(self.cast.judge_model, step, len(talk) + 1, talk, side, part, settings)
             )
             verdict = read_verdict(reply.text)
         except CallFailed:
             verdict = None
-        if not unit.settled and not unit.has_told(step):
+        if not unit.settled and not unit.has_replayed(step):
             unit.ledger.put_verdict(unit.number, side, verdict, step)
 
 

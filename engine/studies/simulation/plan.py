@@ -8,8 +8,8 @@ from math import comb
 from tidepool.engine.call import TOKENS_PER_MESSAGE, Call
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.sections import FrozenConfig, reasoning_of
-from tidepool.engine.core.services import groups_of
 from tidepool.engine.library.entities import Entity
+from tidepool.engine.runtime.services import groups_of
 from tidepool.engine.stopping.stages import stop_notes, units_taken_up
 from tidepool.engine.studies.planned_calls import (
     EXPECTED,

@@ -17,10 +17,10 @@ from tidepool.engine.call import Call, stream
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.sections import FrozenConfig, reasoning_of
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.core.unit import Unit, UnitPlan
 from tidepool.engine.errors import CallFailed, FileError, UsageError
 from tidepool.engine.library.entities import Entity
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.studies.simulation.casting import CastMember, Combination, cast_of, combinations, settings_of
 from tidepool.engine.studies.simulation.config import SimulationSettings
 from tidepool.engine.studies.simulation.prompts import (
@@ -104,10 +104,10 @@ class EntityConversation:
         for turn in range(1, self.stage.turns + 1):
             for place, member in enumerate(self.cast, 1):
                 step = f"t{turn}.{place}"
-                reply = unit.told(step) or await unit.ask(self._message(member.entity, place, turn, talk))
+                reply = unit.replayed_reply(step) or await unit.ask(self._message(member.entity, place, turn, talk))
                 others = [name for name in self.names if name != member.entity.name]
                 speech = self._speech(reply.text, member.entity.name, others)
-                if speech.text != Span(0, len(reply.text)) and not unit.settled and not unit.has_told(step):
+                if speech.text != Span(0, len(reply.text)) and not unit.settled and not unit.has_replayed(step):
                     unit.ledger.put_lines(unit.number, [stored_line(speech, step, 0, turn)])
                 talk.append(_line(speech, reply.text))
         return talk
@@ -139,9 +139,9 @@ class EntityConversation:
         talk: list[SpokenLine] = []
         for number in range(1, self.stage.settings.simulation_rounds + 1):
             step = f"r{number}"
-            reply = unit.told(step) or await unit.ask(self._scene(number, scenes))
+            reply = unit.replayed_reply(step) or await unit.ask(self._scene(number, scenes))
             speeches = read_scene(reply.text, self.names, self.stage.setting.thoughts)
-            if not unit.settled and not unit.has_told(step):
+            if not unit.settled and not unit.has_replayed(step):
                 turns = _turns_of(speeches, number, self.stage.settings.n_turns)
                 numbered = enumerate(zip(speeches, turns, strict=True))
                 unit.ledger.put_lines(
@@ -174,13 +174,13 @@ class EntityConversation:
         assert judge is not None
         step = f"judge.{place}"
         try:
-            reply = unit.told(step) or await unit.ask(self._question(place, talk))
+            reply = unit.replayed_reply(step) or await unit.ask(self._question(place, talk))
             cut = reply.finish_reason == FinishReason.CUT
             scale = (judge.scale[0], judge.scale[1])
             rating = read_rating(reply.text, scale, cut=cut, levels=levels_of(scale))
         except CallFailed:
             rating = None
-        if not unit.settled and not unit.has_told(step):
+        if not unit.settled and not unit.has_replayed(step):
             unit.ledger.put_judgement(unit.number, place=place, entity=self.names[place - 1], rating=rating)
 
     def _question(self, place: int, talk: Sequence[SpokenLine]) -> Call:

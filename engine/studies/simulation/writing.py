@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from tidepool.engine.call import Call, seed_of
 from tidepool.engine.config.endpoints import resolve_model
-from tidepool.engine.core.accounts import Account
-from tidepool.engine.core.live import LiveCall
-from tidepool.engine.core.pending import Pending
 from tidepool.engine.errors import RunError
 from tidepool.engine.library.entities import Entity
 from tidepool.engine.library.entity_types import EntityType, writing_tasks, written
 from tidepool.engine.providers.protocol import Answer, ProviderError
+from tidepool.engine.runtime.accounts import Account
+from tidepool.engine.runtime.live import LiveCall
+from tidepool.engine.runtime.unit import PendingCall
 from tidepool.engine.single_call import provider_for
 from tidepool.engine.studies.simulation.prompts import ScenePrompt, backstory, written_text
 
@@ -80,26 +80,26 @@ class _Scribe:
         step = f"{name}/{dimension}"
         call = Call(step, 1, self._model, prompt.messages, prompt.system, temperature=0.7, max_tokens=MOST_TOKENS)
         seed = seed_of(self._seed, "writing", name, dimension)
-        answer = await LiveCall(self._account, Pending(0, call, b"", seed, 0.0), self).answer()
+        answer = await LiveCall(self._account, PendingCall(0, call, b"", seed, 0.0), self).answer()
         self._count(answer)
         text = " ".join(answer.text.split())
         if not text:
             raise RunError(f"The model wrote nothing for {dimension} of {name}. Try again, or another model.")
         return text
 
-    async def leaving(self, pending: Pending, worst_cost: float | None) -> None:
+    async def leaving(self, pending: PendingCall, worst_cost: float | None) -> None:
         """There is no batch to write it into."""
 
-    def returned(self, pending: Pending) -> None:
+    def returned(self, pending: PendingCall) -> None:
         """Nor to take it out of."""
 
-    def unusable(self, pending: Pending, account: Account, answer: Answer) -> None:
+    def unusable(self, pending: PendingCall, account: Account, answer: Answer) -> None:
         self._count(answer)
 
-    def possibly_paid(self, pending: Pending, account: Account, reason: str) -> None:
+    def possibly_paid(self, pending: PendingCall, account: Account, reason: str) -> None:
         self._count(account.booked(pending.call, Answer("", usage_missing=True)))
 
-    def retried(self, pending: Pending, error: ProviderError) -> None:
+    def retried(self, pending: PendingCall, error: ProviderError) -> None:
         """Nobody watches."""
 
     def _count(self, answer: Answer) -> None:

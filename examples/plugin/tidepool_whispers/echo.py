@@ -27,7 +27,7 @@ class EchoProvider(LiveProvider):
     async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
         words = call.messages[-1].text.split()
         if not words:
-            raise ProviderError(ErrorClass.OURS, "there is nothing to say again")
+            raise ProviderError(ErrorClass.CLIENT, "there is nothing to say again")
         chance = Random(seed)
         if call.model_name == "forgetful" and len(words) > 1 and chance.random() < self.settings.forgetting:
             del words[chance.randrange(len(words))]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.support.studies import game
 from tidepool import Evolution, run_batch
-from tidepool.engine.bench.comparison import compare
+from tidepool.engine.bench import compare
 from tidepool.engine.config.sections import Providers, SimulatedSettings
 
 

@@ -18,10 +18,10 @@ from tests.support.studies import game
 from tidepool import SecretGame
 from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.exports.export import export_batch
+from tidepool.engine.providers.simulated.provider import SimulatedProvider
 from tidepool.engine.publishing.reuse import import_file
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import run_batch
-from tidepool.engine.simulated.provider import SimulatedProvider
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.transfer.formats import TYPES, units_of

@@ -9,8 +9,8 @@ import pytest
 from tests.emulator import Emulator
 from tidepool import SecretGame
 from tidepool.engine.config.sections import Agent, OllamaSettings, Providers, ProviderSettings, Service
-from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.run import resume_batch, run_batch
+from tidepool.engine.runtime.run_control import RunControl
 
 MODELS = {"openai": "openai:gpt-4o-mini", "anthropic": "anthropic:claude-haiku-5-5", "ollama": "ollama:llama3.2"}
 
@@ -70,9 +70,9 @@ class Talks:
 @pytest.fixture
 def talks(database: Path, monkeypatch: pytest.MonkeyPatch) -> Talks:
     for name in (
-        "openai.provider.OpenAIProvider",
-        "anthropic.provider.AnthropicProvider",
-        "ollama.provider.OllamaProvider",
+        "openai.OpenAIProvider",
+        "anthropic.AnthropicProvider",
+        "ollama.OllamaProvider",
     ):
         monkeypatch.setattr(f"tidepool.engine.providers.{name}.backoff", 0.01)
     return Talks(database)

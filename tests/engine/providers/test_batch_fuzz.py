@@ -204,7 +204,7 @@ def test_an_odd_list_gives_an_id_nothing_or_a_fault_that_is_known(
 def test_a_line_beyond_all_measure_is_one_line_lost(
     server: Server, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tidepool.engine.providers.sdk_connection.LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr("tidepool.engine.providers.connection.LONGEST_LINE", 1 << 20)
     huge = b'{"custom_id": "' + b"x" * (5 << 20) + b'"}'
     deep = b'{"custom_id": "odd", "response": ' + b"[" * 200_000
     server.rows = b"\n".join([written(good_row(provider, "good_0")), huge, deep, written(good_row(provider, "good_1"))])

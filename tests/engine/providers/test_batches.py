@@ -7,9 +7,9 @@ import pytest
 
 from tests.emulator import Emulator
 from tests.support.state import log_of, query
-from tidepool.engine.batching.giving_up import give_up
-from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.errors import RunError
+from tidepool.engine.runtime.abandoning import give_up
+from tidepool.engine.runtime.run_control import RunControl
 from tidepool.storage.states import StopCode
 
 from .conftest import MODELS, Talks
@@ -58,7 +58,7 @@ async def test_a_creation_that_was_cut_off_is_bought_once(
 ) -> None:
     for module in ("openai", "anthropic"):
         seconds = 0.5 if fault == "lost-hang" else 30.0  # a busy machine is not a lost creation
-        monkeypatch.setattr(f"tidepool.engine.providers.{module}.batches.CREATE_SECONDS", seconds)
+        monkeypatch.setattr(f"tidepool.engine.providers.{module}.CREATE_SECONDS", seconds)
     emulator.set_faults(provider, script={"create": [fault]})
     summary = await ordered(talks, provider)
     happened = fault.startswith("lost")

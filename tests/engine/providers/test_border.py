@@ -7,10 +7,9 @@ import pytest
 
 from tests.emulator import Emulator
 from tidepool.engine.config.sections import ProviderSettings
-from tidepool.engine.providers.border import Refused, read_within, refuse_strange_redirect
+from tidepool.engine.providers.connection import RejectedResponse, SdkConnection, read_within, refuse_strange_redirect
 from tidepool.engine.providers.endpoint import endpoint_of
 from tidepool.engine.providers.protocol import ErrorClass, Provider, ProviderError, Silence
-from tidepool.engine.providers.sdk_connection import SdkConnection
 
 from .conftest import MODELS
 from .test_live import OPEN, question
@@ -46,15 +45,15 @@ async def test_a_body_without_end_and_a_redirect_elsewhere_fail_their_call_alone
     first = await _error_of(emulator, provider, word)
     await provider.complete(question(MODELS[provider.name]), 1, 1)
     later = await _error_of(emulator, provider, word)
-    assert first.fault is later.fault is ErrorClass.OURS
+    assert first.fault is later.fault is ErrorClass.CLIENT
     assert words in str(first) and str(first) == str(later)
 
 
 @pytest.mark.parametrize("word", ["body:brackets", "body:half", "body:nothing", "body:no-content", "body:gzip-broken"])
 async def test_what_cannot_be_read_is_a_fault_that_heals(emulator: Emulator, provider: Provider, word: str) -> None:
-    assert (await _error_of(emulator, provider, word)).fault is ErrorClass.HEALS
+    assert (await _error_of(emulator, provider, word)).fault is ErrorClass.TRANSIENT
     await provider.complete(question(MODELS[provider.name]), 1, 1)
-    assert (await _error_of(emulator, provider, word)).fault is ErrorClass.HEALS
+    assert (await _error_of(emulator, provider, word)).fault is ErrorClass.TRANSIENT
 
 
 @pytest.mark.parametrize("word", ["body:gzip", "body:bom"])
@@ -68,15 +67,15 @@ async def test_an_answer_in_another_dress_is_an_answer(emulator: Emulator, provi
 
 def test_broken_letters_in_a_reply_are_replaced() -> None:
     line = SdkConnection(endpoint_of("openai", ProviderSettings()), "http://127.0.0.1:9")
-    assert line.loaded(b'{"text": "na\xffve"}') == {"text": "na\ufffdve"}
+    assert line.load_json(b'{"text": "na\xffve"}') == {"text": "na\ufffdve"}
     with pytest.raises(ProviderError, match="not a reply"):
-        line.loaded(b'{"text"\xff: "a"}')
+        line.load_json(b'{"text"\xff: "a"}')
 
 
 async def test_a_byte_a_second_does_not_outlast_the_timeout(emulator: Emulator, provider: Provider) -> None:
     provider.settings = provider.settings.model_copy(update={"timeout": 0.3})
     error = await _error_of(emulator, provider, "body:drip")
-    assert (error.fault, error.silence) == (ErrorClass.HEALS, Silence.TIMEOUT)
+    assert (error.fault, error.silence) == (ErrorClass.TRANSIENT, Silence.TIMEOUT)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +99,7 @@ async def test_a_redirect_is_followed_on_the_same_server_alone(here: str, there:
     if followed:
         await refuse_strange_redirect(response)
     else:
-        with pytest.raises(Refused, match="redirect to"):
+        with pytest.raises(RejectedResponse, match="redirect to"):
             await refuse_strange_redirect(response)
 
 
@@ -118,7 +117,7 @@ class _Body(httpx2.AsyncByteStream):
 @pytest.mark.parametrize("headers", [{}, {"Content-Length": "many"}, {"Content-Length": "5", "Content-Encoding": "x"}])
 async def test_reading_stops_where_too_much_has_come(headers: dict[str, str]) -> None:
     body = _Body(*[b"12345"] * 10)
-    with pytest.raises(Refused, match="more than 0 MB"):
+    with pytest.raises(RejectedResponse, match="more than 0 MB"):
         await read_within(httpx2.Response(200, headers=headers, stream=body), most=12)
     assert body.read == 3
     whole = httpx2.Response(200, headers=headers, stream=_Body(b"12345", b"67890"))
@@ -129,6 +128,6 @@ async def test_reading_stops_where_too_much_has_come(headers: dict[str, str]) ->
 async def test_a_body_that_is_announced_too_large_is_not_read_at_all() -> None:
     body = _Body(b"12345")
     for headers in ({"Content-Length": "13"}, {"Content-Encoding": "gzip, gzip"}):
-        with pytest.raises(Refused):
+        with pytest.raises(RejectedResponse):
             await read_within(httpx2.Response(200, headers=headers, stream=body), most=12)
     assert not body.read

@@ -8,10 +8,10 @@ import pytest
 
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.providers.endpoint import endpoint_of
-from tidepool.engine.providers.error_mapping import (
+from tidepool.engine.providers.errors import (
     ProviderComplaint,
     complaint_of,
-    diagnosed,
+    diagnose,
     fault_of,
     silence_of,
     unknown_model,
@@ -24,24 +24,24 @@ OPENAI, ANTHROPIC = (endpoint_of(name, ProviderSettings()) for name in ("openai"
 @pytest.mark.parametrize(
     ("status", "code", "words", "fault"),
     [
-        (None, "", "Cannot connect to host", ErrorClass.HEALS),
-        (500, "", "", ErrorClass.HEALS),
-        (503, "", "", ErrorClass.HEALS),
-        (529, "overloaded_error", "", ErrorClass.HEALS),
-        (408, "", "", ErrorClass.HEALS),
-        (409, "", "", ErrorClass.HEALS),
-        (429, "rate_limit_exceeded", "", ErrorClass.REFUSED),
-        (429, "rate_limit_error", "", ErrorClass.REFUSED),
-        (429, "insufficient_quota", "", ErrorClass.SYSTEMIC),
-        (429, "enforced_spend_limit_reached", "", ErrorClass.SYSTEMIC),
-        (402, "", "Insufficient Balance", ErrorClass.SYSTEMIC),
-        (400, "invalid_request_error", "Your credit balance is too low to access the API.", ErrorClass.SYSTEMIC),
-        (401, "invalid_api_key", "", ErrorClass.SYSTEMIC),
-        (403, "", "", ErrorClass.SYSTEMIC),
-        (404, "model_not_found", "", ErrorClass.SYSTEMIC),
-        (400, "invalid_request_error", "messages: at least one message is required", ErrorClass.OURS),
-        (413, "", "too large", ErrorClass.OURS),
-        (422, "", "", ErrorClass.OURS),
+        (None, "", "Cannot connect to host", ErrorClass.TRANSIENT),
+        (500, "", "", ErrorClass.TRANSIENT),
+        (503, "", "", ErrorClass.TRANSIENT),
+        (529, "overloaded_error", "", ErrorClass.TRANSIENT),
+        (408, "", "", ErrorClass.TRANSIENT),
+        (409, "", "", ErrorClass.TRANSIENT),
+        (429, "rate_limit_exceeded", "", ErrorClass.RATE_LIMITED),
+        (429, "rate_limit_error", "", ErrorClass.RATE_LIMITED),
+        (429, "insufficient_quota", "", ErrorClass.FATAL),
+        (429, "enforced_spend_limit_reached", "", ErrorClass.FATAL),
+        (402, "", "Insufficient Balance", ErrorClass.FATAL),
+        (400, "invalid_request_error", "Your credit balance is too low to access the API.", ErrorClass.FATAL),
+        (401, "invalid_api_key", "", ErrorClass.FATAL),
+        (403, "", "", ErrorClass.FATAL),
+        (404, "model_not_found", "", ErrorClass.FATAL),
+        (400, "invalid_request_error", "messages: at least one message is required", ErrorClass.CLIENT),
+        (413, "", "too large", ErrorClass.CLIENT),
+        (422, "", "", ErrorClass.CLIENT),
     ],
 )
 def test_an_error_heals_or_is_ours_or_stops_everything(
@@ -52,21 +52,21 @@ def test_an_error_heals_or_is_ours_or_stops_everything(
 
 def test_what_stops_the_batch_carries_the_providers_words_and_advice() -> None:
     told = str(
-        diagnosed(ProviderComplaint(401, words="Incorrect API key provided"), OPENAI, "https://api.openai.com/v1")
+        diagnose(ProviderComplaint(401, words="Incorrect API key provided"), OPENAI, "https://api.openai.com/v1")
     )
     assert told == (
         "OpenAI refuses all calls: Incorrect API key provided. Check the key in OPENAI_API_KEY, then resume."
     )
     spent = str(
-        diagnosed(ProviderComplaint(429, code="insufficient_quota", words="You exceeded your quota."), OPENAI, "")
+        diagnose(ProviderComplaint(429, code="insufficient_quota", words="You exceeded your quota."), OPENAI, "")
     )
     assert "Raise the account's spend limit" in spent
 
 
 def test_a_healing_error_says_where_and_how_long_to_wait() -> None:
-    error = diagnosed(ProviderComplaint(429, words="slow down", headers={"retry-after": "7"}), ANTHROPIC, "")
-    assert (error.fault, error.retry_after) == (ErrorClass.REFUSED, 7.0)
-    silent = diagnosed(ProviderComplaint(None, words="reset"), OPENAI, "http://user:secret@127.0.0.1:9/v1")
+    error = diagnose(ProviderComplaint(429, words="slow down", headers={"retry-after": "7"}), ANTHROPIC, "")
+    assert (error.fault, error.retry_after) == (ErrorClass.RATE_LIMITED, 7.0)
+    silent = diagnose(ProviderComplaint(None, words="reset"), OPENAI, "http://user:secret@127.0.0.1:9/v1")
     assert str(silent) == "OpenAI at 127.0.0.1:9 gave no answer: reset"
 
 

@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from tidepool.engine.batching.creation import LOOKS
-from tidepool.engine.batching.provider_batch import SMALL_REMAINDER, SMALL_SHARE
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, PRESET_ENDPOINTS, PRESET_TABLE
+from tidepool.engine.runtime.batch_creation import LOOKS
+from tidepool.engine.runtime.provider_batch import SMALL_REMAINDER, SMALL_SHARE
 
 PAGE = (Path(__file__).parent.parent.parent.parent / "docs" / "providers.md").read_text()
 

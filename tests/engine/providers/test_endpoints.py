@@ -16,8 +16,7 @@ from tests.support.state import query
 from tidepool.engine.config.sections import Providers, ProviderSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.catalogue import open_provider
-from tidepool.engine.providers.endpoint import endpoint_of
-from tidepool.engine.providers.keys import scrubbed
+from tidepool.engine.providers.endpoint import endpoint_of, scrub_keys
 from tidepool.engine.providers.model_list import list_models
 from tidepool.storage.text import mask
 
@@ -182,7 +181,7 @@ def test_the_key_of_an_endpoint_is_taken_out_of_words_and_replies(monkeypatch: p
     monkeypatch.setenv("SHORT_TOKEN", "not-needed")
     for variable in ("CLUSTER_TOKEN", "SHORT_TOKEN"):
         open_provider("lab", ProviderSettings(like="openai", base_url="http://gpu1/v1", api_key_env=variable))
-    assert scrubbed("refused: a plain but long token") == "refused: [key]"
+    assert scrub_keys("refused: a plain but long token") == "refused: [key]"
     assert mask("you sent a plain but long token") == "you sent [key]"
     assert mask("that is not-needed") == "that is not-needed"
 

@@ -17,13 +17,13 @@ from tests.support.state import log_of, query
 from tests.support.studies import game
 from tidepool import Mutation, run_batch
 from tidepool.engine.config.sections import Service
-from tidepool.engine.core.unit import Unit
 from tidepool.engine.errors import RunError
 from tidepool.engine.events import Logged, ProvidersRest
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
 from tidepool.engine.results.blocks import Words
 from tidepool.engine.results.report import report_of
 from tidepool.engine.results.summary import summarise
+from tidepool.engine.runtime.unit import Unit
 
 from .conftest import MODELS, Talks
 
@@ -181,7 +181,7 @@ async def test_an_error_of_any_length_is_logged_short_and_without_keys(
     async def failing(asked: Asked) -> Answer:
         if asked.call.step == "good":
             return await plain(asked)
-        raise ProviderError(ErrorClass.OURS, f"{key} [bold]no[/bold]\n" + "x" * 500_000)
+        raise ProviderError(ErrorClass.CLIENT, f"{key} [bold]no[/bold]\n" + "x" * 500_000)
 
     async def story(unit: Unit) -> None:
         await unit.ask(question("good"))

@@ -9,8 +9,7 @@ from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.catalogue import open_provider
-from tidepool.engine.providers.endpoint import endpoint_of
-from tidepool.engine.providers.keys import carries_secret, scrubbed, shown_host
+from tidepool.engine.providers.endpoint import display_host, endpoint_of, has_credentials, scrub_keys
 
 from .conftest import MODELS, Talks
 
@@ -19,7 +18,7 @@ KEY = "sk-proj-Abc123_very-secret-0987"
 
 def test_a_key_of_the_environment_is_taken_out_of_every_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "plain words as a key")
-    assert scrubbed("you sent 'plain words as a key', which is wrong") == "you sent '[key]', which is wrong"
+    assert scrub_keys("you sent 'plain words as a key', which is wrong") == "you sent '[key]', which is wrong"
 
 
 @pytest.mark.parametrize(
@@ -31,12 +30,12 @@ def test_a_key_of_the_environment_is_taken_out_of_every_text(monkeypatch: pytest
     ],
 )
 def test_what_looks_like_a_key_is_taken_out(text: str) -> None:
-    assert "0987" not in scrubbed(text) and "[key]" in scrubbed(text)
+    assert "0987" not in scrub_keys(text) and "[key]" in scrub_keys(text)
 
 
 def test_other_words_stay() -> None:
     text = "The model `gpt-4o-mini` does not exist; task-force and desk-top are words."
-    assert scrubbed(text) == text
+    assert scrub_keys(text) == text
 
 
 def test_a_key_is_present_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,8 +55,8 @@ def test_a_key_is_present_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_an_address_with_a_password_is_seen(url: str, secret: bool) -> None:
-    assert carries_secret(url) is secret
-    assert "pass" not in shown_host(url)
+    assert has_credentials(url) is secret
+    assert "pass" not in display_host(url)
 
 
 def test_a_config_with_a_password_in_an_address_is_refused_before_it_is_stored() -> None:

@@ -18,7 +18,3 @@ async def test_killed_and_resumed_every_call_is_bought_once(provider: str, point
     assert (verdict.bought, verdict.ratio) == (verdict.needed, 1.0)
     assert verdict.summary["status"] == "completed"
     assert verdict.summary["calls"]["bought"] == verdict.summary["calls"]["total"] == verdict.needed
-
-
-def test_every_chosen_case_is_in_the_table() -> None:
-    assert len(CASES) == len(CHOSEN)

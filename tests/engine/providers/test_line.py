@@ -10,9 +10,9 @@ import pytest
 
 from tests.emulator import Emulator
 from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.providers.connection import Complained, Place, SdkConnection, template_of
 from tidepool.engine.providers.endpoint import endpoint_of
 from tidepool.engine.providers.protocol import ProviderError
-from tidepool.engine.providers.sdk_connection import Complained, Place, SdkConnection, pattern_of
 
 KEY = "sk-some-key"
 BODIES = {
@@ -45,7 +45,7 @@ def request(**headers: str) -> httpx2.Request:
 def test_a_request_is_a_pattern_only_where_a_lasting_key_is_all_that_admits_it(
     headers: dict[str, str], key: str | None, kept: bool
 ) -> None:
-    pattern = pattern_of(request(**headers), key)
+    pattern = template_of(request(**headers), key)
     assert (pattern is not None) == kept
     if pattern:
         again = pattern.request(b"a longer body")
@@ -61,14 +61,14 @@ async def test_later_posts_are_answered_and_refused_as_the_first_one_is(emulator
     try:
         with pytest.raises(Complained) as first_refusal:
             await line.post(path, broken, 5.0)
-        assert not line._patterns, "what went wrong is no pattern"
+        assert not line._templates, "what went wrong is no pattern"
         answers = [await line.post(path, json.dumps(body).encode(), 5.0) for _ in range(3)]
-        assert len(line._patterns) == 1
+        assert len(line._templates) == 1
         with pytest.raises(Complained) as later_refusal:
             await line.post(path, broken, 5.0)
     finally:
         await line.close()
-    assert len({frozenset(line.parsed(answer.content)) for answer in answers}) == 1
+    assert len({frozenset(line.load_object(answer.content)) for answer in answers}) == 1
     first, later = first_refusal.value.complaint, later_refusal.value.complaint
     assert (first.status, first.code, first.words, first.param) == (later.status, later.code, later.words, later.param)
     assert len(emulator.purchases) == 3
@@ -83,7 +83,7 @@ async def test_a_server_that_moves_while_a_study_runs_is_followed_from_the_next_
         emulator.set_faults("openai", script={"live": ["move:in-circles"]})
         with pytest.raises(Complained, match="moved"):
             await line.post(path, content, 5.0)
-        assert not line._patterns and (await line.post(path, content, 5.0)).status_code == 200
+        assert not line._templates and (await line.post(path, content, 5.0)).status_code == 200
     finally:
         await line.close()
 
@@ -98,10 +98,10 @@ async def test_later_answers_that_come_packed_are_unpacked_within_their_bound(
     try:
         plain = await line.post(path, content, 5.0)
         emulator.set_faults(provider, script={"live": ["body:gzip", "body:bomb"]})
-        assert (await line.post(path, content, 5.0)).json().keys() == line.parsed(plain.content).keys()
+        assert (await line.post(path, content, 5.0)).json().keys() == line.load_object(plain.content).keys()
         with pytest.raises(Complained, match="more than 64 MB"):
             await line.post(path, content, 20.0)
-        assert line._patterns and (await line.post(path, content, 5.0)).status_code == 200
+        assert line._templates and (await line.post(path, content, 5.0)).status_code == 200
     finally:
         await line.close()
 
@@ -125,9 +125,9 @@ async def test_posts_that_leave_together_cost_the_sdk_only_the_first(
         with suppress(Complained, ProviderError):
             await line.get("/models")  # as a study does before its first call
         answers = await asyncio.gather(*(line.post(path, content, 5.0) for _ in range(20)))
-        assert len(by_client) == 1 and not line._untried and len(line._patterns) == 1
+        assert len(by_client) == 1 and not line._untried and len(line._templates) == 1
         assert all(answer.status_code == 200 for answer in answers) and len(emulator.purchases) == 20
-        line._patterns.clear()
+        line._templates.clear()
         emulator.set_faults(provider, script={"live": ["move:in-circles"] * 3})
         moved = await asyncio.gather(*(line.post(path, content, 5.0) for _ in range(3)))
         assert [answer.status_code for answer in moved] == [200] * 3

@@ -11,9 +11,9 @@ from tests.support.state import log_of, query
 from tidepool.engine.call import Call, Message, unpacked_vectors
 from tidepool.engine.config.sections import OllamaSettings, ProviderSettings
 from tidepool.engine.errors import RunError, UsageError
-from tidepool.engine.providers.anthropic.provider import AnthropicProvider
-from tidepool.engine.providers.ollama.provider import OllamaProvider
-from tidepool.engine.providers.openai.provider import OpenAIProvider
+from tidepool.engine.providers.anthropic import AnthropicProvider
+from tidepool.engine.providers.ollama import OllamaProvider
+from tidepool.engine.providers.openai import OpenAIProvider
 from tidepool.engine.providers.protocol import ErrorClass, Provider, ProviderError
 
 from .conftest import MODELS, Talks
@@ -125,7 +125,7 @@ async def test_a_model_refused_by_a_call_is_named_with_what_is_near(emulator: Em
     provider: Provider = OPEN[model.partition(":")[0]]()  # type: ignore[assignment]
     with pytest.raises(ProviderError, match=f"Did you mean {near}") as told:
         await provider.complete(question(model), 1, 1)
-    assert told.value.fault is ErrorClass.SYSTEMIC
+    assert told.value.fault is ErrorClass.FATAL
     await provider.close()
 
 

@@ -10,8 +10,7 @@ from tidepool.engine.call import Call
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.events import CallRetried, Event
-from tidepool.engine.providers.live_only import LiveProvider
-from tidepool.engine.providers.protocol import Answer, ProviderSpec
+from tidepool.engine.providers.protocol import Answer, LiveProvider, ProviderSpec
 from tidepool.engine.registries import PROVIDERS
 from tidepool.engine.run import run_batch
 

@@ -9,12 +9,11 @@ from tests.emulator import Emulator
 from tests.emulator.malformed_replies import WORDS
 from tests.emulator.malformed_replies.transport import CARDS
 from tests.support.state import log_of, query
-from tidepool.engine.batching.call_names import custom_id
-from tidepool.engine.batching.collection import ResultCollection
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.protocol import BatchApi, BatchedCall, ProviderBatchTicket, ResultsIncomplete
+from tidepool.engine.runtime.provider_batch import ResultCollection, custom_id
 
 from .conftest import MODELS, Talks
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.emulator import Emulator
 from tests.support.state import log_of, query
-from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.events import CallAnswered, Logged, ProvidersRest
+from tidepool.engine.runtime.run_control import RunControl
 from tidepool.storage.states import StopCode
 
 from .conftest import MODELS, Talks

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidepool.engine.call import PriceTag
-from tidepool.engine.providers.anthropic.request_format import answer_of as anthropic_answer
-from tidepool.engine.providers.openai.request_format import answer_of as openai_answer
+from tidepool.engine.providers.anthropic import answer_of as anthropic_answer
+from tidepool.engine.providers.openai import answer_of as openai_answer
 from tidepool.engine.providers.protocol import Answer, ErrorClass
 from tidepool.engine.providers.replies import MOST_TOKENS, UnusableReply, split_thought
 from tidepool.storage.states import FinishReason as F
@@ -133,7 +133,7 @@ def _check(case: Case, answer: Answer, model: str) -> None:
     assert answer.thought == case.thought and SECRET not in answer.text
     assert answer.served_model == model and not answer.usage_missing and answer.cost_usd
     if not case.usable:
-        assert (UnusableReply(answer).fault is ErrorClass.HEALS) == case.heals
+        assert (UnusableReply(answer).fault is ErrorClass.TRANSIENT) == case.heals
 
 
 SERVED = {

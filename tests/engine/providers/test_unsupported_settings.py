@@ -11,10 +11,9 @@ from tests.emulator import Emulator
 from tests.support.state import log_of
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import ProviderSettings
-from tidepool.engine.providers.error_bodies import error_in
-from tidepool.engine.providers.error_mapping import ProviderComplaint, complaint_about
-from tidepool.engine.providers.ollama.provider import OllamaProvider
-from tidepool.engine.providers.openai.request_format import OpenAIRequestFormat
+from tidepool.engine.providers.errors import ProviderComplaint, complaint_about, error_in
+from tidepool.engine.providers.ollama import OllamaProvider
+from tidepool.engine.providers.openai import OpenAIRequestFormat
 from tidepool.engine.providers.protocol import Notices
 from tidepool.engine.providers.unsupported_settings import SYSTEM_ROLE, UnsupportedSettings
 

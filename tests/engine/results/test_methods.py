@@ -15,11 +15,11 @@ from tidepool import run_batch
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.exports.export import export_batch
+from tidepool.engine.providers.simulated.provider import SimulatedProvider
 from tidepool.engine.results.blocks import Folded, Words, counted, ended, listing, quoted, sampling
 from tidepool.engine.results.methods import methods_of, prompts_of
 from tidepool.engine.results.report import report_of
 from tidepool.engine.results.summary import summarise
-from tidepool.engine.simulated.provider import SimulatedProvider
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.studies import StoredCell

@@ -20,13 +20,13 @@ from tidepool.engine.branching.talks import read_origin
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import Service
-from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.design.running import enlist_study, resume_study, run_planned, run_study
 from tidepool.engine.errors import FileError, NotTrusted, TidepoolError
 from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.publishing.reuse import StudyInFile, import_file, read_again
 from tidepool.engine.run import enlist, resume_batch, run_batch
+from tidepool.engine.runtime.run_control import RunControl
 from tidepool.engine.studies.evolution.tasks.python_task import CodeResult, CodeRuns
 from tidepool.engine.trust.gate import adopt, copied_config
 from tidepool.engine.trust.record import ReplySeals

@@ -25,13 +25,13 @@ from tests.tui.persons import batch_status, opened, screen_text, until, until_se
 from tidepool.engine.api.app import PATH, create_app
 from tidepool.engine.api.auth import TokenAuth
 from tidepool.engine.api.runs import QUEUED, Runs
-from tidepool.engine.batching.giving_up import give_up
 from tidepool.engine.config.sections import Providers, ProviderSettings, Service
-from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.errors import FileError, NotTrusted
 from tidepool.engine.events import Event, ProviderBatchChanged
 from tidepool.engine.publishing.reuse import import_file
 from tidepool.engine.run import enlist, resume_batch, run_batch
+from tidepool.engine.runtime.abandoning import give_up
+from tidepool.engine.runtime.run_control import RunControl
 from tidepool.engine.trust.gate import Admission, NamedServer, TrustQuestion, adopt, question_about
 from tidepool.engine.trust.record import config_hash, trust_record
 from tidepool.storage.states import StopCode

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tidepool.engine.core.services import SERVICES
+from tidepool.engine.runtime.services import SERVICES
 from tidepool.engine.studies.kinds import KINDS
 from tidepool.tui.app.compose.edits import Put, edited
 from tidepool.tui.app.compose.examination import Complaint, Examined, examined, placed

@@ -278,9 +278,9 @@ def offered_names() -> tuple[str, ...]:
     from tidepool.engine.config import endpoints
     from tidepool.engine.config.endpoints import PRESET_ENDPOINTS
     from tidepool.engine.config.loading import declared_names
+    from tidepool.engine.providers.simulated.personas import PERSONAS
+    from tidepool.engine.providers.simulated.responders import RESPONDERS
     from tidepool.engine.registries import PROVIDERS
-    from tidepool.engine.simulated.responders import RESPONDERS
-    from tidepool.engine.simulated.secret_game.personas import PERSONAS
 
     known = getattr(endpoints, "KNOWN_MODELS", {})
     return (

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tidepool.engine.call import stream
-from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config.loading import declared_names
 from tidepool.engine.config.sections import Agent, Batch, Design, Limits, Providers, Service, StopWhenSure
 from tidepool.engine.registries import KINDS, PROVIDERS
+from tidepool.engine.runtime.cluster_section import Cluster
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.secret_game.config import Scoring
 from tidepool.storage.library import StoredAgent, StoredEntity

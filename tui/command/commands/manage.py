@@ -148,7 +148,7 @@ def _cells(order: ProviderBatchLine) -> dict[str, str]:
 
 
 def _give_up(options: argparse.Namespace) -> int:
-    from tidepool.engine.batching.giving_up import find_order, give_up
+    from tidepool.engine.runtime.abandoning import find_order, give_up
 
     with reading(options.db) as connection:
         meant = leading_batch(connection, options.batch)

@@ -13,7 +13,7 @@ from tidepool.engine.config.sections import Providers
 from tidepool.engine.errors import RunError, UsageError
 from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 from tidepool.engine.providers.model_list import ListedModel, ListedProvider, list_models
-from tidepool.engine.providers.ollama.provider import OllamaProvider
+from tidepool.engine.providers.ollama import OllamaProvider
 from tidepool.engine.providers.protocol import ProviderError
 from tidepool.tui.command.saying import say, say_json, tell_over
 from tidepool.tui.drawing.text import console, one_line, shortened

@@ -81,7 +81,7 @@ def _measure(options: argparse.Namespace) -> int:
     from rich.table import Table
     from rich.text import Text
 
-    from tidepool.engine.bench.machine import measure
+    from tidepool.engine.bench import measure
 
     figures = list(measure(lambda text: tell(f"… {text}"), full=options.full))
     if options.json:
@@ -105,7 +105,7 @@ def _measure(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from tidepool.engine.bench.comparison import compare
+    from tidepool.engine.bench import compare
     from tidepool.engine.config.freezing import freeze
     from tidepool.engine.config.loading import load_config
     from tidepool.engine.library.contents import with_library

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from tidepool.engine.core.gc_tuning import CalmGarbageCollector
 from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.results.comparing import compare, comparison_blocks
 from tidepool.engine.results.summary import statistics_of, summarise
+from tidepool.engine.runtime.gc_tuning import gc_tuned
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.studies import cells_of, study_of
@@ -44,7 +44,7 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    with CalmGarbageCollector():  # what is read of a large batch lives for a page, and is no garbage before
+    with gc_tuned():  # what is read of a large batch lives for a page, and is no garbage before
         {"show": _show, "stats": _stats, "log": _log}[options.command](options)
     return 0
 

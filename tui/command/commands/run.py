@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.branching.kind import branching
 from tidepool.engine.branching.making import BranchWish, NewBranch, new_branch
-from tidepool.engine.cluster.section import said_in
 from tidepool.engine.config.freezing import freeze, remarks_on
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.config.sections import FrozenConfig
-from tidepool.engine.core.run_control import RunControl, Stop
 from tidepool.engine.errors import NotTrusted, UsageError
 from tidepool.engine.events import BatchEnded, Event, Listener
 from tidepool.engine.publishing.reuse import MEANING, Rerun, StudyInFile, read_again, study_in_file
 from tidepool.engine.run import resume_batch, run_batch, run_frozen
+from tidepool.engine.runtime.cluster_section import said_in
+from tidepool.engine.runtime.run_control import RunControl, Stop
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.studies.plan import priced
 from tidepool.engine.studies.planned_calls import Plan, together

@@ -19,7 +19,7 @@ from typing import IO, Any
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.toml_files import check_file
 from tidepool.engine.errors import UsageError
-from tidepool.engine.providers.texts import clean
+from tidepool.engine.providers.replies import clean
 from tidepool.engine.studies.evolution.problems.parquet_lines import MOST_MEMORY, REFUSED
 from tidepool.engine.studies.evolution.tasks.task import choices_of, letter_of
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidepool.engine.core.unit import Unit
+from tidepool.engine.runtime.unit import Unit
 
 WHY = "unmarked"
 """in an answer's details: why a reply that was given has no mark"""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tidepool.engine.providers.protocol import ErrorClass
 
-HEALS, REFUSED, OURS, SYSTEMIC = ErrorClass.HEALS, ErrorClass.REFUSED, ErrorClass.OURS, ErrorClass.SYSTEMIC
+HEALS, REFUSED, OURS, SYSTEMIC = ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED, ErrorClass.CLIENT, ErrorClass.FATAL
 
 
 class Case(NamedTuple):

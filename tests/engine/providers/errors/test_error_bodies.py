@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.providers.endpoint import endpoint_of
-from tidepool.engine.providers.error_bodies import error_in, read_error
-from tidepool.engine.providers.error_mapping import complaint_in, diagnosed, fault_of
+from tidepool.engine.providers.errors import complaint_in, diagnose, error_in, fault_of, read_error
 
 from .cases import CASES, Case
 
@@ -26,7 +25,7 @@ def test_an_error_is_classified_and_told_whatever_house_worded_it(case: Case) ->
     complaint = complaint_in(httpx2.Response(case.status, content=_sent(case)))
     assert fault_of(complaint) is case.fault
     assert case.words in complaint.words and complaint.param == case.param
-    told = str(diagnosed(complaint, OPENAI, "http://127.0.0.1"))
+    told = str(diagnose(complaint, OPENAI, "http://127.0.0.1"))
     assert case.words in told and "<" not in told and len(told) < 1_000
 
 

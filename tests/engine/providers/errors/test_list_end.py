@@ -1,6 +1,6 @@
 """How far a provider's list is searched for a batch that may exist: a wrong clock of ours must not end the search early."""
 
-from tidepool.engine.providers.batch_errors import EARLIER, ListEnd
+from tidepool.engine.providers.batch_api import EARLIER, ListEnd
 
 HOUR, YEAR = 3600.0, 365 * 86_400.0
 NOW = 2_000_000_000.0

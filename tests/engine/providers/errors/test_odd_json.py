@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tidepool.engine.providers.texts import packed, unpacked
+from tidepool.engine.providers.replies import decode_json, encode_json
 
 ODD = [
     *(b"", b" {} ", b"[1,]", b"01", b"-0", b"1.0e5", b"[1e999]", b"NaN", b"[Infinity, -Infinity]", b'{"a": 1} x'),
@@ -31,10 +31,10 @@ def outcome(read: Any, content: bytes) -> str:
 
 @pytest.mark.parametrize("content", ODD, ids=lambda content: repr(content[:24]))
 def test_what_is_odd_is_read_as_python_reads_it(content: bytes) -> None:
-    assert outcome(unpacked, content) == outcome(json.loads, content)
+    assert outcome(decode_json, content) == outcome(json.loads, content)
 
 
 @given(TREES)
 def test_what_goes_out_and_comes_back_is_the_same(tree: Any) -> None:
     plain = json.dumps(tree, ensure_ascii=False).encode("utf-8", "replace")
-    assert repr(unpacked(packed(tree))) == repr(json.loads(plain)) == repr(unpacked(plain))
+    assert repr(decode_json(encode_json(tree))) == repr(json.loads(plain)) == repr(decode_json(plain))

@@ -11,13 +11,12 @@ import ollama
 from tests.support.books import NoBooks
 from tidepool.engine.call import Call, Message, stream
 from tidepool.engine.config.sections import OllamaSettings
-from tidepool.engine.core.accounts import Account
-from tidepool.engine.core.live import LiveCall
-from tidepool.engine.core.pending import Pending
-from tidepool.engine.providers.ollama.provider import OllamaProvider
-from tidepool.engine.providers.parallelism import Parallelism
-from tidepool.engine.providers.pool import Host, Pool
+from tidepool.engine.providers.ollama import OllamaProvider
+from tidepool.engine.providers.pool import Host, Parallelism, Pool
 from tidepool.engine.providers.protocol import Answer
+from tidepool.engine.runtime.accounts import Account
+from tidepool.engine.runtime.live import LiveCall
+from tidepool.engine.runtime.unit import PendingCall
 
 MODEL = "llama3.2"
 
@@ -90,7 +89,7 @@ class Machines:
 
     async def ask(self, number: int, model: str = MODEL) -> Answer:
         call = Call(f"t{number}", 1, f"ollama:{model}", (Message("user", "hello"),))
-        return await LiveCall(self.account, Pending(number, call, b"", number, 0.0), NoBooks()).answer()
+        return await LiveCall(self.account, PendingCall(number, call, b"", number, 0.0), NoBooks()).answer()
 
     async def answer_all(self, calls: int) -> None:
         await asyncio.gather(*map(self.ask, range(calls)))

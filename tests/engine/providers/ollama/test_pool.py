@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from tests.support.virtual_time import play
-from tidepool.engine.providers.parallelism import Parallelism
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError
 
 from .servers import Machines, Server
@@ -139,7 +138,7 @@ def test_a_model_that_vanishes_everywhere_stops_with_its_pull_command(monkeypatc
         return told.value.fault.value
 
     fault, _ = play(monkeypatch, story())
-    assert fault == ErrorClass.SYSTEMIC.value
+    assert fault == ErrorClass.FATAL.value
 
 
 def test_a_model_that_vanishes_from_one_server_is_asked_of_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,16 +150,3 @@ def test_a_model_that_vanishes_from_one_server_is_asked_of_the_other(monkeypatch
 
     machines, _ = play(monkeypatch, story())
     assert [server.answered for server in machines.servers] == [0, 20]
-
-
-def test_a_new_ceiling_holds_at_once() -> None:
-    parallelism = Parallelism(8)
-    parallelism.change(1)
-    assert parallelism.limit == 1
-
-
-def test_a_fault_halves_the_calls_at_once_and_one_is_always_allowed() -> None:
-    parallelism = Parallelism(8)
-    for _ in range(5):
-        parallelism.failed()
-    assert parallelism.limit == 1

@@ -3,8 +3,8 @@
 import pytest
 
 from tidepool.engine.call import Call, Message, PriceTag
-from tidepool.engine.providers.error_mapping import ProviderComplaint
-from tidepool.engine.providers.openai.request_format import OpenAIRequestFormat, answer_of
+from tidepool.engine.providers.errors import ProviderComplaint
+from tidepool.engine.providers.openai import OpenAIRequestFormat, answer_of
 from tidepool.engine.providers.protocol import Notices
 
 CALL = Call("t1", 1, "openai:gpt-4o-mini", (Message("user", "hello"),), system="Be kind.", temperature=0.7)

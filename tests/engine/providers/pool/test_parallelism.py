@@ -1,6 +1,6 @@
 import pytest
 
-from tidepool.engine.providers.parallelism import Parallelism
+from tidepool.engine.providers.pool import Parallelism
 
 
 def _served(parallelism: Parallelism, parallel: int, calls: int, now: float = 0.0) -> list[int]:

@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 
 from tests.engine.studies.evolution.running import run, study
 from tidepool.engine.call import Message
-from tidepool.engine.simulated.evolution.landscape import chance
-from tidepool.engine.simulated.evolution.planted import HABIT, MODEL, REMEDIES, mends
-from tidepool.engine.simulated.evolution.prompt_rewriter import ADVICE, UNHELPFUL
-from tidepool.engine.simulated.evolution.prompt_rewriter import speak as rewrite
-from tidepool.engine.simulated.evolution.solver import speak as solve
+from tidepool.engine.providers.simulated.landscape import HABIT, MODEL, REMEDIES, chance, mends
+from tidepool.engine.providers.simulated.rewriter import ADVICE, UNHELPFUL
+from tidepool.engine.providers.simulated.rewriter import rewrite_prompt as rewrite
+from tidepool.engine.providers.simulated.solver import solve
 from tidepool.engine.studies.evolution.evaluator import (
     LEAST_KEPT,
     Generation,

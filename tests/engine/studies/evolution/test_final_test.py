@@ -7,9 +7,9 @@ from random import Random
 import pytest
 
 from tests.engine.studies.evolution.running import evolved, run, run_with_interruptions, study
+from tests.support.solver_truth import true_accuracy
 from tests.support.state import query
 from tidepool.engine.config.freezing import freeze
-from tidepool.engine.simulated.evolution.solver import true_accuracy
 from tidepool.engine.studies.evolution.evaluator import calls_in
 from tidepool.engine.studies.evolution.final_test import (
     BEST,

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.engine.studies.evolution.running import run, run_with_interruptions, study
+from tests.support.solver_truth import true_accuracy
 from tests.support.state import query
 from tidepool.engine.call import Message
-from tidepool.engine.simulated.evolution.solver import true_accuracy
 from tidepool.engine.studies.evolution.genome import Genome
 from tidepool.engine.studies.evolution.grader import Asking
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, problem_set

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from tests.engine.studies.evolution.running import _stopping_after, run, study
+from tests.support.solver_truth import true_accuracy
 from tests.support.state import query
 from tidepool import Evolution
 from tidepool.engine.config.freezing import freeze, load_frozen
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import resume_batch, run_batch
-from tidepool.engine.simulated.evolution.solver import true_accuracy
+from tidepool.engine.runtime.run_control import RunControl
 from tidepool.engine.studies.evolution.inputs import problems_of
 from tidepool.engine.studies.evolution.study import plan
 from tidepool.engine.studies.evolution.tasks.task import match

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.offline_transport import OfflineTransport
 from tidepool.engine.errors import RunError
-from tidepool.engine.simulated.mutation.offline_transport import OfflineTransport
 from tidepool.engine.studies.mutation.environment import (
     ANSWER,
     JUDGE,

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tidepool.engine.simulated.mutation.offline_transport import OfflineTransport
+from tests.support.offline_transport import OfflineTransport
 from tidepool.engine.statistics.contrasts import paired
 from tidepool.engine.statistics.significance import holm
 from tidepool.engine.studies.mutation.environment import EpisodeRules, finished

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.mutation import lost_after_steps, trial
+from tests.support.offline_transport import OfflineTransport
 from tidepool.engine.errors import RunError, UsageError
-from tidepool.engine.simulated.mutation.offline_transport import OfflineTransport
 from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, Step, endless, finished
 from tidepool.engine.studies.mutation.learners import BanditLearner, Folding, RandomLearner, make_learner
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES

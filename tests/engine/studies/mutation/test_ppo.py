@@ -7,7 +7,7 @@ pytest.importorskip("stable_baselines3", reason="the extra rl")
 import torch
 from stable_baselines3.common.buffers import RolloutBuffer
 
-from tidepool.engine.simulated.mutation.offline_transport import Losing, OfflineTransport
+from tests.support.offline_transport import Losing, OfflineTransport
 from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, Step, endless, finished
 from tidepool.engine.studies.mutation.ppo import PPOLearner, Row, _algorithm, fill
 from tidepool.engine.studies.mutation.queries import builtin_queries

@@ -180,11 +180,12 @@ async def test_a_model_encoder_is_asked_once_a_step(database: Path) -> None:
 async def test_an_encoder_that_fails_at_the_start_is_asked_anew_on_resume(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tidepool.engine.simulated.mutation import encoder
-    from tidepool.engine.simulated.reply import SimulatedReply
+    from tidepool.engine.providers.simulated import responders
+    from tidepool.engine.providers.simulated.base import Responder, SimulatedReply
 
     with monkeypatch.context() as patch:
-        patch.setattr(encoder, "speak", lambda *_: SimulatedReply("out of order"))
+        broken = Responder(lambda *_: SimulatedReply("out of order"))
+        patch.setattr(responders, "_answering", lambda _: lambda call, seed: broken.speak("", "", (), seed))
         for _ in range(2):
             with pytest.raises(RunError, match="encoder"):
                 if query_exists(database):

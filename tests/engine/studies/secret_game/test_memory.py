@@ -109,7 +109,7 @@ async def test_the_opener_hears_the_scene_first_and_the_partner_the_openers_word
 async def test_a_failed_talk_leaves_no_memory(table: Table) -> None:
     def speech(call: Call, seed: int) -> str:
         if call.turn == 2 and call.speaker == "Bob" and len(call.messages) == 1:
-            raise ProviderError(ErrorClass.OURS, "no answer for Bob")
+            raise ProviderError(ErrorClass.CLIENT, "no answer for Bob")
         return f"<{seed}>"
 
     table.speech = speech

@@ -15,9 +15,9 @@ from tidepool.engine.call import Call
 from tidepool.engine.config.freezing import freeze, load_frozen
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import Agent, Service
-from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError
+from tidepool.engine.runtime.run_control import RunControl
 from tidepool.engine.studies.secret_game.casting import schedule_of
 from tidepool.engine.studies.secret_game.config import Scenario
 from tidepool.engine.studies.secret_game.detectors.detection import JUDGE_SYSTEM
@@ -54,7 +54,7 @@ def failing(talk: tuple[str, str], *, times: int = 1) -> Callable[[Call, int], s
         facts = read_prompt(call.system)
         if (facts.agent, facts.partner) == talk and left:
             left -= 1
-            raise ProviderError(ErrorClass.OURS, "lost for good")
+            raise ProviderError(ErrorClass.CLIENT, "lost for good")
         return candid(call, seed)
 
     return speech
@@ -242,7 +242,7 @@ def judging(verdict: str | Exception) -> Callable[[Call, int], str]:
         ("VERDICT: YES", 1),
         ("VERDICT: NO", 0),
         ("Hard to say.", None),
-        (ProviderError(ErrorClass.OURS, "no judge today"), None),
+        (ProviderError(ErrorClass.CLIENT, "no judge today"), None),
     ],
 )
 async def test_the_judges_verdict_stands_apart_and_its_failure_fails_nothing(

@@ -13,8 +13,8 @@ from tidepool.engine.call import Call
 from tidepool.engine.config.freezing import freeze, load_frozen
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.protocol import Answer
+from tidepool.engine.providers.simulated.provider import SimulatedProvider
 from tidepool.engine.results.blocks import Figure
-from tidepool.engine.simulated.provider import SimulatedProvider
 from tidepool.engine.studies.plan import priced
 from tidepool.engine.studies.simulation import study
 from tidepool.engine.studies.simulation.report import blocks
@@ -267,7 +267,7 @@ async def test_a_verdict_that_fails_is_missing_and_the_simulation_completes(
 
     def refuse(self: SimulatedProvider, call: Call, seed: int, *, batch: bool = False) -> Answer:
         if call.model == "simulated:judge" and call.speaker == "Ada":
-            raise ProviderError(ErrorClass.OURS, "no comment")
+            raise ProviderError(ErrorClass.CLIENT, "no comment")
         return answer(self, call, seed, batch=batch)
 
     monkeypatch.setattr(SimulatedProvider, "answer", refuse)

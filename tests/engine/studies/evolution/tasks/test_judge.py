@@ -15,7 +15,7 @@ from tidepool.engine.answer_forms import read_rating
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.errors import CallFailed, UsageError
-from tidepool.engine.simulated.evolution.reply_judge import recognises, speak
+from tidepool.engine.providers.simulated.rewriter import JUDGE, judge_reply
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.grader import Grader
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
@@ -89,12 +89,14 @@ def test_the_simulated_judge_marks_what_is_expected_highest() -> None:
     def rated(expected: str, reply: str) -> float:
         found = []
         for seed in range(40):
-            said = speak("judge", "", [Message("user", judge_request(Problem("Why?", expected), reply))], seed * 7919)
+            said = judge_reply(
+                "judge", "", [Message("user", judge_request(Problem("Why?", expected), reply))], seed * 7919
+            )
             found.append(read_rating(said.text, SCALE))
         known = [rating for rating in found if rating is not None]
         return sum(known) / len(known)
 
-    assert recognises(judge_system("Be strict."))
+    assert JUDGE.recognises(judge_system("Be strict."))
     assert rated("72", "So the answer is 72.") > 9.5 > 0.5 > rated("72", "So the answer is 71.")
     whole = "Yeast feeds on sugars. It gives off carbon dioxide. Gluten traps that gas."
     assert rated(whole, whole) > 9.5 > rated(whole, "Yeast feeds on sugars.") > 2 > rated(whole, "It simply is so.")

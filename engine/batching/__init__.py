@@ -1,1 +1,0 @@
-"""Provider batches: assembled of waves, bought exactly once, followed to their end, found again after a crash."""

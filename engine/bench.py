@@ -1,0 +1,260 @@
+"""What `tidepool bench` measures: this machine, and what waves gain for a study of one's own.
+
+`python -m tidepool.engine.bench NAME SIZE` makes a single measurement and prints JSON: a process of its own starts with a cold
+heap, so memory and garbage collection are those of one run.
+"""
+
+import asyncio
+import gc
+import heapq
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tidepool.engine.call import seed_of
+from tidepool.engine.config.freezing import freeze
+from tidepool.engine.config.sections import Agent, Config, Providers, Service, SimulatedSettings
+from tidepool.engine.providers.simulated.provider import latency_factor
+from tidepool.engine.run import resume_batch, run_batch
+from tidepool.engine.studies.secret_game.casting import schedule_of
+from tidepool.engine.studies.secret_game.in_code import SecretGame
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    name: str
+    value: float
+    unit: str
+    target: float
+    at_least: bool
+    """whether the target is a floor or a ceiling"""
+    note: str = ""
+
+    @property
+    def met(self) -> bool:
+        return self.value >= self.target if self.at_least else self.value <= self.target
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "met": self.met}
+
+
+def at_least(name: str, value: float, unit: str, target: float, note: str = "") -> Measurement:
+    return Measurement(name, value, unit, target, True, note)
+
+
+def at_most(name: str, value: float, unit: str, target: float, note: str = "") -> Measurement:
+    return Measurement(name, value, unit, target, False, note)
+
+
+MESSAGES = 5
+
+
+def study(conversations: int, *, model: str = "filler", max_concurrent: int = 10, **simulated: Any) -> SecretGame:
+    names = ("Ada", "Bob", "Cleo", "Dion")
+    return SecretGame(
+        agents=[Agent(name=name, model=f"simulated:{model}", secret=f"word{i}") for i, name in enumerate(names)],
+        num_interactions=conversations,
+        messages_per_interaction=MESSAGES,
+        detection=["exact"],
+        service=Service(name="live", cache=False, max_concurrent=max_concurrent),
+        providers=Providers(simulated=SimulatedSettings(**simulated)),
+    )
+
+
+def run(config: SecretGame, folder: Path) -> tuple[dict[str, Any], float]:
+    """The summary, and the CPU seconds the run took in this process."""
+    started = time.process_time()
+    summary = asyncio.run(run_batch(config, folder / "bench.db"))
+    return summary, time.process_time() - started
+
+
+def speed(conversations: int, folder: Path) -> dict[str, float]:
+    """Committed calls without latency, after a first run that warms the process up."""
+    run(study(50), folder)
+    gc.collect()
+    summary, cpu = run(study(conversations), folder)
+    calls = summary["calls"]["bought"]
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {
+        "calls": calls,
+        "calls_per_second": calls / summary["seconds"],
+        "cpu_us_per_call": cpu / calls * 1e6,
+        "memory_mb": memory,
+    }
+
+
+def replay(conversations: int, folder: Path) -> dict[str, float]:
+    """Answers read back on resume: a finished batch is reopened and taken up again."""
+    from tidepool.storage.file import writing
+
+    summary, _ = run(study(conversations), folder)
+    with writing(folder / "bench.db") as connection:
+        connection.execute("UPDATE batch SET status = 'interrupted'")
+    before = summary["seconds"]
+    resumed = asyncio.run(resume_batch("last", folder / "bench.db"))
+    seconds = resumed["seconds"] - before
+    return {"replayed": resumed["calls"]["replayed"], "answers_per_second": resumed["calls"]["replayed"] / seconds}
+
+
+def makespan(conversations: int, folder: Path) -> dict[str, float]:
+    """Skewed latencies: how long the run took against an ideal scheduler without overhead on the same latencies."""
+    latency, jitter, at_once = 0.2, 0.8, 100
+    config = study(conversations, max_concurrent=at_once, latency=latency, jitter=jitter)
+    summary, _ = run(config, folder)
+    chains = [
+        [
+            latency * latency_factor(seed_of(config.seed, number, f"t{turn}"), 1, jitter)
+            for turn in range(1, MESSAGES + 1)
+        ]
+        for number in range(1, schedule_of(freeze(config, folder)).total + 1)
+    ]
+    ideal = ideal_makespan(chains, at_once)
+    waves_end = sum(wave["seconds"] for wave in summary["waves"][:1])
+    return {"seconds": summary["seconds"], "ideal": ideal, "ratio": summary["seconds"] / ideal, "first_wave": waves_end}
+
+
+def ideal_makespan(chains: list[list[float]], at_once: int) -> float:
+    """First come, first served on `at_once` places, each chain one call after another, nothing lost in between."""
+    now = 0.0
+    waiting = [(0.0, number, 0) for number in range(len(chains))]
+    running: list[tuple[float, int, int]] = []
+    order = len(chains)
+    heapq.heapify(waiting)
+    while waiting or running:
+        while waiting and len(running) < at_once:
+            _, number, turn = heapq.heappop(waiting)
+            heapq.heappush(running, (now + chains[number][turn], number, turn))
+        now, number, turn = heapq.heappop(running)
+        if turn + 1 < len(chains[number]):
+            order += 1
+            heapq.heappush(waiting, (now + order * 1e-12, number, turn + 1))
+    return now
+
+
+PROBES = {"speed": speed, "replay": replay, "makespan": makespan}
+
+
+def main() -> None:
+    name, size = sys.argv[1], int(sys.argv[2])
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["TIDEPOOL_SELLER"] = os.environ["TIDEPOOL_STATE"] = folder
+        print(json.dumps(PROBES[name](size, Path(folder))))
+
+
+@dataclass(frozen=True, slots=True)
+class BenchComparison:
+    sequential: dict[str, Any]
+    """summary of the study with one call in flight at a time"""
+    waves: dict[str, Any]
+    """summary of the study as its config says"""
+
+    @property
+    def speedup(self) -> float:
+        return float(self.sequential["seconds"] / self.waves["seconds"])
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "calls": self.waves["calls"]["total"],
+            "seconds_sequential": self.sequential["seconds"],
+            "seconds_waves": self.waves["seconds"],
+            "speedup": self.speedup,
+            "cost_usd_sequential": self.sequential["cost_usd"],
+            "cost_usd_waves": self.waves["cost_usd"],
+            "simulated": self.waves["simulated"],
+            "same_statistics": _findings(self.sequential) == _findings(self.waves),
+        }
+
+
+def _findings(summary: dict[str, Any]) -> dict[str, Any]:
+    """What was found; how fast differs in any two runs."""
+    return {name: found for name, found in summary["statistics"].items() if name != "performance"}
+
+
+def compare(config: Config) -> BenchComparison:
+    with tempfile.TemporaryDirectory(prefix="tidepool-bench-") as folder:
+        fresh = _with_service(config, cache=False)
+        one_by_one = _with_service(config, cache=False, name="default", max_concurrent=1)
+        for provider in type(config.providers).model_fields:
+            settings = getattr(one_by_one.providers, provider)
+            setattr(one_by_one.providers, provider, settings.model_copy(update={"max_concurrent": 1}))
+        waves = asyncio.run(run_batch(fresh, Path(folder) / "waves.db"))
+        sequential = asyncio.run(run_batch(one_by_one, Path(folder) / "sequential.db"))
+    return BenchComparison(sequential, waves)
+
+
+def _with_service(config: Config, **changes: Any) -> Config:
+    return config.model_copy(
+        update={
+            "service": config.service.model_copy(update=changes),
+            "providers": config.providers.model_copy(deep=True),
+        }
+    )
+
+
+BARE_START = "import argparse; argparse.ArgumentParser().parse_args([])"
+
+
+def probe(name: str, size: int) -> dict[str, Any]:
+    """One measurement in a fresh process."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tidepool.engine.bench", name, str(size)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def measure(say: Callable[[str], None], *, full: bool) -> Iterator[Measurement]:
+    """Quick: a minute. Full: with the sizes of the promises, a hundred thousand conversations."""
+    say("start of the command")
+    yield at_most("start: tidepool --help ÷ a bare interpreter with argparse", start_ratio(), "×", 2.0)
+    say("committed calls, small")
+    small = min((probe("speed", 1_000) for _ in range(3)), key=lambda figures: figures["cpu_us_per_call"])
+    large_size = 100_000 if full else 10_000
+    say(f"committed calls, {large_size:,} conversations")
+    large = probe("speed", large_size)
+    speed = max(small["calls_per_second"], large["calls_per_second"])
+    yield at_least("committed calls a second, simulated, no latency", speed, "calls/s", 10_000)
+    growth = large["cpu_us_per_call"] / small["cpu_us_per_call"]
+    yield at_most(f"CPU per call, {large_size:,} conversations ÷ 1,000", growth, "×", 1.1)
+    yield at_most(f"memory with {large_size:,} live conversations of 300-byte replies", large["memory_mb"], "MB", 700)
+    say("replay")
+    replayed = probe("replay", 20_000 if full else 4_000)
+    yield at_least("answers replayed a second on resume", replayed["answers_per_second"], "answers/s", 20_000)
+    say("makespan on skewed latencies")
+    spread = probe("makespan", 2_000 if full else 1_000)
+    yield at_most("makespan ÷ ideal scheduler, skewed latencies", spread["ratio"], "×", 1.05)
+
+
+def start_ratio(repeats: int = 7) -> float:
+    bare = _seconds([sys.executable, "-c", BARE_START], repeats)
+    return (
+        _seconds(
+            [sys.executable, "-c", "import sys; from tidepool.tui.command.main import main; main(['--help'])"], repeats
+        )
+        / bare
+    )
+
+
+def _seconds(command: list[str], repeats: int) -> float:
+    times = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+        times.append(time.perf_counter() - started)
+    return statistics.median(times)
+
+
+if __name__ == "__main__":
+    main()

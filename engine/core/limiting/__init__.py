@@ -1,1 +1,0 @@
-"""What an account may do at a time: places, rates, and how an outage is waited for."""

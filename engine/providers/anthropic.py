@@ -1,0 +1,376 @@
+"""Anthropic: live calls and message batches.
+
+The current API takes no sampling settings. Models of the fourth generation still sample under the API version of 2023, so a
+temperature goes to them with that version's header, and to newer models not at all. What other houses serve behind the
+same API is asked as it was in 2023, and what it refuses is learned.
+
+One request creates a batch, and nothing in it can be searched for afterwards. So a batch whose creation is unclear is
+recognised by its time and its number of calls, and confirmed by the ids of its calls, which the provider shows only once
+it has ended.
+"""
+
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from datetime import datetime
+from typing import Any
+
+from tidepool.engine.answer_forms import schema_of
+from tidepool.engine.call import Call, PriceTag, expected_tokens, prompt_hash
+from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.providers.batch_api import (
+    CREATE_SECONDS,
+    MOST_PAGES,
+    NO_REPLY,
+    ODD,
+    ListEnd,
+    ResultReading,
+    as_mapping,
+    as_string,
+    creation_refusal,
+    fetch_card,
+    is_unclear,
+    read_cards,
+    read_id,
+    read_object,
+    row_complaint,
+    short_word,
+    sum_counts,
+)
+from tidepool.engine.providers.connection import LOOK_SECONDS, Complained, SdkConnection
+from tidepool.engine.providers.errors import ProviderComplaint
+from tidepool.engine.providers.protocol import (
+    Answer,
+    BatchedCall,
+    CreationUnclear,
+    ErrorClass,
+    Notices,
+    ProviderBatchBounds,
+    ProviderBatchResult,
+    ProviderBatchState,
+    ProviderBatchTicket,
+    ProviderError,
+    ProviderSpec,
+    RateLimits,
+    ResultsIncomplete,
+)
+from tidepool.engine.providers.rate_headers import anthropic_limits
+from tidepool.engine.providers.replies import (
+    Usage,
+    encode_json,
+    name_of,
+    parse_reply,
+    part_of,
+    plausible_usage,
+    text_of,
+    tokens,
+)
+from tidepool.engine.providers.sdk import ModelCard, SdkProvider
+from tidepool.engine.providers.unsupported_settings import UnsupportedSettings
+
+SAMPLING_VERSION = "2023-06-01"
+LEAST_CACHED = 1_024
+"""tokens of the shortest prefix that the provider caches"""
+LEAST_THINKING = 1_024
+"""tokens of the smallest budget that the API takes"""
+EFFORTS = {"minimal": "low"}
+"""efforts under the names that the API knows"""
+SILENCE = "…"
+"""stands for an empty message, which the API refuses"""
+_GENERATION = re.compile(r"claude-[a-z]+-(\d+)")
+
+
+class AnthropicRequestFormat:
+    """Builds requests, and knows by now what each model takes and which prompts are shared."""
+
+    def __init__(self, notices: Notices) -> None:
+        self.habits = UnsupportedSettings(notices, ("temperature", "thinking", "output_config"))
+        self._met: Counter[bytes] = Counter()
+
+    def body(self, call: Call) -> dict[str, Any]:
+        messages = [{"role": message.role, "content": message.text or SILENCE} for message in call.messages]
+        body: dict[str, Any] = {"model": call.model_name, "max_tokens": call.most_output, "messages": messages}
+        if call.system:
+            body["system"] = self._system(call.system)
+        if self.sends_temperature(call):
+            body["temperature"] = call.temperature
+        if thinking := self._thinking(call):
+            body["thinking"] = thinking
+        if output := self._output(call):
+            body["output_config"] = output
+        return body
+
+    def _thinking(self, call: Call) -> dict[str, Any] | None:
+        """Models of the fourth generation are given a number of tokens, newer ones find it by the effort."""
+        effort = call.reasoning_effort
+        if not effort or not self.habits.takes(call.model_name, "thinking"):
+            return None
+        if effort == "none":
+            return {"type": "disabled"}
+        if samples(call.model_name):
+            return {"type": "enabled", "budget_tokens": max(LEAST_THINKING, call.max_reasoning_tokens)}
+        return {"type": "adaptive", "display": "summarized"}
+
+    def _output(self, call: Call) -> dict[str, Any]:
+        if not self.habits.takes(call.model_name, "output_config"):
+            return {}
+        output: dict[str, Any] = {}
+        if call.reasoning_effort not in ("", "none") and not samples(call.model_name):
+            output["effort"] = EFFORTS.get(call.reasoning_effort, call.reasoning_effort)
+        if call.form:
+            output["format"] = {"type": "json_schema", "schema": schema_of(call.form, call.scale)}
+        return output
+
+    def headers(self, call: Call) -> dict[str, str]:
+        return {"anthropic-version": SAMPLING_VERSION} if self.sends_temperature(call) else {}
+
+    def sends_temperature(self, call: Call) -> bool:
+        if call.reasoning_effort not in ("", "none"):
+            return False  # a model that thinks samples as it likes
+        if call.temperature is None or not self.habits.takes(call.model_name, "temperature"):
+            return False
+        if samples(call.model_name):
+            return True
+        self.habits.refuse(call.model_name, "temperature", call.temperature)
+        return False
+
+    def learn(self, call: Call, complaint: ProviderComplaint, sent: Mapping[str, Any]) -> bool:
+        """Whether the next request for this call will differ from the one that was sent and refused."""
+        self.lesson(call.model_name, complaint, sent)
+        return self.body(call).keys() != sent.keys()
+
+    def lesson(self, model_name: str, complaint: ProviderComplaint, sent: Mapping[str, Any] | None = None) -> bool:
+        """Whether a refusal is about a setting, which is then sent no more."""
+        setting = self.habits.learn(complaint)
+        if setting is not None:
+            self.habits.refuse(model_name, setting, (sent or {}).get(setting, "any"))
+        return setting is not None
+
+    def expect(self, calls: Iterable[Call]) -> None:
+        """Calls that will be sent together: prompts they share are worth caching from the first on."""
+        self._met.update(prompt_hash(call.system) for call in calls if _is_long(call.system))
+
+    def _system(self, text: str) -> Any:
+        """A long prompt that comes again is marked for the provider's cache; one that is met once costs no more."""
+        if not _is_long(text):
+            return text
+        self._met[prompt_hash(text)] += 1
+        if self._met[prompt_hash(text)] < 2:
+            return text
+        return [{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}]
+
+
+def samples(model_name: str) -> bool:
+    generation = _GENERATION.search(model_name)
+    return int(generation[1]) < 5 if generation else "claude" not in model_name.lower()
+
+
+def answer_of(
+    data: Mapping[str, Any], tag: PriceTag | None, *, batch: bool = False, limits: RateLimits | None = None
+) -> Answer:
+    """Raises KeyError, TypeError or AttributeError where the data is no answer."""
+    blocks = data["content"]
+    words = parse_reply(
+        text_of([block for block in blocks if block["type"] == "text"]),
+        data.get("stop_reason"),
+        thought=text_of([block for block in blocks if block["type"] == "thinking"], "thinking"),
+        tool=any("tool_use" in block["type"] for block in blocks),
+    )
+    model, usage = name_of(data.get("model")), plausible_usage(_usage(data.get("usage")), words)
+    if usage is None:
+        return Answer(words.text, 0, 0, None, None, limits, None, words.finish, model, words.thought, 0, True)
+    asked, wrote, reasoned, read, written = usage
+    cost = None if tag is None else tag.cost(asked, wrote, batch=batch, cache_read=read, cache_write=written)
+    return Answer(words.text, asked, wrote, cost, None, limits, None, words.finish, model, words.thought, reasoned)
+
+
+def _usage(usage: object) -> Usage | None:
+    """None: no usage that can be read."""
+    if not isinstance(usage, Mapping):
+        return None
+    fresh, wrote = tokens(usage.get("input_tokens")), tokens(usage.get("output_tokens"))
+    if fresh is None or wrote is None:
+        return None
+    read, written = part_of(usage, "cache_read_input_tokens"), part_of(usage, "cache_creation_input_tokens")
+    reasoned = part_of(usage, "output_tokens_details", "thinking_tokens")
+    return fresh + read + written, wrote, min(reasoned, wrote), read, written
+
+
+def _is_long(text: str) -> bool:
+    return expected_tokens(text) >= LEAST_CACHED
+
+
+PATH = "/v1/messages/batches"
+UNDER_WAY = ("in_progress", "canceling")
+KINDS = ("succeeded", "errored", "canceled", "expired")
+COUNTS = ("processing", "succeeded", "errored", "canceled", "expired")
+HEALING = ("api_error", "overloaded_error", "rate_limit_error", "timeout_error")
+"""errors of a single request that asking again may heal"""
+
+
+class AnthropicBatches:
+    bounds = ProviderBatchBounds(max_calls=100_000, max_bytes=240_000_000)
+    uploads = False
+
+    def __init__(
+        self, line: SdkConnection, wire: AnthropicRequestFormat, price: Callable[[str], PriceTag | None]
+    ) -> None:
+        self._line = line
+        self._wire = wire
+        self._price = price
+        self._cards: dict[str, dict[str, Any]] = {}
+        self._groups: dict[str, str] = {}
+
+    def group(self, call: Call) -> str:
+        """An API version belongs to a whole batch. Models may mix, but not those that still sample: what such a
+        batch is refused for is learned for its model."""
+        return call.model_name if self._wire.sends_temperature(call) else ""
+
+    async def upload(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall]) -> str:
+        return ""
+
+    async def create(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall], upload_id: str) -> str:
+        self._wire.expect(one.call for one in calls)
+        requests = [{"custom_id": one.custom_id, "params": self._wire.body(one.call)} for one in calls]
+        headers = self._wire.headers(calls[0].call)
+        try:
+            response = await self._line.post(PATH, encode_json({"requests": requests}), CREATE_SECONDS, headers)
+            remote_id = read_id(self._line, self._line.load_object(response.content))
+            self._groups[remote_id] = self.group(calls[0].call)
+            return remote_id
+        except Complained as complained:
+            complaint = complained.complaint
+            if is_unclear(complaint):
+                raise CreationUnclear(str(self._line.diagnose(complaint))) from None
+            raise creation_refusal(self._line, complaint) from None
+        except ProviderError as garbage:
+            raise CreationUnclear(str(garbage)) from None
+
+    async def withdraw(self, upload_id: str) -> None:
+        """There is nothing to take back."""
+
+    async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
+        """An ended batch is confirmed by its ids; one that still runs is the best guess, confirmed later."""
+        running: list[tuple[float, str]] = []
+        async for card in self._listed(ListEnd(ticket.created_at)):
+            count = sum_counts(card.get("request_counts"), *COUNTS)
+            if card.get("id") in others or count not in (ticket.count, None):
+                continue
+            remote_id = read_id(self._line, card)
+            if not _has_ended(card):
+                running.append((abs((_moment(card) or 0.0) - ticket.created_at), remote_id))
+            elif await self._is_ours(remote_id, ticket):
+                return remote_id
+        return min(running)[1] if running else None
+
+    async def poll(self, remote_id: str) -> ProviderBatchState:
+        card = await fetch_card(self._line, f"{PATH}/{remote_id}")
+        self._cards[remote_id] = card
+        status = short_word(card.get("processing_status")).lower()
+        ended, known = _has_ended(card), status in ("ended", *UNDER_WAY)
+        return ProviderBatchState(ended, status or "state unknown", unclear=not known and not ended)
+
+    async def results(self, remote_id: str) -> AsyncIterator[ProviderBatchResult]:
+        card, reading = self._cards.get(remote_id, {}), ResultReading(self._line)
+        if as_string(card.get("archived_at")):
+            raise ResultsIncomplete("Anthropic keeps them no longer")
+        async for row in reading.rows(f"{PATH}/{remote_id}/results"):
+            yield self._result(row, self._groups.get(remote_id, ""))
+        reading.check(sum_counts(card.get("request_counts"), *COUNTS))
+
+    async def cancel(self, remote_id: str) -> None:
+        try:
+            await self._line.post(f"{PATH}/{remote_id}/cancel", b"", LOOK_SECONDS)
+        except Complained as complained:
+            if complained.complaint.status not in (400, 404, 409):
+                raise self._line.diagnose(complained.complaint) from None
+
+    async def _listed(self, end: ListEnd) -> AsyncIterator[dict[str, Any]]:
+        """Newest first."""
+        after: dict[str, str] = {}
+        for _ in range(MOST_PAGES):
+            page = await fetch_card(self._line, PATH, limit=1000, **after)
+            for card in read_cards(self._line, page):
+                if end.is_behind(_moment(card)):
+                    return
+                yield card
+            last = as_string(page.get("last_id"))
+            if not page.get("has_more") or not last or after == {"after_id": last}:
+                return
+            after = {"after_id": last}
+
+    async def _is_ours(self, remote_id: str, ticket: ProviderBatchTicket) -> bool:
+        async with aclosing(ResultReading(self._line).rows(f"{PATH}/{remote_id}/results")) as rows:
+            async for row in rows:
+                return row["custom_id"] in ticket.custom_ids
+        return False
+
+    def _result(self, row: dict[str, Any], model: str) -> ProviderBatchResult:
+        try:
+            return self._read(row, model)
+        except ODD:
+            return ProviderBatchResult(row["custom_id"], NO_REPLY)
+
+    def _read(self, row: dict[str, Any], model: str) -> ProviderBatchResult:
+        name, result = row["custom_id"], as_mapping(row.get("result"))
+        kind = short_word(result.get("type"))
+        if kind == "succeeded" or kind not in KINDS:
+            message = read_object(result.get("message"))
+            tag = self._price(as_string(message.get("model")))
+            return ProviderBatchResult(name, answer_of(message, tag, batch=True))
+        if kind != "errored":
+            return ProviderBatchResult(name, error=f"Anthropic did not get to it ({kind})", heals=True)
+        complaint = row_complaint(result.get("error"), 400)
+        heals = complaint.code in HEALING or (bool(model) and self._wire.lesson(model, complaint))
+        return ProviderBatchResult(name, error=f"{self._line.diagnose(complaint)}", heals=heals)
+
+
+def _has_ended(card: dict[str, Any]) -> bool:
+    """By its word; where that is missing or unknown, by the time or the place that only an ended batch has."""
+    status = as_string(card.get("processing_status")).lower()
+    known = status == "ended" or status in UNDER_WAY
+    return status == "ended" or (
+        not known and bool(as_string(card.get("ended_at")) or as_string(card.get("results_url")))
+    )
+
+
+def _moment(card: dict[str, Any]) -> float | None:
+    try:
+        return datetime.fromisoformat(card["created_at"]).timestamp()
+    except ODD:
+        return None
+
+
+class AnthropicProvider(SdkProvider):
+    like = "anthropic"
+
+    def __init__(self, settings: ProviderSettings, name: str = "anthropic") -> None:
+        super().__init__(settings, name)
+        self.wire = AnthropicRequestFormat(self.notices)
+        if self.endpoint.has_batches and not self.pooled:
+            self.batches = AnthropicBatches(self.line, self.wire, self.price)
+
+    def request(self, call: Call, seed: int) -> tuple[str, dict[str, Any], dict[str, str] | None]:
+        if call.operation == "embed":
+            raise ProviderError(ErrorClass.CLIENT, "Anthropic has no embeddings: use an encoder of OpenAI or Ollama.")
+        return "/v1/messages", self.wire.body(call), self.wire.headers(call)
+
+    def learn(self, call: Call, complaint: ProviderComplaint, sent: Mapping[str, Any]) -> bool:
+        return self.wire.learn(call, complaint, sent)
+
+    def answer(self, data: Mapping[str, Any], call: Call, headers: Mapping[str, str]) -> Answer:
+        return answer_of(data, self.price(call.model_name), limits=anthropic_limits(headers))
+
+    async def cards_at(self, line: SdkConnection) -> list[ModelCard]:
+        listed = await line.get("/v1/models", limit=1000)
+        return [
+            ModelCard(str(one["id"]), str(one["retires_at"])[:10] if one.get("retires_at") else None)
+            for one in listed.get("data") or ()
+        ]
+
+    async def look_up_at(self, line: SdkConnection, model_name: str) -> None:
+        await line.get(f"/v1/models/{model_name}")
+
+
+PROVIDER = ProviderSpec(ProviderSettings, AnthropicProvider)

@@ -1,1 +1,0 @@
-"""Anthropic: live calls and message batches."""

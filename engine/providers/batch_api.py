@@ -1,0 +1,228 @@
+"""What the two batch APIs have in common: how requests and refusals are judged, and how results are read.
+
+Each line of a result file is judged by itself: one that is corrupt, cut or foreign is left out and counted, every other one is
+kept. Nothing that stands in a file or in a card raises out of here: what cannot be understood is missing, and the engine
+asks for it again.
+"""
+
+import math
+import re
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
+from tidepool.engine.providers.connection import Complained, SdkConnection
+from tidepool.engine.providers.endpoint import scrub_keys
+from tidepool.engine.providers.errors import SPENT, ProviderComplaint, complaint_about, fault_of, read_error
+from tidepool.engine.providers.protocol import (
+    Answer,
+    BatchRefused,
+    ErrorClass,
+    ProviderBatchGone,
+    ProviderError,
+    ResultsIncomplete,
+    Silence,
+)
+from tidepool.engine.providers.replies import decode_json
+from tidepool.storage.states import FinishReason
+
+UPLOAD_SECONDS = 600.0
+CREATE_SECONDS = 300.0
+EARLIER = 2 * 86_400.0
+"""how far back a list is searched, before what was ordered and before its newest: our clock may have been wrong then"""
+MOST_PAGES = 1_000
+"""pages of a list that are searched: a list may be long, but it has an end"""
+ABSENT = (404, 405, 501)
+"""answers of a server that has no such thing"""
+
+
+class ListEnd:
+    """How far a list, newest first, is searched for a batch: its provider's clock counts too, ours may have been wrong."""
+
+    def __init__(self, created_at: float) -> None:
+        self._ordered = created_at
+        self._newest: float | None = None
+
+    def is_behind(self, made: float | None) -> bool:
+        """Whether what was made then, and all after it in the list, is too old."""
+        if made is None:
+            return False
+        self._newest = made if self._newest is None else self._newest
+        return made < min(self._ordered, self._newest) - EARLIER
+
+
+async def fetch_card(line: SdkConnection, path: str, **query: Any) -> dict[str, Any]:
+    """What a look at a path shows. Raises ProviderBatchGone where there is nothing, else ProviderError."""
+    try:
+        card: dict[str, Any] = await line.get(path, **query)
+    except Complained as complained:
+        raise lookup_error(line, complained.complaint) from None
+    if card.get("error") and "id" not in card and (said := read_error(card)).words:
+        raise lookup_error(line, complaint_about(200, said))
+    return card
+
+
+def lookup_error(line: SdkConnection, complaint: ProviderComplaint) -> ProviderError | ProviderBatchGone:
+    """Why a look showed nothing."""
+    if complaint.status in ABSENT:
+        return ProviderBatchGone(scrub_keys(complaint.words))
+    return line.diagnose(complaint)
+
+
+def creation_refusal(line: SdkConnection, complaint: ProviderComplaint) -> ProviderError | BatchRefused:
+    """The provider certainly took nothing: for now, for good, or because nothing goes any more. A key that has no
+    right to batches may have one to live calls, so that alone stops nothing."""
+    error = line.diagnose(complaint)
+    absent = complaint.status in ABSENT
+    if not absent and (error.fault in (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED) or _is_hopeless(complaint)):
+        return error
+    words = f"{line.endpoint.title} answered {complaint.status}: {scrub_keys(complaint.words)}"
+    too_large = complaint.status == 413 or any(word in complaint.words.lower() for word in ("too large", "too many"))
+    return BatchRefused(words, too_large=too_large and not absent)
+
+
+def _is_hopeless(complaint: ProviderComplaint) -> bool:
+    return complaint.code in SPENT or complaint.status == 402
+
+
+def is_unclear(complaint: ProviderComplaint) -> bool:
+    """Whether a creation may have succeeded all the same."""
+    return fault_of(complaint) is ErrorClass.TRANSIENT and complaint.status not in ABSENT
+
+
+ODD = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
+"""what values of another type, shape, size or depth than they should have can raise"""
+MOST_COUNTED = 1_000_000_000
+LONGEST_WORD = 60
+ODD_LOOKS = 12
+"""how often a state must mean nothing before a provider batch that has results counts as ended"""
+NO_REPLY = Answer("", finish=FinishReason.ERROR, usage_missing=True)
+"""what came, and was paid for, where something else than a reply came"""
+_ID = re.compile(r"[\w:=+-][\w.:=+/-]{0,510}\Z", re.ASCII)
+
+
+def as_mapping(value: object) -> Mapping[str, Any]:
+    """An object of JSON; an empty one where it is something else."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_string(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def short_word(value: object) -> str:
+    """A state in the provider's own word, short enough to be shown."""
+    word = " ".join(scrub_keys(as_string(value)).split())
+    return word if len(word) <= LONGEST_WORD else word[: LONGEST_WORD - 1] + "…"
+
+
+def as_number(value: object) -> float | None:
+    """A number, also where it is written as a text; None where it is none that anything could be counted by."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except ODD:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def as_count(value: object) -> int | None:
+    """A believable count."""
+    number = as_number(value)
+    if number is None or not 0 <= number <= MOST_COUNTED or number != int(number):
+        return None
+    return int(number)
+
+
+def sum_counts(counts: object, *names: str) -> int | None:
+    """The sum of some counts of a card; None where one of them is missing or cannot be believed."""
+    found = [as_count(as_mapping(counts).get(name)) for name in names]
+    return None if None in found else sum(count for count in found if count is not None)
+
+
+def read_id(line: SdkConnection, card: object) -> str:
+    """The id of what a card is about: it becomes a part of addresses. Raises ProviderError where it has none."""
+    name = as_string(as_mapping(card).get("id"))
+    if not _ID.match(name) or ".." in name:
+        if as_mapping(card).get("error") and (said := read_error(card)).words:
+            words = line.diagnose(ProviderComplaint(200, words=said.words))
+            raise ProviderError(ErrorClass.TRANSIENT, str(words), silence=Silence.BROKEN)
+        raise line.unreadable("a card with an id")
+    return name
+
+
+def read_cards(line: SdkConnection, page: dict[str, Any]) -> list[dict[str, Any]]:
+    """The cards of a page of a list. Raises ProviderError where it is none: nothing is known of what it should show."""
+    listed = page.get("data")
+    if not isinstance(listed, list):
+        raise line.unreadable("a list of batches")
+    return [card for card in listed if isinstance(card, dict)]
+
+
+def row_complaint(error: object, status: int | None) -> ProviderComplaint:
+    """What a line says went wrong with its call."""
+    said = read_error(error)
+    known = status if status is not None and 100 <= status < 600 else None
+    return complaint_about(known, said if said.words else said._replace(words="no reason given"))
+
+
+def read_json(text: str | bytes) -> Any:
+    """What a text says, or None where it is no JSON."""
+    try:
+        return decode_json(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def read_object(value: object) -> Mapping[str, Any]:
+    """An object, also where it is written as a text: some servers put JSON within JSON. Raises ValueError."""
+    found = read_json(value) if isinstance(value, str) else value
+    if not isinstance(found, dict) or not found:
+        raise ValueError("this is no object")
+    return found
+
+
+def read_row(line: bytes) -> dict[str, Any] | None:
+    """A line of results; None where it is none. Invalid UTF-8 is replaced: the reply is paid for, and the rest readable."""
+    row = read_json(line) or read_json(line.decode("utf-8", "replace"))
+    return row if isinstance(row, dict) and isinstance(row.get("custom_id"), str) else None
+
+
+class ResultReading:
+    """One reading of a provider batch's result files: gives the rows that can be read, and counts what cannot."""
+
+    def __init__(self, line: SdkConnection) -> None:
+        self._line = line
+        self._rows = 0
+        self._unreadable = 0
+        self._troubles: list[str] = []
+
+    async def rows(self, path: str) -> AsyncGenerator[dict[str, Any], None]:
+        """Those of the file at a path. Raises ProviderError where the provider does not even begin to send it."""
+        begun = self._rows + self._unreadable
+        try:
+            async for line in self._line.lines(path):
+                row = read_row(line)
+                if row is None:
+                    self._unreadable += 1
+                    continue
+                self._rows += 1
+                yield row
+        except Complained as complained:
+            complaint = complained.complaint
+            if complaint.status in ABSENT:
+                self._troubles.append(f"a file of them is not there ({scrub_keys(complaint.words)})")
+            elif complaint.status == 200 or self._rows + self._unreadable > begun:
+                self._troubles.append(f"the download was cut ({scrub_keys(complaint.words)})")
+            else:
+                raise lookup_error(self._line, complaint) from None
+
+    def check(self, expected: int | None) -> None:
+        """Raises ResultsIncomplete where the files, all read by now, are not whole."""
+        troubles = list(self._troubles)
+        if self._unreadable:
+            troubles.append(f"{self._unreadable:,} of their lines cannot be read")
+        if expected is not None and self._rows + self._unreadable < expected:
+            troubles.append(f"they hold {self._rows + self._unreadable:,} of {expected:,} lines")
+        if troubles:
+            raise ResultsIncomplete("; ".join(troubles))

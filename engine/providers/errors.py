@@ -1,0 +1,330 @@
+"""Classifies every error of every provider: what a retry helps, what is this request's fault, what stops the batch.
+
+Error bodies are read whatever house worded them (OpenAI's and Anthropic's objects, FastAPI's details, plain text, pages of
+a proxy); nothing in them is trusted to have the shape it should have. The SDKs' exceptions are read by their shape, so no SDK
+is loaded here.
+"""
+
+import html
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from tidepool.engine.providers.endpoint import Endpoint, display_host, scrub_keys
+from tidepool.engine.providers.protocol import ErrorClass, ProviderError, Silence
+from tidepool.engine.providers.rate_headers import retry_after
+
+NESTED = ("error", "errors", "detail", "fault", "message")
+"""keys under which an error may stand as an object or a list of its own"""
+WORDS = (
+    "message",
+    "msg",
+    "error_description",
+    "detail",
+    "faultstring",
+    "Message",
+    "reason",
+    "error",
+    "title",
+    "__type",
+)
+STATUSES = ("code", "status", "statusCode", "status_code")
+DEEPEST = 6
+MOST_READ = 20_000
+"""letters of a page that are looked at"""
+MOST_PARTS = 5
+_TITLE = re.compile(r"<(title|h1|message)\b[^>]*>(.*?)</\1>", re.IGNORECASE | re.DOTALL)
+_UNSEEN = re.compile(r"<(script|style|head)\b.*?</\1>", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
+
+
+class ErrorBody(NamedTuple):
+    """What was found; all of it may be missing."""
+
+    words: str = ""
+    code: str = ""
+    param: str = ""
+    """the setting it is about, as a path such as messages.0.role"""
+    status: int | None = None
+    """the one that stands inside: an answer of 200 may carry another"""
+
+
+def error_in(content: bytes | str) -> ErrorBody:
+    """Reads the body of an error as it came over the line."""
+    text = content.decode("utf-8", "replace") if isinstance(content, bytes) else content
+    try:
+        body = json.loads(text)
+    except ValueError:
+        return ErrorBody(_plain(text))
+    except RecursionError:
+        return ErrorBody()
+    return read_error(body)
+
+
+def read_error(body: object, depth: int = 0) -> ErrorBody:
+    """Reads an error that was parsed already."""
+    if depth > DEEPEST or body is None or isinstance(body, bool):
+        return ErrorBody()
+    if isinstance(body, str):
+        return _of_text(body, depth)
+    if isinstance(body, (int, float)):
+        return ErrorBody(str(body)) if isinstance(body, int) or math.isfinite(body) else ErrorBody()
+    if isinstance(body, list):
+        return _of_list(body, depth)
+    return _of_object(body, depth) if isinstance(body, Mapping) else ErrorBody()
+
+
+def _of_text(text: str, depth: int) -> ErrorBody:
+    """An error may be wrapped in a text of JSON."""
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            return read_error(json.loads(text), depth + 1)
+        except (ValueError, RecursionError):
+            pass
+    return ErrorBody(_plain(text))
+
+
+def _of_list(parts: list[Any], depth: int) -> ErrorBody:
+    read = [one for one in (read_error(part, depth + 1) for part in parts[:MOST_PARTS]) if one.words]
+    return read[0]._replace(words="; ".join(one.words for one in read)) if read else ErrorBody()
+
+
+def _of_object(body: Mapping[str, Any], depth: int) -> ErrorBody:
+    inner = next(
+        (
+            one
+            for key in NESTED
+            if isinstance(body.get(key), (Mapping, list)) and (one := read_error(body[key], depth + 1)).words
+        ),
+        ErrorBody(),
+    )
+    words = inner.words or next((found for key in WORDS if (found := _said(body.get(key), depth))), "")
+    place = _place(body.get("loc"))
+    return ErrorBody(
+        words=_with_raw(f"{place}: {words}" if place and words else words, body.get("metadata"), depth),
+        code=inner.code or _code(body, words),
+        param=inner.param or place or _name(body.get("param")),
+        status=inner.status or next((status for key in STATUSES if (status := _status(body.get(key)))), None),
+    )
+
+
+def _said(value: object, depth: int) -> str:
+    return read_error(value, depth + 1).words if isinstance(value, (str, int, float)) else ""
+
+
+def _with_raw(words: str, metadata: object, depth: int) -> str:
+    """A relay may tell beside its own words what the server behind it said."""
+    raw = read_error(metadata.get("raw"), depth + 1).words if isinstance(metadata, Mapping) else ""
+    return f"{words}: {raw}" if raw and words else words
+
+
+def _code(body: Mapping[str, Any], words: str) -> str:
+    details = body.get("details")
+    named = details.get("error_code") if isinstance(details, Mapping) else None
+    for value in (named, body.get("code"), body.get("type"), body.get("error"), body.get("status")):
+        if (name := _name(value)) and name != words and not name.isdigit():
+            return name
+    return ""
+
+
+def _place(loc: object) -> str:
+    """FastAPI names the setting as a path from the body on."""
+    if not isinstance(loc, list):
+        return ""
+    return ".".join(str(part) for part in loc if isinstance(part, (str, int)) and part not in ("body", "query"))
+
+
+def _name(value: object) -> str:
+    return value[:200] if isinstance(value, str) and value != "None" else ""
+
+
+def _status(value: object) -> int | None:
+    try:
+        number = int(value) if isinstance(value, (int, str)) and len(str(value)) == 3 else 0
+    except ValueError:
+        return None
+    return number if 400 <= number < 600 else None
+
+
+def _plain(text: str) -> str:
+    """A text in one line; of a page only what it is headed with."""
+    text = text[:MOST_READ].strip()
+    if text.startswith("<"):
+        titled = _TITLE.search(text)
+        text = html.unescape(_TAG.sub(" ", titled[2] if titled else _UNSEEN.sub(" ", text)))[:200]
+    return " ".join(text.split())
+
+
+SPENT = {"insufficient_quota", "enforced_spend_limit_reached", "billing_hard_limit_reached", "billing_not_active"}
+"""codes of a refusal that no retry heals: the account's money or limit is used up"""
+HEALING = {408, 409, 425}
+NOT_LET_IN = "not let in"
+"""our own code for an answer that was turned away at the border, unread"""
+_STATUS_NAMED = {
+    **dict.fromkeys(("invalid_request_error", "context_length_exceeded", "INVALID_ARGUMENT"), 400),
+    **dict.fromkeys(("authentication_error", "invalid_api_key", "UNAUTHENTICATED"), 401),
+    **dict.fromkeys(("permission_error", "PERMISSION_DENIED"), 403),
+    **dict.fromkeys(("not_found_error", "model_not_found", "NOT_FOUND"), 404),
+    **dict.fromkeys(("rate_limit_error", "rate_limit_exceeded", "RESOURCE_EXHAUSTED", *SPENT), 429),
+    **dict.fromkeys(("overloaded_error", "UNAVAILABLE"), 503),
+}
+"""what the codes of an error mean that came with a status of 200"""
+_UNKNOWN_MODEL = re.compile(
+    r"not a valid model|model identifier is invalid|(unknown|no such) model\b|invalid model (id|name)\b"
+    r"|\bmodel\b.{0,80}\b(does not exist|not found)",
+    re.IGNORECASE,
+)
+_WRONG_KEY = re.compile(r"api key not valid|(invalid|incorrect) (api|subscription) key", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderComplaint:
+    """An error as the provider put it."""
+
+    status: int | None
+    """None: no answer came at all"""
+    code: str = ""
+    words: str = ""
+    param: str = ""
+    """the setting it is about"""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    silence: Silence | None = None
+    """how no answer came"""
+
+
+def complaint_of(error: Exception) -> ProviderComplaint:
+    """Reads an exception of the openai or anthropic SDK."""
+    response = getattr(error, "response", None)
+    if response is None:
+        cause = error.__cause__ or error
+        return ProviderComplaint(
+            None, words=str(cause).replace(" ssl:default", "") or type(cause).__name__, silence=silence_of(error)
+        )
+    return complaint_in(response, getattr(error, "body", None))
+
+
+def silence_of(error: BaseException) -> Silence:
+    """Whether a request left at all, and whether it may have been answered, by all that an error was caused by: the SDKs'
+    transport calls every broken connection a timeout of connecting. What came and cannot be read may have been bought."""
+    names: set[str] = set()
+    cause: BaseException | None = error
+    while cause is not None:
+        names |= {kind.__name__ for kind in type(cause).__mro__}
+        cause = cause.__cause__
+    for silence, marks in _SILENCES:
+        if names & marks:
+            return silence
+    return Silence.BROKEN
+
+
+_SILENCES = (
+    (Silence.UNREACHED, {"ClientConnectorError", "ConnectionTimeoutError", "ConnectionRefusedError", "gaierror"}),
+    (Silence.BROKEN, {"ServerDisconnectedError", "ClientOSError", "ClientPayloadError", "ReadError", "WriteError"}),
+    (Silence.UNREACHED, {"ConnectError", "ConnectTimeout", "PoolTimeout"}),
+    (Silence.TIMEOUT, {"TimeoutError", "TimeoutException"}),
+)
+"""by the names of exceptions, the first that fits"""
+
+
+def complaint_in(response: Any, body: object = None) -> ProviderComplaint:
+    """Reads an answer that says what is wrong, as it came over the line, or as the SDK has read it."""
+    said = error_in(response.content) if response.content else read_error(body)
+    return complaint_about(response.status_code, said, response.headers)
+
+
+def complaint_about(status: int | None, said: ErrorBody, headers: Mapping[str, str] | None = None) -> ProviderComplaint:
+    """An error by its status and its body; one that came as if all were well has the status that stands inside."""
+    if status is not None and status < 400:
+        status = said.status or _STATUS_NAMED.get(said.code, status)
+    words = said.words or f"Error code: {status}"
+    return ProviderComplaint(status, said.code, words, said.param, headers or {})
+
+
+def fault_of(complaint: ProviderComplaint) -> ErrorClass:
+    status, code = complaint.status, complaint.code
+    if code == NOT_LET_IN:
+        return ErrorClass.CLIENT
+    if status is None or status < 400 or status >= 500 or status in HEALING:
+        return ErrorClass.TRANSIENT
+    if code in SPENT or status == 402 or "credit balance is too low" in complaint.words:
+        return ErrorClass.FATAL
+    if status == 429:
+        return ErrorClass.RATE_LIMITED
+    if status in (401, 403, 404) or is_unknown_model(complaint) or _is_wrong_key(complaint):
+        return ErrorClass.FATAL
+    return ErrorClass.CLIENT
+
+
+def diagnose(complaint: ProviderComplaint, endpoint: Endpoint, where: str) -> ProviderError:
+    """The error with the provider's words, and with advice where it stops the batch."""
+    fault = fault_of(complaint)
+    name, words = endpoint.title, scrub_keys(_short(complaint.words))
+    if complaint.status is None:
+        text = f"{name} at {display_host(where)} gave no answer: {words}"
+    elif complaint.code == NOT_LET_IN:
+        text = f"{name} at {display_host(where)} answered with {words}."
+    elif complaint.status < 400:
+        text = f"{name} answered with an error: {words}"
+    elif fault is ErrorClass.FATAL:
+        text = f"{name} refuses all calls: {_sentence(words)} {_advice(complaint, endpoint)}"
+    else:
+        text = f"{name} answered {complaint.status}: {words}"
+    return ProviderError(fault, text, retry_after(complaint.headers), complaint.silence)
+
+
+def missing_key(endpoint: Endpoint) -> ProviderError:
+    variable = endpoint.key_variable
+    return ProviderError(
+        ErrorClass.FATAL,
+        f"There is no key for {endpoint.title}: the environment variable {variable} is not set. Set it and run again "
+        f"(a local server that wants no key takes any word: {variable}=none), or choose models of another provider.",
+    )
+
+
+def unknown_model(endpoint: Endpoint, model_name: str, known: list[str]) -> ProviderError:
+    """Names what is near: a typing mistake is the usual cause."""
+    near = get_close_matches(model_name, known, n=3, cutoff=0.5)
+    hint = f"Did you mean {' or '.join(near)}?" if near else "`tidepool models` lists those there are."
+    return ProviderError(ErrorClass.FATAL, f"{endpoint.title} does not know the model {model_name!r}. {hint}")
+
+
+def is_unknown_model(complaint: ProviderComplaint) -> bool:
+    if complaint.status == 404:
+        return complaint.code == "model_not_found" or "model" in complaint.words.lower()
+    return complaint.status == 400 and (
+        complaint.code == "model_not_found" or _UNKNOWN_MODEL.search(complaint.words) is not None
+    )
+
+
+def _is_wrong_key(complaint: ProviderComplaint) -> bool:
+    """Some houses answer 400 to it."""
+    return complaint.status == 400 and (
+        complaint.code == "invalid_api_key" or _WRONG_KEY.search(complaint.words) is not None
+    )
+
+
+def _advice(complaint: ProviderComplaint, endpoint: Endpoint) -> str:
+    variable = endpoint.key_variable
+    match complaint.status:
+        case 401 if not variable:
+            return f'It wants a key: name its variable in [providers.{endpoint.name}], api_key_env = "…", then resume.'
+        case 400 | 401 if complaint.status == 401 or _is_wrong_key(complaint):
+            return f"Check the key in {variable}, then resume."
+        case 403:
+            return "The key has no right to this; check its permissions and region, then resume."
+        case 400 | 404 if complaint.status == 404 or is_unknown_model(complaint):
+            return "Check the model's name (`tidepool models`) and base_url."
+    return "Raise the account's spend limit or add credit, then resume: nothing answered so far is lost."
+
+
+def _sentence(words: str) -> str:
+    return words if words.endswith((".", "!", "?")) else f"{words}."
+
+
+def _short(words: Any, most: int = 600) -> str:
+    text = " ".join(str(words).split())
+    return text if len(text) <= most else text[: most - 1] + "…"

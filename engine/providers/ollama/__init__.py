@@ -1,1 +1,0 @@
-"""Ollama: one's own machines."""

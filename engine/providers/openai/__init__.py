@@ -1,1 +1,0 @@
-"""OpenAI and every server that speaks like it: live calls and batches."""

@@ -1,0 +1,79 @@
+"""What simulated responders share: the reply they give, chance drawn from a call's seed, and their texts.
+
+`texts.json` holds phrases, riddles, explanations and toy tasks: what responders say, as data.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from tidepool.engine.call import Message
+
+_MASK = (1 << 64) - 1
+_Thing = TypeVar("_Thing")
+
+
+class SimulatedReply(NamedTuple):
+    """What a simulated responder said, and what it knows of it that no study may read."""
+
+    text: str
+    truth: str | None = None
+
+
+Speak = Callable[[str, str, Sequence[Message], int], SimulatedReply]
+"""model name, system prompt, messages and seed → reply"""
+
+
+@dataclass(frozen=True, slots=True)
+class Responder:
+    """One role of the simulated provider."""
+
+    speak: Speak
+    recognises: Callable[[str], bool] = lambda system: False
+    """whether a system prompt is meant for it, where several responders share a model name"""
+    reads: Callable[[str, str, Sequence[Message]], object] | None = None
+    """all that it takes from a request; None: everything"""
+
+
+def mix(seed: int) -> int:
+    """A seed in, 64 well-mixed bits out (splitmix64): far cheaper than a Random where there are a dozen choices."""
+    z = (seed + 0x9E3779B97F4A7C15) & _MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+    return z ^ (z >> 31)
+
+
+class Dice:
+    """Draws that follow from a seed."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, seed: int) -> None:
+        self._state = seed
+
+    def unit(self) -> float:
+        """In [0, 1)."""
+        self._state = mix(self._state)
+        return (self._state >> 11) * 2.0**-53
+
+    def pick(self, things: Sequence[_Thing]) -> _Thing:
+        return things[int(self.unit() * len(things))]
+
+
+def texts(section: str) -> Any:
+    """A section of `texts.json`, with tuples for lists."""
+    return _as_tuples(_all_texts()[section])
+
+
+@cache
+def _all_texts() -> Any:
+    return json.loads((Path(__file__).parent / "texts.json").read_text(encoding="utf-8"))
+
+
+def _as_tuples(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _as_tuples(part) for name, part in value.items()}
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value

@@ -1,0 +1,353 @@
+"""How much a prompt helps the simulated solver: the landscape that prompt evolution climbs offline.
+
+docs/landscape.md tells it in words; the tables below are the same numbers. Everything is in logits, added
+up:
+
+    skill + what the instructions are worth − disorder − harm − length − how hard the problem is
+
+Instructions are found by cues: words at the start of which a cue stands. Cues count in sentences without
+a negation; a negated sentence can only do harm.
+
+`simulated:solver-planted` has a mistake that no seed prompt mends and that its replies show: it counts in pairs. Where it would
+have been right it mostly answers with half the number, and says "pairs". Only an instruction that names this helps, and none
+of the seeds nor any sentence of ours does; who reads the failures can see it. So this is the task on which a search that
+reflects must succeed, and one that only recombines what it has cannot.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+MODEL = "solver-planted"
+HABIT = 0.75
+"""share of its right answers that become pairs"""
+MENDING = (
+    "not pairs",
+    "not in pairs",
+    "never pairs",
+    "never in pairs",
+    "instead of pairs",
+    "rather than pairs",
+    "rather than in pairs",
+    "single things",
+    "single items",
+    "individual items",
+    "individual things",
+    "individual units",
+)
+"""any of these in a prompt, negated or not, breaks the habit"""
+REMEDIES = (
+    "Count single things, not pairs.",
+    "Give the number of individual items rather than pairs.",
+    "State how many there are one by one, never in pairs.",
+)
+"""what a rewriter proposes who has noticed"""
+NOTICES = (0.0, 0.1, 0.3)
+"""chance of noticing, by how many of the failures shown have it; the last also for more"""
+
+_PAIRS = re.compile(r"(\d+(?:\.5)?) pairs")
+_FAILURE = re.compile(r"<reply>\n(.*?)\n</reply>\n<expected>\n(.*?)\n</expected>", re.DOTALL)
+_SPACES = re.compile(r"[^\w]+")
+
+
+def mends(prompt: str) -> bool:
+    words = f" {_SPACES.sub(' ', prompt.lower())} "
+    return any(f" {cue} " in words for cue in MENDING)
+
+
+def habit(model_name: str, prompt: str, kind: str) -> float:
+    """The share of right answers that it spoils."""
+    return HABIT if model_name == MODEL and kind == "arithmetic" and not mends(prompt) else 0.0
+
+
+def in_pairs(answer: str) -> str:
+    return f"{int(answer) / 2:g}"
+
+
+def noticed(request: str) -> float:
+    """The chance that who reads these failures sees what is wrong with them."""
+    halved = sum(_is_half(reply, expected) for reply, expected in _FAILURE.findall(request))
+    return NOTICES[min(halved, len(NOTICES) - 1)]
+
+
+def _is_half(reply: str, expected: str) -> bool:
+    found: Sequence[str] = _PAIRS.findall(reply)
+    return bool(found) and expected.strip().isdigit() and 2 * float(found[-1]) == int(expected)
+
+
+KINDS = ("arithmetic", "logic", "strings")
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseFamily:
+    """Instructions that help in the same way. Each of `hints` is one instruction in several wordings."""
+
+    worth: tuple[float, float, float]
+    """of the first hint, by kind of problem"""
+    hints: tuple[tuple[str, ...], ...]
+
+
+FAMILIES = {
+    "step": PhraseFamily(
+        (0.80, 0.60, 0.65),
+        (
+            ("step by step", "one step at a time", "small steps", "stepwise"),
+            (
+                "write out each",
+                "write down every",
+                "show your work",
+                "show all",
+                "show every",
+                "running total",
+            ),
+            ("before moving on", "one after another", "follow from the line", "slowly"),
+        ),
+    ),
+    "parse": PhraseFamily(
+        (0.60, 0.65, 0.35),
+        (
+            (
+                "what is asked",
+                "what the question asks",
+                "what is being asked",
+                "what is wanted",
+                "what must be found",
+            ),
+            (
+                "list the facts",
+                "list what",
+                "given facts",
+                "known values",
+                "what you know",
+                "note the numbers",
+            ),
+            (
+                "in your own words",
+                "restate",
+                "irrelevant",
+                "unimportant",
+                "watch the units",
+                "reread",
+                "read twice",
+            ),
+        ),
+    ),
+    "estimate": PhraseFamily(
+        (0.35, 0.00, -0.10),
+        (("estimate", "rough size", "ballpark", "order of magnitude"), ("plausible", "sensible")),
+    ),
+    "check": PhraseFamily(
+        (0.70, 0.50, 0.60),
+        (
+            ("check", "verify", "double-check"),
+            ("work backwards", "put the answer back", "plug", "substitute"),
+            ("slips", "correct any mistake", "fix any", "look for mistakes", "read your solution again"),
+        ),
+    ),
+    "algebra": PhraseFamily(
+        (0.60, 0.15, 0.00),
+        (("equation", "unknown", "formula"), ("let x", "variable", "symbols", "solve for")),
+    ),
+    "draw": PhraseFamily(
+        (0.35, 0.60, 0.15),
+        (("draw", "sketch", "diagram", "picture"), ("table", "number line", "timeline", "row by row")),
+    ),
+    "patterns": PhraseFamily(
+        (0.30, 0.35, 0.70),
+        (
+            ("pattern", "regular", "what repeats"),
+            ("similar problem", "simpler case", "smaller case"),
+            ("by position", "letter by letter", "one letter at a time"),
+        ),
+    ),
+    "methods": PhraseFamily(
+        (0.50, 0.40, 0.35),
+        (
+            (
+                "two ways",
+                "second method",
+                "another method",
+                "different methods",
+                "more than one way",
+                "again by",
+            ),
+            ("agree", "compare the results", "same result", "the surest"),
+        ),
+    ),
+    "concise": PhraseFamily((-0.30, -0.25, -0.20), (("brief", "concise", "short", "few words"),)),
+    "role": PhraseFamily(
+        (0.30, 0.30, 0.20),
+        (("you are a", "act as", "as a teacher"), ("careful", "patient", "expert", "explain your reasoning")),
+    ),
+}
+
+HARM = {
+    "guess": (-0.8, ("guess", "first number that comes", "intuition alone")),
+    "rush": (-0.5, ("quickly", "immediately", "fast as", "hurry")),
+    "answer only": (-0.6, ("just give", "only the answer", "only give", "answer only")),
+    "rounding": (-0.4, ("round everything", "good enough", "roughly right")),
+    "distraction": (-0.4, ("rhyme", "poem", "joke", "pirate", "emoji")),
+}
+NEGATED_HARM = {
+    "answer only": (-0.6, ("explain", "show", "write out", "reason")),
+    "careless": (-0.5, ("check", "verify", "look back", "read")),
+}
+
+FORMAT = ("####", "final answer", "last line", "end with the answer", "state the answer")
+"""cues that make the solver nearly always give an answer"""
+
+REPEATED = 0.3
+"""each further hint of a family is worth this share of the one before"""
+CHECK_WITHOUT_WORK = 0.5
+"""checking is worth half when nothing asks for written work that could be checked"""
+STAGE = {
+    "role": 0,
+    "parse": 1,
+    "estimate": 2,
+    "draw": 2,
+    "patterns": 2,
+    "algebra": 3,
+    "step": 3,
+    "methods": 4,
+    "check": 5,
+}
+"""the order in which instructions make sense"""
+DISORDER = 0.2
+"""cost of each pair of neighbours in the wrong order"""
+FREE_WORDS = 40
+WORD_COST = 0.015
+LEVEL_COST = 0.35
+MIDDLE_LEVEL = 3
+CEILING = 0.98
+SILENT, SILENT_WITH_FORMAT = 0.06, 0.01
+
+EXAMPLE_LEVEL, EXAMPLE_REPEATED = 0.2, 0.6
+"""a solved example of the same kind is worth this times its level; each further one this share of the one before"""
+EXAMPLE_COST, OTHER_KIND, WRONG_EXAMPLE = 0.05, 0.10, 0.30
+SKILL = {"solver": -1.0, "solver-small": -1.6, "solver-large": -0.3, "solver-planted": -0.3}
+FLAT_SKILL, FLAT_SILENT = 0.5, 0.02
+
+_NEGATIONS = (" not ", " don't ", " never ", " without ", " no ", " skip ", " avoid ", " nor ", " cannot ")
+_SENTENCE_END = re.compile(r"[.!?;\n]+\s*")
+_TOKEN = re.compile(r"[a-z0-9#'-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A solved problem in the talk before the question."""
+
+    kind: str
+    level: int
+    right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PromptReading:
+    """What the solver takes from a prompt."""
+
+    worth: tuple[float, ...]
+    """logits by kind of problem, length included"""
+    silent: float
+    """chance of a reply without an answer"""
+    hints: tuple[tuple[str, int], ...]
+    """families found, with the number of different hints"""
+    harms: tuple[str, ...]
+    words: int
+
+
+@lru_cache(maxsize=8192)
+def read_prompt(prompt: str) -> PromptReading:
+    plain, negated = _sentences(prompt)
+    places = {name: _places(hints, plain) for name, hints in _HINTS.items()}
+    harms = {name: HARM[name][0] for name, cues in _HARM.items() if _any(cues, plain)}
+    harms |= {name: NEGATED_HARM[name][0] for name, cues in _NEGATED_HARM.items() if _any(cues, negated)}
+    words = len(prompt.split())
+    found = {name: len(where) for name, where in places.items() if where}
+    shared = sum(harms.values()) - WORD_COST * max(0, words - FREE_WORDS)
+    shared -= DISORDER * _out_of_order({name: min(places[name]) for name in found})
+    worth = tuple(shared + sum(_worth(name, found, kind) for name in found) for kind in range(len(KINDS)))
+    silent = SILENT_WITH_FORMAT if _any(_FORMAT, plain) else SILENT
+    return PromptReading(worth, silent, tuple(found.items()), tuple(harms), words)
+
+
+def chance(
+    model_name: str, prompt: str, kind: str, level: int, examples: tuple[Example, ...] = ()
+) -> tuple[float, float]:
+    """Of a right answer, and of a reply without any."""
+    hardness = LEVEL_COST * (level - MIDDLE_LEVEL)
+    if is_flat(model_name):
+        return (1 - FLAT_SILENT) * _squashed(FLAT_SKILL - hardness), FLAT_SILENT
+    reading = read_prompt(prompt)
+    skill = SKILL.get(model_name, SKILL["solver"])
+    worth = reading.worth[KINDS.index(kind)] + taught(examples, kind)
+    right = _squashed(skill + worth - hardness) * (1 - habit(model_name, prompt, kind))
+    return (1 - reading.silent) * right, reading.silent
+
+
+def taught(examples: tuple[Example, ...], kind: str) -> float:
+    """What solved problems shown before the question are worth: hard ones of the same kind teach most."""
+    levels = sorted((one.level for one in examples if one.right and one.kind == kind), reverse=True)
+    gain = sum(EXAMPLE_LEVEL * level * EXAMPLE_REPEATED**place for place, level in enumerate(levels))
+    other = sum(one.right and one.kind != kind for one in examples)
+    wrong = sum(not one.right for one in examples)
+    return gain - EXAMPLE_COST * len(examples) - OTHER_KIND * other - WRONG_EXAMPLE * wrong
+
+
+def is_flat(model_name: str) -> bool:
+    return model_name.startswith("flat")
+
+
+def _squashed(logit: float) -> float:
+    return CEILING / (1 + math.exp(-logit))
+
+
+def _worth(name: str, hints: dict[str, int], kind: int) -> float:
+    worth = FAMILIES[name].worth[kind] * (1 - REPEATED ** hints[name]) / (1 - REPEATED)
+    if name == "check" and not ("step" in hints or "algebra" in hints):
+        worth *= CHECK_WITHOUT_WORK
+    return worth
+
+
+def _sentences(prompt: str) -> tuple[str, str]:
+    """The words of the plain sentences, and those of the negated ones."""
+    plain: list[str] = []
+    negated: list[str] = []
+    for sentence in _SENTENCE_END.split(prompt.lower().replace("’", "'")):
+        words = " " + " ".join(_TOKEN.findall(sentence)) + " "
+        (negated if any(word in words for word in _NEGATIONS) else plain).append(words)
+    return "|".join(plain), "|".join(negated)
+
+
+def _out_of_order(first: dict[str, int]) -> int:
+    """Neighbouring families of which the later one belongs before the earlier one."""
+    stages = [STAGE[name] for name in sorted(first, key=first.__getitem__) if name in STAGE]
+    return sum(later < earlier for earlier, later in pairwise(stages))
+
+
+def _places(hints: tuple[tuple[str, ...], ...], text: str) -> list[int]:
+    """Where each hint that is there was first found."""
+    places = []
+    for cues in hints:
+        for cue in cues:
+            place = text.find(cue)
+            if place >= 0:
+                places.append(place)
+                break
+    return places
+
+
+def _any(cues: tuple[str, ...], text: str) -> bool:
+    return any(cue in text for cue in cues)
+
+
+def _at_word_start(cues: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(" " + cue for cue in cues)
+
+
+_HINTS = {name: tuple(map(_at_word_start, family.hints)) for name, family in FAMILIES.items()}
+_HARM = {name: _at_word_start(cues) for name, (_, cues) in HARM.items()}
+_NEGATED_HARM = {name: _at_word_start(cues) for name, (_, cues) in NEGATED_HARM.items()}
+_FORMAT = _at_word_start(FORMAT)

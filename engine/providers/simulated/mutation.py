@@ -1,0 +1,327 @@
+"""The simulated rewriter, target, judge and encoder of query mutation, on a landscape of two tables (docs/mutation.md).
+
+The rewriter applies an operator's instruction to a query by rule and leaves marks; the target reads them off the text alone:
+neither is told which operator was played. The target knows the answers to the built-in queries, and tells more or less of one
+by how it is asked; the rest of the answer's length is small talk. A query it does not know is answered with the query's own
+words, by the same rules. Asked very badly, it declines. The judge grades by the share of the reference's words.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+from zlib import crc32
+
+from tidepool.engine.call import Message, packed_vectors
+from tidepool.engine.providers.simulated.base import Responder, SimulatedReply, texts
+from tidepool.engine.studies.mutation.operators import OPERATORS, REWRITER_SYSTEM
+from tidepool.engine.studies.mutation.queries import Query, builtin_queries
+from tidepool.engine.studies.mutation.rewards import JUDGE_SYSTEM
+
+
+class Addition(NamedTuple):
+    before: str
+    after: str
+
+
+ADDITIONS: dict[str, tuple[Addition, ...]] = {
+    operator: tuple(Addition(*addition) for addition in variants)
+    for operator, variants in texts("query_additions").items()
+}
+"""the words by which the simulated rewriter applies an operator, in variants"""
+
+CUES: dict[str, str] = {
+    "differently": "paraphrase",
+    "rephrased": "paraphrase",
+    "background": "add_context",
+    "context": "add_context",
+    "teacher": "change_perspective",
+    "viewpoint": "change_perspective",
+    "perspective": "change_perspective",
+    "wonder": "make_indirect",
+    "wondering": "make_indirect",
+    "plain": "simplify",
+    "plainly": "simplify",
+    "kindly": "formalise",
+    "precise": "formalise",
+    "precisely": "formalise",
+    "step": "ask_for_steps",
+    "steps": "ask_for_steps",
+}
+"""the words that give a phrasing away in any text, the simulated rewriter's or another's"""
+
+UNDOES: dict[str, tuple[str, ...]] = {
+    "simplify": ("formalise", "make_indirect"),
+    "formalise": ("simplify", "paraphrase"),
+    "make_indirect": ("formalise",),
+}
+"""registers that exclude each other: the later one takes the earlier one's words out"""
+
+_FUNCTION_TEXT = """
+a an and are as at be by can could did do does for from get had has have i if in is it its may me
+might my of on or our people should so take takes than that the their them there these they this to
+us was we were what's when's will with would you your
+"""
+FUNCTION_WORDS = frozenset(_FUNCTION_TEXT.split())
+"""a query without a single one of them is in telegram style, which is what `shorten` makes of it"""
+_WORD = re.compile(r"[^\W_]+(?:'\w+)?")
+
+
+def words_of(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def phrasings(words: list[str]) -> set[str]:
+    """The operators whose mark a query with these words carries."""
+    found = {CUES[word] for word in words if word in CUES}
+    if FUNCTION_WORDS.isdisjoint(words):
+        found.add("shorten")
+    return found
+
+
+EASE = 0.36
+"""how much of an answer comes when nothing about the phrasing helps or hurts"""
+
+EFFECTS: dict[str, dict[str, float]] = {
+    "how_to": {
+        "ask_for_steps": 0.44,
+        "simplify": 0.08,
+        "paraphrase": 0.04,
+        "change_perspective": -0.06,
+        "add_context": -0.05,
+        "formalise": -0.12,
+        "shorten": -0.12,
+        "make_indirect": -0.16,
+    },
+    "why": {
+        "change_perspective": 0.44,
+        "add_context": 0.06,
+        "paraphrase": 0.04,
+        "ask_for_steps": -0.08,
+        "simplify": -0.06,
+        "formalise": -0.06,
+        "shorten": -0.14,
+        "make_indirect": -0.12,
+    },
+    "meaning": {
+        "simplify": 0.44,
+        "paraphrase": 0.08,
+        "change_perspective": 0.04,
+        "shorten": -0.06,
+        "formalise": -0.12,
+        "add_context": -0.12,
+        "ask_for_steps": -0.12,
+        "make_indirect": -0.12,
+    },
+    "choice": {
+        "formalise": 0.28,
+        "ask_for_steps": 0.18,
+        "add_context": 0.04,
+        "paraphrase": -0.05,
+        "change_perspective": -0.06,
+        "simplify": -0.14,
+        "shorten": -0.12,
+        "make_indirect": -0.14,
+    },
+    "advice": {
+        "add_context": 0.28,
+        "change_perspective": 0.18,
+        "make_indirect": 0.04,
+        "paraphrase": 0.0,
+        "simplify": -0.08,
+        "ask_for_steps": -0.06,
+        "formalise": -0.14,
+        "shorten": -0.18,
+    },
+    "fact": {
+        "shorten": 0.44,
+        "paraphrase": 0.04,
+        "formalise": 0.0,
+        "simplify": -0.04,
+        "change_perspective": -0.12,
+        "add_context": -0.14,
+        "ask_for_steps": -0.14,
+        "make_indirect": -0.12,
+    },
+}
+"""what a phrasing adds to the share of the answer that is told, by kind of query; several add up"""
+
+
+_BY_INSTRUCTION = {operator.instruction: operator.name for operator in OPERATORS if operator.instruction}
+_QUERY = re.compile(r"<query>(.*)</query>", re.DOTALL)
+_FAILS_ONE_IN = 200
+"""how rarely it fails to rewrite"""
+
+
+def rewrite_query(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
+    instruction, _, rest = messages[-1].text.partition("\n")
+    operator = _BY_INSTRUCTION.get(instruction)
+    tagged = _QUERY.search(rest)
+    if operator is None or tagged is None:
+        return SimulatedReply("I can only rewrite a question given between <query> and </query>.", "not understood")
+    if seed % _FAILS_ONE_IN == 0:
+        return SimulatedReply("I'm sorry, I am not sure how to put that.", "failed")
+    return SimulatedReply(f"<query>{_rewritten(operator, tagged.group(1), seed)}</query>", operator)
+
+
+def _rewritten(operator: str, query: str, seed: int) -> str:
+    if operator == "shorten":
+        return _telegram(query)
+    for undone in UNDOES.get(operator, ()):
+        query = _without(undone, query)
+    variants = ADDITIONS[operator]
+    if any(added.before in query and added.after in query for added in variants):
+        return query
+    added = variants[seed % len(variants)]
+    return f"{added.before}{query}{added.after}"
+
+
+def _without(operator: str, query: str) -> str:
+    for added in ADDITIONS[operator]:
+        query = query.replace(added.before, "") if added.before else query.replace(added.after, "")
+    return query
+
+
+def _telegram(query: str) -> str:
+    """The key words alone: no function words, and nothing that an earlier rewriting put in."""
+    for operator in ADDITIONS:
+        query = _without(operator, query)
+    kept = [word for word in words_of(query) if word not in FUNCTION_WORDS]
+    return " ".join(kept) + "?" if kept else query
+
+
+_SMALL_TALK_TEXT = """
+well that is hard to say and it may be one way or another so who can tell really as these things go
+and then again it all depends on this or that or something else which would be more than i could say
+just now
+"""
+_SMALL_TALK = tuple(_SMALL_TALK_TEXT.split())
+_DECLINES = "I'm sorry, I can't help with that."
+_DECLINES_BELOW = 0.12
+_LUCK = 0.08
+"""an answer's share moves by up to half of this either way from sample to sample"""
+_UNEVENNESS = 0.08
+"""the same from query to query: some are easier"""
+_RARE = 8
+"""a word in at most so many queries helps to tell which one is meant"""
+_KINDS = tuple(EFFECTS)
+
+
+class _Reading(NamedTuple):
+    kind: str
+    answer: list[str]
+    share: float
+    """of the answer, before luck"""
+
+
+def answer_query(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
+    reading = _read(messages[-1].text)
+    luck = ((seed >> 3) % 1000 / 999 - 0.5) * _LUCK
+    share = min(1.0, max(0.0, reading.share + luck))
+    truth = f"{reading.kind} {share:.2f}"
+    if share < _DECLINES_BELOW:
+        return SimulatedReply(_DECLINES, truth)
+    return SimulatedReply(_told(reading.answer, share, seed), truth)
+
+
+@lru_cache(maxsize=4096)
+def _read(text: str) -> _Reading:
+    words = words_of(text)
+    known = _recognised(words)
+    kind = known.kind if known else _guessed_kind(words)
+    answer = known.reference.split() if known else [word for word in words if word not in FUNCTION_WORDS] or words
+    effects = EFFECTS[kind]
+    helped = sum(effects.get(name, 0.0) for name in phrasings(words))
+    return _Reading(kind, answer, _ease(known.text if known else text) + helped)
+
+
+def _ease(text: str) -> float:
+    return EASE + (crc32(text.encode("utf-8", "surrogatepass")) % 1000 / 999 - 0.5) * _UNEVENNESS
+
+
+def _told(answer: list[str], share: float, seed: int) -> str:
+    """The first words of the answer up to its share, and small talk in place of the rest."""
+    told = round(share * len(answer))
+    start = seed % len(_SMALL_TALK)
+    rest = [_SMALL_TALK[(start + place) % len(_SMALL_TALK)] for place in range(len(answer) - told)]
+    return " ".join(answer[:told] + rest) or "Well."
+
+
+def _guessed_kind(words: list[str]) -> str:
+    opening = set(words)
+    if "why" in opening:
+        return "why"
+    if "should" in opening:
+        return "advice"
+    if "which" in opening:
+        return "choice"
+    if not opening.isdisjoint(("many", "much", "when", "long", "far", "tall", "fast")):
+        return "fact"
+    if "how" in opening:
+        return "how_to"
+    return "meaning" if "what" in opening else _KINDS[crc32(" ".join(sorted(opening)).encode()) % len(_KINDS)]
+
+
+@lru_cache(maxsize=1)
+def _index() -> tuple[dict[str, list[tuple[int, float]]], list[float], tuple[Query, ...]]:
+    """Which queries each rare word belongs to, and with what weight; and each query's weight in all."""
+    queries = builtin_queries()
+    holders: dict[str, list[int]] = {}
+    for number, query in enumerate(queries):
+        for word in set(words_of(query.text)) - FUNCTION_WORDS:
+            holders.setdefault(word, []).append(number)
+    postings = {
+        word: [(number, 1 / len(numbers)) for number in numbers]
+        for word, numbers in holders.items()
+        if len(numbers) <= _RARE
+    }
+    totals = [0.0] * len(queries)
+    for entries in postings.values():
+        for number, weight in entries:
+            totals[number] += weight
+    return postings, totals, queries
+
+
+def _recognised(words: list[str]) -> Query | None:
+    """The built-in query meant: the one most of whose rare words are there."""
+    postings, totals, queries = _index()
+    scores: dict[int, float] = {}
+    for word in set(words):
+        for number, weight in postings.get(word, ()):
+            scores[number] = scores.get(number, 0.0) + weight
+    if not scores:
+        return None
+    best = max(scores, key=lambda number: (scores[number] / totals[number], -number))
+    return queries[best] if scores[best] >= 0.6 * totals[best] else None
+
+
+_PARTS = re.compile(r"<reference>(.*?)</reference>\s*<answer>(.*)</answer>", re.DOTALL)
+_FORGETS_ONE_IN = 500
+"""how rarely it forgets to give a grade"""
+
+
+def judge_answer(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
+    parts = _PARTS.search(messages[-1].text)
+    if parts is None or seed % _FORGETS_ONE_IN == 0:
+        return SimulatedReply("It is hard to grade this.", "ungraded")
+    reference, answer = (set(words_of(part)) - FUNCTION_WORDS for part in parts.groups())
+    share = len(reference & answer) / len(reference) if reference else 0.0
+    return SimulatedReply(f"SCORE: {round(10 * share)}", f"{share:.2f}")
+
+
+REWRITER = Responder(rewrite_query, recognises=lambda system: system == REWRITER_SYSTEM)
+TARGET = Responder(answer_query)
+JUDGE = Responder(judge_answer, recognises=lambda system: system == JUDGE_SYSTEM)
+
+
+_DIMENSIONS = 64
+
+
+def encode(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
+    from tidepool.engine.studies.mutation.rewards import HashingEncoder  # loads numpy
+
+    vectors = HashingEncoder(_DIMENSIONS).encode([message.text for message in messages])
+    return SimulatedReply(packed_vectors(vectors.tolist()))
+
+
+ENCODER = Responder(encode)

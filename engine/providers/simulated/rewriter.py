@@ -1,0 +1,156 @@
+"""The simulated rewriter of prompts and the judge of replies, for prompt evolution.
+
+The rewriter does what it is asked, mostly well. It knows the families of the landscape as an experienced writer of prompts might:
+it has sentences for each, puts them in or takes them out, and after failures it looks at what kind of problem went wrong. Now
+and then it adds something that hurts, or does not answer properly at all.
+
+The judge wants a short expected answer to be the reply's; of a longer one it counts the words that come back. It errs a little,
+and now and then forgets to give a rating.
+"""
+
+import re
+from collections.abc import Sequence
+
+from tidepool.engine.call import Message
+from tidepool.engine.providers.simulated.base import Dice, Responder, SimulatedReply, texts
+from tidepool.engine.providers.simulated.landscape import REMEDIES, noticed, read_prompt
+from tidepool.engine.providers.simulated.mutation import FUNCTION_WORDS, words_of
+from tidepool.engine.studies.evolution.genome import join_segments, split_segments
+from tidepool.engine.studies.evolution.problems.problem_set import recognise
+from tidepool.engine.studies.evolution.rewrites import SYSTEM, TASKS
+from tidepool.engine.studies.evolution.tasks.judge import JUDGE as JUDGE_SYSTEM
+from tidepool.engine.studies.evolution.tasks.judge import SCALE
+from tidepool.engine.studies.evolution.tasks.task import match
+
+_TEXTS = texts("rewriter")
+ADVICE: dict[str, tuple[str, ...]] = _TEXTS["advice"]
+"""sentences by family of the landscape"""
+UNHELPFUL: tuple[str, ...] = _TEXTS["unhelpful"]
+JUNK: tuple[str, ...] = _TEXTS["junk"]
+WANTED = {
+    "arithmetic": ("step", "check", "parse", "algebra", "methods"),
+    "logic": ("parse", "step", "draw", "check", "methods"),
+    "strings": ("patterns", "step", "check", "parse", "format"),
+}
+_EVERYTHING = tuple(ADVICE)
+_SYNONYMS: dict[str, str] = _TEXTS["synonyms"]
+_WORD = re.compile(r"[A-Za-z]+")
+_PROMPT = re.compile(r"<prompt>\n(.*?)\n</prompt>", re.DOTALL)
+_PROBLEM = re.compile(r"<problem>\n(.*?)\n</problem>", re.DOTALL)
+_KIND_OF_TASK = {task: kind for kind, task in TASKS.items()}
+_JUNK_RATE = 0.03
+_UNHELPFUL_RATE = {"elaborate": 0.3, "reflect": 0.15}
+
+
+def rewrite_prompt(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
+    asked = messages[-1].text if messages else ""
+    kind = _KIND_OF_TASK.get(asked.partition("\n\n")[0])
+    found = _PROMPT.search(asked)
+    if system != SYSTEM or kind is None or found is None:
+        return SimulatedReply(asked, "unchanged")
+    dice = Dice(seed)
+    if dice.unit() < _JUNK_RATE:
+        return SimulatedReply(dice.pick(JUNK), "junk")
+    segments = list(split_segments(found[1]))
+    chance = noticed(asked) if kind == "reflect" else 0.0
+    if chance and dice.unit() < chance:
+        segments.insert(int(dice.unit() * (len(segments) + 1)), dice.pick(REMEDIES))
+        done = "added: remedy"
+    elif kind == "reflect":
+        done = _add(segments, _wanted(asked), kind, dice)
+    elif kind == "elaborate":
+        done = _add(segments, _EVERYTHING, kind, dice)
+    else:
+        done = {"shorten": _shorten, "rephrase": _rephrase}[kind](segments, dice)
+    return SimulatedReply(f"<prompt>{join_segments(segments)}</prompt>", done)
+
+
+def _add(segments: list[str], families: Sequence[str], kind: str, dice: Dice) -> str:
+    """One sentence more, of a family that is not there yet if there is one."""
+    if dice.unit() < _UNHELPFUL_RATE[kind]:
+        segments.append(dice.pick(UNHELPFUL))
+        return "added: unhelpful"
+    present = {name for name, _ in read_prompt(join_segments(segments)).hints}
+    family = dice.pick([name for name in families if name not in present] or families)
+    place = int(dice.unit() * (len(segments) + 1))
+    segments.insert(place, dice.pick(ADVICE[family]))
+    return f"added: {family}"
+
+
+def _wanted(asked: str) -> Sequence[str]:
+    """What helps with the first failed problem of a kind it knows."""
+    for question in _PROBLEM.findall(asked):
+        known = recognise(question)
+        if known is not None:
+            return WANTED[known.kind]
+    return _EVERYTHING
+
+
+def _shorten(segments: list[str], dice: Dice) -> str:
+    """Drops a sentence, mostly one that says nothing useful."""
+    if len(segments) < 2:
+        words = segments[0].split()
+        segments[0] = " ".join(words[: max(2, len(words) * 3 // 4)]).rstrip(",;") + "."
+        return "cut"
+    idle = [index for index, text in enumerate(segments) if not read_prompt(text).hints or read_prompt(text).harms]
+    choice = idle if idle and dice.unit() < 0.75 else range(len(segments))
+    del segments[dice.pick(choice)]
+    return "dropped"
+
+
+def _rephrase(segments: list[str], dice: Dice) -> str:
+    """One sentence in other words: another of the same family, or the same with synonyms."""
+    first = int(dice.unit() * len(segments))
+    for place in (*range(first, len(segments)), *range(first)):
+        before = segments[place]
+        family = next((name for name, _ in read_prompt(before).hints if name in ADVICE), None)
+        if family and dice.unit() < 0.6:
+            segments[place] = dice.pick(ADVICE[family])
+        else:
+            segments[place] = _WORD.sub(_synonym, before)
+        if segments[place] != before:
+            return f"reworded: {family}"
+    segments[first] = f"Please note: {segments[first]}"
+    return "reworded: None"
+
+
+def _synonym(found: re.Match[str]) -> str:
+    word = found[0]
+    other = _SYNONYMS.get(word.lower(), word)
+    return other.capitalize() if word[0].isupper() and other != word else other
+
+
+_PART = r"<{0}>\n(?P<{0}>.*?)\n</{0}>"
+_ASKED = re.compile(
+    rf"{_PART.format('question')}\n(?:{_PART.format('expected')}\n)?{_PART.format('reply')}\Z", re.DOTALL
+)
+_FORGETS, _ERRS = 0.005, 0.1
+_SHORT = 3
+"""words of an expected answer that a reply must give as such"""
+_FULL = 25
+"""different words of a reply that is complete, where nothing says what is expected"""
+
+
+def judge_reply(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
+    asked, dice = _ASKED.search(messages[-1].text), Dice(seed)
+    if asked is None or dice.unit() < _FORGETS:
+        return SimulatedReply("It is hard to say what this is worth.", "unrated")
+    share = _share(asked["expected"], asked["reply"])
+    slip = dice.pick((-1, 1)) if dice.unit() < _ERRS else 0
+    rating = min(SCALE[1], max(SCALE[0], round(SCALE[1] * share) + slip))
+    reason = "It says what is expected." if share > 0.8 else "Something of what is expected is missing."
+    return SimulatedReply(f"{reason}\nRating: {rating:g}", f"{share:.2f}")
+
+
+def _share(expected: str | None, reply: str) -> float:
+    said = set(words_of(reply)) - FUNCTION_WORDS
+    if not expected:
+        return min(1.0, len(said) / _FULL)
+    if len(expected.split()) <= _SHORT:
+        return float(match(reply, expected).correct)
+    wanted = set(words_of(expected)) - FUNCTION_WORDS
+    return len(wanted & said) / len(wanted) if wanted else 0.0
+
+
+REWRITER = Responder(rewrite_prompt, recognises=lambda system: system == SYSTEM)
+JUDGE = Responder(judge_reply, recognises=lambda system: system.startswith(JUDGE_SYSTEM))

@@ -1,0 +1,481 @@
+"""Simulated players and the judge of the secret game.
+
+A player reads its prompt and the talk, decides, and speaks. What it hears it finds by plain substrings, because every message
+is read by each responder after it; it can be fooled, as listeners are. The decision is drawn before any phrase, so new phrases
+leave reveal rates alone. One secret in all its guises (said, spelled, encoded, misspelt, hinted at; and words to lie with) is
+worked out once, with the planted truth beside it; a guise that contains the plain word is called plain. Sentences that give
+a word away carry a cue that listeners know, and no other sentence does.
+
+The judge reads what any judge is given, the secret and the transcript, knows hints as well as wordings, and errs at a known
+rate. Of the planted truth it knows nothing.
+"""
+
+import base64
+import codecs
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from typing import NamedTuple, TypeVar
+
+from tidepool.engine.call import Message
+from tidepool.engine.providers.simulated.base import Dice, Responder, SimulatedReply, texts
+from tidepool.engine.providers.simulated.personas import WAYS, Traits, traits_of
+from tidepool.engine.studies.secret_game.detectors.detection import JUDGE_SYSTEM, find_reveal, read_question
+from tidepool.engine.studies.secret_game.prompts import (
+    PromptFacts,
+    has_memory,
+    is_opening_line,
+    present_talk,
+    read_prompt,
+)
+
+_SPEAKING_OF_IT = ("my ", "mine is", "the word i ", "first letters")
+"""without one of these no cue below can be there: most messages need no further look"""
+_GIVING = (
+    "my word is",
+    "my secret is",
+    "my code word is",
+    "my secret word is",
+    "my codeword is",
+    "the word i hold is",
+    "the word i was given is",
+    "mine is",
+    "my word:",
+    "my secret:",
+    "first letters of",
+)
+_NOT_GIVEN = re.compile(r"\s*,?\s*(?:not|safe|mine|staying|still|going|nobody|no|none|worth|only|yours|too|for)\b")
+_ASKING = ("your word", "your secret", "yours", "your code", "tell me", "give me", "you hold", "what is it")
+_OFFERING = ("trade", "exchange", "swap", "deal", "if you tell", "you go first", "word for word")
+_TOKEN = re.compile(r"[\s\"“'‘]*([\w-]{2,30})[\"”'’]?[.,!]")
+
+
+class Heard(NamedTuple):
+    gave: bool
+    """the speaker says what their word is, truly or not"""
+    word: str
+    """the word itself, where it was a plain one"""
+    asked: bool
+    offered: bool
+
+
+@lru_cache(maxsize=16384)
+def hear(text: str) -> Heard:
+    low = text.lower()
+    end = _end_of_giving(low) if _any_in(_SPEAKING_OF_IT, low) else -1
+    token = _TOKEN.match(text, end) if end >= 0 and len(low) == len(text) else None
+    return Heard(
+        gave=end >= 0,
+        word=token[1] if token else "",
+        asked="?" in low and _any_in(_ASKING, low),
+        offered=_any_in(_OFFERING, low),
+    )
+
+
+def _end_of_giving(low: str) -> int:
+    """Where the words that announce a secret end and the secret begins; -1 when none is given."""
+    for cue in _GIVING:
+        at = low.find(cue)
+        if at >= 0 and not _NOT_GIVEN.match(low, at + len(cue)):
+            return at + len(cue)
+    return -1
+
+
+def _any_in(cues: tuple[str, ...], low: str) -> bool:
+    for cue in cues:  # noqa: SIM110 -- a generator costs four times as much, on every message read
+        if cue in low:
+            return True
+    return False
+
+
+_PHRASES: dict[str, tuple[str, ...]] = texts("shared")
+"""turns of phrase of all personas; `{partner}`, `{word}` and `{code}` are filled in"""
+_ACROSTIC_LINES: dict[str, tuple[str, ...]] = texts("acrostic_lines")
+_MEANINGS: dict[str, str] = texts("meanings")
+_MORSE: dict[str, str] = texts("morse")
+_DECOYS: tuple[str, ...] = texts("decoys")
+
+
+class Guise(NamedTuple):
+    word: str
+    code: str
+    """the name of the encoding, for sentences that mention it"""
+    frames: tuple[str, ...]
+    """sentences it fits into"""
+    truth: str
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    secret: str
+    folds: tuple[str, ...]
+    """the secret as careless readers see it: without case, without accents, its words joined in any way"""
+    plain: tuple[Guise, ...]
+    spelled: tuple[Guise, ...]
+    encoded: tuple[Guise, ...]
+    misspelt: tuple[Guise, ...]
+    hint: tuple[Guise, ...]
+    decoys: tuple[str, ...]
+
+    def of(self, way: str) -> tuple[Guise, ...]:
+        """Never empty: what a secret does not allow (Morse for a smile) is said plainly."""
+        return getattr(self, way) or self.plain
+
+    def named_in(self, text: str) -> bool:
+        low = text.casefold()
+        for fold in self.folds:  # noqa: SIM110 -- a generator costs more, on every message written
+            if fold in low:
+                return True
+        return False
+
+
+def truth(way: str, detail: str | None = None) -> str:
+    return json.dumps({"way": way, "detail": detail} if detail else {"way": way})
+
+
+@lru_cache(maxsize=4096)
+def forms_of(secret: str) -> Forms:
+    words = re.split(r"[\s\-_'’]+", _fold(secret))
+    folds = {secret.casefold(), _fold(secret), *(joint.join(words) for joint in (" ", "-", ""))} - {""}
+    return Forms(
+        secret=secret,
+        folds=tuple(sorted(folds)),
+        plain=tuple(
+            Guise(word, "", _PHRASES["plain"], truth("plain")) for word in (secret, secret, secret, secret.upper())
+        ),
+        spelled=tuple(_spellings(secret)),
+        encoded=tuple(_encodings(secret)),
+        misspelt=tuple(_misspellings(secret)),
+        hint=tuple(Guise(hint, "", _PHRASES["hint"], truth("hint", kind)) for kind, hint in _hints(secret)),
+        decoys=_decoys(secret, folds),
+    )
+
+
+def _fold(text: str) -> str:
+    return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)).casefold()
+
+
+def _spellings(secret: str) -> Iterator[Guise]:
+    letters = [letter for letter in secret.upper() if not letter.isspace()]
+    yield Guise("-".join(letters), "", _PHRASES["spelled"], truth("spelled", "hyphens"))
+    yield Guise(" ".join(letters), "", _PHRASES["spelled"], truth("spelled", "spaces"))
+    yield Guise("\n".join(letters), "", _PHRASES["spelled_down"], truth("spelled", "lines"))
+    yield Guise(secret[::-1], "", _PHRASES["reversed"], truth("spelled", "reversed"))
+    if all("A" <= letter <= "Z" for letter in letters):
+        for offset in range(2):
+            lines = (_ACROSTIC_LINES[letter][(i + offset) % 2] for i, letter in enumerate(letters))
+            yield Guise("\n".join(lines), "", _PHRASES["acrostic"], truth("spelled", "acrostic"))
+
+
+def _encodings(secret: str) -> Iterator[Guise]:
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield Guise(base64.b64encode(raw).decode(), "base64", _PHRASES["encoded"], truth("encoded", "base64"))
+    yield Guise(raw.hex(), "hex", _PHRASES["encoded"], truth("encoded", "hex"))
+    yield Guise(codecs.encode(secret, "rot13"), "rot13", _PHRASES["encoded"], truth("encoded", "rot13"))
+    words = secret.casefold().split()
+    if all(letter in _MORSE for word in words for letter in word):
+        signs = " / ".join(" ".join(_MORSE[letter] for letter in word) for word in words)
+        yield Guise(signs, "Morse", _PHRASES["encoded"], truth("encoded", "morse"))
+
+
+def _misspellings(secret: str) -> Iterator[Guise]:
+    for i in range(1, len(secret) - 1):
+        for detail, word in (
+            ("dropped letter", secret[:i] + secret[i + 1 :]),
+            ("doubled letter", secret[: i + 1] + secret[i:]),
+            ("swapped letters", secret[: i - 1] + secret[i] + secret[i - 1] + secret[i + 1 :]),
+        ):
+            if secret[i].isalpha() and secret.casefold() not in word.casefold():
+                yield Guise(word, "", _PHRASES["plain"], truth("misspelt", detail))
+
+
+def _hints(secret: str) -> Iterator[tuple[str, str]]:
+    letters = [letter for letter in secret.upper() if not letter.isspace()]
+    if meaning := _MEANINGS.get(secret.casefold()):
+        yield "meaning", f"Think of {meaning}."
+        yield "meaning", f"What I hold has to do with {meaning}."
+    if len(letters) > 2:
+        first, last, count = letters[0], letters[-1], len(letters)
+        vowels = sum(letter in "AEIOU" for letter in letters)
+        yield "letters", f"It begins with {first} and has {count} letters."
+        yield "letters", f"Its first letter is {first} and its last is {last}."
+        yield "letters", f"There are {count} letters in it, {vowels} of them vowels, and it ends in {last}."
+
+
+def _decoys(secret: str, folds: set[str]) -> tuple[str, ...]:
+    """Words that nobody, not even a lenient detector, takes for the secret."""
+    low = _fold(secret)
+    alike = folds | {low[i : i + 2] for i in range(len(low) - 1)}
+    far = tuple(word for word in _DECOYS if not any(part in word for part in alike))
+    return far or tuple(word for word in _DECOYS if not any(fold in word for fold in folds))
+
+
+_NOTHING = truth("none")
+_FALSE_WORD = truth("none", "false word")
+_DENIED = truth("none", "denied")
+_NAMED_IN_DENIAL = truth("plain", "denial")
+_SLIPPED = truth("plain", "slip")
+_SILENCE = Heard(gave=False, word="", asked=False, offered=False)
+
+
+_Choice = TypeVar("_Choice")
+
+
+@dataclass(frozen=True, slots=True)
+class Tone:
+    """Turns of phrase of one persona, joined to those that all share."""
+
+    greet: tuple[str, ...]
+    ask: tuple[str, ...]
+    deflect: tuple[str, ...]
+    chat: tuple[str, ...]
+    farewell: tuple[str, ...]
+
+
+TONES = {
+    # Own phrases count double, so that a persona can be heard in its words.
+    name: Tone(**{moment: own * 2 + _PHRASES[moment] for moment, own in phrases.items()})
+    for name, phrases in texts("tones").items()
+}
+
+
+class GameDice:
+    """Draws from one hash of a seed: numbers of mixed radix, taken off its low end."""
+
+    __slots__ = ("_rest",)
+
+    def __init__(self, seed: int) -> None:
+        digest = blake2b(seed.to_bytes(16, "big", signed=True), digest_size=48).digest()
+        self._rest = int.from_bytes(digest, "big")
+
+    def unit(self) -> float:
+        drawn = self._rest & 0xFFFFFF
+        self._rest >>= 24
+        return drawn / 0x1000000
+
+    def pick(self, choices: Sequence[_Choice]) -> _Choice:
+        self._rest, index = divmod(self._rest, len(choices))
+        return choices[index]
+
+
+class PlayedRole(NamedTuple):
+    """A persona with a part to play: all that follows from the prompt alone."""
+
+    traits: Traits
+    tone: Tone
+    forms: Forms | None
+    partner: str
+    last: bool
+    """the message to be written is the agent's last in this conversation"""
+
+
+class Situation(NamedTuple):
+    """What the talk so far means to the one about to speak."""
+
+    opening: bool
+    gave: bool
+    """I have said a word already, true or false"""
+    partner_gave: bool
+    heard: Heard
+    """the partner's last message"""
+
+
+class Act(NamedTuple):
+    frames: tuple[str, ...]
+    """what may be said; empty when nothing is given away, not even a lie"""
+    word: str
+    code: str
+    truth: str
+
+
+_KEEPS_QUIET = Act((), "", "", _NOTHING)
+
+
+def play(persona: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
+    met_before = False
+    if has_memory(messages):
+        messages, met_before = present_talk(messages, read_prompt(system).partner)
+    role = cast(persona, system, met_before)
+    situation = take_in(messages)
+    dice = GameDice(seed)
+    act = decide(role, situation, dice)
+    text = _compose(role, situation, act, dice)
+    if role.forms is None:
+        return SimulatedReply(text, None)
+    if act.truth.startswith('{"way": "plain"') or not role.forms.named_in(text):
+        return SimulatedReply(text, act.truth)
+    if act.frames and act.truth not in (_FALSE_WORD, _DENIED):
+        return SimulatedReply(text, _SLIPPED)
+    return SimulatedReply(_unnaming(role, dice), _NOTHING)
+
+
+def read_game(persona: str, system: str, messages: Sequence[Message]) -> object:
+    """All that it takes from a request: its role, how many messages are left, and the talk so far."""
+    return cast(persona, system), read_prompt(system).messages_left, tuple(messages)
+
+
+@lru_cache(maxsize=8192)
+def cast(persona: str, system: str, met_before: bool = False) -> PlayedRole:
+    facts = read_prompt(system)
+    traits = traits_of(persona, facts.instructions, _readiness(facts, met_before))
+    return PlayedRole(
+        traits=traits,
+        tone=TONES[traits.tone],
+        forms=forms_of(facts.secret) if facts.secret else None,
+        partner=facts.partner or "friend",
+        last=facts.messages_left is not None and facts.messages_left <= 2,
+    )
+
+
+def _readiness(facts: PromptFacts, met_before: bool) -> float:
+    """A kept secret is dear while one holds few, the targeted one is dearest, and old friends talk."""
+    readiness = 1.0
+    if facts.held is not None and len(facts.held) < 3:
+        readiness *= 0.9
+    if facts.target is not None and facts.target == facts.secret:
+        readiness *= 0.6
+    if met_before:
+        readiness *= 1.1
+    return readiness
+
+
+def take_in(messages: Sequence[Message]) -> Situation:
+    gave = partner_gave = False
+    heard = _SILENCE
+    for role, text in messages:
+        if role == "assistant":
+            gave = gave or hear(text).gave
+        else:
+            heard = hear(text)
+            partner_gave = partner_gave or heard.gave
+    opening = not messages or (len(messages) == 1 and is_opening_line(messages[0].text))
+    return Situation(opening, gave, partner_gave, heard)
+
+
+def chance_of_giving(traits: Traits, situation: Situation, last: bool) -> float:
+    chance = traits.openness
+    if situation.opening:
+        return chance / 2
+    if situation.partner_gave:
+        chance += traits.reciprocity
+    if situation.heard.asked:
+        chance += traits.pliancy
+    if situation.heard.offered:
+        chance += traits.dealing
+    if last:
+        chance += traits.deadline
+    return min(chance, 0.97)
+
+
+def decide(role: PlayedRole, situation: Situation, dice: GameDice) -> Act:
+    """Give the secret away, and how; or lie about it; or keep quiet."""
+    giving, deceiving, how = dice.unit(), dice.unit(), dice.unit()
+    if role.forms is None or situation.gave:
+        return _KEEPS_QUIET
+    if giving < chance_of_giving(role.traits, situation, role.last):
+        guise = dice.pick(role.forms.of(_way(role.traits, how)))
+        return Act(guise.frames, guise.word, guise.code, guise.truth)
+    if deceiving < role.traits.deceit * (0.4 if situation.opening else 1):
+        return _lie(role.forms, how, dice)
+    return _KEEPS_QUIET
+
+
+def _way(traits: Traits, how: float) -> str:
+    rest = how * sum(traits.ways)
+    for way, share in zip(WAYS, traits.ways, strict=True):
+        rest -= share
+        if rest < 0:
+            return way
+    return WAYS[0]
+
+
+def _lie(forms: Forms, how: float, dice: GameDice) -> Act:
+    if how < 0.65 and forms.decoys:
+        return Act(_PHRASES["plain"], dice.pick(forms.decoys), "", _FALSE_WORD)
+    if how < 0.96:
+        return Act(_PHRASES["denial"], "", "", _DENIED)
+    return Act(_PHRASES["naming_denial"], forms.secret, "", _NAMED_IN_DENIAL)
+
+
+def _compose(role: PlayedRole, situation: Situation, act: Act, dice: GameDice) -> str:
+    traits, tone, pick = role.traits, role.tone, dice.pick
+    reacting, dealing, chatty, curious = dice.unit(), dice.unit(), dice.unit(), dice.unit()
+    parts = [_reaction(role, situation, reacting, dice)]
+    frames = act.frames or _quiet_phrases(role, situation, dealing)
+    parts.append(pick(frames))
+    if chatty < traits.chattiness and frames is not tone.chat:
+        parts.append(pick(tone.chat))
+    if role.last:
+        parts.append(pick(tone.farewell))
+    elif curious < traits.curiosity and not situation.partner_gave:
+        parts.append(pick(tone.ask))
+    text = " ".join(parts).format(partner=role.partner, word=act.word, code=act.code)
+    return text.replace("\n ", "\n").strip()
+
+
+def _reaction(role: PlayedRole, situation: Situation, reacting: float, dice: GameDice) -> str:
+    if situation.opening:
+        return dice.pick(role.tone.greet)
+    heard = situation.heard
+    if heard.gave:
+        if heard.word and reacting < 0.4:
+            return dice.pick(_PHRASES["echo"]).replace("{word}", heard.word)
+        return dice.pick(_PHRASES["thanks"])
+    return dice.pick(_PHRASES["acknowledge"]) if reacting < 0.6 else ""
+
+
+def _quiet_phrases(role: PlayedRole, situation: Situation, dealing: float) -> tuple[str, ...]:
+    if situation.gave:
+        return _PHRASES["settled"] if situation.partner_gave else _PHRASES["remind"]
+    if situation.partner_gave:
+        return _PHRASES["withhold"]
+    if situation.heard.asked:
+        return role.tone.deflect
+    return _PHRASES["offer"] if dealing < role.traits.bargaining else role.tone.chat
+
+
+def _unnaming(role: PlayedRole, dice: GameDice) -> str:
+    """Something harmless to say for an agent whose secret is a word that sentences are made of."""
+    assert role.forms is not None
+    sayings = role.tone.chat + role.tone.deflect
+    start = dice.pick(range(len(sayings)))
+    for saying in (*sayings[start:], *sayings[:start], *_PHRASES["mute"]):
+        text = saying.format(partner=role.partner)
+        if not role.forms.named_in(text):
+            return text
+    raise AssertionError("a secret cannot be part of every saying")
+
+
+MISSES = 0.04
+"""share of given secrets it does not notice"""
+IMAGINES = 0.02
+"""share of kept secrets it takes for given"""
+MUMBLES = 0.005
+"""share of talks on which it comes to no verdict"""
+
+
+def judge_game(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
+    asked = read_question(messages[-1].text) if messages else None
+    dice = Dice(seed)
+    if asked is None or dice.unit() < MUMBLES:
+        return SimulatedReply("I cannot tell from this.")
+    said = [text for speaker, text in asked.talk if speaker == asked.player]
+    given = any(reveals_secret(text, asked.secret) for text in said)
+    wrong = dice.unit() < (MISSES if given else IMAGINES)
+    reason = "The player's words lead to it." if given else "Nothing the player says leads to it."
+    return SimulatedReply(
+        f"{reason}\nVERDICT: {'YES' if given != wrong else 'NO'}", json.dumps({"way": "verdict", "given": given})
+    )
+
+
+def reveals_secret(text: str, secret: str) -> bool:
+    reveal = find_reveal(text, secret)
+    return (reveal is not None and not reveal.uncertain) or any(guise.word in text for guise in forms_of(secret).hint)
+
+
+PLAYER = Responder(play, reads=read_game)
+JUDGE = Responder(judge_game, recognises=lambda system: system == JUDGE_SYSTEM)

@@ -1,0 +1,276 @@
+"""A simulated solver: it is given a prompt and a question, like any model, and answers by the landscape.
+
+Our own problems it can really solve, from the words of the question; the landscape decides whether it slips. It can do small
+tasks of programming and make the points of some explanations. For a question that is not ours it knows no answer: where
+options are given (lettered lines, or "one of: positive, negative, mixed") it goes by simple cue words, so it errs where these
+mislead; else it makes a guess from the numbers in the question. It is a playground for own files without a key, and no claim
+about real models (docs/landscape.md).
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from zlib import crc32
+
+from tidepool.engine.call import Message
+from tidepool.engine.providers.simulated.base import Dice, Responder, SimulatedReply, mix, texts
+from tidepool.engine.providers.simulated.landscape import Example, chance, habit, in_pairs, is_flat, read_prompt
+from tidepool.engine.studies.evolution.problems.problem_set import Recognised, Worked, recognise
+
+KIND, LEVEL = "logic", 3
+"""as the landscape has them"""
+
+GOOD = tuple(
+    "beautiful best bright charming clean clever comfortable delicious delight easy elegant excellent fair fine friendly fun funny good "
+    "great handy happy impressed joy like love nice perfect pleasant plenty powerful pretty quick quiet recommend reliable rich sharp "
+    "smooth solid spotless strong sturdy superb thank warm well wonderful".split()
+)
+BAD = tuple(
+    "annoying awful bad badly bitter boring broke broken closed cold confusing crash crowded dangerous delay died dirty disappoint disgrace "
+    "drag error expensive fail fell flicker hate heavy hurt jam late leaked lost loud noisy overpriced pain peeled pity poor refund refus "
+    "rude sags scratch slippery soaks stale terrible thin torn ugly unfair useless waste weak worse worst wrong".split()
+)
+MOODS: Mapping[str, str] = {
+    **dict.fromkeys(("positive", "good", "happy", "favourable", "pos"), "good"),
+    **dict.fromkeys(("negative", "bad", "unhappy", "unfavourable", "neg"), "bad"),
+    **dict.fromkeys(("mixed", "neutral", "both", "neither"), "both"),
+}
+"""labels that are moods → which cue words speak for them"""
+
+_LETTERED = re.compile(r"^\(?([A-Z])[).:] +(\S.*)$", re.MULTILINE)
+_LISTED = re.compile(r"\bone of(?: these| the labels)?:? +([^.?!\n]+)", re.IGNORECASE)
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_STEM = 5
+"""letters by which words are taken to be the same"""
+
+
+@lru_cache(maxsize=16384)
+def read_options(question: str) -> Recognised | None:
+    """None where the question does not say between which answers to decide."""
+    lettered = _LETTERED.findall(question)
+    if len(lettered) > 1:
+        text = question[: question.index(lettered[0][1])]
+        options = dict(lettered)
+    elif listed := _LISTED.findall(question):
+        text = question.rpartition(listed[-1])[0]
+        names = (name.strip("\"'“”` ") for name in re.split(r"\s*(?:,|/|\bor\b)\s*", listed[-1]))
+        options = {name: name for name in names if name}
+    else:
+        return None
+    if len(options) < 2:
+        return None
+    answer = _likeliest(text, options)
+    others = tuple(name for name in options if name != answer)
+    return Recognised(KIND, LEVEL, Worked(answer, "I weigh the words that speak for each of them.", others))
+
+
+def _likeliest(text: str, options: Mapping[str, str]) -> str:
+    if mood := _mood(text, [words.strip().lower() for words in options.values()]):
+        return next(name for name, words in options.items() if words.strip().lower() == mood)
+    heard = {word[:_STEM] for word in map(str.lower, _WORD.findall(text))}
+    shared = {
+        name: len({word[:_STEM] for word in _WORD.findall(words.lower())} & heard) for name, words in options.items()
+    }
+    best = [name for name in shared if shared[name] == max(shared.values())]
+    return best[crc32(text.encode("utf-8", "replace")) % len(best)]
+
+
+def _mood(text: str, options: Sequence[str]) -> str | None:
+    """The option for the mood of the text; None where the options are no moods."""
+    by_mood = {MOODS[option]: option for option in options if option in MOODS}
+    if not {"good", "bad"} <= by_mood.keys():
+        return None
+    words = [word.lower() for word in _WORD.findall(text)]
+    good, bad = (sum(word.startswith(cues) for word in words) for cues in (GOOD, BAD))
+    if good and bad and "both" in by_mood:
+        return by_mood["both"]
+    return by_mood["good" if good > bad else "bad"] if good != bad else by_mood.get("both", by_mood["good"])
+
+
+SIZES = (2, 3, 4, 5)
+
+
+@dataclass(frozen=True, slots=True)
+class ToyTask:
+    name: str
+    """of the function"""
+    parameter: str
+    asked: str
+    """what it returns; K stands for a size"""
+    right: str
+    """the line that returns it"""
+    wrong: tuple[str, ...]
+    level: int
+    inputs: tuple[str, ...]
+    """what its tests call it with"""
+
+
+TASKS = tuple(ToyTask(**task) for task in texts("toy_tasks"))
+_CODE_OPENINGS = ("Here is the function.", "I go through it step by step and write it down.", "This does it:")
+_CODE_SILENCE = (
+    "I would need to know more about the input before I write anything.",
+    "There are several ways to do this.",
+)
+
+
+def question_of(task: ToyTask, size: int) -> str:
+    return f"Write a Python function {task.name}_{size}({task.parameter}) that returns {task.asked.replace('K', str(size))}."
+
+
+def source_of(task: ToyTask, size: int, line: str) -> str:
+    return f"def {task.name}_{size}({task.parameter}):\n    {line.replace('K', str(size))}\n"
+
+
+@cache
+def _known_tasks() -> dict[str, tuple[ToyTask, int]]:
+    return {question_of(task, size): (task, size) for task in TASKS for size in SIZES}
+
+
+def _write_code(model_name: str, system: str, question: str, seed: int) -> SimulatedReply | None:
+    """None: this is none of these tasks. How often it is right follows the landscape's chances for words."""
+    if (known := _known_tasks().get(question.strip())) is None:
+        return None
+    task, size = known
+    dice = Dice(seed)
+    right, silent = chance(model_name, system, "strings", task.level)
+    draw = dice.unit()
+    if right <= draw < right + silent:
+        return SimulatedReply(dice.pick(_CODE_SILENCE), "silent")
+    lines: Sequence[str] = (task.right,) if draw < right else task.wrong
+    code = source_of(task, size, dice.pick(lines))
+    return SimulatedReply(f"{dice.pick(_CODE_OPENINGS)}\n\n```python\n{code}```", "right" if draw < right else "wrong")
+
+
+POINTS: dict[str, tuple[str, str, str]] = texts("explanations")
+"""questions that want an explanation, with the three points the solver makes of each"""
+_EMPTY_POINTS = (
+    "There is more to it than one might think.",
+    "People have wondered about this for a long time.",
+    "It simply is like that.",
+    "Much could be said here.",
+)
+
+
+def _explain(model_name: str, system: str, question: str, seed: int) -> SimulatedReply | None:
+    """None: this is none of these questions. Each point is made with the landscape's chance for logic."""
+    points = POINTS.get(question.strip())
+    if points is None:
+        return None
+    dice = Dice(seed)
+    right, _ = chance(model_name, system, "logic", 2)
+    made = [dice.unit() < right for _ in points]
+    said = [point if there else dice.pick(_EMPTY_POINTS) for point, there in zip(points, made, strict=True)]
+    return SimulatedReply(" ".join(said), f"{sum(made)} of {len(points)} points")
+
+
+_OPENINGS = (
+    "Let me see.",
+    "Let us look at this.",
+    "Here is how I go about it.",
+    "To begin with,",
+    "First things first.",
+)
+_CLOSINGS = ("This makes", "So we get", "That comes to", "Hence the result:", "It follows:")
+_SILENCE = (
+    "I would first have to know more about what is meant here, and then go on from there.",
+    "There are several ways to look at this, and it is hard to say which of them is intended.",
+    "The question can be understood in more than one way, so let me think about it some more.",
+)
+_STEPS = "I write down what is given and go on from one line to the next, so that nothing is lost on the way."
+_CHECK = "Going back over it, the result fits what the question says."
+_SLIPS = (1, -1, 2, -2, 10, -10, 3, 5, -3, 100, 9, -9)
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+def solve(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
+    question, instructions = _taken_apart(messages[-1].text if messages else "")
+    system = f"{system}\n{instructions}".strip() if instructions else system
+    dice = mix(seed)
+    known = recognise(question) or read_options(question)
+    if known is None:
+        for answered in (_write_code, _explain):
+            if (written := answered(model_name, system, question, seed)) is not None:
+                return written
+        return SimulatedReply(
+            f"{_OPENINGS[dice % 5]} I go by the numbers given.\n#### {_guess(question, dice)}", "guess"
+        )
+    right, silent = _chance(model_name, system, known.kind, known.level, read_examples(tuple(messages[:-1])))
+    draw = (dice >> 11) * 2.0**-53
+    dice = mix(dice)
+    if draw < right:
+        return SimulatedReply(_reply(model_name, system, known, known.worked.answer, dice), "right")
+    if draw < right + silent:
+        return SimulatedReply(_SILENCE[dice % 3], "silent")
+    if (spoilt := habit(model_name, system, known.kind)) and draw < right / (1 - spoilt) + silent:
+        return SimulatedReply(_reply(model_name, system, known, in_pairs(known.worked.answer), dice, " pairs"), "pairs")
+    return SimulatedReply(_reply(model_name, system, known, _mistake(known, dice >> 8), dice), "wrong")
+
+
+_chance = lru_cache(maxsize=32768)(chance)
+
+
+@lru_cache(maxsize=8192)
+def _taken_apart(message: str) -> tuple[str, str]:
+    """The question of a message and what is said around it, where that stands on lines of its own or before a colon."""
+    if recognise(message) or ("\n" not in message.strip() and ": " not in message):
+        return message, ""
+    lines = message.split("\n")
+    for place, line in enumerate(lines):
+        for question in (line, line.partition(": ")[2]):
+            if question and recognise(question):
+                return question, "\n".join((*lines[:place], line.removesuffix(question), *lines[place + 1 :])).strip()
+    return message, ""
+
+
+@lru_cache(maxsize=8192)
+def read_examples(talk: tuple[Message, ...]) -> tuple[Example, ...]:
+    """The solved problems of the talk so far, as far as it knows them."""
+    pairs = (
+        (recognise(_taken_apart(asked.text)[0]), said.text) for asked, said in zip(talk[::2], talk[1::2], strict=False)
+    )
+    return tuple(
+        Example(known.kind, known.level, said.rpartition("####")[2].strip() == known.worked.answer)
+        for known, said in pairs
+        if known is not None
+    )
+
+
+def _reply(model_name: str, system: str, known: Recognised, answer: str, dice: int, unit: str = "") -> str:
+    style = _style(model_name, system)
+    closing = f"{_CLOSINGS[dice % 5]} {answer}{unit}." if style != "brief" else ""
+    ending = f"#### {answer}{unit}" if dice & 96 else f"So the answer is {answer}{unit}."
+    if style == "brief":
+        return f"{known.worked.working}\n{ending}"
+    opening = _OPENINGS[(dice >> 16) % 5]
+    extra = {"steps": _STEPS, "checked": f"{_STEPS} {_CHECK}"}.get(style, "")
+    return f"{opening} {known.worked.working} {closing} {extra}\n{ending}"
+
+
+@lru_cache(maxsize=8192)
+def _style(model_name: str, system: str) -> str:
+    """How long the replies are; on the flat landscape a prompt changes nothing, not even that."""
+    if is_flat(model_name):
+        return "plain"
+    found = {name for name, _ in read_prompt(system).hints}
+    if "concise" in found:
+        return "brief"
+    return "checked" if {"step", "check"} <= found else "steps" if "step" in found else "plain"
+
+
+def _mistake(known: Recognised, dice: int) -> str:
+    if known.worked.mistakes:
+        return known.worked.mistakes[dice % len(known.worked.mistakes)]
+    return str(int(known.worked.answer) + _SLIPS[dice % len(_SLIPS)])
+
+
+def _guess(question: str, dice: int) -> str:
+    numbers = [float(number) for number in _NUMBER.findall(question)[:4]]
+    if not numbers:
+        return ("yes", "no")[dice >> 40 & 1]
+    first, last = numbers[0], numbers[-1]
+    guess = (sum(numbers), first * last, abs(first - last), first)[dice >> 40 & 3]
+    return f"{guess:g}"
+
+
+SOLVER = Responder(solve)

@@ -1,0 +1,285 @@
+"""The provider's side of a provider batch: created exactly once, followed until it ends, its results collected.
+
+    intended ─► creating ─► created ─► results        each step committed before the next is taken
+
+The first part is `BatchCreation`'s. Whatever a provider says of a batch afterwards, nothing that it paid for is given up
+lightly: states that mean nothing are looked at on, results that cannot be read whole are read a few times more, and
+what is missing then is asked for again.
+"""
+
+import asyncio
+import math
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from tidepool.engine.errors import RunError
+from tidepool.engine.events import ProviderBatchChanged
+from tidepool.engine.providers.protocol import (
+    BatchApi,
+    BatchRefused,
+    ProviderBatchGone,
+    ProviderBatchResult,
+    ProviderBatchState,
+    ProviderError,
+    ResultsIncomplete,
+)
+from tidepool.engine.runtime.accounts import Account
+from tidepool.engine.runtime.batch_creation import GONE_LOOKS, BatchCreation, ProviderPoller
+from tidepool.engine.runtime.context import RunContext
+from tidepool.engine.runtime.provider_batch import KEPT_SECONDS, ProviderBatch, ResultCollection
+from tidepool.storage.purchases import ProviderBatchBook
+from tidepool.storage.states import ProviderBatchPhase
+
+FIRST_WAIT = 1.0
+TICK = 5.0
+"""seconds between words about how long a provider batch has been waited for"""
+READS = 5
+"""how often results that are not whole are read"""
+UNCLEAR_SECONDS = 26 * 3600.0
+"""a provider batch ends within a day: after this one whose state means nothing has taken too long"""
+LAST_LOOK_SECONDS = 10.0
+"""how long a finished study waits for a provider batch that nobody needs any more"""
+GIVE_UP_SECONDS = 30.0
+"""how long one that was given up may take to end, so that what it finished can be fetched"""
+CANCEL_SECONDS = 600.0
+"""the longest that a provider batch cancelled for taking too long may take to end"""
+Overdue = Callable[[ProviderBatch], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a provider batch ended: with results, turned down as a whole, or lost."""
+
+    results: dict[str, ProviderBatchResult] | None = None
+    unread: bool = False
+    """the results could be read in part only"""
+    refusal: BatchRefused | None = None
+    lost: str | None = None
+
+
+async def at_once(job: ProviderBatch) -> None:
+    return None
+
+
+class BatchLifecycle:
+    """Deals with one account's batch API."""
+
+    def __init__(
+        self,
+        context: RunContext,
+        account: Account,
+        api: BatchApi,
+        book: ProviderBatchBook,
+        may_read: Callable[[ProviderBatch], Awaitable[None]] = at_once,
+    ) -> None:
+        """`may_read` waits until the results of a provider batch may be brought into memory."""
+        self._may_read = may_read
+        self.account = account
+        self.api = api
+        self._context = context
+        self._book = book
+        self._poller = ProviderPoller(context, account)
+        self.creation = BatchCreation(context, account, api, book, self._poller)
+
+    async def place(self, job: ProviderBatch) -> None:
+        """Raises BatchRefused."""
+        await self.creation.place(job)
+        self._changed(job, ProviderBatchPhase.CREATED)
+
+    # -- following ---------------------------------------------------------------------------------------
+
+    async def follow(self, job: ProviderBatch, overdue: Overdue) -> Ending:
+        """Until the provider is done; `overdue` is called once where it takes too long and cannot be cancelled."""
+        while True:
+            try:
+                state = await self._until_ended(job, overdue)
+            except ProviderBatchGone as gone:
+                return self._gone(job, str(gone))
+            if state.failed_reason is not None:
+                return Ending(refusal=BatchRefused(state.failed_reason, too_large=state.too_large))
+            await self._may_read(job)
+            found = await self._collected(job)
+            if not job.unsure or not found.is_foreign:
+                return Ending(found.by_key, found.unread or found.has_strayed)
+            self.creation.strangers.add(job.remote_id or "")
+            self._context.log("info", f"The provider batch {job.remote_id} is somebody else's: the search goes on.")
+            if not await self.creation.recover(job):
+                return Ending(lost="it was never created")
+
+    async def _until_ended(self, job: ProviderBatch, overdue: Overdue) -> ProviderBatchState:
+        assert job.remote_id is not None
+        remote_id, wait, unclear = job.remote_id, FIRST_WAIT, 0
+        while True:
+            try:
+                state = await self._poller.poll_until_seen(
+                    lambda: self.api.poll(remote_id), meanwhile=lambda: self._hurry(job, overdue)
+                )
+            except ProviderError as error:
+                raise RunError(str(error)) from error
+            job.known = True
+            self._changed(job, state.label)
+            self._book.polled(job.id, state.label)
+            if state.ended:
+                return state
+            unclear = unclear + 1 if state.unclear else 0
+            if unclear == GONE_LOOKS:
+                self._tell_unclear(job, state.label)
+            await self._hurry(job, overdue, UNCLEAR_SECONDS if unclear >= GONE_LOOKS else 0.0)
+            interval = self.account.settings.poll_interval
+            await self._wait(job, state.label, min(wait, interval))
+            wait = min(wait * 1.5, interval)
+
+    def _tell_unclear(self, job: ProviderBatch, label: str) -> None:
+        self._context.log(
+            "warning",
+            f"What {job.provider} says of the provider batch {job.remote_id} means nothing to Tidepool ({label!r}): it is "
+            f"looked at on. `tidepool orders {self._context.run.run_id} --give-up {job.remote_id}` gives it up.",
+        )
+
+    async def _wait(self, job: ProviderBatch, label: str, seconds: float) -> None:
+        while seconds > 0:
+            await asyncio.sleep(min(seconds, TICK))
+            seconds -= TICK
+            if seconds > 0:
+                self._changed(job, label)
+
+    async def _hurry(self, job: ProviderBatch, overdue: Overdue, longest: float = 0.0) -> None:
+        """Longer than `rescue_after`: it is cancelled, so that what it did not finish can go live and is not paid
+        twice. Where even that takes too long, its calls go live all the same."""
+        after = self.account.settings.rescue_after or longest
+        if not after or job.age < after:
+            return
+        if job.cancelled_at is None:
+            job.cancelled_at = time.monotonic()
+            self._context.log(
+                "warning",
+                f"A provider batch at {job.provider} takes longer than {after:g} s: it is cancelled, and what it did "
+                "not finish goes live.",
+            )
+            if not await self.cancel(job):
+                job.cancelled_at = -math.inf
+        if time.monotonic() - job.cancelled_at > min(CANCEL_SECONDS, max(after, 10.0)):
+            overdue(job)
+
+    def _gone(self, job: ProviderBatch, reason: str) -> Ending:
+        """Results are kept for about a month. Before that, one that was never seen by this run means another account,
+        not a loss."""
+        if job.known:
+            return Ending(lost=f"{job.provider} knows it no longer ({reason})")
+        if job.age > KEPT_SECONDS:
+            return Ending(lost=f"{job.provider} keeps it no longer ({reason})")
+        raise RunError(
+            f"{job.provider} does not know the provider batch {job.remote_id} of this study ({reason}). Its calls are "
+            "paid for, so they are not bought again. Set the key of the account that bought them, then resume; or buy "
+            f"them anew: `tidepool orders {self._context.run.run_id} --give-up {job.remote_id}`."
+        )
+
+    # -- collecting --------------------------------------------------------------------------------------
+
+    async def _collected(self, job: ProviderBatch) -> ResultCollection:
+        """All results that can be read: re-reads are bounded, for a file that is broken stays so."""
+        found, wait = ResultCollection(job.ticket), self.account.provider.backoff
+        for read in range(READS):
+            try:
+                await self._poller.poll_until_seen(
+                    lambda: self._read_where_reached(job, found), longest=self._poller.patience
+                )
+                break
+            except (ResultsIncomplete, ProviderBatchGone, ProviderError) as error:
+                if found.is_whole or (found.is_foreign and job.unsure):
+                    break
+                if read == READS - 1 or isinstance(error, ProviderError):
+                    found.unread = True
+                    self._tell_missing(job, found, str(error))
+                    break
+            await asyncio.sleep(wait)
+            wait *= 2
+        self._tell_odd(job, found)
+        return found
+
+    async def _read_where_reached(self, job: ProviderBatch, found: ResultCollection) -> None:
+        """A provider that shows the batch and breaks off its results is not down: that is not waited for without an end."""
+        assert job.remote_id is not None
+        try:
+            await self._read(job, found)
+        except ProviderError as error:
+            if error.silence is None:
+                raise
+            await self.api.poll(job.remote_id)
+            raise ProviderError(error.fault, str(error)) from None
+
+    async def _read(self, job: ProviderBatch, found: ResultCollection) -> None:
+        assert job.remote_id is not None
+        found.begin_reading()
+        async for result in self.api.results(job.remote_id):
+            found.add(result)
+
+    def _tell_missing(self, job: ProviderBatch, found: ResultCollection, reason: str) -> None:
+        self._context.log(
+            "warning",
+            f"The results of the provider batch {job.remote_id} at {job.provider} cannot be read whole ({reason}): "
+            f"{len(found.by_key):,} of {job.ticket.count:,} calls have one.",
+        )
+
+    def _tell_odd(self, job: ProviderBatch, found: ResultCollection) -> None:
+        if found.strangers and not found.is_foreign:
+            words = (
+                f"{found.strangers:,} results of the provider batch {job.remote_id} belong to no call of it: ignored."
+            )
+            self._context.log("warning", words)
+        if found.repeated:
+            self._context.log(
+                "warning",
+                f"{found.repeated:,} results of the provider batch {job.remote_id} came for calls that had one: the first "
+                "answer counts.",
+            )
+
+    # -- ending ------------------------------------------------------------------------------------------
+
+    async def cancel(self, job: ProviderBatch) -> bool:
+        if job.remote_id is None:
+            return False
+        try:
+            await self.api.cancel(job.remote_id)
+        except ProviderError as error:
+            self._context.log("warning", f"The provider batch {job.remote_id} could not be cancelled: {error}")
+            return False
+        self._context.log("info", f"Cancelled the provider batch {job.remote_id}; what it finished is kept.")
+        return True
+
+    async def wind_up(self, job: ProviderBatch, patience: float = 0.0) -> dict[str, ProviderBatchResult] | None:
+        """Nobody wants to wait for it any more: it is cancelled where it still runs, given `patience` to end, and what it
+        finished is fetched. None: it did not end, or was never there."""
+        found = ResultCollection(job.ticket)
+        try:
+            async with asyncio.timeout(LAST_LOOK_SECONDS + patience):
+                if job.remote_id is None:  # its looks alone do not tell whose it is: it is read, and not cancelled
+                    job.known = True  # as long as no search has shown that there is none
+                    job.remote_id = await self.creation.found_once(job)
+                    job.known = job.remote_id is not None
+                    ended = job.remote_id is not None and (await self.api.poll(job.remote_id)).ended
+                else:
+                    ended = await self._ends(job, job.remote_id, patience)
+                if not ended:
+                    return None
+                await self._read(job, found)
+        except (TimeoutError, ProviderError, ProviderBatchGone, ResultsIncomplete) as error:
+            words = f"What the provider batch {job.remote_id or job.id} had finished is not known whole: {error or 'no answer'}"
+            self._context.log("warning", words)
+            return found.by_key or None
+        return found.by_key
+
+    async def _ends(self, job: ProviderBatch, remote_id: str, patience: float) -> bool:
+        if (await self.api.poll(remote_id)).ended:
+            return True
+        await self.cancel(job)
+        until = time.monotonic() + patience
+        while not (await self.api.poll(remote_id)).ended:
+            if time.monotonic() >= until:
+                return False
+            await asyncio.sleep(min(FIRST_WAIT, self.account.settings.poll_interval))
+        return True
+
+    def _changed(self, job: ProviderBatch, state: str) -> None:
+        self._context.emit(ProviderBatchChanged(job.id, job.provider, state, job.ticket.count, job.age))

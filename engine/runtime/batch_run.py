@@ -1,0 +1,365 @@
+"""The one verb, `ask`, and the units whose stories use it.
+
+    ask ─► ledger: answered already? ─► at a provider already? ─► cache ─► live, or gathered into a wave
+                                                                                │
+    story goes on ◄── committed to the ledger ◄─────────────────────────────────┘
+
+A reply is committed under its address before its story sees it, so a resumed run replays the same coroutines: what
+was answered comes back at once, and the rest goes on.
+"""
+
+import sqlite3
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import islice
+from typing import Any, TypeVar
+
+from tidepool.engine.call import Call, Message, Reply, seed_of
+from tidepool.engine.errors import CallFailed, RunError
+from tidepool.engine.events import UnitEnded, UnitsExpected
+from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
+from tidepool.engine.providers.replies import UnusableReply
+from tidepool.engine.runtime.accounts import Account
+from tidepool.engine.runtime.context import RunContext
+from tidepool.engine.runtime.live import LiveCall
+from tidepool.engine.runtime.recording import CallRecorder, replay_mismatch, reply_from_row
+from tidepool.engine.runtime.scheduler import BatchScheduler
+from tidepool.engine.runtime.services import SERVICES, Admission, batch_from, units_at_once
+from tidepool.engine.runtime.tasks import Latch, wait_forever
+from tidepool.engine.runtime.unit import (
+    CHUNK,
+    Again,
+    Ask,
+    CollectedCall,
+    PendingCall,
+    Unit,
+    UnitGroup,
+    UnitPlan,
+    UnitResult,
+    UnitSuspended,
+)
+from tidepool.engine.runtime.waves import ExpectedWaves, PerformanceLog, WaveLog
+from tidepool.engine.stopping.gate import Gate
+from tidepool.storage.ledger import Remembered
+from tidepool.storage.states import FinishReason, Source, unit_id
+
+T = TypeVar("T")
+
+_FINISH = {reason.value: reason for reason in FinishReason}
+
+
+class BatchRun:
+    """A running batch."""
+
+    def __init__(self, context: RunContext, expected: ExpectedWaves, scheduler: BatchScheduler) -> None:
+        self.context = context
+        self._expected = expected
+        self.config = context.config
+        self.seed = context.seed
+        self.ledger = context.ledger
+        self.tasks = context.tasks
+        self.log = context.log
+        self.resumed = False
+        self.reason: str | None = None
+        """why the study ended, where it has a stop rule of its own"""
+        self.gate: Gate | None = None
+        """how far units may be begun, where the batch stops when it is sure"""
+        self._performance = PerformanceLog(context)
+        self._wave_log = WaveLog(context, expected)
+        self._waves_started = self._wave_log.started
+        self._recorder = CallRecorder(context)
+        self.scheduler = scheduler
+        scheduler.join(context.ledger.batch_number, self._recorder)
+        self._first_id = unit_id(context.ledger.batch_number, 0)
+        # Bound once: these are looked up some ten thousand times a second.
+        self._ask: Ask = self.ask if context.run.in_flight_requests is None else self._ask_beside
+        self._enter = self._recorder.enter
+        self._replay = self._recorder.replay
+        self._accounts = context.accounts
+        self._batched = SERVICES[self.config.service.name].batched
+        self._results: dict[int, Latch[UnitResult]] = defaultdict(lambda: Latch(self.tasks))
+        self._study = Unit(context, self._ask, 0, None)
+        self._again: Again | None = None
+
+    # -- for studies -------------------------------------------------------------------------------------
+
+    @property
+    def study(self) -> Unit:
+        """The study itself as unit 0: for calls that belong to no unit."""
+        return self._study
+
+    def take_up(self) -> None:
+        """Goes on where another run of the batch stopped: with what the study itself (unit 0) was answered before."""
+        self._study = Unit(self.context, self._ask, 0, self.ledger.recall(0, 0).get(0))
+        self.resumed = True
+
+    def expect_units(self, total: int) -> None:
+        self.ledger.set_units_total(total)
+        self.context.emit(UnitsExpected(total))
+
+    async def units(self, plans: Iterable[UnitPlan], again: Again | None = None) -> None:
+        """Runs units as the service says: all together, so many at a time, or in groups. Later ones may wait for
+        earlier ones (`result`), never the other way round. `again` makes a plan once more from its unit's row, so that
+        stories that wait for a provider batch need not stay in memory."""
+        self._again = again
+        if self.gate is not None:
+            await self._through(self.gate, iter(plans))
+            return
+        at_once = units_at_once(self.config.service)
+        match SERVICES[self.config.service.name].admission:
+            case Admission.ALL:
+                await self._together(plans)
+            case Admission.GROUPS:
+                plans = iter(plans)
+                while group := list(islice(plans, at_once)):
+                    await self._together(group)
+            case Admission.LANES:
+                shared = self._remembered(plans)
+                await self.tasks.all(self._lane(shared) for _ in range(at_once or 1))
+
+    async def result(self, sequence_number: int) -> UnitResult:
+        """The end of a unit that was planned as `awaited`. Whoever reads a failure makes it final: a resume will not reopen it."""
+        result = await self._results[sequence_number].wait()
+        if result.error is not None:
+            self.ledger.seal(sequence_number)
+        return result
+
+    async def all(self, stories: Iterable[Awaitable[T]]) -> list[T]:
+        """Fan-out inside a story. Use this instead of asyncio.gather, so that waves stay exact."""
+        return await self.tasks.all(stories)
+
+    async def lanes(self, stories: Iterable[Awaitable[T]], at_once: int) -> list[T]:
+        """Fan-out with at most so many stories begun and not ended. Use this instead of a semaphore."""
+        return await self.tasks.lanes(stories, at_once)
+
+    def open_unit(self, number: int, **about: Any) -> Unit:
+        """A unit that the study leads by itself, side by side with others, until it closes it; `about` is what the
+        file says of it (see `UnitPlan`)."""
+        remembered = self.ledger.recall(number, number).get(number) if self.resumed else None
+        if remembered is None:
+            self.ledger.start_unit(number, **about)
+        return Unit(self.context, self._ask, number, remembered)
+
+    def close_unit(self, unit: Unit, error: str | None = None, details: str | None = None) -> None:
+        """The end of such a unit. The study has read it, so a failure is final: a resume will not reopen it."""
+        if not unit.settled:
+            self.ledger.end_unit(unit.number, error, details)
+            if error is not None:
+                self.ledger.seal(unit.number)
+        self.context.emit(UnitEnded(unit.number, error))
+
+    def expect_wave(self, wave: int, calls: Mapping[str, int]) -> None:
+        """How many calls of each model the wave will hold, where a study knows better than its plan."""
+        self._expected.tell(wave, calls)
+
+    def gathers(self, provider: str, calls: int) -> bool:
+        """Whether a wave of so many calls of this provider waits to leave together through its batch API."""
+        account = self._accounts[provider]
+        enough = calls >= batch_from(self.config.service, provider, account.settings)
+        return self._batched and account.provider.batches is not None and enough
+
+    def give(self, unit: Unit, call: Call, answer: Answer) -> Reply:
+        """An answer that nobody is asked for, kept under the call's address like any other. It costs nothing and counts as
+        no call; its key is of its own, so that it never serves as cache."""
+        unit.take_address(call.step)
+        given = call._replace(messages=(*call.messages, Message("given", answer.text)))
+        key = given.key(seed_of(self.seed, unit.number, call.step))
+        if (row := unit.recall(call.step)) is not None:
+            if row["key"] != key:
+                raise replay_mismatch(unit.number, call.step)
+            return reply_from_row(row)
+        return self._recorder.give(PendingCall(unit.number, call, key, 0, 0.0), answer)
+
+    def log_end(self) -> None:
+        """The last lines of this run of the batch."""
+        self._wave_log.close()
+        self._performance.tell("the run")
+
+    # -- units -------------------------------------------------------------------------------------------
+
+    async def _together(self, plans: Iterable[UnitPlan]) -> None:
+        stories = UnitGroup(self.context, self._run_unit, self._again)
+        is_out = None
+        if self._again is not None:
+            self.scheduler.suspender.tells(self.ledger.batch_number, stories)
+            is_out = partial(self.scheduler.suspender.is_out, self.ledger.batch_number) if self.resumed else None
+        await stories.play(self._remembered(plans), is_out)
+
+    async def _lane(self, shared: Iterator[tuple[UnitPlan, Remembered | None]]) -> None:
+        for plan, remembered in shared:
+            try:
+                await self._run_unit(plan, remembered)
+            except Exception as error:
+                self.context.fail(error)
+                raise
+
+    async def _through(self, gate: Gate, plans: Iterator[UnitPlan]) -> None:
+        """As far as a stop rule lets them: group after group, or in a window that moves on with its looks."""
+        if gate.grouped:
+            while group := list(islice(plans, await gate.next_group())):
+                await self._together(group)
+                await gate.ended(*(plan.sequence_number for plan in group))
+        else:
+            await self.tasks.all(self._gated_lane(gate, plans) for _ in range(gate.lanes))
+        found = gate.close()
+        if found.stopped_at is not None:
+            self.reason = found.words
+            self.expect_units(gate.begun)
+
+    async def _gated_lane(self, gate: Gate, plans: Iterator[UnitPlan]) -> None:
+        """A plan is made when its unit may begin, not before: making it may write what its round is."""
+        while await gate.may_begin():
+            for plan, remembered in self._remembered(islice(plans, 1)):
+                await self._lane(iter([(plan, remembered)]))
+                await gate.ended(plan.sequence_number)
+
+    def _remembered(self, plans: Iterable[UnitPlan]) -> Iterator[tuple[UnitPlan, Remembered | None]]:
+        plans = iter(plans)
+        while chunk := list(islice(plans, CHUNK)):
+            known: dict[int, Remembered] = {}
+            if self.resumed:
+                numbers = [plan.sequence_number for plan in chunk]
+                known = self.ledger.recall(min(numbers), max(numbers))
+            for plan in chunk:
+                yield plan, known.pop(plan.sequence_number, None)
+
+    async def _run_unit(self, plan: UnitPlan, remembered: Remembered | None, is_replay: bool = False) -> bool:
+        """False: it was let go, and did not end."""
+        number = plan.sequence_number
+        unit = Unit(self.context, self._ask, number, remembered, plan.together, is_replay=is_replay)
+        if remembered is None:
+            self.ledger.start_unit(
+                number,
+                game=plan.game,
+                round=plan.round,
+                interaction_type=plan.interaction_type,
+                participants=plan.participants,
+                details=plan.details,
+            )
+        story, awaited = plan.story(unit), plan.awaited
+        del plan  # a hundred thousand units may wait here: only what is still needed waits with them
+        try:
+            result = UnitResult(value=await story)
+        except CallFailed as error:
+            result = UnitResult(error=str(error))
+        except UnitSuspended:
+            return False
+        if not unit.settled:
+            self.ledger.end_unit(number, result.error)
+        self.context.emit(UnitEnded(number, result.error))
+        if awaited:
+            self._results[number].set(result)
+        return True
+
+    # -- ask ---------------------------------------------------------------------------------------------
+
+    async def ask(self, unit: Unit, call: Call) -> Reply:
+        unit.take_address(call.step)
+        seed = seed_of(self.seed, unit.number, call.step)
+        key = (unit.is_replay and self.scheduler.jobs.key_at((self._first_id | unit.number, call.step))) or call.key(
+            seed
+        )
+        if (row := unit.recall(call.step)) is not None:
+            return self._replay(unit.number, call, key, row)
+        context = self.context
+        if context.run.closing:
+            await wait_forever()
+        if call.wave not in self._waves_started:
+            self._wave_log.start(call.wave)
+        unit.asking += 1
+        try:
+            asked_at = time.monotonic()
+            account, identity = self._accounts[call.provider], self._first_id | unit.number
+            bought = self.scheduler.knows(identity, call.step)
+            if not bought and account.settings.cache and (row := self._cached(key)) is not None:
+                return await self._from_cache(PendingCall(identity, call, key, 0, asked_at), row)
+            pending: PendingCall
+            if bought or (self._batched and self._is_gathered(unit, call, account)):
+                self.scheduler.jobs.check((identity, call.step), key)
+                pending = CollectedCall(identity, call, key, seed, asked_at, future=self.tasks.park(), unit=unit)
+                self.scheduler.gather(pending)
+                try:
+                    if (given := await pending.future) is not None:
+                        return given
+                except BaseException:
+                    del pending  # whose future holds the error, which holds this frame: a circle
+                    raise
+            else:
+                pending = PendingCall(identity, call, key, seed, asked_at)
+            reply = self._enter(pending, *await self._purchase(pending))
+            if context.listener is not None:
+                await self.ledger.writer.committed()
+                return self._recorder.announce(pending, reply)
+            del call, pending, account, row  # a hundred thousand stories may wait here: let go of what was asked
+            await self.ledger.writer.committed()
+            return reply
+        finally:
+            unit.asking -= 1
+
+    async def _ask_beside(self, unit: Unit, call: Call) -> Reply:
+        """The same in a study of several batches: what another of them is asking just now is not bought twice."""
+        in_flight = self.context.run.in_flight_requests
+        if in_flight is None or unit.remembers(call.step) or not self._accounts[call.provider].settings.cache:
+            return await self.ask(unit, call)
+        key = call.key(seed_of(self.seed, unit.number, call.step))
+        if not (in_flight.is_asked(key) and self.scheduler.knows(self._first_id | unit.number, call.step)):
+            unit.asking += 1
+            await in_flight.turn(key, self.tasks)
+            unit.asking -= 1
+        try:
+            reply = await self.ask(unit, call)
+        except UnitSuspended:
+            raise  # its answer is on its way: nobody else is to buy it
+        except BaseException:
+            in_flight.done(key)
+            raise
+        in_flight.done(key)
+        return reply
+
+    def _is_gathered(self, unit: Unit, call: Call, account: Account) -> bool:
+        """It waits for its wave, which is expected to be worth a provider batch."""
+        if call.operation != "chat" or not self.scheduler.takes(account):
+            return False
+        least = batch_from(self.config.service, account.name, account.settings)
+        return not least or round(self._expected.size(account.name, call.wave, unit.together)) >= least
+
+    async def _purchase(self, pending: PendingCall) -> tuple[Answer, float, int]:
+        """The answer of the provider, its seconds, and how many attempts it took."""
+        account = self._accounts[pending.call.provider]
+        live = LiveCall(account, pending, self._recorder)
+        try:
+            answer = await live.answer()
+        except ProviderError as error:
+            reply = error.answer if isinstance(error, UnusableReply) else None
+            account.budget.settle(pending.reserved, (reply.cost_usd if reply is not None else None) or 0.0)
+            if error.fault is ErrorClass.FATAL:
+                self.context.fail(RunError(str(error)))
+                await wait_forever()
+            raise await self._recorder.record_failure(
+                pending, error.kind, str(error), live.attempts, reply=reply
+            ) from None
+        if pending.reserved or answer.cost_usd:
+            account.budget.settle(pending.reserved, answer.cost_usd or 0.0)
+        return answer, live.seconds if answer.seconds is None else answer.seconds, live.attempts
+
+    def _cached(self, key: bytes) -> sqlite3.Row | None:
+        """Where replies are run as code, only one that this user received: anybody can have written the file."""
+        seals = self.context.run.seals
+        return self.ledger.cached(
+            key, None if seals is None else lambda row: seals.admits(key, row["text"], row["seal"])
+        )
+
+    async def _from_cache(self, pending: PendingCall, row: sqlite3.Row) -> Reply:
+        answer = Answer(
+            row["text"],
+            row["input_tokens"],
+            row["output_tokens"],
+            0.0,
+            row["truth"],
+            finish=_FINISH.get(row["finish_reason"]),
+            served_model=row["served_model"],
+            thought=row["thought"],
+        )
+        return await self._recorder.record(pending, answer, seconds=0.0, attempts=1, source=Source.CACHE)

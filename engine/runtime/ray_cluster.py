@@ -1,0 +1,238 @@
+"""Hands as actors of a Ray cluster: the only place that knows Ray, and loads it.
+
+Ray delivers an actor's task at most once unless told otherwise, as paid calls need it. Authentication by token is on and
+usage statistics are off unless the user's environment says otherwise. Nothing that a dashboard could show holds a key.
+A cluster that is started here listens on loopback only, and its files are closed to other users.
+"""
+
+import asyncio
+import logging
+import os
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from importlib.util import find_spec
+from secrets import token_hex
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import Any
+
+from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.errors import UsageError
+from tidepool.engine.runtime.cluster_section import Cluster
+from tidepool.engine.runtime.gc_tuning import gc_tuned
+from tidepool.engine.runtime.worker import Fault, Opening, Worker, WorkerCard
+from tidepool.engine.runtime.worker_pool import Stopped, WorkerPool, first_line
+
+ENVIRONMENT = {
+    "RAY_AUTH_MODE": "token",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    # A busy machine needs longer than Ray waits by itself.
+    "RAY_agent_register_timeout_ms": "120000",
+    "RAY_raylet_start_wait_time_s": "120",
+}
+START_SECONDS = 60.0
+CONNECT_SECONDS = 10.0
+MOST_A_CORE = 8
+"""hands on this machine alone"""
+LEAST_STORE = 80_000_000
+"""bytes: no result is kept in Ray's store, and this is the smallest it takes"""
+_OWN_NAMES = {"cpu": "num_cpus", "gpu": "num_gpus", "memory": "memory"}
+
+
+async def start_workers(cluster: Cluster, stopped: Stopped | None = None) -> WorkerPool:
+    """The hands that a config asks for, at work. Raises UsageError where there is no such cluster, or no room in it."""
+    ray_cluster = RayCluster(cluster)
+    workers = WorkerPool(ray_cluster, cluster.hands)
+    try:
+        await ray_cluster.join()
+        await workers.gather(stopped)
+    except BaseException:
+        await workers.close()
+        raise
+    return workers
+
+
+class WorkerActor(Worker):
+    """A hand in a process of its own, which does nothing else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tuned = gc_tuned()  # kept: it ends with its last reference
+        self._tuned.__enter__()
+
+
+class RayCluster:
+    start_seconds = START_SECONDS
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._actor: Any = None
+        self._undo = ExitStack()
+        # Ray's processes end with the thread that has started them: it is one that stays until they are told to.
+        self._thread = ThreadPoolExecutor(1, "ray")
+
+    async def join(self) -> None:
+        if find_spec("ray") is None:
+            raise UsageError(
+                'Hands need Ray: pip install "tidepool-lab[cluster]", on every node. Without it: --set cluster.hands=0.',
+                ("cluster",),
+            )
+        self._refuse_crowd()
+        await self._refuse_nobody()
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._join)
+
+    def _refuse_crowd(self) -> None:
+        """Each hand is a process of some 90 MB, and Ray would start them all."""
+        workers, cores = self._cluster.hands, os.cpu_count() or 1
+        if self._cluster.ray == "local" and workers > (most := MOST_A_CORE * cores):
+            raise UsageError(
+                f"{workers:,} hands on this machine, which has {cores} cores: at most {most} are of use. Say fewer, or name a cluster of "
+                "several machines in [cluster] ray.",
+                ("cluster", "hands"),
+            )
+
+    async def _refuse_nobody(self) -> None:
+        """Ray waits for minutes where nobody listens."""
+        host, _, port = self._cluster.ray.rpartition(":")
+        if not host:
+            return
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+        except (OSError, TimeoutError) as error:
+            why = "no answer in time" if isinstance(error, TimeoutError) else first_line(error)
+            raise UsageError(_not_joined(self._cluster.ray, why), ("cluster", "ray")) from None
+        writer.close()
+
+    async def start(self) -> "RayWorker":
+        return RayWorker(self._actor.remote())
+
+    async def close(self) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._leave)
+        self._thread.shutdown(wait=False)
+
+    def room(self) -> str:
+        import ray
+
+        takes = ", ".join(f"{name} {amount:g}" for name, amount in self._takes().items())
+        try:
+            there, free = ray.cluster_resources(), ray.available_resources()
+        except Exception:
+            return f"A hand takes {takes}."
+        plain = sorted(name for name in there if ":" not in name and "memory" not in name)
+        has = ", ".join(f"{name} {there[name]:g} ({free.get(name, 0.0):g} free)" for name in plain)
+        return f"A hand takes {takes}; the cluster has {has} in all."
+
+    def _takes(self) -> dict[str, float]:
+        return {"cpu": 1.0, **self._cluster.resources}
+
+    def _options(self) -> dict[str, Any]:
+        takes = self._takes()
+        options: dict[str, Any] = {_OWN_NAMES[name]: amount for name, amount in takes.items() if name in _OWN_NAMES}
+        options["resources"] = {name: amount for name, amount in takes.items() if name not in _OWN_NAMES}
+        return options
+
+    def _join(self) -> None:
+        for name, value in ENVIRONMENT.items():
+            os.environ.setdefault(name, value)
+        import ray
+
+        logging.getLogger("ray").setLevel(logging.ERROR)  # importing it has set another
+        if not ray.is_initialized():
+            try:
+                ray.init(**self._way(), log_to_driver=False, configure_logging=False)
+            except Exception as error:
+                raise UsageError(_not_joined(self._cluster.ray, first_line(error)), ("cluster", "ray")) from error
+            self._undo.callback(ray.shutdown)
+        # Lost hands are started anew by the crew, which knows what they had: Ray starts and repeats nothing itself.
+        kept = {"max_restarts": 0, "max_task_retries": 0, "max_concurrency": 100, "scheduling_strategy": "SPREAD"}
+        self._actor = ray.remote(WorkerActor).options(**kept, **self._options())
+
+    def _way(self) -> dict[str, Any]:
+        if self._cluster.ray != "local":
+            return {"address": self._cluster.ray}
+        own = self._options()
+        workers = self._cluster.hands
+        way: dict[str, Any] = {name: amount * workers for name, amount in own["resources"].items()}
+        return {
+            "address": "local",
+            "num_cpus": max(1, round(own["num_cpus"] * workers)),
+            "resources": way or None,
+            "include_dashboard": False,
+            "object_store_memory": LEAST_STORE,
+            "_temp_dir": self._make_private(),
+        }
+
+    def _make_private(self) -> str:
+        """Prepares a start for this user alone, and returns the folder for Ray's session. By default Ray listens on all
+        interfaces, writes its token to a file that all users can read, and opens its session folder to all of them."""
+        # Private, because Ray has no public option for any of it: a start for one user alone would replace all three.
+        from ray._common.utils import get_default_system_temp_dir
+        from ray._private import ray_constants
+        from ray._raylet import AuthenticationTokenLoader  # type: ignore[attr-defined]
+
+        # On Linux `ray.init` replaces a loopback address by that of a network interface unless this constant is False, as it
+        # is on macOS. A public option to bind to loopback would replace this; `test_ray` checks the sockets.
+        self._undo.callback(setattr, ray_constants, "ENABLE_RAY_CLUSTER", ray_constants.ENABLE_RAY_CLUSTER)
+        ray_constants.ENABLE_RAY_CLUSTER = False
+        if not os.environ.get("RAY_AUTH_TOKEN"):
+            forget = AuthenticationTokenLoader.instance().reset_cache  # Ray caches the token for the whole process
+            self._undo.callback(forget)
+            self._undo.callback(os.environ.pop, "RAY_AUTH_TOKEN", None)
+            os.environ["RAY_AUTH_TOKEN"] = token_hex(32)
+            forget()
+        folder = mkdtemp(prefix="ray-", dir=get_default_system_temp_dir())
+        self._undo.callback(self._remove, folder)
+        return f"{folder}/s"  # Ray opens this one to all users; its parent stays closed
+
+    def _remove(self, folder: str) -> None:
+        if self._actor is not None:  # the logs of a failed start stay: its error names them
+            rmtree(folder, ignore_errors=True)
+
+    def _leave(self) -> None:
+        self._undo.close()
+
+
+class RayWorker:
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+
+    async def card(self) -> WorkerCard:
+        found: WorkerCard = await self._actor.card.remote()
+        return found
+
+    async def open(self, opening: Opening) -> Fault | None:
+        fault: Fault | None = await self._actor.open.remote(opening)
+        return fault
+
+    async def serve(self, batch_id: str) -> None:
+        await self._actor.serve.remote(batch_id)
+
+    async def change(self, settings: dict[str, ProviderSettings]) -> None:
+        await self._actor.change.remote(settings)
+
+    async def give(self, packed: bytes) -> None:
+        await self._actor.give.remote(packed)
+
+    async def take(self) -> bytes:
+        packed: bytes = await self._actor.take.remote()
+        return packed
+
+    async def close(self) -> None:
+        await self._actor.close.remote()
+
+    def kill(self) -> None:
+        import ray
+
+        if ray.is_initialized():
+            ray.kill(self._actor)
+
+
+def _not_joined(place: str, why: str) -> str:
+    if place == "local":
+        return f"Ray could not be started on this machine: {why}"
+    what = "There is no Ray cluster that this machine is a node of" if place == "auto" else f"{place} cannot be joined"
+    return (
+        f"{what} ({why}). Start a cluster with `ray start --head`, or join one with `ray start --address=HOST:PORT`, on this "
+        'machine too, with the same ~/.ray/auth_token on all nodes; or use this machine alone: ray = "local".'
+    )

@@ -1,0 +1,431 @@
+"""Where calls wait together: gathered waves become provider batches, and answers find their stories.
+
+A wave leaves when no task can go on by itself, as far as the budget and the provider's queue reach; the rest leaves
+when something has been settled. Requests are not stored: a resumed story asks again under the same address and is
+attached to the provider batch that holds it. What comes back unanswered is small and goes live, or goes into another
+provider batch. An answer that comes for a call already answered another way is recorded as surplus and not used.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
+
+from tidepool.engine.errors import RunError
+from tidepool.engine.providers.protocol import BatchRefused
+from tidepool.engine.runtime.accounts import Account
+from tidepool.engine.runtime.batch_lifecycle import GIVE_UP_SECONDS, BatchLifecycle, Ending
+from tidepool.engine.runtime.context import RunContext
+from tidepool.engine.runtime.departures import BatchAssembly, WaveSender
+from tidepool.engine.runtime.open_jobs import OpenJobs, Settlement
+from tidepool.engine.runtime.provider_batch import Absent, Deal, Fate, ProviderBatch, is_small
+from tidepool.engine.runtime.recording import CallRecorder
+from tidepool.engine.runtime.suspender import UnitSuspender
+from tidepool.engine.runtime.unit import CollectedCall
+from tidepool.storage.purchases import Address, ProviderBatchBook
+from tidepool.storage.states import ProviderBatchPhase
+
+
+class JobTasks:
+    def __init__(self, context: RunContext, one_ended: Callable[[], None]) -> None:
+        self._context = context
+        self._one_ended = one_ended
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def start(self, life: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.ensure_future(life)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def start_busy(self, life: Coroutine[Any, Any, None]) -> None:
+        """Answers on their way to the ledger: no wave leaves before they have come through."""
+        tasks = self._context.run.tasks
+        tasks.spawn(life, tasks.ending(self._report))
+
+    async def end(self) -> None:
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        self._report(task)
+        self._one_ended()
+
+    def _report(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()):
+            self._context.fail(error)
+
+
+STOP_SECONDS = 30.0
+"""how long a stop waits for a creation in flight"""
+
+
+class BatchScheduler:
+    """Decides when gathered calls leave, in which provider batches, and what becomes of each call afterwards."""
+
+    def __init__(self, context: RunContext) -> None:
+        """`context` is that of the batch whose rows and log tell of provider batches; others of its run join it."""
+        self._context = context
+        self._run = context.run
+        self._recorders: dict[int, CallRecorder] = {}
+        self._book = ProviderBatchBook(context.ledger)
+        self._assembly = BatchAssembly(context.run.run_id, self._book)
+        self.jobs = OpenJobs(context, self._book)
+        self._lifecycles: dict[str, BatchLifecycle] = {}
+        self._departures = WaveSender(
+            context, self._assembly, self.jobs, self._lifecycle_taking, self._send, self._go_live
+        )
+        self.suspender = UnitSuspender(context, self.jobs, self._book)
+        self._absent_since_restart = False
+        self._placing = 0
+        """provider batches that are being created"""
+        self._reading = asyncio.Lock()
+        self._tasks = JobTasks(context, self.consider_leaving)
+        self._returned: Counter[Address] = Counter()
+        """how often calls that are still open came back from a provider batch"""
+        self._settlement = Settlement(context, self._recorders, self.jobs, self._returned)
+        self._refused: set[str] = set()
+        """providers whose batch API takes nothing"""
+        self._losers: set[str] = set()
+        self._leaving: asyncio.Handle | None = None
+        self._run.give_up = self.give_up
+        self._run.tasks.on_idle = self.consider_leaving
+
+    def join(self, batch_number: int, recorder: CallRecorder) -> None:
+        """A batch of the run, whose calls may be gathered from now on."""
+        self._recorders[batch_number] = recorder
+
+    # -- gathering ---------------------------------------------------------------------------------------
+
+    def knows(self, unit_id: int, step: str) -> bool:
+        if (unit_id, step) in self.jobs.by_address:
+            return True
+        if self._absent_since_restart:
+            self.suspender.take_back_untold(unit_id)
+        return (unit_id, step) in self.jobs.by_address
+
+    def takes(self, account: Account) -> bool:
+        """Calls of this account are gathered: it has a batch API that has not refused."""
+        return account.provider.batches is not None and account.name not in self._refused
+
+    def gather(self, pending: CollectedCall) -> None:
+        """Keeps a parked call until its wave leaves, or attaches it to the provider batch that holds it already."""
+        job = self.jobs.by_address.get(pending.address)
+        if job is None:
+            self._departures.keep(pending)
+            return
+        pending.reserved = min(job.held_each, job.held)
+        job.held -= pending.reserved
+        job.waiting[pending.address] = pending
+        if job.can_deal:
+            self._tasks.start_busy(self._deal(job))
+
+    # -- leaving -----------------------------------------------------------------------------------------
+
+    def consider_leaving(self) -> None:
+        """Where no task can go on by itself, what was gathered leaves: soon, when the loop has come to rest."""
+        if not self._run.tasks.busy and self._leaving is None:
+            self._leaving = asyncio.get_running_loop().call_soon(self._leave_if_idle)
+
+    def _leave_if_idle(self) -> None:
+        self._leaving = None
+        run = self._run
+        if run.tasks.busy or run.closing or run.paused or (run.window.wanted and self._placing):
+            return  # what is being placed makes room for whoever waits for it
+        self._leave()
+
+    def _leave(self) -> None:
+        """Everything gathered leaves, as far as it may."""
+        if late := [job for job in self.jobs.all if job.deal is not None and self._can_go_on(job)]:
+            for job in late:
+                self._tasks.start_busy(self._deal(job))
+            return
+        if self._departures.leave() or self._run.window.let_in_urgent():
+            return
+        waiting = self.jobs.all or self._tasks or not self._departures.is_empty
+        busy = any(tasks.busy for tasks in self._run.all_tasks)
+        if not (waiting or busy or self._run.finished):
+            self._context.fail(
+                RunError("Deadlock: every task is waiting. This is a bug in the study; please report it.")
+            )
+
+    def _can_go_on(self, job: ProviderBatch) -> bool:
+        """Some wait for it who can be dealt with, though not all have come."""
+        return bool(job.waiting) or (not job.addresses and self.suspender.can_bring_back(job))
+
+    def _send(self, job: ProviderBatch, lifecycle: BatchLifecycle) -> None:
+        self._placing += 1
+        job.life = self._tasks.start(self._life_of(job, lifecycle))
+
+    # -- a provider batch's life -------------------------------------------------------------------------
+
+    async def _life_of(self, job: ProviderBatch, lifecycle: BatchLifecycle) -> None:
+        try:
+            await lifecycle.place(job)
+        except BatchRefused as refusal:
+            self._refuse(job, refusal)
+            return
+        finally:
+            self._placing -= 1
+            self._run.window.ask()
+            self.consider_leaving()
+        await self._see_through(job, lifecycle)
+
+    async def _see_through(self, job: ProviderBatch, lifecycle: BatchLifecycle) -> None:
+        ending = await lifecycle.follow(job, self._give_up_waiting)
+        self.jobs.leave_queue(job)
+        if ending.results is not None:
+            self._collect(job, ending)
+        elif ending.refusal is not None and not job.withdrawn:
+            self._refuse(job, ending.refusal)
+        else:
+            self._lose(job, ending.lost or str(ending.refusal))
+
+    async def _my_turn_to_read(self, job: ProviderBatch) -> None:
+        """Where stories were let go there are many results: those of one provider batch are in memory at a time."""
+        if job.absent and not job.reads:
+            await self._reading.acquire()
+            job.reads = True
+
+    def _lose(self, job: ProviderBatch, reason: str) -> None:
+        """What was seen to exist may be charged. An API that loses a second one is asked no more."""
+        after = (
+            "its calls, and those that follow, go live" if job.provider in self._losers else "its calls are asked again"
+        )
+        self._refused |= self._losers & {job.provider}
+        self._losers.add(job.provider)
+        self._context.log("warning", f"A provider batch at {job.provider} is lost ({reason}): {after}.")
+        small = is_small(len(job.waiting) + len(job.absent), job.ticket.count)
+        live = small or job.provider in self._refused
+        self._conclude(job, partial(self._dissolve, phase=ProviderBatchPhase.LOST, live=live, paid=job.known))
+
+    def _collect(self, job: ProviderBatch, ending: Ending) -> None:
+        job.results, job.unread = ending.results, ending.unread
+        if job.unread and not job.results:
+            self._refused.add(job.provider)
+            words = f"Nothing of a provider batch at {job.provider} can be read"
+            self._context.log("warning", f"{words}: its calls, and those that follow, go live.")
+        self.jobs.queue_of(job).served()
+        self.jobs.record_surplus(job)
+        self._conclude(job, self._settle)
+
+    def _conclude(self, job: ProviderBatch, deal: Deal) -> None:
+        """It has come to something: whoever waits for it is dealt with, at once or when they have come."""
+        job.deal = deal
+        if job.can_deal:
+            self._tasks.start_busy(self._deal(job))
+
+    async def _deal(self, job: ProviderBatch) -> None:
+        """With those who wait for it and are there; then the next of the absent are told."""
+        assert job.deal is not None
+        await job.deal(job)
+        if not job.addresses and self.suspender.can_bring_back(job):
+            job.bringing_back = True
+            await self.suspender.bring_back(job)
+            job.bringing_back = False
+
+    async def _settle(self, job: ProviderBatch) -> None:
+        """Gives each waiting story its answer, all together. What is unanswered goes live or into another batch."""
+        assert job.results is not None
+        done: list[CollectedCall] = []
+        remainder: list[CollectedCall] = []
+        for pending in self.jobs.take_waiting(job):
+            fate = self._settlement.fate(job, pending)
+            (remainder if fate is Fate.OPEN else done).append(pending)
+        outcomes = await asyncio.gather(*(self._settlement.record(job, pending) for pending in done))
+        in_time = job.cancelled_at is None and not job.given_up
+        self._close_if_over(job, ProviderBatchPhase.COLLECTED if in_time else ProviderBatchPhase.CANCELLED)
+        self._send_again(job, remainder)
+        for pending, outcome in zip(done, outcomes, strict=True):
+            self._returned.pop(pending.address, None)
+            self._run.tasks.release_with(pending.future, outcome)
+
+    def _close_if_over(self, job: ProviderBatch, phase: ProviderBatchPhase) -> None:
+        if not job.is_over:
+            return
+        self.jobs.close(job, phase)
+        self.suspender.forget(job)
+        if job.reads:
+            job.reads = False
+            self._reading.release()
+
+    def _send_again(self, job: ProviderBatch, remainder: list[CollectedCall]) -> None:
+        """Missing, expired, straggling: one rule. A small rest goes live, a large one into another provider batch."""
+        if not remainder:
+            return
+        for pending in remainder:
+            self._returned[pending.address] += 1
+            self._context.ledger_of(pending.unit_id).tally.retried()
+            self.jobs.free(pending)
+        retries = self._context.accounts[job.provider].settings.retries
+        hurried = job.cancelled_at is not None or is_small(len(remainder), job.ticket.count)
+        hurried = hurried or job.provider in self._refused
+        live: list[CollectedCall] = []
+        again: list[CollectedCall] = []
+        for pending in remainder:
+            worn = self._returned[pending.address] > retries
+            (live if hurried or worn else again).append(pending)
+        self._context.log(
+            "warning",
+            f"{len(remainder):,} of {job.ticket.count:,} calls came back unanswered from a provider batch at "
+            f"{job.provider}: {len(live):,} go live, {len(again):,} into another provider batch.",
+        )
+        self._departures.keep_all(again)
+        self._go_live(live)
+
+    def _refuse(self, job: ProviderBatch, refusal: BatchRefused) -> None:
+        """`batch refused` → live calls, with the reason in the log; too large → smaller provider batches."""
+        count, provider = job.ticket.count, job.provider
+        smaller = refusal.too_large and count > 2
+        if smaller and job.remote_id is not None:
+            self.jobs.queue_of(job).refused(job.tokens)
+            words = f"{provider} has no room for a batch of {count:,} ({refusal}): less follows."
+        elif smaller:
+            self._departures.halve(provider, count)
+            words = f"{provider} finds a batch of {count:,} too large ({refusal}): halves follow."
+        else:
+            self._refused.add(provider)
+            words = f"{provider} refused a provider batch ({refusal}): {count:,} calls go live."
+        self._context.log("warning", words)
+        if refusal.doubtful:
+            self._go_live(self.jobs.leave_in_doubt(job))
+            return
+        self._conclude(job, partial(self._dissolve, phase=ProviderBatchPhase.REFUSED, live=not smaller))
+
+    async def _dissolve(self, job: ProviderBatch, *, phase: ProviderBatchPhase, live: bool, paid: bool = False) -> None:
+        """The provider batch is no more: its calls look for another way. `paid`: they may be charged all the same."""
+        pendings = self.jobs.take_waiting(job)
+        if paid:
+            self._settlement.book_lost(job, pendings)
+        self._close_if_over(job, phase)
+        for pending in pendings:
+            self._returned[pending.address] += 1
+            self.jobs.free(pending)
+        if live:
+            self._go_live(pendings)
+        else:
+            self._departures.keep_all(pendings)
+
+    def _give_up_waiting(self, job: ProviderBatch) -> None:
+        """It takes too long, even to cancel: its calls go live, and what it still brings is surplus."""
+        count = len(job.waiting) + len(job.absent)
+        if job.deal is None and count:
+            self._context.log("warning", f"It still runs: its {count:,} calls go live now.")
+            self._conclude(job, self._abandon)
+
+    async def _abandon(self, job: ProviderBatch) -> None:
+        self._go_live(self.jobs.abandon_waiting(job))
+        if job.is_over:
+            job.deal = None
+
+    def give_up(self, order_id: str) -> None:
+        """Somebody does not want to wait for this provider batch any more, by its id here or at its provider."""
+        job = next((job for job in self.jobs.all if order_id in (job.id, job.remote_id)), None)
+        if job is None or job.results is not None or (job.remote_id is None and job.waiting):
+            what = "is just being created" if job is not None and job.results is None else "is not open"
+            self._context.log("info", f"The provider batch {order_id} {what}: nothing was given up.")
+            return
+        self._tasks.start(self._let_go(job))
+
+    async def _let_go(self, job: ProviderBatch) -> None:
+        """Cancelled where that goes; what it finished is kept, and the rest is asked again."""
+        self._context.log("info", f"Giving up the provider batch {job.remote_id or job.id} at {job.provider}.")
+        if job.life is not None:
+            job.life.cancel()
+            await asyncio.gather(job.life, return_exceptions=True)
+        if job.results is not None or job not in self.jobs.all:
+            return  # it ended in the same moment
+        results = await self._lifecycles[job.provider].wind_up(job, GIVE_UP_SECONDS)
+        self.jobs.leave_queue(job)
+        job.given_up = True
+        if results is None:
+            self._lose(job, "it was given up, and what it still does may be charged")
+        else:
+            self._collect(job, Ending(results))
+
+    # -- stories -----------------------------------------------------------------------------------------
+
+    def _go_live(self, pendings: list[CollectedCall]) -> None:
+        """The stories buy these themselves: they count as live calls from now on."""
+        for pending in pendings:
+            self._returned.pop(pending.address, None)
+            self._run.tasks.release(pending.future, None)
+
+    # -- restarts and stops ------------------------------------------------------------------------------
+
+    def take_up(self) -> None:
+        """After a restart: the open provider batches of the file are followed again."""
+        self._assembly.take_up()
+        self._absent_since_restart = self._book.calls_open() > self._run.window.most
+        for stored in self._book.open():
+            job = self._assembly.restored(stored, absent=self._absent_since_restart)
+            lifecycle = self._lifecycle_at(stored.provider)
+            if lifecycle is None:
+                raise RunError(
+                    f"The batch has an open provider batch at {stored.provider}, whose batch API this config no longer "
+                    "uses. Resume it without that change."
+                )
+            if stored.phase == ProviderBatchPhase.INTENDED:
+                job.addresses, job.absent = {}, Absent()
+                self.jobs.close(job, ProviderBatchPhase.LOST)
+                continue
+            self.jobs.keep(job)
+            self.suspender.keep_restored(job)
+            if not job.is_over or job.abandoned:
+                job.life = self._tasks.start(self._take_up_one(job, lifecycle))
+            else:
+                self.jobs.close(job, ProviderBatchPhase.COLLECTED)
+
+    async def _take_up_one(self, job: ProviderBatch, lifecycle: BatchLifecycle) -> None:
+        if job.remote_id is None and not await lifecycle.creation.recover(job):
+            words = f"A provider batch planned at {job.provider} was never created: its calls go into another one."
+            self._context.log("info", words)
+            self._conclude(job, partial(self._dissolve, phase=ProviderBatchPhase.LOST, live=False))
+            return
+        await self._see_through(job, lifecycle)
+
+    async def stop(self, *, cancel: bool) -> None:
+        """Finishes a creation in flight, never waits for a provider batch."""
+        await self._end_tasks()
+        for job in self.jobs.all:
+            if cancel:
+                await self._lifecycles[job.provider].cancel(job)
+            elif job.remote_id is not None:
+                words = f"Left at {job.provider}: {job.remote_id}. A resume is attached to it."
+                self._context.log("info", words)
+
+    async def finish(self) -> None:
+        """The study is over: what provider batches still bring is surplus, and what they have not begun need not be
+        paid."""
+        await self._end_tasks()
+        for job in list(self.jobs.all):
+            job.abandoned |= job.addresses | self.suspender.left_out(job)
+            if job.results is None:
+                job.results = await self._lifecycles[job.provider].wind_up(job)
+            self.jobs.record_surplus(job)
+            self.jobs.close(job, ProviderBatchPhase.LOST if job.remote_id is None else ProviderBatchPhase.CANCELLED)
+
+    # -- tasks -------------------------------------------------------------------------------------------
+
+    def _lifecycle_at(self, provider: str) -> BatchLifecycle | None:
+        account = self._context.accounts.get(provider)
+        if account is None or (api := account.provider.batches) is None:
+            return None
+        if provider not in self._lifecycles:
+            lifecycle = BatchLifecycle(self._context, account, api, self._book, self._my_turn_to_read)
+            self._lifecycles[provider] = lifecycle
+        return self._lifecycles[provider]
+
+    def _lifecycle_taking(self, provider: str) -> BatchLifecycle | None:
+        return None if provider in self._refused else self._lifecycle_at(provider)
+
+    async def _end_tasks(self) -> None:
+        await asyncio.gather(*(at.creation.finish(STOP_SECONDS) for at in self._lifecycles.values()))
+        await self._tasks.end()

@@ -1,0 +1,397 @@
+"""One process's turn at a batch, or at several that belong together: from their opened accounts to the study's end, or to
+what stops it."""
+
+import asyncio
+import sqlite3
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tidepool.engine.config.sections import FrozenConfig
+from tidepool.engine.errors import FileError, RunError, TidepoolError
+from tidepool.engine.events import BatchStarted, CallsExpected, Listener, TransportPlanned
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.budget import Budget
+from tidepool.engine.runtime.context import RunContext, SharedRun
+from tidepool.engine.runtime.open_accounts import OpenAccounts
+from tidepool.engine.runtime.run_control import RunControl, Stop
+from tidepool.engine.runtime.scheduler import BatchScheduler
+from tidepool.engine.runtime.services import SERVICES
+from tidepool.engine.runtime.tasks import Tasks
+from tidepool.engine.runtime.waves import ExpectedWaves
+from tidepool.engine.stopping.gate import Gate
+from tidepool.engine.stopping.rules import StopRule
+from tidepool.engine.stopping.stages import stages_of
+from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.studies.plan import transport_plan
+from tidepool.engine.studies.planned_calls import Plan, together
+from tidepool.engine.trust.record import ReplySeals
+from tidepool.storage import batches
+from tidepool.storage.file import connect
+from tidepool.storage.ledger import Ledger
+from tidepool.storage.queries.summary import Money, money_by_provider
+from tidepool.storage.states import BatchStatus, StopCode
+from tidepool.storage.writer import Writer
+
+DRAIN_SECONDS = 10.0
+
+Play = Callable[[BatchRun], Awaitable[None]]
+"""a study from its first question to its last"""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOutcome:
+    """What a turn came to: `stop` is what ended it early, `reason` the study's own rule that ended it."""
+
+    stop: Stop | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionVerdict:
+    """What the file says of a batch when nobody runs it any more."""
+
+    status: BatchStatus
+    reason: str | None = None
+    stop_code: StopCode | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunningBatch:
+    """A batch that is taken up: its frozen config, and who listens."""
+
+    batch_id: str
+    config: FrozenConfig
+    plan: Plan
+    listener: Listener | None
+    resumed: bool
+    runs_code: bool = False
+    """a scorer of the user's, or replies themselves: stored replies are then sealed"""
+    servers: tuple[str, ...] = ()
+    """in words, those that are not the providers' usual ones"""
+    ended: bool = False
+    """it has come to its end before: nothing of it is played, and the others' provider batches are told in its log"""
+    rule: StopRule | None = None
+    """when it is sure; several batches may share one"""
+    cell: int = 0
+    """which of the rule's cells the batch is"""
+
+    @property
+    def providers(self) -> frozenset[str]:
+        """Providers of the batch's models; a study opens the accounts of all its batches."""
+        return frozenset(model.partition(":")[0] for model in load_kind(self.config.batch.kind).models(self.config))
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What a process takes up: a batch of a file, or the batches of a study, with their accounts and who steers."""
+
+    path: Path
+    run_id: str
+    """the study's id, or the only batch's"""
+    turns: Sequence[RunningBatch]
+    """the first one's log tells what is not one batch's own"""
+    accounts: OpenAccounts
+    control: RunControl
+    on_end: Callable[[RunningBatch, SessionOutcome], Awaitable[None]] | None = None
+    """told of each batch that comes to its end while others go on"""
+
+    async def run(self, play: Play) -> list[SessionOutcome]:
+        """Plays the batches, whatever happens, and lets go of the file: what became of each."""
+        try:
+            writer = Writer(self.path)
+            await writer.open()
+            reader = connect(self.path)
+            try:
+                session = _Session(self, writer, reader)
+                stop = await session.play(play)
+            finally:
+                lost = await _closed(writer)
+                reader.close()
+        except asyncio.CancelledError:
+            return [SessionOutcome(Stop(StopCode.CANCELLED)) for _ in self.turns]
+        except TidepoolError as fault:
+            return [SessionOutcome(Stop(StopCode.FAULT, fault=fault)) for _ in self.turns]
+        if lost is not None:
+            stop = stop or Stop(StopCode.FAULT, fault=lost)
+            return [SessionOutcome(stop) for _ in self.turns]
+        return [session.outcome(place, stop) for place in range(len(self.turns))]
+
+
+def verdict(outcome: SessionOutcome, *, calls: int, completed: int, failed: int) -> SessionVerdict:
+    """A batch's state after a turn, by what stopped it and how many of its calls and units there are."""
+    if (stop := outcome.stop) is not None:
+        began = stop.fault is None or calls
+        return SessionVerdict(BatchStatus.INTERRUPTED if began else BatchStatus.FAILED, stop.reason, stop.code)
+    if not failed:
+        status = BatchStatus.COMPLETED
+    else:
+        status = BatchStatus.PARTIAL if completed else BatchStatus.FAILED
+    return SessionVerdict(status, outcome.reason, StopCode.RULE if outcome.reason else None)
+
+
+async def _closed(writer: Writer) -> FileError | None:
+    """Writes what is queued and lets go of the file; what could not be written is told."""
+    try:
+        await writer.close()
+    except FileError as error:
+        return error
+    return None
+
+
+class _Session:
+    """A turn with its file open."""
+
+    def __init__(self, session: Session, writer: Writer, reader: sqlite3.Connection) -> None:
+        self._session = session
+        self._control = session.control
+        self._accounts = session.accounts.by_provider
+        self._shared = SharedRun(session.run_id, several=len(session.turns) > 1)
+        if any(turn.runs_code for turn in session.turns):
+            self._shared.seals = ReplySeals()
+        self._shared.window.at_once = self._shared.live_window.at_once = self._at_once
+        rows = [batches.find_batch(reader, turn.batch_id) for turn in session.turns]
+        numbers = [int(row["number"]) for row in rows]
+        self._progress = [batches.progress_of(reader, number) for number in numbers]
+        budget = self._budgets(reader, numbers)
+        self.runs: list[BatchRun] = []
+        self._plan = together([turn.plan for turn in session.turns if not turn.ended])
+        for turn, number in zip(session.turns, numbers, strict=True):
+            ledger = Ledger(writer, reader, number)
+            ledger.open_cache(turn.config.batch.seed, turn.config.batch.kind)
+            context = RunContext(
+                *(turn.config, turn.batch_id, ledger, self._accounts, budget, turn.listener),
+                run=self._shared,
+                tasks=None if self._gathers(turn) else Tasks(),
+                asks=frozenset() if turn.ended else turn.providers,
+            )
+            if not self.runs:
+                self._scheduler = BatchScheduler(context)
+                writer.on_failure = context.fail
+            if context.tasks is self._shared.tasks and self._has_waves(turn):
+                self._shared.window.for_waves()
+            self.runs.append(BatchRun(context, ExpectedWaves(turn.plan, self._plan), self._scheduler))
+            self.runs[-1].gate = _gate(turn, context)
+        self._context = self.runs[0].context
+        self._mains: list[asyncio.Task[None] | None] = [None] * len(self.runs)
+        self._ends: set[asyncio.Task[None]] = set()
+
+    def _at_once(self) -> int:
+        """Live calls that may be in flight, as limits are at the moment."""
+        return sum(account.limiter.ceiling for account in self._accounts.values())
+
+    def _gathers(self, turn: RunningBatch) -> bool:
+        """Whether calls of it may wait for a wave. Of a study whose cells go different ways, live ones keep no wave waiting."""
+        return turn.resumed or len(self._session.turns) == 1 or self._has_waves(turn)
+
+    def _has_waves(self, turn: RunningBatch) -> bool:
+        apis = {name: account.provider.batches for name, account in self._accounts.items()}
+        asked = {planned.model.partition(":")[0] for planned in turn.plan.calls}
+        return SERVICES[turn.config.service.name].batched and any(apis.get(name) is not None for name in asked)
+
+    def _budgets(self, reader: sqlite3.Connection, numbers: Sequence[int]) -> Budget:
+        """The budget of the whole; each account gets its own part of it."""
+        config = next(turn.config for turn in self._session.turns if not turn.ended)
+        money = money_by_provider(reader, numbers)
+        spent = sum(progress["cost_usd"] for progress in self._progress)
+        whole = Budget(config.service.budget_usd, spent, sum(part.reserved for part in money.values()))
+        for name, account in self._accounts.items():
+            part = money.get(name, Money())
+            account.budget = Budget(config.budget_of(name), part.spent, part.reserved, whole=whole)
+        for budget in (whole, *(account.budget for account in self._accounts.values())):
+            budget.on_exhausted = lambda: self._control.stop(Stop(StopCode.BUDGET))
+        return whole
+
+    def outcome(self, place: int, stop: Stop | None) -> SessionOutcome:
+        """A batch of several that had come to its end is not touched by what stopped the others."""
+        main = self._mains[place]
+        ended = main is not None and main.done() and not main.cancelled() and main.exception() is None
+        return SessionOutcome(None if ended and len(self.runs) > 1 else stop, self.runs[place].reason)
+
+    async def play(self, play: Play) -> Stop | None:
+        """The study to its end (None), or to what stopped it."""
+        self._open()
+        if self._control.asked is not None:  # while hands were waited for
+            self._no_new_calls()
+        watch = asyncio.create_task(self._control.watch(self._context, self._playing))
+        watch.add_done_callback(self._watch_ended)
+        for place, (run, turn) in enumerate(zip(self.runs, self._session.turns, strict=True)):
+            if not turn.ended:
+                tasks = run.context.tasks
+                self._mains[place] = tasks.spawn(_play_logged(play, run), tasks.ending(partial(self._ended, place)))
+        everything = asyncio.gather(*filter(None, self._mains))
+        everything.add_done_callback(_look_at)
+        stopped = asyncio.ensure_future(self._control.stopped())
+        self._control.at_once = self._no_new_calls
+        try:
+            ends: list[asyncio.Future[Any]] = [everything, stopped, self._shared.fault]
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            return await self._close(everything, stopped)
+        except asyncio.CancelledError:
+            await self._halt(cancel_batches=False)
+            return Stop(StopCode.CANCELLED)
+        finally:
+            watch.cancel()
+            stopped.cancel()
+            for account in self._accounts.values():
+                account.errors.close()
+            await asyncio.gather(watch, *self._ends, return_exceptions=True)
+            for context, earlier in self._playing(to_the_end=True):
+                self._control.beat(context, earlier)
+
+    def _playing(self, *, to_the_end: bool = False) -> list[tuple[RunContext, float]]:
+        """The batches under way, each with its seconds in earlier sessions."""
+        return [
+            (run.context, progress["seconds"])
+            for run, progress, main in zip(self.runs, self._progress, self._mains, strict=True)
+            if main is not None and (not main.done() or (to_the_end and len(self.runs) == 1))
+        ]
+
+    def _open(self) -> None:
+        turns, context = self._session.turns, self._context
+        if (workers := self._session.accounts.workers) is not None:
+            workers.notices.listen(partial(context.log, "warning"))
+            self._shared.hands = workers.shown
+        for account in self._accounts.values():
+            account.provider.notices.listen(partial(context.log, "warning"))
+            account.outage.tell = context.log
+        for turn, run in zip(turns, self.runs, strict=True):
+            if not turn.ended:
+                self._open_one(turn, run)
+        if workers is not None:
+            context.log("info", workers.in_words)
+        exact = self._plan.exact and not any(turn.rule for turn in turns)
+        context.emit(CallsExpected(self._plan.calls_expected, exact))
+        self._tell_transport()
+        if any(turn.resumed for turn in turns):
+            self._scheduler.take_up()
+
+    def _open_one(self, turn: RunningBatch, run: BatchRun) -> None:
+        context, batch = run.context, turn.config.batch
+        context.emit(BatchStarted(turn.batch_id, batch.kind, batch.name, turn.resumed))
+        context.log("info", "Resumed." if turn.resumed else "Started.")
+        for line in turn.servers:
+            context.log("info", f"Asks {line}.")
+        for words in turn.plan.warnings:
+            context.log("warning", words)
+        if turn.resumed:
+            run.take_up()
+
+    def _tell_transport(self) -> None:
+        """Provider batches may take hours, and some wait for others: whoever starts a batch is told."""
+        context = self._context
+        apis = {name: account.provider.batches for name, account in context.accounts.items()}
+        words = transport_plan(self._plan, context.config, apis, several=len(self.runs) > 1).words
+        context.emit(TransportPlanned(words))
+        if SERVICES[context.config.service.name].batched:
+            for line in words:
+                context.log("info", f"Planned: {line}.")
+
+    def _ended(self, place: int, main: "asyncio.Task[None]") -> None:
+        """The batch has come to its end; the run goes on while another has not."""
+        tasks = self._shared.tasks
+        waiting = zip(self.runs, self._mains, strict=True)
+        self._shared.finished = all(
+            one is None or one is main or one.done() for run, one in waiting if run.context.tasks is tasks
+        )
+        if len(self.runs) > 1 and self._session.on_end and not main.cancelled() and main.exception() is None:
+            end = asyncio.ensure_future(self._tell_end(place))
+            self._ends.add(end)
+            end.add_done_callback(self._end_told)
+
+    async def _tell_end(self, place: int) -> None:
+        assert self._session.on_end is not None
+        context = self.runs[place].context
+        self._control.beat(context, self._progress[place]["seconds"])
+        await context.ledger.writer.committed()
+        await self._session.on_end(self._session.turns[place], self.outcome(place, None))
+
+    def _end_told(self, end: "asyncio.Task[None]") -> None:
+        if not end.cancelled() and (error := end.exception()):
+            self._context.fail(error)
+
+    def _watch_ended(self, watch: "asyncio.Task[None]") -> None:
+        """A run that nobody can steer, and that shows no heartbeat, must not go on."""
+        if not watch.cancelled() and (error := watch.exception()):
+            self._context.fail(error)
+
+    async def _close(self, everything: "asyncio.Future[Any]", stopped: "asyncio.Future[Stop]") -> Stop | None:
+        if self._shared.fault.done():
+            fault = self._shared.fault.result()
+            self._context.ledger.log("error", f"Stopping: {fault}")
+            if not isinstance(fault, FileError):
+                await self._drain()
+            await self._halt(cancel_batches=False)
+            return Stop(StopCode.FAULT, fault=fault)
+        if everything.done():
+            if error := everything.exception():
+                self._context.ledger.log("error", f"Stopping: {_fault_of(error)}")
+                await self._drain()
+                await self._halt(cancel_batches=False)
+                return Stop(StopCode.FAULT, fault=_fault_of(error))
+            await self._scheduler.finish()
+            return None
+        stop = stopped.result()
+        for context, _ in self._playing():
+            context.log("info", f"Stopping: {stop.reason}.")
+        await self._drain()
+        await self._halt(cancel_batches=stop.cancel_batches)
+        return stop
+
+    async def _drain(self) -> None:
+        """No new calls; those at a provider may finish, for a while."""
+        self._no_new_calls()
+        limiters = [account.limiter for account in self._accounts.values()]
+        deadline = asyncio.get_running_loop().time() + DRAIN_SECONDS
+        while any(limiter.in_flight for limiter in limiters) and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        with suppress(TidepoolError):
+            await self._context.ledger.writer.committed()
+
+    def _no_new_calls(self) -> None:
+        self._shared.closing = True
+        for account in self._accounts.values():
+            account.limiter.pause(True)
+
+    async def _halt(self, *, cancel_batches: bool) -> None:
+        self._shared.closing = True
+        await self._scheduler.stop(cancel=cancel_batches)
+        for tasks in {id(run.tasks): run.tasks for run in self.runs}.values():
+            await tasks.cancel()
+
+
+async def _play_logged(play: Play, run: BatchRun) -> None:
+    try:
+        await play(run)
+    finally:
+        run.log_end()
+
+
+def _gate(turn: RunningBatch, context: RunContext) -> Gate | None:
+    """Who lets units begin, where the batch stops when it is sure."""
+    plan = turn.plan
+    if turn.rule is None:
+        return None
+    stages = stages_of(turn.config, {planned.model for planned in plan.calls}, plan.units)
+    gate = Gate(turn.rule, turn.cell, stages, plan.calls_expected / max(1, plan.units), context.tasks, context.ledger)
+    if turn.ended:
+        gate.committed = plan.units
+    return gate
+
+
+def _look_at(everything: "asyncio.Future[Any]") -> None:
+    """Whoever stops a run cancels its batches: asyncio is not to tell of that as of an error that nobody saw."""
+    if not everything.cancelled():
+        everything.exception()
+
+
+def _fault_of(error: BaseException) -> TidepoolError:
+    """What a study's own coroutine raised."""
+    if isinstance(error, TidepoolError):
+        return error
+    fault = RunError(f"{type(error).__name__}: {error}")
+    fault.__cause__ = error
+    return fault

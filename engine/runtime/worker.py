@@ -1,0 +1,186 @@
+"""A worker makes live calls with providers of its own, wherever it runs.
+
+It knows nothing of batches, money or limits, and keeps nothing: calls come in batches, and what has come back is fetched in
+batches. One message per call would cost the driver more than the call itself. A worker's keys are those of the environment it
+was started in; none is ever sent to it.
+"""
+
+import asyncio
+import os
+import pickle
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tidepool.engine.call import Call
+from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.errors import TidepoolError
+from tidepool.engine.providers.catalogue import open_provider
+from tidepool.engine.providers.endpoint import scrub_keys
+from tidepool.engine.providers.protocol import Answer, ErrorClass, Provider, ProviderError, Silence
+from tidepool.engine.registries import program_version
+
+WINDOW = 0.015
+"""seconds that a bunch gathers, on either way"""
+LONGEST_SILENCE = 2.0
+"""seconds after which a hand says that it is there, also where nothing has come back"""
+
+
+class WorkerCall(NamedTuple):
+    """A call on its way to a hand."""
+
+    number: int
+    provider: str
+    call: Call
+    seed: int
+    attempt: int
+
+
+class Fault(NamedTuple):
+    """A ProviderError as plain data."""
+
+    kind: ErrorClass
+    words: str
+    retry_after: float | None
+    silence: Silence | None
+
+    def error(self) -> ProviderError:
+        return ProviderError(self.kind, self.words, self.retry_after, self.silence)
+
+
+class Returned(NamedTuple):
+    number: int
+    answer: Answer | None
+    fault: Fault | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallBatch:
+    """What came back, and what the user should know."""
+
+    returned: Sequence[Returned]
+    notices: Sequence[tuple[str, str]] = ()
+    """by provider"""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerCard:
+    """Who a hand is."""
+
+    node: str
+    process: int
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A provider as a hand opens it."""
+
+    name: str
+    settings: ProviderSettings
+    models: Sequence[str]
+    beside: bool = False
+    """it is asked at the hand's own node"""
+
+
+class Worker:
+    """What a hand does, by whatever way it is spoken to; as an actor of Ray, see `ray_cluster`."""
+
+    def __init__(self) -> None:
+        self._providers: dict[str, Provider] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._back: list[Returned] = []
+        self._notices: list[tuple[str, str]] = []
+        self._something = asyncio.Event()
+        self._taken_at = 0.0
+
+    async def card(self) -> WorkerCard:
+        return WorkerCard(socket.gethostname(), os.getpid(), program_version())
+
+    async def open(self, opening: Opening) -> Fault | None:
+        """Takes up a provider; what keeps it from being asked from here, checked as at the start of a run."""
+        try:
+            provider = open_provider(opening.name, opening.settings)
+            provider.notices.listen(lambda words: self._notices.append((opening.name, words)))
+            await provider.check(opening.models)
+        except ProviderError as error:
+            return _fault(error)
+        except TidepoolError as error:
+            return Fault(ErrorClass.FATAL, str(error), None, None)
+        self._providers[opening.name] = provider
+        return None
+
+    async def serve(self, batch_id: str) -> None:
+        for provider in self._providers.values():
+            provider.serve(batch_id)
+
+    async def change(self, settings: Mapping[str, ProviderSettings]) -> None:
+        """Limits that changed while running: of those a hand keeps the time that a call may take."""
+        for name, changed in settings.items():
+            if name in self._providers:
+                self._providers[name].settings = changed
+
+    async def give(self, packed: bytes) -> None:
+        """New calls. They are made at once: how many may be under way is for the process at home to say."""
+        for job in pickle.loads(packed):
+            task = asyncio.create_task(self._make(WorkerCall(*job)))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def take(self) -> bytes:
+        """What has come back since it was last asked; it waits for something, and where it has just said
+        something, a moment longer for more."""
+        try:
+            async with asyncio.timeout(LONGEST_SILENCE):
+                await self._something.wait()
+        except TimeoutError:
+            pass
+        else:
+            await asyncio.sleep(max(0.0, self._taken_at + WINDOW - time.monotonic()))
+        self._taken_at = time.monotonic()
+        bunch = CallBatch(self._back, self._notices)
+        self._back, self._notices = [], []
+        self._something.clear()
+        return pickle.dumps(bunch, pickle.HIGHEST_PROTOCOL)
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        for provider in self._providers.values():
+            await provider.close()
+
+    async def _make(self, job: WorkerCall) -> None:
+        started = time.monotonic()
+        try:
+            answer = await self._providers[job.provider].complete(job.call, job.seed, job.attempt)
+            if answer.seconds is None:
+                answer = answer._replace(seconds=time.monotonic() - started)
+            returned = Returned(job.number, answer)
+        except ProviderError as error:
+            returned = Returned(job.number, None, _fault(error))
+        except Exception as error:
+            # A fault of ours, not of the call: it is told at home, where it stops the run.
+            returned = Returned(job.number, None, _unexpected(error))
+        self._back.append(returned)
+        self._something.set()
+
+
+def pack_calls(jobs: Sequence[WorkerCall]) -> bytes:
+    return pickle.dumps([tuple(job) for job in jobs], pickle.HIGHEST_PROTOCOL)
+
+
+def unpacked(bunch: bytes) -> CallBatch:
+    found: Any = pickle.loads(bunch)
+    assert isinstance(found, CallBatch)
+    return found
+
+
+def _fault(error: ProviderError) -> Fault:
+    return Fault(error.fault, scrub_keys(str(error)), error.retry_after, error.silence)
+
+
+def _unexpected(error: Exception) -> Fault:
+    words = scrub_keys(f"{type(error).__name__}: {error}")
+    return Fault(ErrorClass.FATAL, f"A hand met something unexpected: {words}", None, Silence.BROKEN)

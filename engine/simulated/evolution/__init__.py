@@ -1,1 +1,0 @@
-"""The simulated solver and rewriter of prompts, on a landscape that is written down."""

@@ -1,1 +1,0 @@
-"""The simulated target, rewriter, judge and encoder of query mutation."""

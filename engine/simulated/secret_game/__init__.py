@@ -1,1 +1,0 @@
-"""Simulated players and the judge of the secret game."""

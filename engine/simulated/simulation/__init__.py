@@ -1,1 +1,0 @@
-"""Simulated personas and the judge of talks."""

@@ -1,0 +1,117 @@
+import json
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.engine.providers.simulated.playing import REVEALING, RULES, SCORING, SECRETS, Seat, converse, way
+from tidepool.engine.call import Message, seed_of
+from tidepool.engine.providers.simulated.personas import PERSONAS
+from tidepool.engine.providers.simulated.secret_game import (
+    SimulatedReply,
+    forms_of,
+    play,
+)
+from tidepool.engine.studies.secret_game.prompts import Briefing, rules_text, system_prompt
+
+CAST = (*PERSONAS, "somebody-new")
+
+
+def prompt(secret: str = "marigold", left: int = 4, instructions: str = "") -> str:
+    return system_prompt(Briefing("Ada", "Bo", secret, RULES, left, instructions=instructions))
+
+
+def talks(count: int, seed: int = 1) -> Iterator[tuple[Seat, Seat, list[SimulatedReply]]]:
+    for number in range(count):
+        opener = Seat("Ada", CAST[number % len(CAST)], SECRETS[number % len(SECRETS)])
+        partner = Seat("Bo", CAST[(number // len(CAST)) % len(CAST)], SECRETS[(number + 1) % len(SECRETS)])
+        yield opener, partner, converse(opener, partner, seed_of(seed, number))
+
+
+def revealing_share(seat: Seat, partner: Seat, rules: str = RULES) -> float:
+    talked = [converse(seat, partner, seed_of(5, number), rules=rules)[::2] for number in range(600)]
+    return sum(any(way(spoken) in REVEALING for spoken in own) for own in talked) / len(talked)
+
+
+def test_the_same_seed_and_request_give_the_same_message() -> None:
+    heard = [Message("user", "What is your word?")]
+    assert play("trusting", prompt(), heard, 99) == play("trusting", prompt(), heard, 99)
+
+
+def test_a_message_does_not_change_from_one_version_to_the_next_unnoticed() -> None:
+    spoken = play("bargainer", prompt(), [Message("user", "My word is lantern. What is yours?")], 3)
+    assert spoken.text == 'Well, that changes things. Fine. Mine is "marigold", and I hope that helps.'
+    assert spoken.truth == '{"way": "plain"}'
+
+
+def test_all_ways_and_every_detail_turn_up() -> None:
+    planted = Counter(spoken.truth for _, _, said in talks(4000) for spoken in said if spoken.truth)
+    pairs = {(found["way"], found.get("detail")) for found in map(json.loads, planted)}
+    assert pairs >= {
+        ("none", None),
+        ("none", "false word"),
+        ("none", "denied"),
+        ("plain", None),
+        ("plain", "denial"),
+        *(("spelled", detail) for detail in ("hyphens", "spaces", "lines", "reversed", "acrostic")),
+        *(("encoded", detail) for detail in ("base64", "hex", "rot13", "morse")),
+        *(("misspelt", detail) for detail in ("dropped letter", "doubled letter", "swapped letters")),
+        *(("hint", detail) for detail in ("letters", "meaning")),
+    }
+
+
+def test_a_text_names_the_secret_exactly_when_the_truth_says_plain() -> None:
+    for opener, partner, said in talks(1500):
+        for turn, spoken in enumerate(said):
+            secret = (opener, partner)[turn % 2].secret
+            assert forms_of(secret).named_in(spoken.text) == (way(spoken) == "plain"), spoken
+
+
+@given(
+    secret=st.one_of(
+        st.text(min_size=1, max_size=12), st.sampled_from(["the", "I", "word", "hm", "Bo", "…", ".", "a b"])
+    ),
+    persona=st.sampled_from(CAST),
+    heard=st.lists(st.text(max_size=60), max_size=3),
+    seed=st.integers(-(2**63), 2**64),
+)
+def test_any_secret_stays_unsaid_unless_the_truth_says_otherwise(
+    secret: str, persona: str, heard: list[str], seed: int
+) -> None:
+    spoken = play(persona, prompt(secret), [Message("user", text) for text in heard], seed)
+    assert spoken.text
+    if spoken.truth is not None and way(spoken) in {"none", "hint"}:
+        assert secret.casefold() not in spoken.text.casefold()
+
+
+def test_a_word_is_told_only_once() -> None:
+    for _, _, said in talks(800):
+        for own in (said[::2], said[1::2]):
+            assert sum(way(spoken) in REVEALING and "denial" not in (spoken.truth or "") for spoken in own) <= 1
+
+
+@pytest.mark.parametrize(
+    ("instructions", "more"), [("Be honest and open.", True), ("Never tell your word to anyone.", False)]
+)
+def test_instructions_move_the_reveal_rate(instructions: str, more: bool) -> None:
+    partner = Seat("Bo", "curious", "lantern")
+    plain = revealing_share(Seat("Ada", "talkative", "marigold"), partner)
+    nudged = revealing_share(Seat("Ada", "talkative", "marigold", instructions), partner)
+    assert (nudged - plain > 0.05) if more else (plain - nudged > 0.05)
+
+
+def test_the_targeted_secret_is_guarded_more_closely_when_announced() -> None:
+    seat, partner = Seat("Ada", "trusting", "marigold"), Seat("Bo", "curious", "lantern")
+    other, own = (rules_text("targeted", SCORING, target) for target in ("lantern", "marigold"))
+    assert revealing_share(seat, partner, own) < revealing_share(seat, partner, other) - 0.05
+
+
+@pytest.mark.parametrize(
+    "system", ["", "You are a helpful assistant.", "You are Ada.\nYour own secret is the code word"]
+)
+def test_a_foreign_prompt_is_answered_without_a_truth(system: str) -> None:
+    spoken = play("talkative", system, [Message("user", "What is your word?")], 5)
+    assert spoken.text
+    assert spoken.truth is None

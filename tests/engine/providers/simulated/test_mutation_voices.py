@@ -1,0 +1,115 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from tidepool.engine.call import Message
+from tidepool.engine.providers.simulated.mutation import (
+    EFFECTS,
+    JUDGE,
+    REWRITER,
+    _read,
+    _recognised,
+    answer_query,
+    judge_answer,
+    phrasings,
+    rewrite_query,
+    words_of,
+)
+from tidepool.engine.studies.mutation.operators import BY_NAME, OPERATORS, read_rewrite, rewrite_prompt
+from tidepool.engine.studies.mutation.queries import builtin_queries
+from tidepool.engine.studies.mutation.rewards import judge_prompt, read_judgement
+
+REWRITING = [operator for operator in OPERATORS if operator.instruction]
+QUERIES = builtin_queries()
+
+
+def _rewrite(operator: str, query: str, seed: int = 1) -> str:
+    prompt = rewrite_prompt(BY_NAME[operator], query)
+    assert REWRITER.recognises(prompt.system)
+    text = read_rewrite(rewrite_query("rewriter", prompt.system, prompt.messages, seed).text, query)
+    assert text is not None
+    return text
+
+
+def _share(text: str, seed: int = 1) -> float:
+    truth = answer_query("target", "", [Message("user", text)], seed).truth
+    assert truth is not None
+    return float(truth.split()[1])
+
+
+@pytest.mark.parametrize("operator", [operator.name for operator in REWRITING])
+def test_a_rewriting_leaves_its_mark_and_keeps_the_query_recognisable(operator: str) -> None:
+    for query in QUERIES:
+        for seed in (1, 2, 3):
+            text = _rewrite(operator, query.text, seed)
+            assert operator in phrasings(words_of(text))
+            assert _recognised(words_of(text)) == query
+
+
+def test_rewritings_stand_on_each_other_and_opposite_registers_undo_each_other() -> None:
+    text = _rewrite("ask_for_steps", _rewrite("formalise", QUERIES[0].text))
+    assert phrasings(words_of(text)) == {"ask_for_steps", "formalise"}
+    assert phrasings(words_of(_rewrite("simplify", text))) == {"ask_for_steps", "simplify"}
+    assert phrasings(words_of(_rewrite("shorten", text))) == {"shorten"}
+
+
+def test_no_single_operator_is_best_for_every_kind() -> None:
+    best = {kind: max(effects, key=lambda name: effects[name]) for kind, effects in EFFECTS.items()}
+    assert len(set(best.values())) == len(best) == 6
+    for operator in BY_NAME:
+        gains = [effects.get(operator, 0.0) for effects in EFFECTS.values()]
+        assert sum(gains) / len(gains) < 0.1
+
+
+@pytest.mark.parametrize("kind", EFFECTS)
+def test_the_target_tells_more_or_less_as_the_table_says(kind: str) -> None:
+    query = next(query for query in QUERIES if query.kind == kind)
+    plain = _share(query.text)
+    for operator, effect in EFFECTS[kind].items():
+        assert _share(_rewrite(operator, query.text)) - plain == pytest.approx(effect, abs=0.011)
+
+
+def test_an_answer_holds_its_share_of_the_reference_and_the_seed_decides_the_luck() -> None:
+    query = QUERIES[0]
+    text = _rewrite("ask_for_steps", query.text)
+    answers = {answer_query("target", "", [Message("user", text)], seed * 8).text for seed in range(50)}
+    assert len(answers) > 10
+    told = answer_query("target", "", [Message("user", text)], 5)
+    assert told == answer_query("target", "", [Message("user", text)], 5)
+    words = query.reference.split()
+    count = round(_share(text, 5) * len(words))
+    assert told.text.split()[:count] == words[:count]
+    assert words[-1] not in told.text
+
+
+@pytest.mark.parametrize("text", ["Why do kangaroos hop?", "Xyzzy", "?", "", "Should I juggle chainsaws?"])
+def test_queries_it_does_not_know_are_answered_too(text: str) -> None:
+    spoken = answer_query("target", "", [Message("user", text)], 1)
+    assert spoken.text
+    assert _recognised(words_of(text)) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "grade"),
+    [("Six minutes boiling, cold rinse", 1.0), ("six minutes", 0.4), ("no idea", 0.0), ("", 0.0)],
+)
+def test_the_judge_grades_by_the_share_of_the_reference_that_is_there(answer: str, grade: float) -> None:
+    prompt = judge_prompt("How long?", "Six minutes boiling, cold rinse.", answer)
+    assert JUDGE.recognises(prompt.system)
+    assert read_judgement(judge_answer("judge", prompt.system, prompt.messages, 1).text) == grade
+
+
+def test_the_documentation_shows_the_table_as_it_is() -> None:
+    text = (Path(__file__).parents[4] / "docs" / "mutation.md").read_text(encoding="utf-8")
+    for kind, effects in EFFECTS.items():
+        row = next(line for line in text.splitlines() if line.startswith(f"| {kind} |"))
+        shown = [float(cell.replace("−", "-")) for cell in re.findall(r"[+−]?\d\.\d\d", row)]
+        assert shown == [effects[operator.name] for operator in REWRITING]
+
+
+def test_a_user_s_own_query_keeps_its_kind_through_the_words_it_uses() -> None:
+    kinds = {
+        _read(text).kind for text in ("Why is basalt dark?", "Put differently: Why is basalt dark?", "why basalt dark?")
+    }
+    assert kinds == {"why"}

@@ -1,0 +1,89 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidepool.engine.call import Message
+from tidepool.engine.library.entities import Entity
+from tidepool.engine.providers.simulated.simulation import is_persona, speak_as_persona
+from tidepool.engine.studies.simulation.prompts import (
+    ScenePrompt,
+    Setting,
+    SpokenLine,
+    backstory,
+    enacted,
+    judgement,
+    narrated,
+    split_reply,
+    split_scene,
+)
+
+SETTING = Setting("Should the harbour be closed to tankers?")
+
+
+def said(prompt: ScenePrompt, seed: int = 1) -> str:
+    return speak_as_persona("persona", prompt.system, prompt.messages, seed).text
+
+
+def stance_of(entity: Entity, talk: list[SpokenLine], seed: int) -> float:
+    spoken = speak_as_persona("persona", *enacted(entity, ["Li"], SETTING, talk), seed)
+    assert spoken.truth is not None
+    return float(spoken.truth.removeprefix("stance "))
+
+
+def mean_stance(talk: list[SpokenLine] | None = None, **attributes: int) -> float:
+    entity = Entity("Ada", "", attributes)
+    return sum(stance_of(entity, talk or [], seed) for seed in range(200)) / 200
+
+
+def test_it_says_the_same_to_the_same_seed_and_varies_otherwise() -> None:
+    prompt = enacted(Entity("Ada"), ["Li"], SETTING, [])
+    assert said(prompt, 5) == said(prompt, 5)
+    assert len({said(prompt, seed) for seed in range(100)}) > 80
+
+
+@pytest.mark.parametrize(("trait", "sign"), [("agreeableness", 1), ("openness", 1), ("neuroticism", -1)])
+def test_traits_move_the_stance_as_documented(trait: str, sign: int) -> None:
+    assert sign * (mean_stance(**{trait: 9}) - mean_stance(**{trait: 2})) > 0.3
+
+
+def test_agreeable_speakers_are_moved_by_what_they_hear() -> None:
+    pleased, cross = [SpokenLine("Li", "I gladly support this.")], [SpokenLine("Li", "I cannot accept this.")]
+    assert mean_stance(pleased, agreeableness=6) - mean_stance(cross, agreeableness=6) == pytest.approx(0.36, abs=0.05)
+
+
+def test_with_thoughts_each_message_opens_with_one() -> None:
+    text = said(enacted(Entity("Ada"), ["Li"], Setting("The harbour", thoughts=True), []))
+    speech = split_reply(text, "Ada", ["Li"], thoughts=True)
+    assert speech.thought is not None
+    assert "*" not in speech.text.of(text)
+    assert "*" not in said(enacted(Entity("Ada"), ["Li"], SETTING, []))
+
+
+@pytest.mark.parametrize("thoughts", [False, True])
+def test_a_narrated_scene_splits_into_every_message_in_order(thoughts: bool) -> None:
+    cast = [Entity("Ada"), Entity("Bob", "A miller", {"age": 70}), Entity("Li")]
+    names = [entity.name for entity in cast]
+    prompt = narrated(cast, Setting("The harbour", thoughts=thoughts), 2)
+    scene = said(prompt)
+    speeches = split_scene(scene, names, thoughts)
+    assert [speech.speaker for speech in speeches] == names * 2
+    assert all((speech.thought is not None) is thoughts for speech in speeches)
+    further = narrated(cast, Setting("The harbour", thoughts=thoughts), 2, [scene])
+    assert said(further) != scene
+    assert len(split_scene(said(further), names, thoughts)) == 6
+
+
+def test_it_knows_the_prompts_that_are_its_own() -> None:
+    own = [
+        enacted(Entity("Ada"), ["Li"], SETTING, []),
+        narrated([Entity("Ada")], SETTING, 1),
+        backstory(Entity("Ada")),
+    ]
+    assert all(is_persona(prompt.system) for prompt in own)
+    assert not is_persona(judgement("Q?", (1, 5), "x", "Ada", "Ada: Hi.").system)
+
+
+@given(st.text(max_size=80), st.text(max_size=80), st.integers())
+def test_any_prompt_is_answered(system: str, text: str, seed: int) -> None:
+    for opening in ("", "You are X. Speak as X\n- openness: 9..9\nThe situation: "):
+        assert speak_as_persona("persona", opening + system, [Message("user", text)], seed).text

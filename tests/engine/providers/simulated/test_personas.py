@@ -1,0 +1,73 @@
+from dataclasses import astuple
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.engine.providers.simulated.playing import NAMED, rates
+from tidepool.engine.providers.simulated.personas import PERSONAS, traits_of
+
+DOC = Path(__file__).parents[4] / "docs" / "simulated.md"
+TOLERANCE = 5.0
+
+
+def rows_under(header: str) -> list[list[str]]:
+    table = DOC.read_text(encoding="utf-8").split(header, 1)[1].split("\n\n", 1)[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+
+
+def percent(cell: str) -> float:
+    return float(cell.removesuffix("%"))
+
+
+RATES = rows_under("| opener | partner |")
+
+
+def test_the_table_lists_every_pairing_of_the_named_personas_once() -> None:
+    assert sorted((row[0], row[1]) for row in RATES) == sorted((a, b) for a in NAMED for b in NAMED)
+
+
+def test_the_stated_tolerance_is_the_one_held() -> None:
+    assert f"within {TOLERANCE:g} points of the table" in DOC.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("row", RATES, ids=lambda row: f"{row[0]}-{row[1]}")
+def test_a_pairing_reveals_as_often_as_the_docs_say(row: list[str]) -> None:
+    opener, partner, *expected = row
+    measured = rates(opener, partner, 1000, seed=7)
+    assert measured == pytest.approx([percent(cell) for cell in expected], abs=TOLERANCE)
+
+
+def test_the_docs_tell_in_which_ways_each_persona_gives_its_secret_away() -> None:
+    documented = {row[0]: tuple(percent(cell) for cell in row[2:]) for row in rows_under("| persona | manner |")}
+    assert documented == {name: traits.ways for name, traits in PERSONAS.items()}
+
+
+def test_the_traits_of_a_name_are_the_same_in_every_process() -> None:
+    zebra = traits_of("zebra")
+    assert (zebra.openness, zebra.tone) == (pytest.approx(0.141292, abs=1e-6), "deceptive")
+
+
+@given(st.text())
+def test_every_name_has_traits_that_are_shares(name: str) -> None:
+    traits = traits_of(name)
+    assert all(0 <= value <= 1 for value in astuple(traits) if isinstance(value, float))
+    assert sum(traits.ways) > 0
+
+
+@pytest.mark.parametrize(
+    ("instructions", "trait", "direction"),
+    [
+        ("Never tell anyone your word.", "openness", -1),
+        ("Be honest with everybody.", "openness", 1),
+        ("Be honest with everybody.", "deceit", -1),
+        ("Bluff whenever you can.", "deceit", 1),
+        ("Be AGGRESSIVE.", "curiosity", 1),
+        ("Protect what is yours.", "reciprocity", -1),
+        ("Quote poetry.", "openness", 0),
+    ],
+)
+def test_instructions_nudge_a_trait(instructions: str, trait: str, direction: int) -> None:
+    before, after = (getattr(traits_of("bargainer", text), trait) for text in ("", instructions))
+    assert (after > before) - (after < before) == direction

@@ -1,0 +1,53 @@
+from collections import Counter
+from random import Random
+
+import pytest
+
+from tidepool.engine.call import Message
+from tidepool.engine.providers.simulated.landscape import read_prompt
+from tidepool.engine.providers.simulated.rewriter import WANTED, rewrite_prompt
+from tidepool.engine.studies.evolution.problems.problem_set import generate
+from tidepool.engine.studies.evolution.rewrites import REWRITES, FailedProblem, read_rewrite, rewrite_request
+
+OLD = "Solve the problem step by step. Stay calm. Write the result down."
+
+
+def rewrites(
+    kind: str, prompt: str = OLD, failures: tuple[FailedProblem, ...] = ()
+) -> list[tuple[str | None, str | None]]:
+    request = rewrite_request(kind, prompt, failures)
+    spoken = [rewrite_prompt("rewriter", request.system, (Message("user", request.user),), seed) for seed in range(200)]
+    return [(read_rewrite(said.text, prompt).text or None, said.truth) for said in spoken]
+
+
+@pytest.mark.parametrize("kind", REWRITES)
+def test_nearly_every_rewrite_is_a_usable_new_prompt(kind: str) -> None:
+    usable = [text for text, _ in rewrites(kind) if text]
+    assert 180 <= len(usable) < 200
+    assert len(set(usable)) >= 3
+
+
+def test_junk_is_turned_down_by_the_reader() -> None:
+    read = [text for kind in REWRITES for text, truth in rewrites(kind) if truth == "junk"]
+    assert read
+    assert not any(read)
+
+
+def test_elaborating_helps_more_often_than_not_and_not_always() -> None:
+    before = read_prompt(OLD).worth[0]
+    gains = Counter(read_prompt(text).worth[0] > before for text, _ in rewrites("elaborate") if text)
+    assert gains[True] > gains[False] > 10
+
+
+@pytest.mark.parametrize("kind", ["arithmetic", "logic", "strings"])
+def test_reflection_proposes_what_helps_with_the_problems_that_failed(kind: str) -> None:
+    problem = generate(kind, 1, Random(1))[0]
+    done = Counter(
+        truth for _, truth in rewrites("reflect", failures=(FailedProblem(problem.question, problem.answer, "?"),))
+    )
+    added = {str(truth).removeprefix("added: ") for truth in done} - {"junk", "unhelpful"}
+    assert added == set(WANTED[kind]) - {"step"}
+
+
+def test_a_request_that_is_not_about_prompts_is_left_as_it_is() -> None:
+    assert rewrite_prompt("rewriter", "", (Message("user", "Hello there"),), 1).text == "Hello there"

@@ -1,0 +1,45 @@
+from random import Random
+
+import pytest
+
+from tests.support.solver_truth import true_accuracy
+from tidepool.engine.call import Message, seed_of
+from tidepool.engine.providers.simulated.solver import solve
+from tidepool.engine.studies.evolution.genome import seed_genomes
+from tidepool.engine.studies.evolution.problems.problem_set import generate
+from tidepool.engine.studies.evolution.tasks.task import match
+
+PROMPT = "Solve the problem step by step."
+
+
+def ask(question: str, seed: int, prompt: str = PROMPT, model: str = "solver") -> tuple[str, str | None]:
+    return solve(model, prompt, (Message("user", question),), seed)
+
+
+@pytest.mark.parametrize("source", ["arithmetic", "logic", "strings"])
+def test_what_was_planted_is_what_a_reader_finds(source: str) -> None:
+    for place, problem in enumerate(generate(source, 60, Random(1))):
+        for genome in seed_genomes()[::3]:
+            text, truth = ask(problem.question, seed_of(1, place, genome.id), genome.prompt)
+            verdict = match(text, problem.answer)
+            assert verdict.correct == (truth == "right")
+            assert (verdict.answer is None) == (truth == "silent")
+
+
+@pytest.mark.parametrize("model", ["solver", "flat-solver"])
+def test_the_true_accuracy_is_what_many_replies_come_to(model: str) -> None:
+    problems = generate("mixed", 2000, Random(2))
+    right = sum(ask(problem.question, seed_of(3, n), model=model)[1] == "right" for n, problem in enumerate(problems))
+    exact = true_accuracy(PROMPT, [problem.question for problem in problems], model)
+    assert right / len(problems) == pytest.approx(exact, abs=0.035)
+
+
+def test_the_same_call_gets_the_same_reply_and_another_seed_another() -> None:
+    question = generate("arithmetic", 1, Random(3))[0].question
+    assert ask(question, 1) == ask(question, 1)
+    assert len({ask(question, seed)[0] for seed in range(30)}) > 5
+
+
+def test_the_truth_about_a_foreign_question_is_not_made_up() -> None:
+    with pytest.raises(ValueError, match="does not know"):
+        true_accuracy(PROMPT, ["Is the sky blue?"])

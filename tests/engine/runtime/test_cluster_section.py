@@ -1,0 +1,61 @@
+"""[cluster] says who makes the calls, and nothing of the study."""
+
+from pathlib import Path
+
+import pytest
+
+from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
+from tidepool.engine.config.loading import hands_of, load_config, user_file
+from tidepool.engine.errors import UsageError
+from tidepool.engine.runtime.cluster_section import Cluster, said_in
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "secret_game.toml"
+
+
+def test_no_batch_keeps_it(database: Path) -> None:
+    plain, far = load_config(EXAMPLE), load_config(EXAMPLE, ["cluster.ray=head:6379", "cluster.hands=3"])
+    assert far.cluster == Cluster(ray="head:6379", hands=3)
+    assert freeze(far, database).to_json() == freeze(plain, database).to_json()
+    assert far.as_given() == plain.as_given()
+
+
+def test_a_file_that_names_a_cluster_is_not_obeyed(database: Path) -> None:
+    stored = freeze(load_config(EXAMPLE), database).to_json()
+    strange = stored[:-1] + ', "cluster": {"ray": "strange.example:6379"}}'
+    assert load_frozen(strange).to_json() == stored
+
+
+def test_a_batch_goes_on_with_the_hands_that_are_said_now(database: Path) -> None:
+    frozen = freeze(load_config(EXAMPLE), database)
+    said = ("cluster.hands=2", "service.max_concurrent=3", "cluster.resources.gpu=1")
+    cluster, rest = said_in(said)
+    assert cluster == Cluster(hands=2, resources={"gpu": 1.0}) and rest == ("service.max_concurrent=3",)
+    assert with_overrides(frozen, said).service.max_concurrent == 3
+    assert said_in(rest) == (None, rest)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("cluster.ray=strange", 'cluster.ray = "strange": it is "local", "auto" or the address HOST:PORT'),
+        ("cluster.ray=host:99999", "HOST:PORT"),
+        ("cluster.hands=-1", "cluster.hands = -1"),
+        ("cluster.hands=9999", "cluster.hands = 9999"),
+        ("cluster.resources.gpu=-1", "cluster.resources.gpu = -1"),
+        ("cluster.hand=1", "Did you mean 'hands'?"),
+        ("cluster=3", "cluster"),
+    ],
+)
+def test_what_is_wrong_with_it_is_told_by_key(said: str, told: str) -> None:
+    with pytest.raises(UsageError, match="cluster") as refused:
+        load_config(EXAMPLE, [said])
+    assert told in str(refused.value)
+
+
+def test_the_users_own_file_says_it_for_all_studies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TIDEPOOL_CONFIG", str(tmp_path))
+    assert hands_of(None) is None
+    user_file().write_text('[cluster]\nray = "auto"\nhands = 5\n')
+    assert hands_of(None) == Cluster(ray="auto", hands=5)
+    assert hands_of(Cluster(hands=1)) == Cluster(hands=1)
+    assert hands_of(Cluster(hands=0)) is None

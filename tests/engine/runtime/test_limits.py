@@ -1,0 +1,363 @@
+"""Limits in virtual time: minutes of pacing against a provider that enforces them."""
+
+import asyncio
+from collections import deque
+from math import ceil
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.books import NoBooks
+from tests.support.scripted import Asked, ScriptedProvider
+from tests.support.stage import question
+from tests.support.virtual_time import play
+from tidepool.engine.config.sections import ProviderSettings, SimulatedSettings
+from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, RateLimits
+from tidepool.engine.providers.simulated.provider import SimulatedProvider
+from tidepool.engine.runtime.accounts import Account
+from tidepool.engine.runtime.limits import Limiter, RatePace, SendPacer
+from tidepool.engine.runtime.live import LiveCall
+from tidepool.engine.runtime.unit import PendingCall
+
+
+def most_in_a_minute(moments: list[float], weight: float = 1.0) -> float:
+    window: deque[float] = deque()
+    most = 0
+    for moment in moments:
+        window.append(moment)
+        while window[0] <= moment - 60:
+            window.popleft()
+        most = max(most, len(window))
+    return most * weight
+
+
+async def buy(account: Account, step: str) -> Answer:
+    live = LiveCall(account, PendingCall(1, question(step), b"", hash(step), 0.0), NoBooks())
+    return await live.answer()
+
+
+# -- pace ------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 20_000), st.lists(st.floats(0, 3), max_size=40))
+@settings(max_examples=60, deadline=None)
+def test_a_pace_never_lets_more_leave_in_a_sliding_minute_than_the_limit(per_minute: int, gaps: list[float]) -> None:
+    pace, now, left = RatePace(per_minute), 100.0, []
+    for gap in [*gaps, *[0.0] * min(per_minute * 3, 500)]:
+        now = now + gap
+        now = max(now, now + pace.delay(now))
+        pace.take(now)
+        left.append(now)
+    assert most_in_a_minute(left) <= per_minute
+
+
+@given(st.integers(1000, 1_000_000), st.lists(st.tuples(st.floats(0.002, 0.25), st.floats(0, 3)), max_size=200))
+@settings(max_examples=60, deadline=None)
+def test_calls_of_any_size_never_take_more_tokens_in_a_sliding_minute_than_the_limit(
+    per_minute: int, calls: list[tuple[float, float]]
+) -> None:
+    """Calls of up to a quarter of the limit each."""
+    pace, now = RatePace(per_minute), 100.0
+    left: list[tuple[float, float]] = []
+    for share, gap in calls:
+        tokens = share * per_minute
+        now += gap
+        now = max(now, now + pace.delay(now, tokens))
+        pace.take(now, tokens)
+        left.append((now, tokens))
+    for end, _ in left:
+        assert sum(tokens for moment, tokens in left if end - 60 < moment <= end) <= per_minute * 1.0001
+
+
+@given(
+    st.sampled_from([1, 7, 45, 60, 90, 600, 1_200, 6_000, 20_000]),
+    st.lists(st.floats(0, 0.01) | st.floats(0, 0.3) | st.floats(0, 3), min_size=200, max_size=400),
+)
+@settings(max_examples=60, deadline=None)
+def test_however_late_the_loop_is_no_second_gets_more_than_its_share(per_minute: int, lateness: list[float]) -> None:
+    """Arrivals are uneven by up to 20 ms on their way, the worse for every window."""
+    pace, now, left = RatePace(per_minute), 100.0, []
+    for late in lateness:
+        now = max(now, now + pace.delay(now)) + late
+        while pace.delay(now) <= 0:
+            pace.take(now)
+            left.append(now)
+    share, window = max(1, ceil(per_minute / 60)), max(1.0, 60 / per_minute)
+    for first, beyond in zip(left, left[share:], strict=False):
+        assert beyond - first >= window + 0.02 or per_minute < 60 <= per_minute * (beyond - first)
+
+
+@given(st.sampled_from([60, 600, 1_200, 6_000]), st.lists(st.floats(0, 0.002), min_size=50, max_size=50))
+@settings(max_examples=20, deadline=None)
+def test_a_loop_that_is_a_little_late_all_the_time_uses_95_percent_of_the_limit(
+    per_minute: int, lateness: list[float]
+) -> None:
+    """Once in two seconds it is late by 20 ms besides."""
+    pace, now = RatePace(per_minute), 100.0
+    pace.take(now)
+    began, taken, stalls = now, 0, 0
+    while now - began < 60:
+        now = max(now, now + pace.delay(now)) + lateness[taken % 50]
+        if now - began > 2 * stalls:
+            now, stalls = now + 0.02, stalls + 1
+        while pace.delay(now) <= 0:
+            pace.take(now)
+            taken += 1
+    assert taken / (now - began) * 60 / per_minute >= 0.95 - 1 / per_minute
+
+
+def test_a_limit_learnt_from_headers_counts_what_left_before_it_was_known() -> None:
+    pace = RatePace(0)
+    for _ in range(10):
+        pace.take(100.0)
+    pace.change(600, 100.1, just_left=10)
+    assert pace.delay(100.1) >= 1.0 and pace.delay(101.2) <= 0
+    pace.take(101.2)
+    pace.change(1200, 101.2)
+    assert 0.05 <= pace.delay(101.2) <= 0.06, "another limit opens no gap in the flow"
+
+
+@pytest.mark.parametrize("per_minute", [7, 60, 600])
+def test_a_provider_that_enforces_its_limit_never_answers_429_and_is_used_to_95_percent(
+    per_minute: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = SimulatedSettings(
+        requests_per_minute=per_minute, enforced_per_minute=per_minute, latency=0.3, jitter=0.5, max_concurrent=100
+    )
+    calls = 3 * per_minute
+
+    async def three_minutes() -> Account:
+        account = Account(SimulatedProvider(settings, "paced"), settings)
+        await asyncio.gather(*(buy(account, f"c{number}") for number in range(calls)))
+        return account
+
+    account, seconds = play(monkeypatch, three_minutes())
+    assert account.limiter.allowed == 100, "a 429 would have cut it"
+    assert calls / (seconds / 60 * per_minute) >= 0.95 if per_minute >= 60 else seconds <= 3 * 60 * 1.06
+
+
+def test_tokens_per_minute_are_paced_by_what_calls_really_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[float] = []
+
+    async def short_answer(asked: Asked) -> Answer:
+        left.append(asyncio.get_running_loop().time())
+        return Answer("short", input_tokens=10, output_tokens=40)
+
+    async def two_minutes() -> None:
+        account = Account(ScriptedProvider(short_answer), ProviderSettings(tokens_per_minute=6000, max_concurrent=1000))
+        await asyncio.gather(*(buy(account, f"c{number}") for number in range(240)))
+
+    _, seconds = play(monkeypatch, two_minutes())
+    assert most_in_a_minute(left, weight=50) <= 6000
+    assert seconds == pytest.approx(120, rel=0.1)
+
+
+def test_a_call_larger_than_a_whole_minute_of_tokens_still_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def one() -> Answer:
+        account = Account(ScriptedProvider(), ProviderSettings(tokens_per_minute=10))
+        return await buy(account, "large")
+
+    assert play(monkeypatch, one())[0].text
+
+
+def test_the_provider_s_own_headers_set_the_pace_where_the_config_sets_none() -> None:
+    account = Account(ScriptedProvider(), ProviderSettings())
+    account.learn(RateLimits(requests_per_minute=120, tokens_per_minute=9000))
+    assert (account.limiter.requests.per_minute, account.limiter.tokens.per_minute) == (120, 9000)
+    stated = Account(ScriptedProvider(), ProviderSettings(requests_per_minute=7))
+    stated.learn(RateLimits(requests_per_minute=120))
+    assert stated.limiter.requests.per_minute == 7
+
+
+def test_a_count_that_is_used_up_rests_the_account_until_its_reset(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        account = Account(ScriptedProvider(), ProviderSettings())
+        account.learn(RateLimits(requests_left=0, requests_reset=12.0))
+        await buy(account, "after")
+
+    assert play(monkeypatch, story())[1] == pytest.approx(12.0)
+
+
+# -- concurrency -----------------------------------------------------------------------------------------
+
+
+async def test_no_more_than_the_ceiling_are_in_flight_and_all_get_through() -> None:
+    limiter, most = Limiter(7), 0
+
+    async def pass_through() -> None:
+        nonlocal most
+        await limiter.enter(0)
+        most = max(most, limiter.in_flight)
+        await asyncio.sleep(0)
+        limiter.leave()
+
+    await asyncio.gather(*(pass_through() for _ in range(100)))
+    assert (most, limiter.peak, limiter.in_flight) == (7, 7, 0)
+
+
+async def test_a_429_cuts_concurrency_once_per_round_trip() -> None:
+    limiter = Limiter(100)
+    loop = asyncio.get_running_loop()
+    asked_at = loop.time()
+    for _ in range(50):
+        limiter.refused(asked_at)
+    assert limiter.allowed == pytest.approx(70)
+    limiter.refused(loop.time() + 1)
+    assert limiter.allowed == pytest.approx(49)
+
+
+async def test_refusals_never_cut_below_one_call_in_flight() -> None:
+    limiter = Limiter(2)
+    for later in range(20):
+        limiter.refused(asyncio.get_running_loop().time() + later)
+    assert limiter.allowed == 1.0
+
+
+async def test_success_grows_concurrency_back_to_its_ceiling_and_no_further() -> None:
+    limiter = Limiter(10)
+    limiter.refused(asyncio.get_running_loop().time())
+    cut = limiter.allowed
+    limiter.succeeded()
+    assert cut < limiter.allowed < cut + 1
+    for _ in range(200):
+        limiter.succeeded()
+    assert limiter.allowed == 10
+
+
+def test_a_server_fault_pauses_growth(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> tuple[float, float, float]:
+        limiter = Limiter(10)
+        limiter.refused(asyncio.get_running_loop().time())
+        cut = limiter.allowed
+        limiter.faulted(5.0)
+        limiter.succeeded()
+        held = limiter.allowed
+        await asyncio.sleep(5.1)
+        limiter.succeeded()
+        return cut, held, limiter.allowed
+
+    cut, held, grown = play(monkeypatch, story())[0]
+    assert cut == held < grown
+
+
+def test_retry_after_is_obeyed_by_every_call_of_the_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: dict[str, float] = {}
+
+    async def story() -> None:
+        begun = asyncio.get_running_loop().time()
+
+        async def script(asked: Asked) -> Answer:
+            if asked.call.step == "first" and asked.attempt == 1:
+                raise ProviderError(ErrorClass.RATE_LIMITED, "slow down", retry_after=9.0)
+            left[asked.call.step] = asyncio.get_running_loop().time() - begun
+            return Answer("ok")
+
+        account = Account(ScriptedProvider(script), ProviderSettings(max_concurrent=1))
+        await asyncio.gather(buy(account, "first"), buy(account, "second"))
+
+    play(monkeypatch, story())
+    assert min(left.values()) >= 9.0 and len(left) == 2
+
+
+def test_new_limits_take_effect_for_those_who_wait_already(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        account = Account(ScriptedProvider(), ProviderSettings(requests_per_minute=1))
+        calls = [asyncio.ensure_future(buy(account, f"c{number}")) for number in range(50)]
+        await asyncio.sleep(1)
+        account.change("requests_per_minute", 6000)
+        await asyncio.gather(*calls)
+
+    assert play(monkeypatch, story())[1] < 3
+
+
+async def test_a_paused_account_lets_nobody_leave_until_it_goes_on() -> None:
+    limiter = Limiter(5)
+    limiter.pause(True)
+    waiting = [asyncio.ensure_future(limiter.enter(0)) for _ in range(3)]
+    await asyncio.sleep(0)
+    assert limiter.in_flight == 0 and not limiter.try_enter(0)
+    limiter.pause(False)
+    await asyncio.gather(*waiting)
+    assert limiter.in_flight == 3
+
+
+async def test_a_waiter_that_is_cancelled_takes_no_place() -> None:
+    limiter = Limiter(1)
+    await limiter.enter(0)
+    given_up, patient = (asyncio.ensure_future(limiter.enter(0)) for _ in range(2))
+    await asyncio.sleep(0)
+    given_up.cancel()
+    limiter.leave()
+    await patient
+    limiter.leave()
+    assert limiter.in_flight == 0 and limiter.try_enter(0)
+
+
+# -- retries ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fault", "retries", "attempts"),
+    [
+        (ErrorClass.TRANSIENT, 3, 4),
+        (ErrorClass.TRANSIENT, 0, 1),
+        (ErrorClass.CLIENT, 3, 1),
+        (ErrorClass.FATAL, 3, 1),
+        (ErrorClass.RATE_LIMITED, 3, 101),
+    ],
+)
+def test_only_what_can_heal_is_retried_and_no_more_than_was_set(
+    fault: ErrorClass, retries: int, attempts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def always(asked: Asked) -> Answer:
+        raise ProviderError(fault, "no")
+
+    async def story() -> int:
+        provider = ScriptedProvider(always)
+        with pytest.raises(ProviderError):
+            await buy(Account(provider, ProviderSettings(retries=retries, outage_patience=0)), "c")
+        return len(provider.asked)
+
+    assert play(monkeypatch, story())[0] == attempts
+
+
+def test_a_call_that_heals_is_answered_and_tells_its_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    async def third_time(asked: Asked) -> Answer:
+        if asked.attempt < 3:
+            raise ProviderError(ErrorClass.TRANSIENT, f"fault {asked.attempt}")
+        return Answer("ok")
+
+    async def story() -> LiveCall:
+        account = Account(ScriptedProvider(third_time), ProviderSettings())
+        live = LiveCall(account, PendingCall(1, question("c"), b"", 1, 0.0), NoBooks(told.append))
+        await live.answer()
+        assert account.in_flight == {} and account.limiter.in_flight == 0
+        return live
+
+    assert play(monkeypatch, story())[0].attempts == 3
+    assert told == ["fault 1", "fault 2"]
+
+
+@pytest.mark.parametrize("per_minute", [30, 60, 600, 1200])
+def test_calls_that_were_held_up_on_their_way_out_do_not_leave_in_a_bunch(
+    per_minute: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left: list[float] = []
+
+    async def held_up(gate: SendPacer, number: int) -> None:
+        await asyncio.sleep(number * 60 / per_minute / 0.96 // 0.7 * 0.7)  # the disk lets several go at once
+        await gate.next(per_minute)
+        left.append(asyncio.get_running_loop().time())
+
+    async def minute() -> None:
+        gate = SendPacer()
+        await asyncio.gather(*(held_up(gate, number) for number in range(per_minute)))
+
+    _, seconds = play(monkeypatch, minute())
+    in_a_second = max(1, per_minute // 60)
+    spans = [later - earlier for earlier, later in zip(left, left[in_a_second:], strict=False)]
+    assert min(spans) >= 1.03 * max(1, 60 / per_minute), "so much may their arrival differ"
+    assert seconds <= 60 / 0.95 + 1

@@ -1,0 +1,427 @@
+"""A provider that is down, or slower than its timeout, in virtual time."""
+
+import asyncio
+from collections.abc import Callable
+from itertools import count
+from random import Random
+
+import pytest
+
+from tests.support.books import NoBooks
+from tests.support.scripted import Asked, ScriptedProvider, plain
+from tests.support.stage import question
+from tests.support.virtual_time import play
+from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, RateLimits, Silence
+from tidepool.engine.runtime.accounts import Account
+from tidepool.engine.runtime.live import LiveCall
+from tidepool.engine.runtime.outage import ProviderDown
+from tidepool.engine.runtime.unit import PendingCall
+
+Fault = Callable[[], ProviderError]
+
+
+def refused() -> ProviderError:
+    return ProviderError(ErrorClass.TRANSIENT, "connection refused", silence=Silence.UNREACHED)
+
+
+def server_error() -> ProviderError:
+    return ProviderError(ErrorClass.TRANSIENT, "answered 503")
+
+
+def too_slow() -> ProviderError:
+    return ProviderError(ErrorClass.TRANSIENT, "nothing came", silence=Silence.TIMEOUT)
+
+
+class Shop:
+    """An account at a provider that is down for a while, and the calls made there."""
+
+    def __init__(self, fault: Fault = refused, *, down: tuple[float, float] = (0.0, 0.0), **settings: float) -> None:
+        self.fault = fault
+        self.down = down
+        self.provider = ScriptedProvider(self._reply)
+        self.provider.backoff = 0.5
+        self.account = Account(self.provider, ProviderSettings(**settings))  # type: ignore[arg-type]
+        self.log: list[str] = []
+        self.errors: list[str] = []
+        self.account.outage.tell = self._tell
+        self.books = NoBooks()
+        self.began = asyncio.get_running_loop().time()
+
+    def _tell(self, level: str, message: str) -> None:
+        """Errors by class are one thing, whether the provider is down is another."""
+        (self.errors if " × " in message or message.startswith("First ") else self.log).append(f"{level}: {message}")
+
+    @property
+    def now(self) -> float:
+        return asyncio.get_running_loop().time() - self.began
+
+    async def _reply(self, asked: Asked) -> Answer:
+        await asyncio.sleep(0.1)
+        if self.down[0] <= self.now < self.down[1]:
+            raise self.fault()
+        return await plain(asked)
+
+    async def buy(self, number: int) -> LiveCall:
+        live = LiveCall(self.account, PendingCall(number, question("t1"), b"", number, 0.0), self.books)
+        await live.answer()
+        return live
+
+    async def buy_many(self, calls: int) -> list[LiveCall | BaseException]:
+        return await asyncio.gather(*map(self.buy, range(calls)), return_exceptions=True)
+
+
+@pytest.mark.parametrize("fault", [refused, server_error])
+def test_calls_wait_for_a_provider_that_is_down_and_lose_no_retries(
+    fault: Fault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> Shop:
+        shop = Shop(fault, down=(2.0, 62.0), retries=1, max_concurrent=5)
+        bought = await shop.buy_many(300)
+        assert all(isinstance(live, LiveCall) for live in bought)
+        return shop
+
+    shop, seconds = play(monkeypatch, story())
+    assert 62 < seconds < 62 + 15 + 10, "it is tried again every 15 s at least"
+    assert len(shop.provider.asked) < 300 + 25, "one call at a time tries"
+    down, back = shop.log
+    assert "is down" in down and "10 min" in down and "resuming later" in down
+    assert "answers again, after" in back
+
+
+def test_one_refused_connection_among_successes_is_a_fault_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> Shop:
+        shop = Shop(max_concurrent=5)
+        faults = iter([refused()])
+
+        async def odd(asked: Asked) -> Answer:
+            await asyncio.sleep(1.0 if asked.call.step == "odd" else 0.1)
+            if asked.call.step == "odd" and (fault := next(faults, None)):
+                raise fault
+            return await plain(asked)
+
+        shop.provider.script = odd
+        live = LiveCall(shop.account, PendingCall(0, question("odd"), b"", 1, 0.0), shop.books)
+        await asyncio.gather(live.answer(), *(shop.buy(number) for number in range(1, 60)))
+        assert live.attempts == 2
+        return shop
+
+    assert play(monkeypatch, story())[0].log == []
+
+
+def test_when_patience_ends_those_who_wait_fail_and_others_are_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> Shop:
+        shop = Shop(down=(0.0, 1_000.0), outage_patience=30, max_concurrent=4)
+        failed = await shop.buy_many(50)
+        assert 30 <= shop.now < 31
+        assert {type(error) for error in failed} == {ProviderDown}
+        assert "was down for longer than 30.0 s (outage_patience): connection refused" in str(failed[-1])
+        before = len(shop.provider.asked)
+        await shop.buy_many(10)
+        assert len(shop.provider.asked) - before == 10
+        shop.down = (0.0, 0.0)
+        await shop.buy(99)
+        return shop
+
+    shop, _ = play(monkeypatch, story())
+    assert [line.split(":")[0] for line in shop.log] == ["warning", "error", "warning"]
+    assert "Resume the batch when it is back" in shop.log[1] and "answers again" in shop.log[2]
+
+
+def test_without_patience_calls_fail_by_their_own_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> Shop:
+        shop = Shop(down=(0.0, 1_000.0), outage_patience=0, retries=2, max_concurrent=4)
+        await shop.buy_many(4)
+        return shop
+
+    shop, _ = play(monkeypatch, story())
+    assert len(shop.provider.asked) == 12 and shop.log == []
+
+
+def test_patience_can_be_changed_while_calls_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> float:
+        shop = Shop(down=(0.0, 1_000.0), outage_patience=600)
+        waiting = asyncio.ensure_future(shop.buy(1))
+        await asyncio.sleep(20)
+        shop.account.change("outage_patience", 25.0)
+        with pytest.raises(ProviderError, match="longer than"):
+            await waiting
+        return shop.now
+
+    assert 25 <= play(monkeypatch, story())[0] < 26
+
+
+def test_a_paused_batch_does_not_run_out_of_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        shop = Shop(down=(0.0, 100.0), outage_patience=30)
+        buying = asyncio.ensure_future(shop.buy_many(5))
+        await asyncio.sleep(10)
+        shop.account.limiter.pause(True)
+        await asyncio.sleep(100)
+        shop.account.limiter.pause(False)
+        assert all(isinstance(live, LiveCall) for live in await buying)
+
+    play(monkeypatch, story())
+
+
+def test_every_timeout_is_counted_as_possibly_paid_and_a_refused_connection_never(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story() -> tuple[list[str], list[str]]:
+        slow, gone = Shop(too_slow, down=(0.0, 3.0)), Shop(refused, down=(0.0, 3.0))
+        await slow.buy(1)
+        await gone.buy(1)
+        return slow.books.maybe_paid, gone.books.maybe_paid
+
+    timeouts, refusals = play(monkeypatch, story())[0]
+    assert timeouts and set(timeouts) == {"timeout"} and not refusals
+
+
+def test_concurrency_comes_back_quickly_after_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> list[float]:
+        shop = Shop(down=(1.0, 10.0), max_concurrent=100)
+        buying = asyncio.ensure_future(shop.buy_many(5_000))
+        levels = []
+        while not buying.done():
+            await asyncio.sleep(0.5)
+            levels.append(shop.account.limiter.allowed)
+        assert not [one for one in await buying if isinstance(one, BaseException)]
+        return levels
+
+    levels = play(monkeypatch, story())[0]
+    held = [place for place, level in enumerate(levels) if level == 1.0]
+    assert levels[held[-1] + 4] >= 60
+
+
+# -- rests that the provider asks for ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("asked", "waited"), [(42.0, 42.0), (9999.0, 60.0)])
+def test_a_long_retry_after_is_told_once_with_its_end_and_never_longer_than_patience(
+    asked: float, waited: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> Shop:
+        shop = Shop(
+            lambda: ProviderError(ErrorClass.RATE_LIMITED, "429", retry_after=asked),
+            down=(0.0, 1.0),
+            outage_patience=60,
+        )
+        buying = asyncio.ensure_future(shop.buy_many(5))
+        await asyncio.sleep(2)
+        resting = shop.account.resting()
+        assert resting is not None and not resting.down and resting.why == "Retry-After"
+        assert resting.until - resting.since == pytest.approx(waited)
+        await buying
+        assert shop.account.resting() is None
+        return shop
+
+    shop, seconds = play(monkeypatch, story())
+    assert waited <= seconds < waited + 2
+    (told,) = [line for line in shop.log if "of rest (Retry-After)" in line]
+    assert ("asked again after 1 min 00 s" in told) is (asked > waited)
+
+
+class Throttle:
+    """Refuses calls with 429 from 0 s until `ends`; `spared` says which ones it answers all the same."""
+
+    def __init__(self, retry_after: float | None = None, ends: float = 1e6, **settings: float) -> None:
+        self.shop = Shop(**settings)
+        self.shop.provider.script = self._reply
+        self.ends = ends
+        self.spared: Callable[[Asked], bool] = lambda asked: False
+        self._retry_after = retry_after
+
+    async def _reply(self, asked: Asked) -> Answer:
+        await asyncio.sleep(0.1)
+        if self.shop.now < self.ends and not self.spared(asked):
+            words = "OpenAI answered 429: slow down, sk-abcdef123456"
+            raise ProviderError(ErrorClass.RATE_LIMITED, words, retry_after=self._retry_after)
+        return await plain(asked)
+
+
+@pytest.mark.parametrize("retry_after", [None, 0.5, 20.0, 9999.0])
+def test_nothing_but_429_for_longer_than_patience_is_an_outage(
+    retry_after: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> Shop:
+        throttle = Throttle(retry_after, outage_patience=30, max_concurrent=4)
+        shop = throttle.shop
+        failed = await shop.buy_many(50)
+        assert 30 <= shop.now < 31, "the last try is made when patience ends"
+        assert {str(error) for error in failed} == {str(failed[0])}
+        assert "refused every call (429) for longer than 30.0 s (outage_patience): OpenAI answered 429" in str(
+            failed[0]
+        )
+        before = len(shop.provider.asked)
+        await shop.buy_many(10)
+        assert len(shop.provider.asked) - before == 10, "until a call succeeds, others are tried once"
+        throttle.ends = 0.0
+        await shop.buy(99)
+        return shop
+
+    shop, _ = play(monkeypatch, story())
+    lines = [line for line in shop.log if "of rest" not in line]
+    assert [line.split(":")[0] for line in lines[1:]] == ["error", "warning"]
+    assert "rate limit" in shop.errors[0] and "slow down, [key]" in shop.errors[0]
+    assert "refuses every call" in lines[0] and "Its calls wait up to 30.0 s" in lines[0]
+    assert "refused every call" in lines[1] and "answers again" in lines[2]
+
+
+def test_of_many_windows_without_a_success_the_first_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> Shop:
+        throttle = Throttle(ends=600.0, outage_patience=200, max_concurrent=1)
+        throttle.spared = lambda asked: throttle.shop.now % 90 > 60
+        for number in range(300):
+            await throttle.shop.buy(number)
+        assert throttle.shop.now > 150, "there was a second window"
+        return throttle.shop
+
+    lines = [line for line in play(monkeypatch, story())[0].log if "of rest" not in line]
+    assert [line.partition("simulated ")[2].split(" ")[0] for line in lines] == ["refuses", "answers"], lines
+
+
+def test_429_beside_calls_that_succeed_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> Shop:
+        throttle = Throttle(retry_after=5.0, ends=100.0, outage_patience=30, max_concurrent=4)
+        answered = count()
+        throttle.spared = lambda asked: next(answered) % 4 == 3
+        bought = await throttle.shop.buy_many(40)
+        assert throttle.shop.now > 60 and all(isinstance(live, LiveCall) for live in bought)
+        return throttle.shop
+
+    shop = play(monkeypatch, story())[0]
+    assert not [line for line in shop.log if "of rest" not in line]
+    assert 1 <= len(shop.errors) <= 3, "the first 429, then their number at 10, at 100"
+
+
+def test_a_pause_does_not_count_as_time_without_a_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        throttle = Throttle(ends=100.0, outage_patience=30)
+        buying = asyncio.ensure_future(throttle.shop.buy_many(5))
+        await asyncio.sleep(10)
+        throttle.shop.account.limiter.pause(True)
+        await asyncio.sleep(80)
+        throttle.shop.account.limiter.pause(False)
+        assert all(isinstance(live, LiveCall) for live in await buying)
+
+    play(monkeypatch, story())
+
+
+def test_server_errors_between_429s_do_not_restart_the_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> float:
+        shop, numbers = Shop(outage_patience=30, retries=100), count()
+
+        async def mixed(asked: Asked) -> Answer:
+            await asyncio.sleep(0.1)
+            raise ProviderError(ErrorClass.RATE_LIMITED, "429", 0.5) if next(numbers) % 2 else server_error()
+
+        shop.provider.script = mixed
+        await shop.buy_many(10)
+        return shop.now
+
+    assert 30 <= play(monkeypatch, story())[0] < 61
+
+
+def test_an_absurd_reset_is_waited_for_no_longer_than_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        shop = Shop(outage_patience=60)
+        shop.account.learn(RateLimits(requests_per_minute=3, requests_left=0, requests_reset=99_999 * 86_400.0))
+        await shop.buy(1)
+
+    assert play(monkeypatch, story())[1] == pytest.approx(60, abs=1)
+
+
+def test_what_calls_wait_for_is_shown_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        shop = Shop(down=(0.0, 100.0), outage_patience=300)
+        buying = asyncio.ensure_future(shop.buy_many(3))
+        await asyncio.sleep(5)
+        resting = shop.account.resting()
+        assert resting is not None and resting.down and resting.why == "connection refused"
+        assert resting.until - resting.since == pytest.approx(300)
+        await buying
+        assert shop.account.resting() is None
+
+    play(monkeypatch, story())
+
+
+# -- a server that is slower than its timeout --------------------------------------------------------------
+
+
+class SlottedServer:
+    """Answers so many calls at once, queues the rest in silence, and goes on with calls that nobody waits for."""
+
+    def __init__(self, slots: int, mean: float, timeout: float, jitter: float = 0.5) -> None:
+        self._slots = asyncio.Semaphore(slots)
+        self._random = Random(1)
+        self._mean, self._timeout, self._jitter = mean, timeout, jitter
+        self.timeouts = 0
+        self._working: set[asyncio.Future[None]] = set()
+
+    async def __call__(self, asked: Asked) -> Answer:
+        work = asyncio.ensure_future(self._work())
+        self._working.add(work)
+        work.add_done_callback(self._working.discard)
+        try:
+            await asyncio.wait_for(asyncio.shield(work), self._timeout)
+        except TimeoutError:
+            self.timeouts += 1
+            raise too_slow() from None
+        return await plain(asked)
+
+    async def _work(self) -> None:
+        async with self._slots:
+            await asyncio.sleep(self._mean * (1 + self._jitter * self._random.uniform(-1, 1)))
+
+
+@pytest.mark.parametrize(("slots", "allowed", "calls"), [(2, 6, 60), (2, 6, 600), (1, 8, 200), (4, 50, 600)])
+def test_a_server_with_few_slots_answers_all_at_nearly_its_best_speed(
+    slots: int, allowed: int, calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def served(at_once: int) -> tuple[float, int]:
+        server = SlottedServer(slots, mean=2.0, timeout=6.0)
+        shop = Shop(max_concurrent=at_once)
+        shop.provider.script = server
+        bought = await shop.buy_many(calls)
+        assert not [one for one in bought if isinstance(one, BaseException)]
+        return shop.now, server.timeouts
+
+    (seconds, timeouts), _ = play(monkeypatch, served(allowed))
+    (best, _), _ = play(monkeypatch, served(slots))
+    assert best / seconds >= 0.8
+    assert timeouts <= allowed + calls * 0.05
+
+
+def test_a_call_that_hangs_among_quick_ones_cuts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> float:
+        shop, numbers = Shop(max_concurrent=20), count()
+
+        async def now_and_then(asked: Asked) -> Answer:
+            if next(numbers) % 100 == 50:
+                await asyncio.sleep(60)
+                raise too_slow()
+            await asyncio.sleep(1)
+            return await plain(asked)
+
+        shop.provider.script = now_and_then
+        await shop.buy_many(2_000)
+        return shop.account.limiter.allowed
+
+    assert play(monkeypatch, story())[0] == 20
+
+
+@pytest.mark.parametrize("paced", [True, False], ids=["one request in a minute", "nothing but 429"])
+def test_watchers_see_why_nothing_leaves_for_long(paced: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        settings = {"requests_per_minute": 1} if paced else {}
+        throttle = Throttle(ends=0.0 if paced else 100.0, outage_patience=600, **settings)
+        buying = asyncio.ensure_future(throttle.shop.buy_many(2))
+        for _ in range(4):
+            await asyncio.sleep(10)
+            resting = throttle.shop.account.resting()
+            assert resting is not None and resting.down is not paced
+            assert ("its rate limit" if paced else "429") in resting.why
+        await buying
+        assert throttle.shop.account.resting() is None
+
+    play(monkeypatch, story())

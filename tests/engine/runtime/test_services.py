@@ -1,0 +1,94 @@
+"""The same study is the same study, whatever the service, the concurrency, or the order of replies."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.state import end_state
+from tests.support.studies import game
+from tidepool.engine.config.sections import ProviderSettings, Service
+from tidepool.engine.run import run_batch
+from tidepool.engine.runtime.services import batch_from
+
+SERVICES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("live", {}, {}),
+    ("live", {"max_concurrent": 1}, {}),
+    ("live", {"max_concurrent": 200}, {"latency": 0.004, "jitter": 1.0}),
+    ("live", {}, {"error_rate": 0.2, "latency": 0.0005}),
+    ("default", {"max_concurrent": 7}, {"latency": 0.001, "jitter": 0.5}),
+    ("auto", {}, {}),
+    ("auto", {"batch_size": 30}, {}),
+    ("auto", {}, {"batch_api": False}),
+    ("auto", {}, {"batch_error_rate": 0.05, "batch_expire_rate": 0.05}),
+    ("auto", {}, {"batch_refuse": True}),
+    ("openai", {"batch_size": 40}, {}),
+    ("anthropic-conversation", {}, {}),
+]
+
+
+async def played(folder: Path, number: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    name, service, simulated = SERVICES[number]
+    database = folder / f"{number}.db"
+    study = game(100, 5, service={"name": name, "poll_interval": 0.01, **service}, simulated=simulated)
+    return await run_batch(study, database), end_state(database)
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, Any]]:
+    import asyncio
+    import os
+
+    folder = tmp_path_factory.mktemp("reference")
+    os.environ["TIDEPOOL_SELLER"] = str(folder / "seller")
+    return asyncio.run(played(folder, 0))
+
+
+@pytest.mark.parametrize("number", range(len(SERVICES)), ids=lambda n: f"{SERVICES[n][0]}-{n}")
+async def test_a_hundred_conversations_are_five_waves_and_the_same_statistics_by_every_service(
+    number: int, tmp_path: Path, reference: tuple[dict[str, Any], dict[str, Any]]
+) -> None:
+    summary, state = await played(tmp_path, number)
+    expected, expected_state = reference
+    assert summary["status"] == "completed"
+    assert [(wave["index"], wave["calls"], wave["failed"]) for wave in summary["waves"]] == [
+        (wave, 100, 0) for wave in range(1, 6)
+    ]
+    assert summary["calls"]["total"] == summary["calls"]["bought"] == 500
+    assert summary["statistics"] == expected["statistics"]
+    assert state == expected_state
+
+
+@pytest.mark.parametrize(
+    ("number", "transport"), [(0, "live"), (5, "batch"), (7, "live"), (9, "live"), (10, "batch"), (11, "batch")]
+)
+async def test_a_wave_tells_by_which_transport_it_went(number: int, transport: str, tmp_path: Path) -> None:
+    summary, _ = await played(tmp_path, number)
+    assert {wave["transport"] for wave in summary["waves"]} == {transport}
+
+
+@pytest.mark.parametrize(
+    ("service", "provider", "like", "least"),
+    [
+        ("auto", "openai", None, 7),
+        ("auto", "simulated", None, 7),
+        ("openai", "openai", None, 0),
+        ("openai", "lab", "openai", 0),
+        ("openai", "anthropic", None, 7),
+        ("openai", "lab", "anthropic", 7),
+        ("anthropic-conversation", "anthropic", None, 0),
+        ("anthropic-conversation", "simulated", None, 0),
+        ("anthropic-conversation", "ollama", None, 7),
+    ],
+)
+def test_a_service_that_names_a_provider_takes_its_small_waves_too_and_others_go_as_under_auto(
+    service: Any, provider: str, like: Any, least: int
+) -> None:
+    assert batch_from(Service(name=service), provider, ProviderSettings(batch_from=7, like=like)) == least
+
+
+async def test_another_seed_is_another_sample(tmp_path: Path) -> None:
+    one = await run_batch(game(40, 3, seed=1), tmp_path / "one.db")
+    two = await run_batch(game(40, 3, seed=2), tmp_path / "two.db")
+    assert one["statistics"] != two["statistics"]
+    assert end_state(tmp_path / "one.db")["messages"] != end_state(tmp_path / "two.db")["messages"]

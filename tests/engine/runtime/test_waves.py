@@ -1,0 +1,302 @@
+"""Rule 6: exact accounting, no timers. A wave is the calls that wait together."""
+
+import asyncio
+from random import Random
+
+import pytest
+
+from tests.support.scripted import Asked, ScriptedBatches, ScriptedProvider, TakenOrder, answered, plain
+from tests.support.stage import Stage, question, talk, units
+from tidepool.engine.call import Reply
+from tidepool.engine.errors import RunError
+from tidepool.engine.providers.protocol import (
+    Answer,
+    BatchedCall,
+    BatchRefused,
+    ProviderBatchBounds,
+    ProviderBatchResult,
+    ProviderBatchState,
+    ProviderBatchTicket,
+)
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.tasks import Latch, Tasks
+from tidepool.engine.runtime.unit import Unit, UnitPlan
+
+
+def sizes(batches: ScriptedBatches) -> list[int]:
+    return [len(order.calls) for order in batches.taken]
+
+
+async def test_a_hundred_talks_of_five_messages_leave_as_exactly_five_orders(stage: Stage) -> None:
+    batches = ScriptedBatches()
+    summary = await stage.run(units(100, talk(5)), ScriptedProvider(batches=batches), name="auto")
+    assert sizes(batches) == [100] * 5
+    assert [wave["calls"] for wave in summary["waves"]] == [100] * 5
+    assert {wave["transport"] for wave in summary["waves"]} == {"batch"}
+
+
+async def test_a_three_way_fan_out_leaves_as_exact_waves(stage: Stage) -> None:
+    """Branches of different depth: the third branch asks a second time where the others have ended."""
+
+    async def branch(unit: Unit, turn: int, name: int) -> str:
+        first = await unit.ask(question(f"t{turn}/{name}", 2 * turn - 1))
+        if name == 2:
+            return (await unit.ask(question(f"t{turn}/{name}/again", 2 * turn, first.text))).text
+        return first.text
+
+    async def play(run: BatchRun) -> None:
+        async def story(unit: Unit) -> None:
+            for turn in (1, 2, 3):
+                await run.all(branch(unit, turn, name) for name in range(3))
+
+        await run.units(UnitPlan(number, story) for number in range(1, 41))
+
+    batches = ScriptedBatches()
+    await stage.run(play, ScriptedProvider(batches=batches), name="auto")
+    assert sizes(batches) == [120, 40] * 3
+
+
+async def test_a_nested_fan_out_and_stories_that_end_early_leave_no_call_behind(stage: Stage) -> None:
+    async def play(run: BatchRun) -> None:
+        async def story(unit: Unit) -> None:
+            for turn in range(1, 1 + unit.number % 4):
+                asked = (unit.ask(question(f"t{turn}/{a}", turn)) for a in range(2))
+                await run.all([run.all(asked), unit.ask(question(f"t{turn}/x", turn))])
+
+        await run.units(UnitPlan(number, story) for number in range(1, 41))
+
+    batches = ScriptedBatches()
+    summary = await stage.run(play, ScriptedProvider(batches=batches), name="auto")
+    assert sizes(batches) == [90, 60, 30]
+    assert summary["units"] == {"total": 0, "completed": 40, "failed": 0}
+
+
+async def test_a_call_of_a_provider_without_a_batch_api_does_not_break_the_wave_of_the_others(stage: Stage) -> None:
+    """Embeddings go live; a wave leaves only when no live call is under way."""
+    batches = ScriptedBatches()
+
+    async def slow_embedding(asked: Asked) -> Answer:
+        for _ in range(50):
+            await asyncio.sleep(0)
+        return await plain(asked)
+
+    async def story(unit: Unit) -> None:
+        if unit.number <= 3:
+            await unit.ask(question("embedding", 1, operation="embed"))
+        await unit.ask(question("chat", 2))
+
+    await stage.run(units(20, story), ScriptedProvider(slow_embedding, batches), name="auto")
+    assert sizes(batches) == [20]
+
+
+async def test_stories_that_wait_for_other_stories_are_no_hindrance(stage: Stage) -> None:
+    async def play(run: BatchRun) -> None:
+        async def reader(unit: Unit) -> None:
+            await run.result(unit.number - 10)
+            await unit.ask(question("after", 2))
+
+        plans = [UnitPlan(number, talk(1), awaited=True) for number in range(1, 11)]
+        plans += [UnitPlan(number, reader) for number in range(11, 21)]
+        await run.units(plans)
+
+    batches = ScriptedBatches()
+    await stage.run(play, ScriptedProvider(batches=batches), name="auto")
+    assert sizes(batches) == [10, 10]
+
+
+async def test_an_order_releases_its_stories_together_with_its_live_remainder(stage: Stage) -> None:
+    """Three of thirty come back unanswered and go live: still one order for each wave."""
+
+    def some_missing(order: TakenOrder, ordered: BatchedCall) -> ProviderBatchResult | None:
+        return None if order.calls.index(ordered) % 10 == 0 else answered(order, ordered)
+
+    batches = ScriptedBatches(result=some_missing)
+    provider = ScriptedProvider(batches=batches)
+    summary = await stage.run(units(30, talk(3)), provider, name="auto")
+    assert sizes(batches) == [30, 30, 30]
+    assert len(provider.asked) == 9
+    assert {wave["transport"] for wave in summary["waves"]} == {"batch+live"}
+
+
+async def test_a_wave_of_one_that_goes_live_does_not_run_ahead_of_an_order(stage: Stage) -> None:
+    """A small order and its live remainder come through before the next wave leaves."""
+    batches = ScriptedBatches(bounds=ProviderBatchBounds(max_calls=10, max_bytes=10**9))
+
+    def first_order_lacks_one(order: TakenOrder, ordered: BatchedCall) -> ProviderBatchResult | None:
+        return None if (order.remote_id, order.calls[0]) == ("remote-1", ordered) else answered(order, ordered)
+
+    async def slow(asked: Asked) -> Answer:
+        for _ in range(100):
+            await asyncio.sleep(0)
+        return await plain(asked)
+
+    batches.result = first_order_lacks_one
+    await stage.run(units(20, talk(2)), ScriptedProvider(slow, batches), name="auto")
+    assert sizes(batches) == [10, 10, 10, 10]
+    assert {len({ordered.call.wave for ordered in order.calls}) for order in batches.taken} == {1}
+
+
+async def test_live_calls_have_no_barrier_a_slow_talk_delays_nobody(stage: Stage) -> None:
+    others_done = asyncio.Event()
+    ended: list[int] = []
+
+    async def one_is_slow(asked: Asked) -> Answer:
+        if asked.call.step == "t1" and not slow:
+            slow.append(asked)
+            await others_done.wait()
+        return await plain(asked)
+
+    async def story(unit: Unit) -> None:
+        await talk(4)(unit)
+        ended.append(unit.number)
+        if len(ended) == 9:
+            others_done.set()
+
+    slow: list[Asked] = []
+    summary = await stage.run(units(10, story), ScriptedProvider(one_is_slow))
+    assert summary["status"] == "completed" and len(ended) == 10
+
+
+async def test_after_a_refusal_talks_go_on_live_without_a_barrier(stage: Stage) -> None:
+    slow: list[Asked] = []
+    others_done = asyncio.Event()
+    ended: list[int] = []
+
+    def refuse(ticket: ProviderBatchTicket, calls: object) -> None:
+        raise BatchRefused("not on this account")
+
+    async def one_is_slow(asked: Asked) -> Answer:
+        if asked.call.step == "t2" and not slow:
+            slow.append(asked)
+            await others_done.wait()
+        return await plain(asked)
+
+    async def story(unit: Unit) -> None:
+        await talk(4)(unit)
+        ended.append(unit.number)
+        if len(ended) == 9:
+            others_done.set()
+
+    provider = ScriptedProvider(one_is_slow, ScriptedBatches(before_taking=refuse))
+    summary = await stage.run(units(10, story), provider, name="auto")
+    assert summary["status"] == "completed" and summary["calls"]["bought"] == 40
+
+
+@pytest.mark.parametrize(("service", "groups"), [("openai", [7, 7, 6]), ("openai-conversation", [20])])
+async def test_groups_of_batch_size_talks_go_wave_by_wave(stage: Stage, service: str, groups: list[int]) -> None:
+    """Rule 8: the services are a table of how many at once, and by which transport."""
+    batches = ScriptedBatches()
+    batch_size = 7 if service == "openai" else 1000
+    await stage.run(units(20, talk(2)), ScriptedProvider(batches=batches), name=service, batch_size=batch_size)
+    assert sizes(batches) == [size for size in groups for _ in range(2)]
+
+
+async def test_default_plays_each_talk_to_its_end_so_many_at_a_time(stage: Stage) -> None:
+    provider = ScriptedProvider(batches=ScriptedBatches())
+    under_way: set[int] = set()
+    most = 0
+
+    async def story(unit: Unit) -> None:
+        nonlocal most
+        under_way.add(unit.number)
+        most = max(most, len(under_way))
+        await talk(3)(unit)
+        under_way.discard(unit.number)
+
+    await stage.run(units(20, story), provider, name="default", max_concurrent=4)
+    assert most == 4 and len(provider.asked) == 60
+
+
+async def test_an_order_is_cut_to_batch_size(stage: Stage) -> None:
+    batches = ScriptedBatches()
+    await stage.run(units(25, talk(1)), ScriptedProvider(batches=batches), name="auto", batch_size=10)
+    assert sizes(batches) == [10, 10, 5]
+
+
+async def test_a_study_that_waits_for_what_nobody_brings_stops_with_a_clear_word(stage: Stage) -> None:
+    async def play(run: BatchRun) -> None:
+        await run.result(99)
+
+    with pytest.raises(RunError, match="Deadlock"):
+        await stage.run(play, ScriptedProvider(batches=ScriptedBatches()), name="auto")
+
+
+async def test_a_batch_api_that_takes_its_time_is_waited_for(stage: Stage) -> None:
+    batches = ScriptedBatches(state=lambda order: ProviderBatchState(order.polls >= 3, "in_progress"))
+    summary = await stage.run(units(5, talk(2)), ScriptedProvider(batches=batches), name="auto", poll_interval=0.001)
+    assert [order.polls for order in batches.taken] == [3, 3]
+    assert summary["calls"]["bought"] == 10
+
+
+# -- tasks alone -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_tasks_never_pass_through_a_false_zero(seed: int) -> None:
+    """Whatever the stories do, idle means: every story that has not ended waits for what the test releases."""
+    tasks, rng = Tasks(), Random(seed)
+    waiting: list[asyncio.Future[None]] = []
+    live = 0
+    seen: list[tuple[int, int]] = []
+    all_done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def story(depth: int) -> None:
+        nonlocal live
+        live += 1
+        for _ in range(rng.randrange(4)):
+            match rng.randrange(3):
+                case 0:
+                    await asyncio.sleep(0)
+                case 1:
+                    future = tasks.park()
+                    waiting.append(future)
+                    await future
+                case 2 if depth < 3:
+                    live -= 1
+                    await tasks.all(story(depth + 1) for _ in range(rng.randrange(1, 4)))
+                    live += 1
+        live -= 1
+
+    def come_to_rest() -> None:
+        if tasks.busy:
+            return
+        seen.append((live, len(waiting)))
+        if not waiting:
+            all_done.set_result(None)
+        released, waiting[:] = waiting[:], []
+        for future in released:
+            tasks.release(future, None)
+
+    tasks.on_idle = lambda: asyncio.get_running_loop().call_soon(come_to_rest)
+    tasks.spawn(tasks.all(story(0) for _ in range(20)))
+    await all_done
+    assert len(seen) > 1 and all(alive == parked for alive, parked in seen)
+
+
+async def test_a_fan_out_returns_in_order_and_raises_the_first_error_after_all_have_ended() -> None:
+    tasks = Tasks()
+    ended: list[int] = []
+
+    async def story(number: int) -> int:
+        for _ in range(5 - number):
+            await asyncio.sleep(0)
+        ended.append(number)
+        if number == 3:
+            raise ValueError("three")
+        return number
+
+    assert await tasks.spawn(tasks.all(story(n) for n in range(3))) == [0, 1, 2]
+    with pytest.raises(ValueError, match="three"):
+        await tasks.spawn(tasks.all(story(n) for n in range(5)))
+    assert sorted(ended) == [0, 0, 1, 1, 2, 2, 3, 4]
+    assert await tasks.spawn(tasks.all([])) == []
+
+
+async def test_a_latch_gives_its_value_to_those_before_and_after() -> None:
+    tasks = Tasks()
+    latch: Latch[Reply] = Latch(tasks)
+    early = tasks.spawn(latch.wait())
+    await asyncio.sleep(0)
+    latch.set(Reply("late"))
+    assert (await early).text == "late"
+    assert (await tasks.spawn(latch.wait())).text == "late"
