@@ -94,11 +94,16 @@ def speed(conversations: int, folder: Path) -> dict[str, float]:
 
 def replay(conversations: int, folder: Path) -> dict[str, float]:
     """Answers read back on resume: a finished batch is reopened and taken up again."""
+    from sqlmodel import update
+
     from tidepool.storage.file import writing
+    from tidepool.storage.sql import execute
+    from tidepool.storage.states import BatchStatus
+    from tidepool.storage.tables import Batch
 
     summary, _ = run(study(conversations), folder)
     with writing(folder / "bench.db") as connection:
-        connection.execute("UPDATE batch SET status = 'interrupted'")
+        execute(connection, update(Batch).values(status=BatchStatus.INTERRUPTED))
     before = summary["seconds"]
     resumed = asyncio.run(resume_batch("last", folder / "bench.db"))
     seconds = resumed["seconds"] - before

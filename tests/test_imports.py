@@ -12,8 +12,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PRODUCT = ("engine", "storage", "tui")
 KINDS = ("secret_game", "simulation", "evolution", "mutation")
-OWN_DATABASES = {"engine/trust/record.py", "engine/simulated/purchase_log.py", "engine/bench/probes.py"}
-"""they have files of their own, or disturb a study's on purpose"""
+OWN_DATABASES = {"engine/trust/record.py", "engine/providers/simulated/purchase_log.py"}
+"""they have files of their own"""
 NOT_REPRODUCIBLE = {"time", "datetime", "uuid", "secrets"}
 READS_STORED_TIMES = "simulation/exports.py"
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from tests.support.command import ROOT, Tidepool
 from tests.support.state import query
@@ -19,7 +20,7 @@ from tests.support.studies import game
 from tidepool.engine.run import run_batch
 
 
-@pytest.fixture(scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("files")
     await run_batch(game(4, 2), folder / "small.db")

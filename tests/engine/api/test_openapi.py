@@ -1,13 +1,17 @@
 """The API held against its own OpenAPI document by schemathesis: whatever is sent, no server error."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import SkipTest
 
 import pytest
 import schemathesis
 from fastapi import FastAPI
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -70,26 +74,39 @@ def document(app: FastAPI) -> Any:
     return schemathesis.openapi.from_asgi("/openapi.json", app, headers={"Host": "localhost"})
 
 
-schema = schemathesis.pytest.from_fixture("document")
+def for_each_request(document: Any, check: Callable[[Any], None]) -> None:
+    """Calls `check` with generated requests, valid and invalid, for every operation of `document`."""
+    bounded = BOUNDED(check)
+    operations = [result.ok() for result in document.get_all_operations()]
+    assert operations
+    for operation in operations:
+        for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
+            try:
+                given(case=operation.as_strategy(generation_mode=mode))(bounded)()
+            except (Unsatisfiable, SkipTest):  # an operation without parameters has no invalid request
+                assert mode is GenerationMode.NEGATIVE
 
 
-@schema.parametrize()
-@BOUNDED
-def test_any_request_gets_a_documented_answer(case: Any) -> None:
-    case.call_and_validate(headers={"Host": "localhost"}, checks=CHECKS)
+def test_any_request_gets_a_documented_answer(document: Any) -> None:
+    def check(case: Any) -> None:
+        case.call_and_validate(headers={"Host": "localhost"}, checks=CHECKS)
+
+    for_each_request(document, check)
 
 
-@schema.include(path_regex="{id}").exclude(method="DELETE").parametrize()
-@BOUNDED
-def test_so_does_any_request_about_a_batch_that_exists(case: Any, batch_id: str) -> None:
-    case.path_parameters["id"] = batch_id
-    case.call_and_validate(headers={"Host": "localhost"}, checks=CHECKS[:5])
+def test_so_does_any_request_about_a_batch_that_exists(document: Any, batch_id: str) -> None:
+    def check(case: Any) -> None:
+        case.path_parameters["id"] = batch_id
+        case.call_and_validate(headers={"Host": "localhost"}, checks=CHECKS[:5])
+
+    for_each_request(document.include(path_regex="{id}").exclude(method="DELETE"), check)
 
 
-@schema.include(path="/api/batch-simulations", method="POST").parametrize()
-@settings(BOUNDED, phases=[Phase.generate])
-def test_so_does_any_new_batch_of_entities_that_exist(case: Any) -> None:
-    if isinstance(case.body, dict):
-        case.body.update(entity_ids=["*"], interaction_size=2, model="simulated:persona")
-    response = case.call_and_validate(headers={"Host": "localhost"}, checks=CHECKS[:5])
-    assert response.status_code in (201, 400, 422) or case.method != "POST"
+def test_so_does_any_new_batch_of_entities_that_exist(document: Any) -> None:
+    def check(case: Any) -> None:
+        if isinstance(case.body, dict):
+            case.body.update(entity_ids=["*"], interaction_size=2, model="simulated:persona")
+        response = case.call_and_validate(headers={"Host": "localhost"}, checks=CHECKS[:5])
+        assert response.status_code in (201, 400, 422)
+
+    for_each_request(document.include(path="/api/batch-simulations", method="POST"), check)

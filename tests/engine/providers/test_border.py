@@ -41,7 +41,7 @@ async def _error_of(emulator: Emulator, provider: Provider, *words: str) -> Prov
 async def test_a_body_without_end_and_a_redirect_elsewhere_fail_their_call_alone(
     emulator: Emulator, provider: Provider, monkeypatch: pytest.MonkeyPatch, word: str, words: str
 ) -> None:
-    monkeypatch.setattr("tests.emulator.odd.bodies.BOMB_MEGABYTES", 80)
+    monkeypatch.setattr("tests.emulator.malformed_replies.transport.BOMB_MEGABYTES", 80)
     first = await _error_of(emulator, provider, word)
     await provider.complete(question(MODELS[provider.name]), 1, 1)
     later = await _error_of(emulator, provider, word)

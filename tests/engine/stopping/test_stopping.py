@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from tests.support.command import Tidepool
 from tests.support.killing import wait_for_calls
@@ -42,7 +43,7 @@ def _the_same(found: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if name not in ("begun", "calls_saved")}
 
 
-@pytest.fixture(scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Summary, Path]:
     database = tmp_path_factory.mktemp("stopping") / "study.db"
     return await run_batch(game(TALKS, stop=LINE, service={"name": "live"}), database), database

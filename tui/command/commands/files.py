@@ -5,7 +5,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tidepool.engine.exports.export import FORMATS, export_batch
-from tidepool.engine.publishing.reuse import import_file
 from tidepool.tui.command.saying import say, say_json, tell
 
 # -- export ------------------------------------------------------------------------------------------------------------
@@ -81,6 +80,8 @@ def add_import_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def run_import(options: argparse.Namespace) -> int:
+    from tidepool.engine.publishing.reuse import import_file  # loads what runs a study
+
     imported = import_file(options.db, options.file, replace=options.replace)
     if options.json:
         say_json(asdict(imported))
