@@ -35,8 +35,11 @@ EXPECTED = {
     "list_type": "expected a list",
     "dict_type": "expected a table of names and values",
     "model_type": "expected a table of keys and values",
+    "literal_error": "expected {expected}",
+    "union_tag_not_found": "the {discriminator} is missing",
+    "union_tag_invalid": "the {discriminator} is one of {expected_tags}",
 }
-"""pydantic's name of a fault → our words for it"""
+"""pydantic's name of a fault → our words for it, with blanks for what pydantic says of it"""
 
 Section = TypeVar("Section", bound=BaseModel)
 Write = Callable[[Any], str]
@@ -207,7 +210,7 @@ def _problem(found: Any, model: type[BaseModel], prefix: Location, around: Surro
         return ConfigProblem(key, f"[{where}] is one of a list, and is written [[{where}]]{named}.")
     if fault in ("model_type", "dict_type") and _is_table_list(value):
         return ConfigProblem(key, not_a_section(path, value))
-    expected = f"expected {found['ctx']['expected']}" if fault == "literal_error" else EXPECTED.get(fault)
+    expected = EXPECTED.get(fault, "").format(**found.get("ctx", {}))
     message = expected or found["msg"].removeprefix("Value error, ").replace(" after validation", "")
     sentence = f"{message[0].lower()}{message[1:].rstrip('.')}" + ("" if message.endswith("?") else ".")
     if expected:

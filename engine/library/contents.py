@@ -22,8 +22,16 @@ from tidepool.engine.call import stream
 from tidepool.engine.config.problems import format_error, problems_of, validated
 from tidepool.engine.config.sections import Agent, Config
 from tidepool.engine.errors import NotFound, UsageError, located
-from tidepool.engine.library.entities import Entity, entity_from, read_entities, read_entity_ids, read_table, read_tree
-from tidepool.engine.library.entity_types import holds_types, portrait, types_of_file
+from tidepool.engine.library.entities import (
+    Entity,
+    entity_from,
+    portrait,
+    read_entities,
+    read_entity_ids,
+    read_table,
+    read_tree,
+)
+from tidepool.engine.library.entity_types import holds_types, types_of_file
 from tidepool.storage import library
 from tidepool.storage.file import prepare, reading
 
