@@ -265,17 +265,10 @@ def read_tree(path: Path) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_no_key_twice, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
-        words = f"{path}, line {error.lineno}: this is no valid JSON: {error.msg} (column {error.colno})."
-        raise UsageError(f"{words}{_cure(text, error.pos)}") from None
+        words = f"this is no valid JSON: {error.msg} (column {error.colno})."
+        raise UsageError(f"{path}, line {error.lineno}: {words}") from None
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: this is no valid JSON: {error}.") from None
-
-
-def _cure(text: str, position: int) -> str:
-    """The two slips that are made most."""
-    if re.search(r",\s*\Z", text[:position]) and text[position : position + 1] in "]}":
-        return " Remove the comma before it: none stands behind the last."
-    return " Names and texts stand in double quotes." if text[position : position + 1] in ("'", "“", "”") else ""
 
 
 def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -80,7 +80,7 @@ class NumberDimension(Section):
 
     name: Name
     kind: Literal["int", "float"] = "int"
-    range: list[Number] = Field(min_length=2, max_length=2, examples=[[1, 10]])
+    range: list[Number] = Field(min_length=2, max_length=2)
     """the lowest and the highest"""
     spread: Literal["uniform", "normal", "skewed"] = "uniform"
     mean: Number | None = None
