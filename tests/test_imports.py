@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PRODUCT = ("engine", "storage", "tui")
 KINDS = ("secret_game", "simulation", "evolution", "mutation")
-OWN_DATABASES = {"engine/trust/record.py", "engine/simulated/purchase_log.py", "engine/bench/probes.py"}
+OWN_DATABASES = {"engine/trust/record.py", "engine/providers/simulated/purchase_log.py", "engine/bench.py"}
 """they have files of their own, or disturb a study's on purpose"""
 NOT_REPRODUCIBLE = {"time", "datetime", "uuid", "secrets"}
 READS_STORED_TIMES = "simulation/exports.py"
