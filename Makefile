@@ -30,7 +30,10 @@ $(RL): $(DEV)
 	touch $@
 
 demo: $(VENV)/.installed
-	$(BIN)/python -m benchmarks.demo
+	mkdir -p demo
+	for kind in secret_game simulation evolution mutation; do \
+		$(BIN)/tidepool --db demo/tidepool.db --run examples/$$kind.toml || exit 1; \
+	done
 
 # Our matrices are small: the threads of numpy's and torch's libraries would only wait for one another.
 test: export OPENBLAS_NUM_THREADS = 1

@@ -11,7 +11,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Any
 
 from tests.support.state import change, end_state, query
 from tidepool.engine.bench import Measurement, at_least, at_most
-from tidepool.engine.config.loading import config_from, load_config
+from tidepool.engine.config.loading import load_config
 from tidepool.engine.design.running import run_study
 from tidepool.engine.publishing.card import About
 from tidepool.engine.publishing.folder import publish
@@ -41,26 +40,7 @@ STUDIES = {
     "mutation": ["mutation.num_env_steps=200"],
 }
 """an example of each kind, made small"""
-DESIGN = """
-[batch]
-kind = "secret_game"
-name = "Firmness"
-[[agents]]
-name = "Ada"
-model = "simulated:guarded"
-secret = "marigold"
-[[agents]]
-name = "Bob"
-model = "simulated:trusting"
-secret = "lantern"
-[secret_game]
-num_interactions = 6
-[design]
-replicates = 2
-[design.factors]
-"agents.Ada.model" = ["simulated:guarded", "simulated:talkative"]
-firmness = [{ level = "plain", set = {} }, { level = "firm", set = { "agents.*.instructions" = "Never yield." } }]
-"""
+DESIGN = ["design.replicates=2", "secret_game.num_interactions=6"]
 ODD = "a: [b]\n---\n# `|` \u202e\x1b[31m \"' {{<img src=x>}} \\ \U0001f600"
 ABOUT = About(description=ODD, authors=("Lovelace, Ada", ODD), license="CC-BY-4.0", url="https://data.example/x")
 
@@ -138,7 +118,7 @@ async def _made(place: Path) -> list[_Published]:
         made.append(_published(database, summary["batch_id"], (summary["batch_id"],), place / name))
     for name in ("design", "hostile"):
         database = place / f"{name}.db"
-        study = await run_study(config_from(tomllib.loads(DESIGN)), database)
+        study = await run_study(load_config(ROOT / "examples" / "design.toml", DESIGN), database)
         if name == "hostile":
             change(database, "UPDATE study SET name = ?", ODD)
             change(database, "UPDATE study_cell SET factor = factor || ?, level = level || ?", ODD, ODD)

@@ -17,25 +17,11 @@ from tidepool.engine.bench import Measurement, at_most
 ROUNDS = 15
 BARE = ("-c", "import argparse, sqlite3")
 
-STUDY = """
-[batch]
-kind = "secret_game"
-name = "Ten conversations"
-
-[[agents]]
-name = "Ada"
-model = "simulated:guarded"
-secret = "marigold"
-
-[[agents]]
-name = "Bob"
-model = "simulated:trusting"
-secret = "teapot"
-
-[secret_game]
-num_interactions = 10
-messages_per_interaction = 5
-"""
+STUDY = (
+    str(Path(__file__).parent.parent / "examples" / "secret_game.toml"),
+    "--set",
+    "secret_game.num_interactions=10",
+)
 
 
 def prove() -> Iterator[Measurement]:
@@ -48,15 +34,13 @@ def prove() -> Iterator[Measurement]:
 
 
 def _ratios(folder: Path, rounds: int) -> dict[str, float]:
-    study = folder / "study.toml"
-    study.write_text(STUDY)
     kept, made = folder / "kept.db", folder / "made.db"
     tidepool = ("-m", "tidepool", "--db")
-    cpu_seconds((*tidepool, str(kept), "--run", str(study)), folder)
+    cpu_seconds((*tidepool, str(kept), "--run", *STUDY), folder)
     commands = {
         "list": (*tidepool, str(kept), "list"),
         "show": (*tidepool, str(kept), "show", "last"),
-        "run": (*tidepool, str(made), "--run", str(study)),
+        "run": (*tidepool, str(made), "--run", *STUDY),
     }
     ratios: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(rounds):

@@ -5,6 +5,7 @@ A line of a `sh` block is a command. What cannot run in a test says so, for read
 holds for the block.
 """
 
+import asyncio
 import os
 import re
 import shlex
@@ -21,9 +22,10 @@ from tests.support import warm
 from tests.support.command import Tidepool
 from tests.tui.studies import game, played_now
 from tidepool.engine.config.freezing import freeze
-from tidepool.engine.config.loading import config_from
+from tidepool.engine.config.loading import config_from, load_config
 from tidepool.engine.design.cells import plan_study
 from tidepool.engine.results.summary import summarise
+from tidepool.engine.run import run_batch
 from tidepool.storage.states import BatchStatus
 from tidepool.tui.command.main import COMMANDS, main, whole_parser
 
@@ -168,7 +170,8 @@ def test_the_commands_of_a_page_run_as_they_stand(page: Path, tmp_path: Path) ->
     smaller_examples(tmp_path)
     for name, content in saved(page):
         (tmp_path / name).write_text(content, encoding="utf-8")
-    for command in [*_before(page, tmp_path), *commands(page)]:
+    _before(page, tmp_path)
+    for command in commands(page):
         if command.mark:
             continue
         if command.words[0] == "sqlite3":
@@ -182,15 +185,13 @@ def test_the_commands_of_a_page_run_as_they_stand(page: Path, tmp_path: Path) ->
         assert told(command.printed, done.stdout) == [], command.text
 
 
-def _before(page: Path, folder: Path) -> list[Command]:
+def _before(page: Path, folder: Path) -> None:
     """What a page takes for granted: a small study, and two batches of it in the file where it begins with what is there."""
-    small = (folder / "examples" / "secret_game.toml").read_text(encoding="utf-8")
-    (folder / "study.toml").write_text(small, encoding="utf-8")
+    study = shutil.copy(folder / "examples" / "secret_game.toml", folder / "study.toml")
     shown = [command.words for command in commands(page) if not command.mark]
-    if not any("last" in words for words in shown) or {"run", "--run"} & set(shown[0]):
-        return []
-    runs = ("tidepool run study.toml", "tidepool run study.toml --set batch.seed=7")
-    return [Command(text, tuple(text.split()), mark=False) for text in runs]
+    if any("last" in words for words in shown) and not {"run", "--run"} & set(shown[0]):
+        for seed in (42, 7):
+            asyncio.run(run_batch(load_config(study, [f"batch.seed={seed}"]), folder / "tidepool.db"))
 
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))

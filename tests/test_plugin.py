@@ -2,10 +2,8 @@
 
 import json
 import signal
-import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,8 @@ import pytest
 from textual.widgets import Input
 
 from tests.support.command import ROOT, Tidepool
+from tests.support.killing import wait_for_calls
+from tests.support.state import query
 from tests.tui.persons import opened, until, until_seen
 from tidepool.engine import registries
 from tidepool.engine.errors import UsageError
@@ -78,14 +78,6 @@ def study(name: str) -> str:
     return str(EXAMPLE / "studies" / f"{name}.toml")
 
 
-def rows(database: Path, query: str) -> list[Any]:
-    connection = sqlite3.connect(database)
-    try:
-        return connection.execute(query).fetchall()
-    finally:
-        connection.close()
-
-
 # -- each part, used in a study ------------------------------------------------------------------------------
 
 
@@ -97,7 +89,7 @@ def test_a_kind_and_a_provider_of_a_package_run_and_the_same_study_again_is_all_
     again = extended.json("--run", study("whispers"))
     assert again["calls"]["cached"] == again["calls"]["total"] == 100
     assert again["statistics"] == first["statistics"]
-    assert json.loads(rows(extended.database, "SELECT config FROM batch")[0][0])["providers"]["echo"] == {
+    assert json.loads(query(extended.database, "SELECT config FROM batch")[0][0])["providers"]["echo"] == {
         "forgetting": 0.4
     }
     shown = extended("show", "last").stdout
@@ -107,7 +99,7 @@ def test_a_kind_and_a_provider_of_a_package_run_and_the_same_study_again_is_all_
 
 def test_a_detector_of_a_package_finds_what_ours_do_not(extended: Extended) -> None:
     assert extended.json("--run", study("backwards"))["status"] == "completed"
-    found = dict(rows(extended.database, "SELECT detector, agent FROM outcomes WHERE revealed GROUP BY detector"))
+    found = dict(query(extended.database, "SELECT detector, agent FROM outcomes WHERE revealed GROUP BY detector"))
     assert found == {"exact": "Ada", "backwards": "Bob"}
 
 
@@ -139,7 +131,7 @@ def test_a_kind_of_a_package_is_resumed_batched_and_exported_like_ours(extended:
         "service.max_concurrent=2",
     )
     with extended.start("--run", study("whispers"), *by_batch, *slow) as process:
-        _until_calls(extended.database, 10)
+        wait_for_calls(extended.database, 10, process)
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 130
     quick = ("--set", "providers.simulated.latency=0.0", "--set", "service.name=auto", "--set", "service.batch_from=0")
@@ -153,19 +145,6 @@ def test_a_kind_of_a_package_is_resumed_batched_and_exported_like_ours(extended:
     assert len(results["units"]) == 20 and len(results["units"][0]["messages"]) == 5
     assert (tmp_path / "csv" / "messages.csv").read_text().count("Hearer 5") == 20
     assert "words_kept_percentage" in (tmp_path / "html").read_text()
-
-
-def _until_calls(database: Path, count: int) -> None:
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        if database.exists():
-            try:
-                if rows(database, "SELECT count(*) FROM call")[0][0] >= count:
-                    return
-            except sqlite3.OperationalError:
-                pass
-        time.sleep(0.02)
-    raise AssertionError(f"no {count} calls in time")
 
 
 async def test_a_kind_of_a_package_is_composed_run_and_read_in_the_app(
@@ -195,7 +174,7 @@ async def test_a_kind_of_a_package_is_composed_run_and_read_in_the_app(
 
 
 def _ended(database: Path) -> bool:
-    return rows(database, "SELECT status FROM batch") == [("completed",)]
+    return query(database, "SELECT status FROM batch") == [("completed",)]
 
 
 # -- what a package cannot do --------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ the file may be anybody's; a config in it that would have a file read is refused
 a form all problems at once, and `remarks_on` names keys that change nothing, as warnings.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -26,6 +25,7 @@ from tidepool.engine.config.problems import (
 )
 from tidepool.engine.config.section import Section, left_to_default, models_at, with_full_names
 from tidepool.engine.config.sections import Config, FrozenConfig, Study, sealed
+from tidepool.engine.config.stored import stored_sections
 from tidepool.engine.config.toml_files import apply_override
 from tidepool.engine.config.toml_text import Lines
 from tidepool.engine.errors import TidepoolError, UsageError
@@ -103,30 +103,22 @@ def load_frozen(text: str) -> FrozenConfig:
         raise UsageError(
             f"The batch's own config is larger than {ceilings.FILE_BYTES >> 20} MiB: no study has such a one."
         )
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
-        data = None
-    if not isinstance(data, dict):
-        raise UsageError("The batch's own config cannot be read: its file was changed, or is damaged.")
+    data = stored_sections(text)
     sections = [data[name] for name in data if name not in Config.model_fields and isinstance(data[name], dict)]
     if named := [key for section in sections for key in section if key.endswith("_file") and section[key]]:
         raise UsageError(f"The batch's own config names a file ({named[0]}), as no frozen one does. It is not read.")
-    _refuse_missing_package(data.get("batch"))
-    source = "the batch's own config"
-    config = config_from(data, source=source)
-    if names_library(config):
-        raise UsageError("The batch's own config names entries of a library, as no frozen one does. They are not read.")
-    return _frozen(config, source, None)
-
-
-def _refuse_missing_package(batch: object) -> None:
+    batch = data.get("batch")
     kind = batch.get("kind") if isinstance(batch, dict) else None
     if isinstance(kind, str) and kind not in KINDS:
         raise UsageError(
             f"The batch is a study of the kind {kind[:100]!r}, which needs a package that is not installed here; known are "
             f"{', '.join(KINDS)}."
         )
+    source = "the batch's own config"
+    config = config_from(data, source=source)
+    if names_library(config):
+        raise UsageError("The batch's own config names entries of a library, as no frozen one does. They are not read.")
+    return _frozen(config, source, None)
 
 
 def with_overrides(config: FrozenConfig, overrides: Iterable[str]) -> FrozenConfig:
@@ -159,29 +151,23 @@ def _frozen(config: Config, source: str, folder: Path | None) -> FrozenConfig:
     """`folder` is where relative paths start; None: no file may be read."""
     _refuse_unknown_providers(config, source)
     try:
-        whole = load_kind(config.batch.kind).freeze(config, folder)
+        frozen = sealed(with_full_names(load_kind(config.batch.kind).freeze(config, folder)))
+        _check_stop(frozen)
     except UsageError as error:
         raise UsageError(format_error(source, str(error)), error.where) from None
-    frozen = sealed(with_full_names(whole))
-    _check_stop(frozen, source)
     return frozen
 
 
-def _check_stop(config: FrozenConfig, source: str) -> None:
+def _check_stop(config: FrozenConfig) -> None:
     """Raises where [stop] could not be kept."""
     if config.stop is None:
         return
     watched = load_kind(config.batch.kind).stopping
     if watched is None:
-        able = [name for name in KINDS.own if load_kind(name).stopping]
-        words = (
-            f"[stop] is for {' and '.join(able)}: a study of kind {config.batch.kind} ends by rules of its own section."
-        )
-        raise UsageError(format_error(source, words), ("stop",))
-    try:
-        watched(config)
-    except UsageError as error:
-        raise UsageError(format_error(source, str(error)), error.where) from None
+        able = " and ".join(name for name in KINDS.own if load_kind(name).stopping)
+        words = f"[stop] is for {able}: a study of kind {config.batch.kind} ends by rules of its own section."
+        raise UsageError(words, ("stop",))
+    watched(config)
 
 
 def validate_all(
@@ -211,17 +197,10 @@ def key_problems(data: Mapping[str, Any]) -> list[ConfigProblem]:
     kind = data["batch"]["kind"]
     settings = load_kind(kind).settings()
     rest = {name: section for name, section in data.items() if name != kind}
-    return [
-        *problems_in(Config, {**rest, "settings": Section()}, around=surroundings(Config, kind, settings)),
-        *problems_in(settings, data[kind], (kind,)),
-        *entity_problems(data.get("entities")),
-    ]
-
-
-def entity_problems(records: object) -> list[ConfigProblem]:
-    """What is wrong with [[entities]], which are no section of pydantic's."""
-    problems = []
-    for place, record in enumerate(records if isinstance(records, list) else ()):
+    problems = problems_in(Config, {**rest, "settings": Section()}, around=surroundings(Config, kind, settings))
+    problems += problems_in(settings, data[kind], (kind,))
+    entities = data.get("entities")
+    for place, record in enumerate(entities if isinstance(entities, list) else ()):
         try:
             entity_from(record, f"entities[{place}]")
         except UsageError as error:
@@ -297,10 +276,8 @@ def _strangers(config: Config, kind: str) -> Iterator[ConfigProblem]:
         return
     for name in ("agents", "entities"):
         if name != TAKES[kind] and getattr(config, name):
-            instead = (
-                f"who takes part stands in [[{TAKES[kind]}]]" if TAKES[kind] else "nobody takes part in it by name"
-            )
-            yield ConfigProblem((name,), f"[[{name}]] is not read in a batch of kind {kind!r}: {instead}. Remove it.")
+            part = f"who takes part stands in [[{TAKES[kind]}]]" if TAKES[kind] else "nobody takes part in it by name"
+            yield ConfigProblem((name,), f"[[{name}]] is not read in a batch of kind {kind!r}: {part}. Remove it.")
 
 
 def _misspelt_models(config: Config, kind: str) -> Iterator[ConfigProblem]:

@@ -13,8 +13,6 @@ from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
-from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.toml_text import LISTS, NO, NO_LINES, YES, Lines, as_number, format_key, format_value
@@ -35,8 +33,11 @@ EXPECTED = {
     "list_type": "expected a list",
     "dict_type": "expected a table of names and values",
     "model_type": "expected a table of keys and values",
+    "literal_error": "expected {expected}",
+    "union_tag_not_found": "the {discriminator} is missing",
+    "union_tag_invalid": "the {discriminator} is one of {expected_tags}",
 }
-"""pydantic's name of a fault → our words for it"""
+"""pydantic's name of a fault → our words for it, with blanks for what pydantic says of it"""
 
 Section = TypeVar("Section", bound=BaseModel)
 Write = Callable[[Any], str]
@@ -207,7 +208,7 @@ def _problem(found: Any, model: type[BaseModel], prefix: Location, around: Surro
         return ConfigProblem(key, f"[{where}] is one of a list, and is written [[{where}]]{named}.")
     if fault in ("model_type", "dict_type") and _is_table_list(value):
         return ConfigProblem(key, not_a_section(path, value))
-    expected = f"expected {found['ctx']['expected']}" if fault == "literal_error" else EXPECTED.get(fault)
+    expected = EXPECTED.get(fault, "").format(**found.get("ctx", {}))
     message = expected or found["msg"].removeprefix("Value error, ").replace(" after validation", "")
     sentence = f"{message[0].lower()}{message[1:].rstrip('.')}" + ("" if message.endswith("?") else ".")
     if expected:
@@ -218,20 +219,17 @@ def _problem(found: Any, model: type[BaseModel], prefix: Location, around: Surro
 
 
 def _hint(found: Any, model: type[BaseModel], write: Write) -> str:
-    """What to write instead: the value that was meant if it would be accepted, else an example of the key."""
+    """What to write instead: the value that was meant, if it would be accepted."""
     location, value = found["loc"], found["input"]
     guesses = _guesses(found["type"], value) if not isinstance(value, str) or len(value) <= LONGEST_GUESSED else ()
     for guess in guesses:
         if _accepts(model, location, guess):
-            return f"Write {_assignment(location, guess, write)}."
+            key = location[-1]
+            return f"Write {write(guess)}." if isinstance(key, int) else f"Write {format_key(key)} = {write(guess)}."
     options = re.findall(r"'([^']*)'", str(found.get("ctx", {}).get("expected", "")))
     if near := get_close_matches(value.lower(), options, n=1, cutoff=0.5) if isinstance(value, str) else []:
         return f"Did you mean {near[0]!r}?"
-    place, example = _example_at(model, location)
-    if example is None:
-        return ""
-    below = f", or the keys of each below [[{place[-1]}]]" if place[-1] in LISTS and write is format_value else ""
-    return f"For example, write {_assignment(place, example, write)}{below}."
+    return ""
 
 
 def _guesses(fault: str, value: object) -> Iterator[Any]:
@@ -272,34 +270,6 @@ def _accepts(model: type[BaseModel], location: Location, value: Any) -> bool:
     except UsageError:
         return False
     return True
-
-
-def _assignment(place: Location, value: Any, write: Write) -> str:
-    last = place[-1]
-    return write(value) if isinstance(last, int) else f"{format_key(str(last))} = {write(value)}"
-
-
-def _example_at(model: Any, location: Location) -> tuple[Location, Any]:
-    """The key that the place is in, and a value that shows how it is written; None if there is none to show."""
-    place: Location = ()
-    example = None
-    for count, part in enumerate(location, 1):
-        if isinstance(part, str) and part in getattr(model, "model_fields", {}):
-            place, example = location[:count], example_of(model.model_fields[part])
-            model = _section_at(model, (part,))
-        elif isinstance(part, str):  # a name in a table of any names
-            place, example = location[:count], next(iter(example.values())) if isinstance(example, dict) else None
-    return place, example
-
-
-def example_of(described: FieldInfo) -> Any:
-    """A value that shows how a key is written: its example, else its default; None if neither shows anything."""
-    if described.examples:
-        return described.examples[0]
-    value = described.get_default(call_default_factory=True, validated_data={})
-    if isinstance(value, BaseModel):
-        return dict(list(value.model_dump().items())[:1])
-    return None if value is PydanticUndefined or value in ("", [], {}) else value
 
 
 def _shortened(value: Any, write: Write) -> str:
@@ -346,9 +316,7 @@ def _section_at(model: Any, location: Location) -> Any:
             annotation = model.model_fields[part].annotation
         else:
             annotation = model.type_under(part) if hasattr(model, "type_under") else None
-        inner = (annotation, *getattr(annotation, "__args__", ()))
-        model = next((one for one in inner if isinstance(one, type) and issubclass(one, BaseModel)), None)
-        if model is None:
+        if (model := _section_in(annotation)[0]) is None:
             return None
     return model
 

@@ -5,13 +5,12 @@ lists every keyword with its type, default and meaning. Type checkers see a plai
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
 from inspect import Parameter, Signature, get_annotations
 from pathlib import Path
-from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, ValidationError
 from pydantic.fields import FieldInfo
@@ -134,16 +133,31 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class NamesModel:
-    """Marks a type whose values name models: every such field is found, wherever a section holds it."""
+    """Written beside a type whose values name models: every such field is found, wherever a section holds it."""
 
 
-Visit = Callable[[Location, str], str]
-"""(place, name of a model) → the name that takes its place"""
+def models_at(section: BaseModel, where: Location = ()) -> Iterator[tuple[Location, str]]:
+    """Every model that the section names, as it is written, with its place."""
+    for name in type(section).model_fields:
+        yield from _models_in(getattr(section, name), (*where, name), name in _model_fields(type(section)))
 
 
-def with_full_names(section: S) -> S:
-    """The section with what its presets stand for today: a batch keeps the full names."""
-    return _visit_section(section, (), lambda _, name: PRESETS.get(name, name))
+def _models_in(value: Any, where: Location, names_models: bool) -> Iterator[tuple[Location, str]]:
+    if isinstance(value, BaseModel):
+        yield from models_at(value, where)
+    elif isinstance(value, str) and names_models:
+        yield where, value
+    elif isinstance(value, list | dict):
+        for place, one in value.items() if isinstance(value, dict) else enumerate(value):
+            if names_models or isinstance(one, BaseModel):
+                yield from _models_in(one, (*where, place), names_models)
+
+
+@cache
+def _model_fields(section: type[BaseModel]) -> frozenset[str]:
+    """The fields with `NamesModel` in their type: alone, in a list, or as the values of a table."""
+    fields = section.model_fields.items()
+    return frozenset(name for name, field in fields if repr(NamesModel()) in f"{field.annotation} {field.metadata}")
 
 
 def models_named(section: BaseModel, but: Collection[str] = ()) -> set[str]:
@@ -151,16 +165,23 @@ def models_named(section: BaseModel, but: Collection[str] = ()) -> set[str]:
     return {resolve_model(name) for where, name in models_at(section) if where[0] not in but}
 
 
-def models_at(section: BaseModel) -> list[tuple[Location, str]]:
-    """Every model that the section names, as it is written, with its place."""
-    found: list[tuple[Location, str]] = []
+def with_full_names(section: S) -> S:
+    """The section with what its presets stand for today: a batch keeps the full names."""
+    for where, name in models_at(section):
+        if name in PRESETS:
+            section = _with_model(section, where, PRESETS[name])
+    return section
 
-    def collect(where: Location, name: str) -> str:
-        found.append((where, name))
+
+def _with_model(value: Any, where: Location, name: str) -> Any:
+    if not where:
         return name
-
-    _visit_section(section, (), collect)
-    return found
+    if isinstance(value, BaseModel):
+        field = str(where[0])
+        return value.model_copy(update={field: _with_model(getattr(value, field), where[1:], name)})
+    changed = value.copy()
+    changed[where[0]] = _with_model(value[where[0]], where[1:], name)
+    return changed
 
 
 def left_to_default(section: BaseModel, where: Location) -> bool:
@@ -174,66 +195,3 @@ def left_to_default(section: BaseModel, where: Location) -> bool:
         else:
             written = written[part]
     return False
-
-
-def _visit_section(section: S, where: Location, visit: Visit) -> S:
-    """A copy only if something changes, so that what was left to a default stays apart from what was written."""
-    update = {}
-    for field, annotation in _model_fields(type(section)):
-        before = getattr(section, field)
-        after = _visit_value(annotation, before, (*where, field), visit)
-        if after != before:
-            update[field] = after
-    return section.model_copy(update=update) if update else section
-
-
-def _visit_value(annotation: Any, value: Any, where: Location, visit: Visit) -> Any:
-    if isinstance(value, BaseModel):
-        return _visit_section(value, where, visit)
-    if isinstance(value, str):
-        return visit(where, value) if any(names for _, names in _arms(annotation)) else value
-    if isinstance(value, list):
-        inner = _element(annotation, 0)
-        return [_visit_value(inner, one, (*where, place), visit) for place, one in enumerate(value)]
-    if isinstance(value, dict):
-        inner = _element(annotation, 1)
-        return {key: _visit_value(inner, one, (*where, key), visit) for key, one in value.items()}
-    return value
-
-
-def _element(annotation: Any, place: int) -> Any:
-    """The type of a list's elements or of a dictionary's values, as far as the annotation says."""
-    listed = [get_args(arm) for arm, _ in _arms(annotation)]
-    found = tuple(arguments[place] for arguments in listed if len(arguments) == place + 1)
-    return Union[found] if found else Any  # noqa: UP007
-
-
-def _arms(annotation: Any) -> Iterator[tuple[Any, bool]]:
-    """The plain types that a value may have, each with whether it names a model."""
-    origin = get_origin(annotation)
-    if origin is Annotated:
-        inner, *marks = get_args(annotation)
-        marked = any(isinstance(mark, NamesModel) for mark in marks)
-        yield from ((arm, names or marked) for arm, names in _arms(inner))
-    elif origin in (Union, UnionType):
-        for one in get_args(annotation):
-            yield from _arms(one)
-    else:
-        yield annotation, False
-
-
-@cache
-def _model_fields(section: type[BaseModel]) -> tuple[tuple[str, Any], ...]:
-    """The fields where a model may be named, each with its whole type: plain texts and numbers are passed over."""
-    whole = {
-        name: Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
-        for name, field in section.model_fields.items()
-    }
-    return tuple((name, annotation) for name, annotation in whole.items() if _may_name(annotation))
-
-
-def _may_name(annotation: Any) -> bool:
-    return any(
-        names or (isinstance(arm, type) and issubclass(arm, BaseModel)) or any(map(_may_name, get_args(arm)))
-        for arm, names in _arms(annotation)
-    )

@@ -63,15 +63,9 @@ class Design(Section):
     """each cell this many times, with seeds derived from batch.seed"""
     mode: Literal["full", "paired"] = Field(default="full", title="Levels crossed")
     """full: every level with every other; paired: lists in step, first with first, second with second"""
-    factors: dict[Name, list[Any]] = Field(
-        default_factory=dict, examples=[{"agents.*.temperature": [0.2, 1.0]}], max_length=ceilings.FACTORS
-    )
+    factors: dict[Name, list[Any]] = Field(default_factory=dict, max_length=ceilings.FACTORS)
     """a key of the config with its values, or any name with levels `{ level = "…", set = { KEY = VALUE } }`"""
-    hypotheses: list[Hypothesis] = Field(
-        default_factory=list,
-        examples=[[{"outcome": "revealed", "contrast": "firmness: firm - plain"}]],
-        max_length=ceilings.HYPOTHESES,
-    )
+    hypotheses: list[Hypothesis] = Field(default_factory=list, max_length=ceilings.HYPOTHESES)
     """what is to be tested; all else that is found is exploratory"""
 
     @field_validator("factors", mode="before")
@@ -191,7 +185,7 @@ class Batch(Section):
     """what the study is about, for those who read the file"""
     seed: int = Field(default=42, ge=-(2**63), lt=2**63)
     """the same study with the same seed is the same study"""
-    metadata: Metadata = Field(default_factory=dict, examples=[{"lab": "north"}])
+    metadata: Metadata = Field(default_factory=dict)
     """anything of your own, kept and exported with the batch"""
 
 
@@ -252,21 +246,15 @@ class ProviderSettings(Limits):
 
     like: Family | None = Field(default=None, title="Speaks like")
     """how an endpoint of one's own speaks: openai, anthropic or ollama; those that are known by name need none"""
-    base_url: str | None = Field(
-        default=None, examples=["http://localhost:8000/v1"], max_length=ceilings.ADDRESS, title="Address"
-    )
+    base_url: str | None = Field(default=None, max_length=ceilings.ADDRESS, title="Address")
     """else the provider's own environment variable, as its SDK reads it, and its usual address"""
-    hosts: Hosts = Field(
-        default_factory=list, examples=[["http://gpu1:11434"]], max_length=ceilings.SERVERS, title="Servers"
-    )
+    hosts: Hosts = Field(default_factory=list, max_length=ceilings.SERVERS, title="Servers")
     """several servers form one pool, instead of base_url; or "local": each hand of a [cluster] asks the server of its own node"""
     api_key_env: str | None = Field(
         default=None, max_length=ceilings.WORD, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", title="Variable of the key"
     )
     """environment variable that holds the key; an endpoint of one's own gets no key without it"""
-    prices: dict[str, ModelPrice] = Field(
-        default_factory=dict, examples=[{"*": {"input": 0.5, "output": 1.5}}], max_length=ceilings.SERVERS
-    )
+    prices: dict[str, ModelPrice] = Field(default_factory=dict, max_length=ceilings.SERVERS)
     """by model, `"*"` for all others: what a million tokens cost, where no table of prices knows it"""
     batch_api: bool | None = Field(default=None, title="Batch API")
     """whether it has a batch API; else openai, anthropic and azure have one"""
@@ -424,30 +412,13 @@ class ConfigSections(Section):
     """One batch: everything that decides what is asked, and how. It is either written or frozen."""
 
     batch: Batch
-    service: Service = Field(default_factory=Service, examples=[{"name": "live"}])
-    providers: SerializeAsAny[Providers] = Field(
-        default_factory=Providers, examples=[{"ollama": {"base_url": "http://localhost:11434"}}]
-    )
-    agents: list[Agent] = Field(
-        default_factory=list,
-        max_length=ceilings.AGENTS,
-        examples=[
-            [
-                {"name": "Ada", "model": "simulated:guarded", "secret": "marigold"},
-                {"name": "Bob", "model": "simulated:trusting", "secret": "lantern"},
-            ]
-        ],
-    )
-    agent_ids: list[ceilings.Word] = Field(default_factory=list, max_length=ceilings.AGENTS, examples=[["ada", "bob"]])
+    service: Service = Field(default_factory=Service)
+    providers: SerializeAsAny[Providers] = Field(default_factory=Providers)
+    agents: list[Agent] = Field(default_factory=list, max_length=ceilings.AGENTS)
+    agent_ids: list[ceilings.Word] = Field(default_factory=list, max_length=ceilings.AGENTS)
     """agents of the file's library"""
-    entities: list[dict[str, Any]] = Field(
-        default_factory=list,
-        max_length=ceilings.ENTITIES,
-        examples=[
-            [{"name": "Hypatia", "description": "Mathematician"}, {"name": "Darwin", "description": "Naturalist"}]
-        ],
-    )
-    stop: StopWhenSure | None = Field(default=None, examples=[{"outcome": "revealed", "half_width": 0.05}])
+    entities: list[dict[str, Any]] = Field(default_factory=list, max_length=ceilings.ENTITIES)
+    stop: StopWhenSure | None = None
     """when the batch may end before its plan does"""
     settings: SerializeAsAny[Section]
     """the section that carries the kind's own name"""
@@ -487,9 +458,9 @@ class Config(ConfigSections):
     `engine.config.freezing` makes of it what a batch keeps.
     """
 
-    design: Design | None = Field(default=None, examples=[{"replicates": 2}])
+    design: Design | None = None
     """factors that are crossed: the config is then one of a study of several batches"""
-    cluster: Cluster | None = Field(default=None, examples=[{"ray": "local"}])
+    cluster: Cluster | None = None
     """who makes the live calls; no batch keeps it"""
     _origin: ConfigOrigin = PrivateAttr(default=ConfigOrigin("", None))
 

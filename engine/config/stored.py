@@ -15,21 +15,28 @@ if TYPE_CHECKING:
     from tidepool.engine.config.sections import FrozenConfig
 
 
+def stored_sections(text: str) -> dict[str, Any]:
+    """The sections by name. The file may be a stranger's: a value may be missing, or of another type."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise UsageError("The batch's own config cannot be read: its file was changed, or is damaged.")
+    return found
+
+
 class StoredConfig:
+    """The config of a batch, read when it is first asked for."""
+
     def __init__(self, text: str, check: "Callable[[str], FrozenConfig]") -> None:
         self._text = text
         self._check = check
 
     @cached_property
     def sections(self) -> dict[str, Any]:
-        """The sections by name. The file may be a stranger's: a value may be missing, or of another type."""
-        try:
-            found = json.loads(self._text)
-        except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
-            raise UsageError("The batch's own config cannot be read: its file was changed, or is damaged.")
-        return found
+        """The plain values by section and key, unchecked."""
+        return stored_sections(self._text)
 
     @cached_property
     def checked(self) -> "FrozenConfig":

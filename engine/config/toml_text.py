@@ -256,7 +256,9 @@ def _value_slip(line: str) -> str:
     if value.endswith(","):
         return f"no comma stands at the end of a line. Write {key} = {_as_toml(value.rstrip(', '))}"
     if value[0] in "\"'":
-        return _quote_slip(key, value)
+        over = ' Text over several lines stands between """ and """.'
+        unclosed = f"the quote of {key} is left open. Close it on the same line: {key} = {value}{value[0]}.{over}"
+        return unclosed if value.count(value[0]) % 2 else ""
     bare = value.split(" #")[0].strip()
     if bare.lower() in NOTHING:
         return f"TOML has no {bare}. Leave {key} out, and its default holds."
@@ -265,14 +267,3 @@ def _value_slip(line: str) -> str:
     if bare.lower() in YES | NO:
         return f"it is true or false, in small letters. Write {key} = {_as_toml(bare)}"
     return f"text stands in quotes. Write {key} = {_as_toml(bare)}"
-
-
-def _quote_slip(key: str, value: str) -> str:
-    quote = value[0]
-    if value.count(quote) % 2:
-        over = ' Text over several lines stands between """ and """.'
-        return f"the quote of {key} is left open. Close it on the same line: {key} = {value}{quote}.{over}"
-    if quote == '"' and "\\" in value:
-        straight = value.replace("\\", "/")
-        return f"in quotes \\ means something of its own. Write {key} = {straight}, or put the text in 'single quotes'."
-    return f"behind the text of {key} stands something more. Keep one text in quotes; a comment begins with #."

@@ -22,8 +22,16 @@ from tidepool.engine.call import stream
 from tidepool.engine.config.problems import format_error, problems_of, validated
 from tidepool.engine.config.sections import Agent, Config
 from tidepool.engine.errors import NotFound, UsageError, located
-from tidepool.engine.library.entities import Entity, entity_from, read_entities, read_entity_ids, read_table, read_tree
-from tidepool.engine.library.entity_types import holds_types, portrait, types_of_file
+from tidepool.engine.library.entities import (
+    Entity,
+    entity_from,
+    portrait,
+    read_entities,
+    read_entity_ids,
+    read_table,
+    read_tree,
+)
+from tidepool.engine.library.entity_types import holds_types, types_of_file
 from tidepool.storage import library
 from tidepool.storage.file import prepare, reading
 
@@ -74,12 +82,10 @@ def read_agents(path: Path) -> list[Agent]:
         raise UsageError(f"{path}: agents are read from .json, .toml and .csv files. Rename or convert it.")
     if not records:
         raise UsageError(f"{path}: the file holds no agents.")
-    return [validated(Agent, _without_id(record), where) for where, record in records]
-
-
-def _without_id(record: object) -> object:
-    """Ids are the library's own; a file that carries them is still fine."""
-    return {key: value for key, value in record.items() if key != "id"} if isinstance(record, Mapping) else record
+    for _, record in records:
+        if isinstance(record, dict):
+            record.pop("id", None)  # the library's own: a file that carries it is still fine
+    return [validated(Agent, record, where) for where, record in records]
 
 
 def _from_cells(cells: Mapping[str, str], where: str) -> dict[str, Any]:
@@ -235,27 +241,27 @@ def _ids_of_file(config: Config) -> list[str]:
 
 
 def _taken_in(config: Config, connection: sqlite3.Connection, listed: Sequence[str]) -> Config:
-    kind, entity_ids = config.batch.kind, getattr(config.settings, "entity_ids", [])
+    kind, settings = config.batch.kind, config.settings
+    entity_ids: Sequence[str] = getattr(settings, "entity_ids", ())
     with _found_at("agent_ids"):
         agents = [agent_of(stored) for stored in library.find_agents(connection, config.agent_ids)]
     with _found_at(kind, "entity_ids"):
         stored = library.find_entities(connection, entity_ids)
-    with _found_at(kind, "entity_file", source=getattr(config.settings, "entity_file", "")):
+    with _found_at(kind, "entity_file", source=getattr(settings, "entity_file", "")):
         stored += library.find_entities(connection, listed)
     with located(kind, "entity_file" if listed else "entity_ids"):
         entities = [{"id": one.id, **entity_of(one).as_record()} for one in stored]
+    if entity_ids:
+        settings = settings.model_copy(update={"entity_ids": []})
+    if listed:
+        settings = settings.model_copy(update={"entity_file": None})
     update = {
         "agents": [*config.agents, *agents],
         "agent_ids": [],
         "entities": [*config.entities, *entities],
-        "settings": config.settings.model_copy(update=_emptied(entity_ids, listed)),
+        "settings": settings,
     }
     return config.model_copy(update=update)
-
-
-def _emptied(entity_ids: Sequence[str], listed: Sequence[str]) -> dict[str, Any]:
-    """Keys whose ids were taken in name nothing any more."""
-    return {**({"entity_ids": []} if entity_ids else {}), **({"entity_file": None} if listed else {})}
 
 
 @contextmanager

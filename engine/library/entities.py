@@ -1,4 +1,4 @@
-"""Entities: a name, a description and typed attributes, checked, and read from JSON, TOML and CSV files.
+"""Entities: a name, a description and typed attributes; checked, told in words, and read from JSON, TOML and CSV files.
 
 Entities come from other people's files, so everything is checked here once, and every error says where: in words, and as the key within the
 entity.
@@ -13,17 +13,29 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.toml_files import parse_toml, read_text
-from tidepool.engine.errors import UsageError, located
+from tidepool.engine.errors import Location, UsageError
 
 Attribute = bool | int | float | str
+T = TypeVar("T")
 
 LONGEST_NAME = 120
-_KEYS = ("name", "description", "attributes")
+_KEYS = ("name", "description", "attributes", "id", "type")
+"""the last two are the library's own: a file that carries them is still fine"""
+_TYPE_NAMES = {
+    dict: "a table",
+    list: "a list",
+    bool: "true/false",
+    int: "a number",
+    float: "a number",
+    str: "text",
+    type(None): "nothing",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +49,9 @@ class Entity:
     attributes: Mapping[str, Attribute] = field(default_factory=dict, hash=False)
     """anything else that is known: numbers, texts, true or false"""
 
-    if not TYPE_CHECKING:  # a type checker reads the keywords off the fields
-
-        def __new__(cls, *_: object, **keywords: object) -> "Entity":
-            _refuse_unknown(keywords, _KEYS, "Entity")
-            return object.__new__(cls)
-
     def __post_init__(self) -> None:
-        """What the whole check of a study would stumble over; it tells the rest."""
-        checked_name(self.name, "Entity, name")
+        """Checks what the check of a whole study would stumble over; that reports the rest."""
+        _at(("name",), "Entity, name", check_name, self.name)
         if not isinstance(self.description, str):
             raise UsageError(
                 f"Entity, description: expected text, not {_type_name(self.description)}.", ("description",)
@@ -64,83 +70,91 @@ class Entity:
         return {"name": self.name, "description": self.description, "attributes": dict(self.attributes)}
 
 
+# -- checking --------------------------------------------------------------------------------------------
+
+
 def entity_from(record: object, where: str) -> Entity:
     """An entity out of a parsed file; `where` names the file and the place in it."""
     if not isinstance(record, Mapping):
         raise UsageError(f"{where}: an entity is a table with a name, not {_type_name(record)}.")
-    _refuse_unknown(
-        record, (*_KEYS, "id", "type"), where
-    )  # the library's own two: a file that carries them is still fine
+    for key in record:
+        if key not in _KEYS:
+            near = get_close_matches(str(key), _KEYS[:3], n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else "."
+            raise UsageError(
+                f"{where}: unknown key {key!r}{hint} Anything of your own goes under attributes.", (str(key),)
+            )
     attributes = record.get("attributes") or {}
     if not isinstance(attributes, Mapping):
         raise UsageError(
             f"{where}, attributes: expected a table of names and values, not {_type_name(attributes)}.", ("attributes",)
         )
-    with located("name"):
-        name = checked_name(record.get("name"), f"{where}, name")
-    with located("description"):
-        description = checked_text(record.get("description") or "", f"{where}, description").strip()
-    with located("attributes"):
-        return Entity(name, description, checked_attributes(attributes, where))
+    name = _at(("name",), f"{where}, name", check_name, record.get("name"))
+    description = _at(("description",), f"{where}, description", check_text, record.get("description") or "")
+    return Entity(name, description.strip(), _checked_attributes(attributes, where))
 
 
-def _refuse_unknown(keys: Iterable[object], known: Sequence[str], where: str) -> None:
-    for key in keys:
-        if key not in known:
-            raise UsageError(
-                f"{where}: unknown key {key!r}{_nearest(str(key), _KEYS)} Anything of your own goes under attributes.",
-                (str(key),),
-            )
+def _at(key: Location, where: str, check: Callable[[object], T], value: object) -> T:
+    try:
+        return check(value)
+    except ValueError as error:
+        raise UsageError(f"{where}: {error}", key) from None
 
 
 def checked_name(name: object, where: str) -> str:
+    """The name without blanks around it; what is wrong with it is reported with its place."""
+    return _at((), where, check_name, name)
+
+
+def check_name(name: object) -> str:
     """A name can stand before a colon in a transcript: one line of readable text."""
     if name is None or name == "":
-        raise UsageError(f"{where}: the name is missing. Every entity needs one of its own.")
+        raise ValueError("the name is missing. Every entity needs one of its own.")
     if not isinstance(name, str):
-        raise UsageError(f"{where}: a name is text, not {_type_name(name)}. Put it in quotes.")
+        raise ValueError(f"a name is text, not {_type_name(name)}. Put it in quotes.")
     tidy = name.strip()
     if not tidy:
-        raise UsageError(f"{where}: the name is blank. Every entity needs one of its own.")
+        raise ValueError("the name is blank. Every entity needs one of its own.")
     if not tidy.isprintable():
-        raise UsageError(f"{where}: the name {tidy!r} holds a line break or control character. Remove it.")
+        raise ValueError(f"the name {tidy!r} holds a line break or control character. Remove it.")
     if len(tidy) > LONGEST_NAME:
-        raise UsageError(f"{where}: the name has {len(tidy)} characters, and {LONGEST_NAME} are the most.")
+        raise ValueError(f"the name has {len(tidy)} characters, and {LONGEST_NAME} are the most.")
     return tidy
 
 
-def checked_text(text: object, where: str) -> str:
+def check_text(text: object) -> str:
     """The text, if it is one that can be stored."""
     if not isinstance(text, str):
-        raise UsageError(f"{where}: expected text, not {_type_name(text)}.")
+        raise ValueError(f"expected text, not {_type_name(text)}.")
     if len(text) > ceilings.TEXT:
-        raise UsageError(f"{where}: the text has {len(text):,} letters, and {ceilings.TEXT:,} are the most.")
+        raise ValueError(f"the text has {len(text):,} letters, and {ceilings.TEXT:,} are the most.")
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise UsageError(f"{where}: the text holds half a character (a lone surrogate). Remove it.")
+        raise ValueError("the text holds half a character (a lone surrogate). Remove it.")
     return text
 
 
-def checked_attributes(attributes: Mapping[object, object], where: str) -> dict[str, Attribute]:
+def _checked_attributes(attributes: Mapping[Any, object], where: str) -> dict[str, Attribute]:
     """Attributes without the empty ones: a null or an empty cell says nothing about an entity."""
     if len(attributes) > ceilings.ATTRIBUTES:
-        raise UsageError(f"{where}: it has {len(attributes):,} attributes, and {ceilings.ATTRIBUTES:,} are the most.")
+        words = f"it has {len(attributes):,} attributes, and {ceilings.ATTRIBUTES:,} are the most."
+        raise UsageError(f"{where}: {words}", ("attributes",))
     checked: dict[str, Attribute] = {}
     for key, value in attributes.items():
-        with located(str(key)):
-            name = checked_name(key, f"{where}, attribute name")
-            if name in checked:
-                raise UsageError(f"{where}: the attribute {name!r} is given twice. Keep one.")
-            if value is not None:
-                checked[name] = _checked_attribute(value, f"{where}, attribute {name!r}")
+        place = ("attributes", str(key))
+        name = _at(place, f"{where}, attribute name", check_name, key)
+        if name in checked:
+            raise UsageError(f"{where}: the attribute {name!r} is given twice. Keep one.", place)
+        if value is not None:
+            checked[name] = _at(place, f"{where}, attribute {name!r}", _check_attribute, value)
     return checked
 
 
-def _checked_attribute(value: object, where: str) -> Attribute:
+def _check_attribute(value: object) -> Attribute:
     if not isinstance(value, Attribute):
-        raise UsageError(f"{where}: expected a number, text or true/false, not {_type_name(value)}.")
+        raise ValueError(f"expected a number, text or true/false, not {_type_name(value)}.")
     if isinstance(value, float) and not math.isfinite(value):
-        raise UsageError(f"{where}: {value} is no number one can compare. Leave it out.")
-    return checked_text(value, where) if isinstance(value, str) else value
+        raise ValueError(f"{value} is no number one can compare. Leave it out.")
+    return check_text(value) if isinstance(value, str) else value
 
 
 def refuse_doubled(entities: Iterable[Entity], where: str) -> None:
@@ -154,35 +168,57 @@ def refuse_doubled(entities: Iterable[Entity], where: str) -> None:
         first[key] = entity.name
 
 
-def choose(known: Sequence[Entity], wanted: Sequence[str], where: str) -> list[Entity]:
-    """The entities named, in that order; an unknown or doubled name is an error before anything runs."""
-    by_name = {entity.name: entity for entity in known}
-    chosen: dict[str, Entity] = {}
-    for name in wanted:
-        if name not in by_name:
-            raise UsageError(f"{where}: there is no entity {name!r}{_nearest(name, list(by_name))}")
-        if name in chosen:
-            raise UsageError(f"{where}: the entity {name!r} is named twice. Name it once.")
-        chosen[name] = by_name[name]
-    return list(chosen.values())
-
-
-def _nearest(word: str, known: Sequence[str]) -> str:
-    close = get_close_matches(word, known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else "."
-
-
 def _type_name(value: object) -> str:
-    kinds = {
-        dict: "a table",
-        list: "a list",
-        bool: "true/false",
-        int: "a number",
-        float: "a number",
-        str: "text",
-    }
-    return kinds.get(type(value), "nothing" if value is None else f"a {type(value).__name__}")
+    return _TYPE_NAMES.get(type(value), f"a {type(value).__name__}")
 
+
+# -- in words --------------------------------------------------------------------------------------------
+
+
+def in_words(value: Attribute) -> str:
+    """The value as people write it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) and abs(value) < 1e6 else str(value)
+
+
+_DEGREES = ("very low", "low", "middling", "high", "very high")
+_OF_TEN = frozenset(
+    [
+        "openness",
+        "conscientiousness",
+        "extraversion",
+        "agreeableness",
+        "neuroticism",
+        "courage",
+        "cunning",
+        "kindness",
+        "magic",
+        "appetite_for_risk",
+        "trust_in_partners",
+    ]
+)
+
+
+@lru_cache(maxsize=4096)
+def portrait(title: str, entity: Entity) -> tuple[str, ...]:
+    """Who somebody is, an attribute a line; line breaks inside would blur where one ends."""
+    about = entity.description or entity.name
+    lines = (f"- {attribute_in_words(*pair)}" for pair in entity.attributes.items())
+    return tuple(" ".join(line.split()) for line in (f"{title}: {about}", *lines))
+
+
+def attribute_in_words(name: str, value: Attribute) -> str:
+    """The attribute with its unit or scale, where its name tells one."""
+    label, words = name.replace("_", " "), in_words(value)
+    if isinstance(value, bool | str):
+        return f"{label}: {words}"
+    if name in _OF_TEN and 0 <= value <= 10:
+        return f"{label}: {words} of 10 ({_DEGREES[min(int(value / 2.01), 4)]})"
+    return f"{label}: {words} years" if name == "age" else f"{label}: {words}"
+
+
+# -- files -----------------------------------------------------------------------------------------------
 
 FORM = 'An entity file is TOML: [[entities]] for each, and below it keys such as name = "Hypatia".'
 _WHOLE = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})\Z")
@@ -191,16 +227,10 @@ _DECIMAL = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?\Z")
 
 def read_entities(path: Path) -> list[Entity]:
     """All entities of a file; the ending says what it is."""
-    readers: dict[str, Callable[[Path], list[Entity]]] = {
-        ".json": _from_tree,
-        ".toml": _from_tree,
-        ".csv": _from_csv,
-        ".tsv": _from_csv,
-    }
-    reader = readers.get(path.suffix.lower())
-    if reader is None:
+    suffix = path.suffix.lower()
+    if suffix not in (".json", ".toml", ".csv", ".tsv"):
         raise UsageError(f"{path}: entities are read from .json, .toml and .csv files. Rename or convert it.")
-    entities = reader(path)
+    entities = _from_csv(path) if suffix in (".csv", ".tsv") else _from_tree(path)
     if not entities:
         raise UsageError(f"{path}: the file holds no entities.")
     refuse_doubled(entities, str(path))
@@ -235,17 +265,10 @@ def read_tree(path: Path) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_no_key_twice, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
-        words = f"{path}, line {error.lineno}: this is no valid JSON: {error.msg} (column {error.colno})."
-        raise UsageError(f"{words}{_cure(text, error.pos)}") from None
+        words = f"this is no valid JSON: {error.msg} (column {error.colno})."
+        raise UsageError(f"{path}, line {error.lineno}: {words}") from None
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: this is no valid JSON: {error}.") from None
-
-
-def _cure(text: str, position: int) -> str:
-    """The two slips that are made most."""
-    if re.search(r",\s*\Z", text[:position]) and text[position : position + 1] in "]}":
-        return " Remove the comma before it: none stands behind the last."
-    return " Names and texts stand in double quotes." if text[position : position + 1] in ("'", "“", "”") else ""
 
 
 def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -340,9 +363,9 @@ def _kind(cells: Sequence[str]) -> Callable[[str], Attribute]:
 
 
 def _from_row(cells: dict[str, str], kinds: dict[str, Callable[[str], Attribute]], where: str) -> Entity:
-    attributes: dict[object, object] = {name: kind(cells[name]) for name, kind in kinds.items() if cells[name]}
+    attributes = {name: kind(cells[name]) for name, kind in kinds.items() if cells[name]}
     return Entity(
         name=checked_name(cells["name"], f"{where}, column 'name'"),
         description=cells.get("description", ""),
-        attributes=checked_attributes(attributes, where),
+        attributes=_checked_attributes(attributes, where),
     )

@@ -1,80 +1,124 @@
-"""Entity types: the dimensions in which entities differ, seeded generation, portraits in words, and types read from files.
+"""Entity types: the dimensions in which entities differ, seeded generation, and types read from files.
 
 Entity number i depends on the type, the seed and i alone: 200 of them begin with the same hundred as 100 do. The built-in types are files
 in `types/`, read like users' own; types of the file's library win over them.
 """
 
-import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
 
 from tidepool.engine.call import seed_of, stream
+from tidepool.engine.config.problems import WrongValue, path_in_words, validated
+from tidepool.engine.config.section import Section
 from tidepool.engine.errors import UsageError
-from tidepool.engine.library.entities import Attribute, Entity, checked_name, checked_text, read_tree
+from tidepool.engine.library.entities import Attribute, Entity, check_name, check_text, in_words, read_tree
 from tidepool.storage.file import reading
 from tidepool.storage.library import StoredType, list_types
 
-Spread = Literal["uniform", "normal", "skewed"]
+Name = Annotated[str, AfterValidator(check_name)]
+Text = Annotated[str, AfterValidator(check_text)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
 Drawn = Mapping[str, Attribute]
 """what the entity already is: its name and the dimensions before this one"""
 
 _BLANK = re.compile(r"\{([^{}]+)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class BooleanDimension:
+class BooleanDimension(Section):
     """True for a share of the entities."""
 
-    name: str
-    share: float = 0.5
+    name: Name
+    kind: Literal["boolean"] = "boolean"
+    share: float = Field(default=0.5, ge=0, le=1)
     """of the entities for whom it is true"""
 
     def draw(self, rng: Random, drawn: Drawn) -> bool:
         return rng.random() < self.share
 
 
-@dataclass(frozen=True, slots=True)
-class CategoricalDimension:
+class CategoricalDimension(Section):
     """One of several words, each with its weight."""
 
-    name: str
-    options: tuple[str, ...]
-    weights: tuple[float, ...]
+    name: Name
+    kind: Literal["categorical"] = "categorical"
+    options: list[Name] = Field(min_length=1)
+    """words, or a table of words and their weights"""
+    weights: list[Annotated[Number, Field(ge=0)]] = Field(default_factory=list)
+    """one for each option; all the same unless written"""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _split_table(cls, record: Any) -> Any:
+        options = record.get("options") if isinstance(record, Mapping) else None
+        if isinstance(options, Mapping):
+            return {**record, "options": list(options), "weights": list(options.values())}
+        return record
+
+    @model_validator(mode="after")
+    def _check_weights(self) -> Self:
+        self.weights = self.weights or [1.0] * len(self.options)
+        if len(self.weights) != len(self.options):
+            raise WrongValue("give one weight for each option", "weights")
+        if not sum(self.weights) > 0:
+            raise WrongValue("not all weights may be 0", "weights")
+        return self
 
     def draw(self, rng: Random, drawn: Drawn) -> str:
         return rng.choices(self.options, self.weights)[0]
 
 
-@dataclass(frozen=True, slots=True)
-class NumberDimension:
+class NumberDimension(Section):
     """A number within a range."""
 
-    name: str
-    low: float
-    high: float
-    whole: bool = True
-    spread: Spread = "uniform"
-    mean: float | None = None
+    name: Name
+    kind: Literal["int", "float"] = "int"
+    range: list[Number] = Field(min_length=2, max_length=2)
+    """the lowest and the highest"""
+    spread: Literal["uniform", "normal", "skewed"] = "uniform"
+    mean: Number | None = None
     """normal: the middle of the range unless told"""
-    deviation: float | None = None
+    deviation: Number | None = Field(default=None, ge=0)
     """normal: a sixth of the range unless told"""
     towards: Literal["low", "high"] = "low"
     """skewed: the end where most values lie"""
-    decimals: int = 2
+    decimals: int = Field(default=2, ge=0, le=12)
+
+    @property
+    def low(self) -> float:
+        return self.range[0]
+
+    @property
+    def high(self) -> float:
+        return self.range[1]
+
+    @model_validator(mode="after")
+    def _check_range(self) -> Self:
+        low, high = self.range
+        if low > high:
+            raise WrongValue("range: give it as [lowest, highest]", "range")
+        if self.kind == "int" and not (low.is_integer() and high.is_integer()):
+            raise WrongValue("range: an int dimension has whole ends", "range")
+        if self.mean is not None and not low <= self.mean <= high:
+            raise WrongValue(f"mean: expected a number from {low:g} to {high:g}", "mean")
+        if self.deviation is not None and self.deviation > max(high - low, 1):
+            raise WrongValue(f"deviation: expected a number from 0 to {max(high - low, 1):g}", "deviation")
+        return self
 
     def draw(self, rng: Random, drawn: Drawn) -> int | float:
-        if self.whole:
+        low, high = self.range
+        if self.kind == "int":
             # Half a step of room on both ends, so that the ends are as likely as their neighbours.
-            value = round(self._between(self.low - 0.5, self.high + 0.5, rng))
-            return int(min(max(value, self.low), self.high))
-        return min(max(round(self._between(self.low, self.high, rng), self.decimals), self.low), self.high)
+            value = round(self._between(low - 0.5, high + 0.5, rng))
+            return int(min(max(value, low), high))
+        return min(max(round(self._between(low, high, rng), self.decimals), low), high)
 
     def _between(self, low: float, high: float, rng: Random) -> float:
         if self.spread == "uniform" or low == high:
@@ -93,15 +137,26 @@ class NumberDimension:
                 return value
 
 
-@dataclass(frozen=True, slots=True)
-class TextDimension:
+class TextDimension(Section):
     """A text chosen from a list and filled in, or left for a model to write."""
 
-    name: str
-    options: tuple[str, ...] = ()
+    name: Name
+    kind: Literal["text"] = "text"
+    options: list[Text] = Field(default_factory=list)
     """each may hold {name} and dimensions before this one in braces"""
-    prompt: str = ""
-    """set: a model writes the text, asked this way; the generator leaves it out"""
+    template: Text = ""
+    """the only option"""
+    prompt: Text = ""
+    """a model writes the text, asked this way; the generator leaves it out"""
+
+    @model_validator(mode="after")
+    def _check_texts(self) -> Self:
+        if [bool(self.options), bool(self.template), bool(self.prompt)].count(True) != 1:
+            raise WrongValue("give one of options (a list), template, or prompt (a model writes it)")
+        self.options = self.options or [self.template] * bool(self.template)
+        if not all(text.strip() for text in self.options or [self.prompt]):
+            raise WrongValue("a text of it is empty")
+        return self
 
     def draw(self, rng: Random, drawn: Drawn) -> str | None:
         return filled(rng.choice(self.options), drawn) if self.options else None
@@ -110,36 +165,62 @@ class TextDimension:
 Dimension = BooleanDimension | CategoricalDimension | NumberDimension | TextDimension
 
 
-def blanks(template: str) -> list[str]:
-    """The names in braces that a template asks for."""
-    return _BLANK.findall(template)
-
-
 def filled(template: str, drawn: Drawn) -> str:
     """The template with its blanks filled in; never str.format, since templates come from strangers."""
     return _BLANK.sub(lambda blank: in_words(drawn.get(blank[1], blank[0])), template)
 
 
-def in_words(value: Attribute) -> str:
-    """The value as people write it."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:g}" if isinstance(value, float) and abs(value) < 1e6 else str(value)
-
-
-@dataclass(frozen=True, slots=True)
-class EntityType:
+class EntityType(Section):
     """A way to make entities: names, and dimensions in which they differ."""
 
-    name: str
-    dimensions: tuple[Dimension, ...]
-    description: str = ""
+    name: Name
+    description: Text = ""
     """of the type, for lists"""
-    portrait: str = ""
+    portrait: Text = ""
     """an entity's description: a template with {name} and the dimensions in braces"""
-    first_names: tuple[str, ...] = ()
-    last_names: tuple[str, ...] = ()
+    first_names: list[Name] = Field(default_factory=list)
+    last_names: list[Name] = Field(default_factory=list)
     """without names of its own an entity is called after its type and number"""
+    dimensions: list[Annotated[Dimension, Field(discriminator="kind")]] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        if self.last_names and not self.first_names:
+            raise WrongValue("last_names: give first_names too", "last_names")
+        for key, names in (("first_names", self.first_names), ("last_names", self.last_names)):
+            folded = [name.casefold() for name in names]
+            for name in names:
+                # A space inside could make two pairs read alike ("Ana Maria" "Sol", "Ana" "Maria Sol").
+                if " " in name or folded.count(name.casefold()) > 1:
+                    raise WrongValue(f"{key}: {name!r} must be one word that is there once", key)
+        return self
+
+    @model_validator(mode="after")
+    def _check_dimensions(self) -> Self:
+        if not self.dimensions:
+            raise WrongValue("a type needs at least one dimension, listed under 'dimensions'", "dimensions")
+        known = ["name"]
+        for place, one in enumerate(self.dimensions):
+            if one.name in known:
+                raise WrongValue(
+                    f"dimensions[{place}]: the name {one.name!r} is taken. Choose another", "dimensions", place
+                )
+            if isinstance(one, TextDimension):
+                for text in (*one.options, one.prompt):
+                    _refuse_unknown_blanks(text, known, "dimensions", place)
+            known.append(one.name)
+        _refuse_unknown_blanks(self.portrait, known, "portrait")
+        return self
+
+
+def _refuse_unknown_blanks(template: str, known: list[str], *where: int | str) -> None:
+    for blank in _BLANK.findall(template):
+        if blank not in known:
+            listed = ", ".join(known[1:]) or "there is none"
+            raise WrongValue(
+                f"{path_in_words(where)}: {{{blank}}} is neither the name nor a dimension listed before it ({listed})",
+                *where,
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,56 +301,9 @@ def _pair_order(firsts: int, lasts: int, seed: int) -> Iterator[tuple[int, int]]
                 yield first_order[(step + shift) % firsts], last_order[step]
 
 
-_DEGREES = ("very low", "low", "middling", "high", "very high")
-_OF_TEN = frozenset(
-    [
-        "openness",
-        "conscientiousness",
-        "extraversion",
-        "agreeableness",
-        "neuroticism",
-        "courage",
-        "cunning",
-        "kindness",
-        "magic",
-        "appetite_for_risk",
-        "trust_in_partners",
-    ]
-)
-
-
-@lru_cache(maxsize=4096)
-def portrait(title: str, entity: Entity) -> tuple[str, ...]:
-    """Who somebody is, an attribute a line; line breaks inside would blur where one ends."""
-    about = entity.description or entity.name
-    lines = (f"- {attribute_in_words(*pair)}" for pair in entity.attributes.items())
-    return tuple(" ".join(line.split()) for line in (f"{title}: {about}", *lines))
-
-
-def attribute_in_words(name: str, value: Attribute) -> str:
-    """The attribute with its unit or scale, where its name tells one."""
-    label, words = name.replace("_", " "), in_words(value)
-    if isinstance(value, bool | str):
-        return f"{label}: {words}"
-    if name in _OF_TEN and 0 <= value <= 10:
-        return f"{label}: {words} of 10 ({_DEGREES[min(int(value / 2.01), 4)]})"
-    return f"{label}: {words} years" if name == "age" else f"{label}: {words}"
-
-
-_TYPE_KEYS = ("name", "description", "portrait", "first_names", "last_names", "dimensions")
-_DIMENSION_KEYS = {
-    "boolean": ("share",),
-    "categorical": ("options", "weights"),
-    "int": ("range", "spread", "mean", "deviation", "towards"),
-    "float": ("range", "spread", "mean", "deviation", "towards", "decimals"),
-    "text": ("options", "template", "prompt"),
-}
-
-
 def built_in_types() -> dict[str, EntityType]:
     """The types that come with Tidepool, by name."""
-    folder = Path(__file__).with_name("types")
-    return {kind.name: kind for path in sorted(folder.glob("*.toml")) for kind in read_entity_types(path)}
+    return {name: entity_type_from(record, name) for name, record in built_in_records().items()}
 
 
 def built_in_records() -> dict[str, dict[str, Any]]:
@@ -293,162 +327,9 @@ def read_entity_types(path: Path) -> list[EntityType]:
 
 def entity_type_from(record: object, where: str) -> EntityType:
     """A type out of a parsed file; `where` names the file and the place in it."""
-    table = _TypeTable(record, where)
-    table.allow(_TYPE_KEYS)
-    name = checked_name(table.values.get("name"), f"{where}, name")
-    dimensions = _dimensions(table.list("dimensions"), where)
-    portrait = table.text("portrait")
-    _refuse_unknown_blanks(portrait, [d.name for d in dimensions], f"{where}, portrait")
-    if table.list("last_names") and not table.list("first_names"):
-        raise table.wrong("last_names", "give first_names too")
-    return EntityType(
-        name,
-        dimensions,
-        table.text("description"),
-        portrait,
-        _single_words(table, "first_names"),
-        _single_words(table, "last_names"),
-    )
-
-
-def _single_words(table: "_TypeTable", key: str) -> tuple[str, ...]:
-    names = [checked_name(name, f"{table.where}, {key}") for name in table.list(key)]
-    # A space inside could make two pairs read alike ("Ana Maria" "Sol", "Ana" "Maria Sol").
-    folded = [name.casefold() for name in names]
-    for name in names:
-        if " " in name or folded.count(name.casefold()) > 1:
-            raise UsageError(f"{table.where}, {key}: {name!r} must be one word that is there once.")
-    return tuple(names)
-
-
-def _dimensions(records: Sequence[object], where: str) -> tuple[Dimension, ...]:
-    dimensions: list[Dimension] = []
-    for place, record in enumerate(records, 1):
-        known = [dimension.name for dimension in dimensions]
-        dimension = _dimension(_TypeTable(record, f"{where}, dimension {place}"), known)
-        if dimension.name in (*known, "name"):
-            raise UsageError(f"{where}, dimension {place}: the name {dimension.name!r} is taken. Choose another.")
-        dimensions.append(dimension)
-    if not dimensions:
-        raise UsageError(f"{where}: a type needs at least one dimension, listed under 'dimensions'.")
-    return tuple(dimensions)
-
-
-def _dimension(table: "_TypeTable", known: Sequence[str]) -> Dimension:
-    name = checked_name(table.values.get("name"), f"{table.where}, name")
-    table.where += f" ({name})"
-    kind = table.choice("kind", tuple(_DIMENSION_KEYS), None)
-    table.allow(("name", "kind", *_DIMENSION_KEYS[kind]))
-    if kind == "boolean":
-        return BooleanDimension(name, table.number("share", 0.5, 0, 1))
-    if kind == "categorical":
-        return _categorical(name, table)
-    if kind == "text":
-        return _text(name, table, known)
-    return _number(name, table, kind == "int")
-
-
-def _categorical(name: str, table: "_TypeTable") -> CategoricalDimension:
-    given = table.values.get("options")
-    if isinstance(given, Mapping):
-        options, weights = list(given), list(given.values())
-    else:
-        options = table.list("options")
-        weights = table.list("weights") or [1] * len(options)
-    labels = [checked_name(option, f"{table.where}, options") for option in options]
-    if not labels or len(labels) != len(weights):
-        raise table.wrong("options", "give at least one option, and one weight for each")
-    if not all(_is_number(weight) and weight >= 0 for weight in weights) or not sum(weights) > 0:
-        raise table.wrong("weights", "weights are numbers from 0 up, and not all 0")
-    return CategoricalDimension(name, tuple(labels), tuple(float(weight) for weight in weights))
-
-
-def _number(name: str, table: "_TypeTable", whole: bool) -> NumberDimension:
-    ends = table.list("range")
-    if len(ends) != 2 or not all(_is_number(end) for end in ends) or ends[0] > ends[1]:
-        raise table.wrong("range", "give it as [lowest, highest]")
-    if whole and any(end != int(end) for end in ends):
-        raise table.wrong("range", "an int dimension has whole ends")
-    low, high = ends
-    given = table.values
-    return NumberDimension(
-        name,
-        low,
-        high,
-        whole,
-        table.choice("spread", ("uniform", "normal", "skewed"), "uniform"),  # type: ignore[arg-type]
-        mean=table.number("mean", 0, low, high) if "mean" in given else None,
-        deviation=table.number("deviation", 0, 0, max(high - low, 1)) if "deviation" in given else None,
-        towards=table.choice("towards", ("low", "high"), "low"),  # type: ignore[arg-type]
-        decimals=int(table.number("decimals", 2, 0, 12)),
-    )
-
-
-def _text(name: str, table: "_TypeTable", known: Sequence[str]) -> TextDimension:
-    given = [key for key in ("options", "template", "prompt") if key in table.values]
-    if len(given) != 1:
-        raise table.wrong("text", "give one of options (a list), template, or prompt (a model writes it)")
-    texts = table.list("options") if given == ["options"] else [table.text(given[0])]
-    checked = [checked_text(text, f"{table.where}, {given[0]}") for text in texts]
-    if not checked or not all(text.strip() for text in checked):
-        raise table.wrong(given[0], "it is empty")
-    for text in checked:
-        _refuse_unknown_blanks(text, known, f"{table.where}, {given[0]}")
-    return TextDimension(name, prompt=checked[0]) if given == ["prompt"] else TextDimension(name, tuple(checked))
-
-
-def _refuse_unknown_blanks(template: str, known: Sequence[str], where: str) -> None:
-    for blank in blanks(template):
-        if blank not in (*known, "name"):
-            raise UsageError(
-                f"{where}: {{{blank}}} is neither the name nor a dimension listed before it "
-                f"({', '.join(known) or 'there is none'})."
-            )
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-class _TypeTable:
-    """A parsed table that complains with its place."""
-
-    def __init__(self, values: object, where: str) -> None:
-        if not isinstance(values, Mapping):
-            raise UsageError(f"{where}: expected a table.")
-        self.values: Mapping[str, Any] = values
-        self.where = where
-
-    def wrong(self, key: str, advice: str) -> UsageError:
-        return UsageError(f"{self.where}, {key}: {advice}.")
-
-    def allow(self, keys: Sequence[str]) -> None:
-        for key in self.values:
-            if key not in keys:
-                close = get_close_matches(key, keys, n=1)
-                hint = f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(keys)}."
-                raise UsageError(f"{self.where}: unknown key {key!r}; {hint}")
-
-    def text(self, key: str) -> str:
-        return checked_text(self.values.get(key, ""), f"{self.where}, {key}")
-
-    def list(self, key: str) -> list[Any]:
-        value = self.values.get(key, [])
-        if not isinstance(value, list):
-            raise self.wrong(key, "expected a list")
-        return value
-
-    def number(self, key: str, default: float, low: float, high: float) -> float:
-        value: Any = self.values.get(key, default)
-        if not _is_number(value) or not low <= value <= high:
-            raise self.wrong(key, f"expected a number from {low:g} to {high:g}")
-        return float(value)
-
-    def choice(self, key: str, options: tuple[str, ...], default: str | None) -> str:
-        value = self.values.get(key, default)
-        if value not in options:
-            raise self.wrong(key, f"expected one of {', '.join(options)}")
-        return str(value)
+    if not isinstance(record, Mapping):
+        raise UsageError(f"{where}: expected a table.")
+    return validated(EntityType, record, where)
 
 
 def known_types(database: Path) -> dict[str, EntityType]:

@@ -22,9 +22,7 @@ T = TypeVar("T")
 MODULES = (
     tidepool.engine.runtime.accounts,
     tidepool.engine.runtime.limits,
-    tidepool.engine.runtime.limits,
     tidepool.engine.runtime.live,
-    tidepool.engine.providers.pool,
     tidepool.engine.providers.pool,
     tidepool.engine.runtime.outage,
     tidepool.engine.providers.simulated.provider,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support.all_kinds import LIVE, STUDIES
 from tidepool import run_batch
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.run import enlist
@@ -18,50 +19,11 @@ from tidepool.storage.file import settle
 from tidepool.storage.queries.search import fill_some
 
 QUERIES = Path(__file__).with_name("queries.jsonl")
-SECRETS = {"Ada": ("simulated:guarded", "marigold"), "Bob": ("simulated:trusting", "lantern")}
-AGENTS = [{"name": name, "model": model, "secret": secret} for name, (model, secret) in SECRETS.items()]
-PEOPLE = [{"name": "Hypatia", "description": "Of Alexandria"}, {"name": "Omar", "description": "Of Nishapur"}]
-LIVE = {"name": "live", "max_concurrent": 8}
-
-GAME: dict[str, Any] = {
-    "batch": {"kind": "secret_game", "name": "An honest game"},
-    "service": LIVE,
-    "secret_game": {"num_interactions": 4, "messages_per_interaction": 3},
-    "agents": AGENTS,
-}
-TALKS: dict[str, Any] = {
-    "batch": {"kind": "simulation", "name": "An honest panel"},
-    "service": LIVE,
-    "simulation": {
-        "context": "A new mill",
-        "num_simulations": 2,
-        "model": "simulated:persona",
-        "judge": {"model": "simulated:judge", "question": "Does the speaker agree, 1 to 5?", "scale": [1, 5]},
-    },
-    "entities": PEOPLE,
-}
-EVOLUTION: dict[str, Any] = {
-    "batch": {"kind": "evolution", "name": "An honest evolution"},
-    "service": LIVE,
-    "evolution": {
-        "population_size": 4,
-        "max_generations": 2,
-        "max_problems": 4,
-        "validation_problems": 4,
-        "elite_size": 1,
-        "random_baseline": False,
-    },
-}
-MUTATION: dict[str, Any] = {
-    "batch": {"kind": "mutation", "name": "An honest mutation"},
-    "service": LIVE,
-    "mutation": {
-        "num_processes": 2,
-        "num_steps": 2,
-        "num_env_steps": 8,
-        "repeats": 1,
-        "queries": str(QUERIES),
-    },
+AGENTS = STUDIES["ordered"]["agents"][:2]
+GAME: dict[str, Any] = STUDIES["ordered"] | {"service": LIVE, "providers": {}, "agents": AGENTS}
+TALKS: dict[str, Any] = STUDIES["judged"]
+MUTATION: dict[str, Any] = STUDIES["mutation"] | {
+    "mutation": STUDIES["mutation"]["mutation"] | {"queries": str(QUERIES)}
 }
 
 
@@ -124,7 +86,7 @@ def _ordered(path: Path) -> None:
 MAKERS: dict[str, Callable[[Path], None]] = {
     "game": _run(GAME),
     "talks": _run(TALKS),
-    "evolution": _run(EVOLUTION),
+    "evolution": _run(STUDIES["evolution"]),
     "mutation": _run(MUTATION),
     "several": _run(TALKS, GAME),
     "ordered": _ordered,

@@ -20,7 +20,7 @@ from tidepool.engine.library.contents import (
     stored_agent,
     stored_entity,
 )
-from tidepool.engine.library.entities import Entity, entity_from
+from tidepool.engine.library.entities import Entity, entity_from, in_words
 from tidepool.engine.library.entity_types import (
     BooleanDimension,
     CategoricalDimension,
@@ -31,7 +31,6 @@ from tidepool.engine.library.entity_types import (
     built_in_records,
     entity_type_from,
     generate,
-    in_words,
 )
 from tidepool.storage.library import StoredAgent, StoredEntity, StoredType, list_agents, list_entities, list_types
 from tidepool.tui.app.compose.fields import Field, Form, KeyPath

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from itertools import chain, compress, repeat
 from typing import Any, NamedTuple
 
-from tidepool.engine.library.entities import Attribute, Entity
-from tidepool.engine.library.entity_types import in_words
+from tidepool.engine.library.entities import Attribute, Entity, in_words
 from tidepool.engine.statistics.grouped import Array, numbered
 from tidepool.engine.statistics.intervals import Interval, Total, interval_over
 from tidepool.engine.statistics.significance import group_difference, holm, rank_correlation

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 from tidepool.engine.coding.statistics import with_coding
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.library.entities import Entity
-from tidepool.engine.library.entity_types import in_words
+from tidepool.engine.library.entities import Entity, in_words
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.simulation.casting import cast_from, combinations_possible

@@ -27,34 +27,6 @@ def game(**sections: Any) -> dict[str, Any]:
     return data
 
 
-BAD = [
-    ("an unknown key names the nearest", game(service={"max_concurent": 3}), "max_concurrent"),
-    ("an unknown section", game(servce={"name": "live"}), "servce"),
-    ("a wrong type", game(service={"max_concurrent": "many"}), "service.max_concurrent"),
-    ("a number that is none", game(service={"budget_usd": float("nan")}), "service.budget_usd"),
-    ("a negative number", game(service={"retries": -1}), "service.retries"),
-    ("an unknown service", game(service={"name": "lve"}), "service.name"),
-    ("a key in a config", game(providers={"openai": {"api_key": "sk-1"}}), "environment"),
-    ("an unknown kind", game(batch={"kind": "secret_gme"}), "secret_game"),
-    ("no kind", {"batch": {}}, "kind"),
-    ("a missing section", {"batch": {"kind": "secret_game"}}, "[secret_game]"),
-    ("a section of another kind", game(evolution={}), "evolution"),
-    ("an agent name twice", game(agents=[{"name": "A", "model": "simulated:x", "secret": "s"}] * 2), "'A'"),
-    ("one agent", game(agents=[{"name": "A", "model": "simulated:x", "secret": "s"}]), "at least 2 agents"),
-    ("no secret", game(agents=[{"name": n, "model": "simulated:x"} for n in "AB"]), "secret"),
-    ("an unknown provider", game(agents=[{"name": n, "model": "opnai:x", "secret": "s"} for n in "AB"]), "openai"),
-    ("a target nobody names", game(secret_game={"mode": "targeted"}), "targeted_secret"),
-]
-
-
-@pytest.mark.parametrize(("data", "word"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
-def test_a_mistake_is_told_by_key_with_what_to_do(data: dict[str, Any], word: str) -> None:
-    with pytest.raises(UsageError) as told:
-        freeze(config_from(data, source="study.toml", folder=ROOT), ROOT / "none.db")
-    assert word in str(told.value)
-    assert "study.toml" in str(told.value)
-
-
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"[batch", b"a = 1\na = 2", b"", b"x = " + b"[" * 5000], ids=str)
 def test_a_file_that_is_no_toml_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "study.toml"

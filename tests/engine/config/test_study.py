@@ -41,7 +41,6 @@ BOB = Agent(name="Bob", model="simulated:trusting", secret="lantern")
             lambda: Simulation(entities=["Ada"]),
             "Simulation: entities[0] = 'Ada': input should be an instance of Entity.",
         ),
-        (lambda: Entity(nam="Ada"), "Entity: unknown key 'nam'; did you mean 'name'?"),
         (lambda: Entity(""), "Entity, name: the name is missing."),
         (lambda: Entity("Ada", attributes=["tall"]), "Entity, attributes: expected names and values, not a list."),
         (lambda: Evolution(elite_size=9, population_size=9), "Evolution: elite_size leaves no room for children"),

@@ -27,8 +27,8 @@ from tidepool.engine.library.contents import (
     stored_agent,
     stored_entity,
 )
-from tidepool.engine.library.entities import Entity
-from tidepool.engine.library.entity_types import EntityType, find_type, generate, in_words, known_types, writing_tasks
+from tidepool.engine.library.entities import Entity, in_words
+from tidepool.engine.library.entity_types import EntityType, find_type, generate, known_types, writing_tasks
 from tidepool.engine.results.blocks import money
 from tidepool.storage import library
 from tidepool.storage.file import reading

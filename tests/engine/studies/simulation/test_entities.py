@@ -1,7 +1,7 @@
 import pytest
 
 from tidepool.engine.errors import UsageError
-from tidepool.engine.library.entities import Entity, choose, entity_from, refuse_doubled
+from tidepool.engine.library.entities import Entity, entity_from, refuse_doubled
 
 ADA = Entity("Ada", "Writes programs", {"age": 36, "curious": True})
 BOB = Entity("Bob")
@@ -53,20 +53,6 @@ def test_a_wrong_entity_is_refused_with_the_place_and_the_reason(record: object,
 def test_two_entities_of_one_name_are_refused(twin: str) -> None:
     with pytest.raises(UsageError, match=f"people.csv: the entity '{twin}'"):
         refuse_doubled([ADA, BOB, Entity(twin)], "people.csv")
-
-
-def test_entities_are_chosen_by_name_in_the_order_asked_for() -> None:
-    assert choose([ADA, BOB], ["Bob", "Ada"], "entity_ids") == [BOB, ADA]
-
-
-def test_an_unknown_entity_is_refused_with_the_nearest_known() -> None:
-    with pytest.raises(UsageError, match=r"no entity 'Adda'; did you mean 'Ada'\?"):
-        choose([ADA, BOB], ["Adda"], "entity_ids")
-
-
-def test_an_entity_chosen_twice_is_refused() -> None:
-    with pytest.raises(UsageError, match="'Ada' is named twice"):
-        choose([ADA, BOB], ["Ada", "Bob", "Ada"], "entity_ids")
 
 
 def test_giving_an_attribute_leaves_the_first_entity_as_it_was() -> None:

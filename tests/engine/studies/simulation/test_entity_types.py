@@ -38,31 +38,31 @@ def numbers(dimension: NumberDimension) -> list[float]:
 
 
 def test_a_boolean_is_true_for_its_share() -> None:
-    assert draws(BooleanDimension("b", 0.3)).count(True) == pytest.approx(600, abs=70)
-    assert set(draws(BooleanDimension("b", 1.0))) == {True}
+    assert draws(BooleanDimension(name="b", share=0.3)).count(True) == pytest.approx(600, abs=70)
+    assert set(draws(BooleanDimension(name="b", share=1.0))) == {True}
 
 
 def test_categories_come_by_their_weights() -> None:
-    drawn = draws(CategoricalDimension("c", ("often", "seldom", "never"), (3, 1, 0)))
+    drawn = draws(CategoricalDimension(name="c", options=["often", "seldom", "never"], weights=[3, 1, 0]))
     assert drawn.count("often") == pytest.approx(1500, abs=80)
     assert "never" not in drawn
 
 
 def test_uniform_whole_numbers_reach_both_ends_equally() -> None:
-    drawn = numbers(NumberDimension("n", 1, 10))
+    drawn = numbers(NumberDimension(name="n", range=[1, 10]))
     assert all(drawn.count(value) == pytest.approx(200, abs=60) for value in range(1, 11))
     assert all(type(value) is int for value in drawn)
 
 
 def test_normal_numbers_lie_around_their_mean() -> None:
-    drawn = numbers(NumberDimension("n", 0, 100, spread="normal", mean=40, deviation=10))
+    drawn = numbers(NumberDimension(name="n", range=[0, 100], spread="normal", mean=40, deviation=10))
     assert mean(drawn) == pytest.approx(40, abs=1)
     assert pstdev(drawn) == pytest.approx(10, abs=1)
 
 
 @pytest.mark.parametrize("towards", ["low", "high"])
 def test_skewed_numbers_lie_towards_one_end(towards: str) -> None:
-    drawn = numbers(NumberDimension("n", 0, 1, whole=False, spread="skewed", towards=towards))  # type: ignore[arg-type]
+    drawn = numbers(NumberDimension(name="n", kind="float", range=[0, 1], spread="skewed", towards=towards))  # type: ignore[arg-type]
     assert mean(drawn) == pytest.approx(2 / 7 if towards == "low" else 5 / 7, abs=0.02)
 
 
@@ -74,7 +74,8 @@ def test_skewed_numbers_lie_towards_one_end(towards: str) -> None:
     st.integers(),
 )
 def test_a_number_stays_in_its_range(low: int, width: int, whole: bool, spread: str, seed: int) -> None:
-    dimension = NumberDimension("n", low, low + width, whole, spread)  # type: ignore[arg-type]
+    kind = "int" if whole else "float"
+    dimension = NumberDimension(name="n", kind=kind, range=[low, low + width], spread=spread)  # type: ignore[arg-type]
     assert low <= dimension.draw(stream(seed), {}) <= low + width
 
 
@@ -112,14 +113,19 @@ def test_neighbours_share_no_name() -> None:
 
 
 def test_names_go_on_when_all_pairs_are_used() -> None:
-    kind = EntityType("robot", (BooleanDimension("b"),), first_names=("Ax", "Bo"), last_names=("One", "Two", "Three"))
+    kind = EntityType(
+        name="robot",
+        dimensions=[BooleanDimension(name="b")],
+        first_names=["Ax", "Bo"],
+        last_names=["One", "Two", "Three"],
+    )
     names = [entity.name for entity in generate(kind, 20, 1)]
     assert len(set(names)) == 20
     assert sum(name.endswith(" 2") for name in names) == 6
 
 
 def test_a_type_without_names_counts_its_entities() -> None:
-    kind = EntityType("night_owl", (BooleanDimension("b"),))
+    kind = EntityType(name="night_owl", dimensions=[BooleanDimension(name="b")])
     assert [entity.name for entity in generate(kind, 2, 1)] == ["Night owl 1", "Night owl 2"]
 
 
@@ -130,8 +136,11 @@ def test_none_cannot_be_generated() -> None:
 
 def test_texts_for_a_model_are_left_open_and_filled_in_when_written() -> None:
     kind = EntityType(
-        "sailor",
-        (NumberDimension("age", 30, 30), TextDimension("tale", prompt="A tale of {name}, aged {age}.")),
+        name="sailor",
+        dimensions=[
+            NumberDimension(name="age", range=[30, 30]),
+            TextDimension(name="tale", prompt="A tale of {name}, aged {age}."),
+        ],
         portrait="{name} tells: {tale}",
     )
     (sailor,) = generate(kind, 1, 1)
@@ -176,9 +185,8 @@ def test_users_write_types_of_their_own(tmp_path: Path) -> None:
     path = tmp_path / "types.toml"
     path.write_text(VILLAGER)
     (villager,) = read_entity_types(path)
-    assert villager.dimensions[0] == BooleanDimension("trusting", 0.25)
-    assert villager.dimensions[1] == CategoricalDimension("trade", ("baker", "smith"), (3.0, 1.0))
-    assert villager.dimensions[3] == TextDimension("motto", ("A good {trade} sleeps well.",))
+    assert villager.dimensions[0] == BooleanDimension(name="trusting", share=0.25)
+    assert villager.dimensions[1] == CategoricalDimension(name="trade", options=["baker", "smith"], weights=[3, 1])
     for entity in generate(villager, 5, 1):
         assert entity.attributes["motto"] == f"A good {entity.attributes['trade']} sleeps well."
 
@@ -211,21 +219,22 @@ def one(**dimension: object) -> dict[str, object]:
     ("record", "words"),
     [
         (3, "expected a table"),
-        ({"dimensions": []}, "name: the name is missing"),
+        ({"dimensions": []}, "name is missing"),
         ({"name": "t"}, "at least one dimension"),
-        ({"name": "t", "dimension": []}, "unknown key 'dimension'; did you mean 'dimensions'?"),
-        ({"name": "t", "dimensions": 3}, "dimensions: expected a list"),
-        (one(), "dimension 1 (d), kind: expected one of boolean, categorical, int, float, text"),
-        (one(kind="boolean", share=2), "share: expected a number from 0 to 1"),
-        (one(kind="boolean", share=True), "share: expected a number from 0 to 1"),
-        (one(kind="boolean", range=[1, 2]), "unknown key 'range'"),
-        (one(kind="categorical"), "options: give at least one option"),
+        ({"name": "t", "dimension": []}, "unknown key dimension. Did you mean 'dimensions'?"),
+        ({"name": "t", "dimensions": 3}, "dimensions = 3: expected a list"),
+        (one(), "dimensions[0] = { name = \"d\" }: the 'kind' is missing"),
+        (one(kind="colour"), "the 'kind' is one of 'boolean', 'categorical', 'int', 'float', 'text'"),
+        (one(kind="boolean", share=2), "share = 2: input should be less than or equal to 1"),
+        (one(kind="boolean", share=True), "share = true: expected a number"),
+        (one(kind="boolean", range=[1, 2]), "unknown key dimensions[0].boolean.range"),
+        (one(kind="categorical"), "options is missing"),
         (one(kind="categorical", options=["a"], weights=[1, 2]), "one weight for each"),
-        (one(kind="categorical", options={"a": 0}), "not all 0"),
-        (one(kind="categorical", options={"a": -1, "b": 3}), "from 0 up"),
+        (one(kind="categorical", options={"a": 0}), "not all weights may be 0"),
+        (one(kind="categorical", options={"a": -1, "b": 3}), "greater than or equal to 0"),
         (one(kind="int", range=[5, 1]), "range: give it as [lowest, highest]"),
         (one(kind="int", range=[0, 1.5]), "whole ends"),
-        (one(kind="int", range=[0, 9], spread="flat"), "spread: expected one of uniform, normal, skewed"),
+        (one(kind="int", range=[0, 9], spread="flat"), "expected 'uniform', 'normal' or 'skewed'"),
         (one(kind="int", range=[0, 9], spread="normal", mean=12), "mean: expected a number from 0 to 9"),
         (
             one(kind="int", range=[0, 9], spread="normal", deviation=90),
@@ -233,7 +242,7 @@ def one(**dimension: object) -> dict[str, object]:
         ),
         (one(kind="text"), "give one of options"),
         (one(kind="text", options=["a"], prompt="b"), "give one of options"),
-        (one(kind="text", template=" "), "template: it is empty"),
+        (one(kind="text", template=" "), "a text of it is empty"),
         (one(kind="text", template="{age}"), "{age} is neither the name nor a dimension listed before it"),
         (one(kind="boolean") | {"portrait": "{age}"}, "portrait: {age} is neither"),
         (one(kind="boolean") | {"first_names": ["A b"]}, "'A b' must be one word that is there once"),

@@ -1,8 +1,7 @@
 import pytest
 
 from tidepool.engine.call import Message
-from tidepool.engine.library.entities import Attribute, Entity
-from tidepool.engine.library.entity_types import attribute_in_words
+from tidepool.engine.library.entities import Attribute, Entity, attribute_in_words
 from tidepool.engine.studies.simulation.prompts import (
     GO_ON,
     OPENING,
