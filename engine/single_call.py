@@ -19,8 +19,8 @@ from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.endpoint import scrub_keys
 from tidepool.engine.providers.protocol import Provider, ProviderError
 from tidepool.engine.providers.replies import UnusableReply
-from tidepool.engine.studies.secret_game.casting import SCORING
 from tidepool.engine.studies.secret_game.prompts import Briefing, rules_text, system_prompt
+from tidepool.engine.studies.secret_game.scoring import SCORING
 
 PATIENCE = 60.0
 """seconds, unless told otherwise"""

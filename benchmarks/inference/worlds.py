@@ -10,9 +10,9 @@ from typing import Any
 import numpy
 from scipy.special import ndtr  # type: ignore[import-untyped]
 
-from tidepool.engine.studies.secret_game.casting import SCORING, game_points, sides
 from tidepool.engine.studies.secret_game.contrasts import turns
 from tidepool.engine.studies.secret_game.pairing import Schedule
+from tidepool.engine.studies.secret_game.scoring import SCORING, game_points, sides
 from tidepool.engine.studies.secret_game.sides import Clustering, Labels, Sides
 
 MESSAGES = 6

@@ -1,6 +1,6 @@
 """The section [mutation], and `Mutation`, which builds it in code."""
 
-from typing import Annotated, Any, Final, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from annotated_types import MaxLen
 from pydantic import BeforeValidator, Field, field_validator, model_validator
@@ -14,11 +14,10 @@ from tidepool.engine.config.section import NamesModel, OneOf, Section, with_keyw
 from tidepool.engine.config.sections import ModelName, ReasoningEffort, Study, Temperature
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import OPERATORS
+from tidepool.engine.studies.mutation.operators import FOREIGN
 
 OperatorName = Annotated[str, OneOf(OPERATORS)]
 LearnerName = Literal["bandit", "ppo", "random"]
-FOREIGN: Final = "foreign"
-"""a learner outside, through `tidepool.make_env`: no config names it, such a batch's file does"""
 
 
 def _known_learner(name: Any) -> Any:

@@ -24,7 +24,6 @@ from tidepool.engine.run import resume_led, run_frozen
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.run_control import RunControl
 from tidepool.engine.runtime.tasks import wait_forever
-from tidepool.engine.studies.mutation.config import FOREIGN
 from tidepool.engine.studies.mutation.environment import Environments, Outcome, endless
 from tidepool.engine.studies.mutation.inputs import queries_of, settings_of
 from tidepool.engine.studies.mutation.policy import Actions
@@ -32,6 +31,7 @@ from tidepool.engine.studies.mutation.queries import split_queries
 from tidepool.engine.studies.mutation.rewards import Vectors
 from tidepool.engine.studies.mutation.story import TRAINING, Story
 from tidepool.engine.studies.mutation.training import Silence, TrainingRecord, unused
+from tidepool.engine.trust.gate import FOREIGN
 from tidepool.storage.batches import unfinished
 from tidepool.storage.file import reading
 from tidepool.storage.states import StopCode

@@ -9,7 +9,7 @@ from typing import cast
 from tidepool.engine.config.sections import ConfigSections
 from tidepool.engine.config.toml_files import named_file
 from tidepool.engine.errors import UsageError, located
-from tidepool.engine.studies.mutation.config import FOREIGN, MutationSettings, WrittenQuery
+from tidepool.engine.studies.mutation.config import MutationSettings, WrittenQuery
 from tidepool.engine.studies.mutation.environment import EpisodeRules
 from tidepool.engine.studies.mutation.learners import require_extra
 from tidepool.engine.studies.mutation.policy import (
@@ -21,6 +21,7 @@ from tidepool.engine.studies.mutation.policy import (
 )
 from tidepool.engine.studies.mutation.queries import BUILTIN, Query, check_queries, load_queries
 from tidepool.engine.studies.mutation.training import Training
+from tidepool.engine.trust.gate import FOREIGN
 
 
 def with_files(settings: MutationSettings, folder: Path | None) -> MutationSettings:

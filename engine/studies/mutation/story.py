@@ -14,7 +14,7 @@ from typing import Any
 
 from tidepool.engine.errors import RunError
 from tidepool.engine.runtime.batch_run import BatchRun
-from tidepool.engine.studies.mutation.config import FOREIGN, MutationSettings
+from tidepool.engine.studies.mutation.config import MutationSettings
 from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, endless
 from tidepool.engine.studies.mutation.evaluation import (
     PolicyComparison,
@@ -40,6 +40,7 @@ from tidepool.engine.studies.mutation.policy import Policy, PolicyCard, SavedPol
 from tidepool.engine.studies.mutation.queries import Query, Split, split_queries
 from tidepool.engine.studies.mutation.statistics import REWARDS
 from tidepool.engine.studies.mutation.training import DETAILS, Losses, Player, Silence, TrainingRecord, train, unused
+from tidepool.engine.trust.gate import FOREIGN
 
 TRAINING, HELDOUT = "training", "heldout"
 

@@ -12,9 +12,9 @@ from typing import Any
 from tidepool.engine.statistics.grouped import Array, Grouped
 from tidepool.engine.statistics.intervals import Interval, Rate, rates_of, values_needed
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.studies.secret_game.casting import SCORING, points_between
 from tidepool.engine.studies.secret_game.contrasts import AgentComparison, Hearing, Place, comparisons, hearing, ranking
 from tidepool.engine.studies.secret_game.detectors.detection import DEFAULT_THRESHOLD, DETECTORS, find_reveals
+from tidepool.engine.studies.secret_game.scoring import SCORING, points_between
 from tidepool.engine.studies.secret_game.shares import (
     Failed,
     MissingStatistics,

@@ -31,8 +31,9 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.results.summary import checked
 from tidepool.engine.statistics.intervals import UNIT, Interval
 from tidepool.engine.stopping.rules import ENOUGH_BLOCKS, Known, refuse_few_blocks, refuse_line, refuse_outcome
-from tidepool.engine.studies.secret_game.casting import SCORING, Cast, points_between, schedule_of, settings_of
+from tidepool.engine.studies.secret_game.casting import Cast, schedule_of, settings_of
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule
+from tidepool.engine.studies.secret_game.scoring import SCORING, points_between
 from tidepool.engine.studies.secret_game.shares import Shares, overall_rate
 from tidepool.engine.studies.secret_game.sides import Clustering, Labels, SideOutcome, Sides
 from tidepool.engine.studies.secret_game.statistics import PlayedWith

@@ -27,9 +27,9 @@ from tidepool.engine.studies.secret_game.analysis import (
     analysed_sides,
     detectors_that_fire,
 )
-from tidepool.engine.studies.secret_game.casting import KEEPING_MODES, SCORING
 from tidepool.engine.studies.secret_game.detectors.detection import JUDGE, wording_detectors
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
+from tidepool.engine.studies.secret_game.scoring import KEEPING_MODES, SCORING
 from tidepool.engine.studies.secret_game.sides import Sides
 from tidepool.storage.queries import conversations as game_rows
 from tidepool.storage.queries.units import last_unit

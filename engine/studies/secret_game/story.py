@@ -28,13 +28,9 @@ from tidepool.engine.stopping.stages import units_taken_up
 from tidepool.engine.studies.secret_game.casting import (
     Cast,
     Part,
-    Side,
     Stand,
-    game_points,
     schedule_of,
     settings_of,
-    sides,
-    standard_points,
     succession_of,
     waits,
 )
@@ -50,6 +46,7 @@ from tidepool.engine.studies.secret_game.detectors.detection import (
 from tidepool.engine.studies.secret_game.detectors.normalise import fold
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
 from tidepool.engine.studies.secret_game.prompts import EarlierConversation, remembered
+from tidepool.engine.studies.secret_game.scoring import Side, game_points, sides, standard_points
 from tidepool.storage.ledger import UnitLine
 from tidepool.storage.queries.conversations import TalkRow, concluded_talks, records_of_units
 

@@ -44,7 +44,7 @@ def test_keys_that_name_files_are_paths_and_those_of_problems_stand_together() -
         ('fields = { question = "text", answer = "label" }', "fields", 'no "text". It has review, label'),
         ('question_template = "{text}"', "question_template", "names {text}, but there is no such column"),
         ('fields = { question = "review", answer = "label" }\ntask = "number"', "task", "is no number"),
-        ('judge_from = "none.csv"', "judge_from", "no file or folder 'none.csv'"),
+        ('judge_from = "none.csv"', "judge_from", "There is no file 'none.csv'"),
     ],
 )
 def test_what_is_wrong_with_a_file_stands_beside_the_field_that_can_mend_it(

@@ -3,9 +3,10 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tidepool.engine.runtime.unit import Unit
+if TYPE_CHECKING:  # reports read verdicts without loading what runs a study
+    from tidepool.engine.runtime.unit import Unit
 
 WHY = "unmarked"
 """in an answer's details: why a reply that was given has no mark"""
@@ -95,7 +96,7 @@ class GivenReply:
     """in tokens"""
     cut: bool
     """it ended at the most tokens it may have"""
-    unit: Unit
+    unit: "Unit"
     step: str
     wave: int
     """of the reply; a judge is asked in the next"""

@@ -1,6 +1,6 @@
 """Outcome rows of played talks, as the tests of the statistics need them."""
 
-from tidepool.engine.studies.secret_game.casting import sides, standard_points
+from tidepool.engine.studies.secret_game.scoring import sides, standard_points
 from tidepool.engine.studies.secret_game.sides import SideOutcome
 
 Talk = tuple[str, str, bool, bool]

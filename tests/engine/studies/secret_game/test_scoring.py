@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.secret_game.casting import (
+from tidepool.engine.studies.secret_game.scoring import (
     MODES,
     SCORING,
     Side,
