@@ -26,12 +26,12 @@ from tidepool.engine.runtime.run_control import RunControl
 from tidepool.engine.runtime.tasks import wait_forever
 from tidepool.engine.studies.mutation.environment import Environments, Outcome, endless
 from tidepool.engine.studies.mutation.inputs import queries_of, settings_of
+from tidepool.engine.studies.mutation.operators import FOREIGN
 from tidepool.engine.studies.mutation.policy import Actions
 from tidepool.engine.studies.mutation.queries import split_queries
 from tidepool.engine.studies.mutation.rewards import Vectors
 from tidepool.engine.studies.mutation.story import TRAINING, Story
 from tidepool.engine.studies.mutation.training import Silence, TrainingRecord, unused
-from tidepool.engine.trust.gate import FOREIGN
 from tidepool.storage.batches import unfinished
 from tidepool.storage.file import reading
 from tidepool.storage.states import StopCode

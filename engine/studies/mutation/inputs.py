@@ -12,6 +12,7 @@ from tidepool.engine.errors import UsageError, located
 from tidepool.engine.studies.mutation.config import MutationSettings, WrittenQuery
 from tidepool.engine.studies.mutation.environment import EpisodeRules
 from tidepool.engine.studies.mutation.learners import require_extra
+from tidepool.engine.studies.mutation.operators import FOREIGN
 from tidepool.engine.studies.mutation.policy import (
     PolicyCard,
     SavedPolicy,
@@ -21,7 +22,6 @@ from tidepool.engine.studies.mutation.policy import (
 )
 from tidepool.engine.studies.mutation.queries import BUILTIN, Query, check_queries, load_queries
 from tidepool.engine.studies.mutation.training import Training
-from tidepool.engine.trust.gate import FOREIGN
 
 
 def with_files(settings: MutationSettings, folder: Path | None) -> MutationSettings:

@@ -7,7 +7,7 @@ from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.sections import Config, FrozenConfig, Study
 from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.mutation.inputs import settings_of
-from tidepool.engine.trust.gate import FOREIGN
+from tidepool.engine.studies.mutation.operators import FOREIGN
 
 if TYPE_CHECKING:
     from tidepool.engine.studies.mutation.gymnasium_environment import StudyEnv

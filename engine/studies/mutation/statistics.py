@@ -39,7 +39,7 @@ from tidepool.engine.statistics.distributions import student_quantile
 from tidepool.engine.statistics.intervals import UNIT, Interval, share_interval
 from tidepool.engine.statistics.significance import pairwise
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.trust.gate import FOREIGN
+from tidepool.engine.studies.mutation.operators import FOREIGN
 from tidepool.storage.queries.learning import training_updates
 from tidepool.storage.queries.summary import finding
 

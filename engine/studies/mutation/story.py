@@ -35,12 +35,11 @@ from tidepool.engine.studies.mutation.inputs import (
 )
 from tidepool.engine.studies.mutation.learners import make_learner
 from tidepool.engine.studies.mutation.ledger import BranchingBook, EpisodeBook, LedgerTransport
-from tidepool.engine.studies.mutation.operators import played
+from tidepool.engine.studies.mutation.operators import FOREIGN, played
 from tidepool.engine.studies.mutation.policy import Policy, PolicyCard, SavedPolicy, TrainedPolicy, policy_bytes
 from tidepool.engine.studies.mutation.queries import Query, Split, split_queries
 from tidepool.engine.studies.mutation.statistics import REWARDS
 from tidepool.engine.studies.mutation.training import DETAILS, Losses, Player, Silence, TrainingRecord, train, unused
-from tidepool.engine.trust.gate import FOREIGN
 
 TRAINING, HELDOUT = "training", "heldout"
 
