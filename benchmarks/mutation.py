@@ -18,7 +18,7 @@ from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Service
 from tidepool.engine.run import run_batch
 from tidepool.engine.studies.mutation.config import LearnerName
-from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, endless, finished
+from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, endless
 from tidepool.engine.studies.mutation.evaluation import PolicyComparison, compare, contenders, play_heldout
 from tidepool.engine.studies.mutation.learners import make_learner
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
@@ -69,12 +69,12 @@ def trial(learner: str, seed: int, steps: int, rules: EpisodeRules, losing: Losi
     split = split_queries(builtin_queries(), 0.2, seed)
     training = Training(learner=learner, seed=seed, num_env_steps=steps)
     environments = Environments(16, endless(split.training, seed), OfflineTransport(seed, losing), rules)
-    size = finished(environments.reset()).shape[1]
+    size = asyncio.run(environments.reset()).shape[1]
     student = make_learner(training, rules, size, len(OPERATOR_NAMES))
     record = TrainingRecord(update_size=16 * training.num_steps)
-    finished(train(environments, [Player(learner, student, steps, 0, 16, record)]))
+    asyncio.run(train(environments, [Player(learner, student, steps, 0, 16, record)]))
     own = TrainingRecord(update_size=0)
-    scores = finished(
+    scores = asyncio.run(
         play_heldout(
             contenders(student.policy(), seed),
             split.heldout,

@@ -9,7 +9,7 @@ from typing import cast
 from tidepool.engine.config.sections import ConfigSections
 from tidepool.engine.config.toml_files import named_file
 from tidepool.engine.errors import UsageError, located
-from tidepool.engine.studies.mutation.config import FOREIGN, MutationSettings, WrittenQuery
+from tidepool.engine.studies.mutation.config import MutationSettings, WrittenQuery
 from tidepool.engine.studies.mutation.environment import EpisodeRules
 from tidepool.engine.studies.mutation.learners import require_extra
 from tidepool.engine.studies.mutation.policy import (
@@ -25,9 +25,6 @@ from tidepool.engine.studies.mutation.training import Training
 
 def with_files(settings: MutationSettings, folder: Path | None) -> MutationSettings:
     """Takes in the queries and the policy, so that a resume needs no file; checks what can be checked beforehand."""
-    if settings.learner == FOREIGN and folder is not None:
-        told = 'The learner "foreign" is a program of your own, which leads the study through tidepool.make_env; no config names it.'
-        raise UsageError(told, ("mutation", "learner"))
     if settings.taken_in:
         return settings
     queries = _taken_queries(settings, folder)

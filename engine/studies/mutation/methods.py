@@ -11,7 +11,6 @@ LEARNERS = {
     "bandit": "a contextual bandit",
     "ppo": "proximal policy optimisation (PPO)",
     "random": "a policy that chooses at random",
-    "foreign": "a program of the authors' own (through Tidepool's Gymnasium environment)",
 }
 REWARDS = {
     "keyword": "by its words: 0 for a refusal, else by how many different content words it brought",

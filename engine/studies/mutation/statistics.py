@@ -39,7 +39,6 @@ from tidepool.engine.statistics.distributions import student_quantile
 from tidepool.engine.statistics.intervals import UNIT, Interval, share_interval
 from tidepool.engine.statistics.significance import pairwise
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.studies.mutation.config import FOREIGN
 from tidepool.storage.queries.learning import training_updates
 from tidepool.storage.queries.summary import finding
 
@@ -260,7 +259,6 @@ RUNS = Runs(
     held_out=_held_out,
     flattered=("best_constant",),
     bulky=("query_list", "policy_content"),
-    by_name=lambda settings: settings.get("learner") == FOREIGN,
 )
 
 OUTCOME = "held-out reward"

@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from tidepool.engine.errors import RunError
 from tidepool.engine.runtime.batch_run import BatchRun
-from tidepool.engine.studies.mutation.config import FOREIGN, MutationSettings
+from tidepool.engine.studies.mutation.config import MutationSettings
 from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, endless
 from tidepool.engine.studies.mutation.evaluation import (
     PolicyComparison,
@@ -34,7 +33,7 @@ from tidepool.engine.studies.mutation.inputs import (
     training_of,
 )
 from tidepool.engine.studies.mutation.learners import make_learner
-from tidepool.engine.studies.mutation.ledger import BranchingBook, EpisodeBook, LedgerTransport
+from tidepool.engine.studies.mutation.ledger import EpisodeBook, LedgerTransport
 from tidepool.engine.studies.mutation.operators import played
 from tidepool.engine.studies.mutation.policy import Policy, PolicyCard, SavedPolicy, TrainedPolicy, policy_bytes
 from tidepool.engine.studies.mutation.queries import Query, Split, split_queries
@@ -45,28 +44,19 @@ TRAINING, HELDOUT = "training", "heldout"
 
 
 async def play(run: BatchRun) -> None:
-    settings = settings_of(run.config)
-    if settings.learner == FOREIGN:
-        raise RunError(
-            "This batch is led from outside, by a program that uses tidepool.make_env. Start that program again: with the same "
-            "study and the same file it goes on where it stopped, and buys nothing twice."
-        )
-    await Story(run, settings).run()
+    await Story(run, settings_of(run.config)).run()
 
 
 class Story:
     """One run of a study, from its first question to its last."""
-
-    branching = False
-    """whether it may go on in another way than the run before, as a learner outside might"""
 
     def __init__(self, run: BatchRun, settings: MutationSettings) -> None:
         self._run = run
         self._settings = settings
         self._seed = run.seed
         self._rules: EpisodeRules = rules_of(settings)
-        self._book = (BranchingBook if self.branching else EpisodeBook)(run)
-        self._transport = LedgerTransport(run, settings, self._book, branching=self.branching)
+        self._book = EpisodeBook(run)
+        self._transport = LedgerTransport(run, settings, self._book)
         self._players: list[Player] = []
         self._tested = Losses()
         self._told = 0

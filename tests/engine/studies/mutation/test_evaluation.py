@@ -1,3 +1,5 @@
+import asyncio
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -5,7 +7,7 @@ from scipy import stats
 from tests.support.offline_transport import OfflineTransport
 from tidepool.engine.statistics.contrasts import paired
 from tidepool.engine.statistics.significance import holm
-from tidepool.engine.studies.mutation.environment import EpisodeRules, finished
+from tidepool.engine.studies.mutation.environment import EpisodeRules
 from tidepool.engine.studies.mutation.evaluation import (
     UNCHANGED,
     compare,
@@ -85,7 +87,7 @@ def test_an_interval_stays_within_what_a_reward_can_be_and_a_single_query_has_no
 
 def test_all_contenders_play_all_queries_in_the_same_few_waves() -> None:
     transport = OfflineTransport(2)
-    scores = finished(play_heldout(contenders(ConstantPolicy(0), 1), HELDOUT, transport, EpisodeRules(), repeats=2))
+    scores = asyncio.run(play_heldout(contenders(ConstantPolicy(0), 1), HELDOUT, transport, EpisodeRules(), repeats=2))
     answers = [count for stage, count in transport.waves if stage == "answer"]
     assert len(answers) == 5
     assert answers[0] == len(HELDOUT) * 2 * (2 + len(OPERATOR_NAMES))
@@ -96,7 +98,7 @@ def test_all_contenders_play_all_queries_in_the_same_few_waves() -> None:
 def test_a_query_whose_every_episode_is_lost_at_once_is_missing_and_not_zero() -> None:
     gone = HELDOUT[0].text
     transport = OfflineTransport(2, losing=lambda text: 1.0 if text == gone else 0.0)
-    scores = finished(play_heldout({"noop": ConstantPolicy(0)}, HELDOUT, transport, EpisodeRules()))
+    scores = asyncio.run(play_heldout({"noop": ConstantPolicy(0)}, HELDOUT, transport, EpisodeRules()))
     assert np.isnan(scores["noop"]).tolist() == [True] + [False] * (len(HELDOUT) - 1)
 
 
@@ -104,11 +106,13 @@ def test_the_unchanged_query_is_asked_by_the_same_rules_also_where_noop_is_no_op
     rules = EpisodeRules(operators=("shorten", "simplify"), success=1.0)
     transport = OfflineTransport(2)
     named = contenders(ConstantPolicy(0), 1, operators=rules.operators)
-    scores = finished(play_heldout(named, HELDOUT, transport, rules, repeats=1))
+    scores = asyncio.run(play_heldout(named, HELDOUT, transport, rules, repeats=1))
     answers = [count for stage, count in transport.waves if stage == "answer"]
     assert answers == [len(HELDOUT) * 5] * 5
     assert list(scores) == ["policy", "random", "shorten", "simplify", UNCHANGED]
-    with_noop = finished(play_heldout(contenders(ConstantPolicy(0), 1), HELDOUT, OfflineTransport(2), EpisodeRules()))
+    with_noop = asyncio.run(
+        play_heldout(contenders(ConstantPolicy(0), 1), HELDOUT, OfflineTransport(2), EpisodeRules())
+    )
     assert np.array_equal(with_noop[UNCHANGED], with_noop["noop"])
     assert abs(scores[UNCHANGED].mean() - with_noop[UNCHANGED].mean()) < 0.03
     assert compare(scores, 1, rules.operators).best_operator in rules.operators

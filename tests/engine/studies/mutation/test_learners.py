@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 from benchmarks.mutation import lost_after_steps, trial
 from tests.support.offline_transport import OfflineTransport
 from tidepool.engine.errors import RunError, UsageError
-from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, Step, endless, finished
+from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, Step, endless
 from tidepool.engine.studies.mutation.learners import BanditLearner, Folding, RandomLearner, make_learner
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
-from tidepool.engine.studies.mutation.queries import builtin_queries
+from tidepool.engine.studies.mutation.queries import Query, builtin_queries
 from tidepool.engine.studies.mutation.training import Player, Silence, Training, TrainingRecord, train
 
 
 def _outcome(rewards: list[float | None], observations: np.ndarray) -> Outcome:
     steps = tuple(
-        Step(number, 0, 0, "noop", "", "", False, "", reward, False, False) for number, reward in enumerate(rewards)
+        Step(number, 0, Query(""), "noop", "", False, "", reward, False, False) for number, reward in enumerate(rewards)
     )
     return Outcome(steps, observations)
 
@@ -89,7 +89,7 @@ def test_folded_weights_unfold_to_the_same_preferences(size: int, seed: int) -> 
 
 def _environments(losing: Callable[[str], float] | None = None) -> Environments:
     environments = Environments(8, endless(builtin_queries(), 1), OfflineTransport(1, losing), EpisodeRules())
-    finished(environments.reset())
+    asyncio.run(environments.reset())
     return environments
 
 
@@ -99,7 +99,7 @@ def _player(budget: int, first: int = 0, count: int = 8) -> Player:
 
 def _trained(budget: int, losing: Callable[[str], float] | None = None) -> TrainingRecord:
     player = _player(budget)
-    finished(train(_environments(losing), [player]))
+    asyncio.run(train(_environments(losing), [player]))
     return player.record
 
 
@@ -141,24 +141,24 @@ def test_replayed_losses_do_not_stop_a_run_that_is_taken_up_again() -> None:
 
     player = _player(100)
     silence = Silence(heard=lambda: lost > 400)
-    finished(train(_environments(losing), [player], silence=silence))
+    asyncio.run(train(_environments(losing), [player], silence=silence))
     assert (player.record.env_steps, player.record.losses.masked_steps) == (100, 400)
 
 
 def test_players_step_in_the_same_waves_and_each_uses_its_own_budget() -> None:
     environments = _environments()
     players = [_player(40, 0, 4), _player(100, 4, 4)]
-    finished(train(environments, players))
+    asyncio.run(train(environments, players))
     assert [player.record.env_steps for player in players] == [40, 100]
     assert environments.steps == 25
 
 
 def test_a_player_plays_as_if_it_were_alone() -> None:
     alone = Environments(4, endless(builtin_queries(), 1), OfflineTransport(1), EpisodeRules())
-    finished(alone.reset())
+    asyncio.run(alone.reset())
     single, beside = _player(60, 0, 4), _player(60, 0, 4)
-    finished(train(alone, [single]))
-    finished(train(_environments(), [beside, _player(90, 4, 4)]))
+    asyncio.run(train(alone, [single]))
+    asyncio.run(train(_environments(), [beside, _player(90, 4, 4)]))
     assert single.record.updates == beside.record.updates
 
 
