@@ -108,7 +108,8 @@ def _planned(config: "FrozenConfig") -> PlannedBatch:
     )
 
 
-OUTCOMES = KindOutcomes(_listed, _read, _planned)
+def outcomes() -> KindOutcomes:
+    return KindOutcomes(_listed, _read, _planned)
 
 
 def blocks_over_seeds(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]]) -> list[Block]:

@@ -172,15 +172,6 @@ class Choosing(Statistics):
 
 
 @dataclass(frozen=True)
-class OnFront(Statistics):
-    genome_id: str
-    prompt: str
-    generation: int
-    objectives: Mapping[str, float | None]
-    held_out: Mapping[str, Measured]
-
-
-@dataclass(frozen=True)
 class Genomes(Statistics):
     total: int
     distinct_prompts: int
@@ -200,7 +191,7 @@ class SearchPerformance(Statistics):
 
 @dataclass(frozen=True)
 class EvolutionStatistics(Statistics):
-    LEFT_OUT = frozenset({"rewrites", "refused_rewrites", "choosing", "objectives", "front", "problems", "marked_by"})
+    LEFT_OUT = frozenset({"rewrites", "refused_rewrites", "choosing", "problems", "marked_by"})
 
     strategy: str
     generations: tuple[GenerationStatistics, ...]
@@ -223,10 +214,6 @@ class EvolutionStatistics(Statistics):
     random_search: RandomSearch | None
     choosing: Choosing | None
     """None: the problems of the search picked the champion"""
-    objectives: tuple[str, ...] | None
-    """several measures to be good at together; None: one fitness"""
-    front: tuple[OnFront, ...] | None
-    """prompts that no other beats in every objective, best in the first one first"""
     genomes: Genomes
     performance: SearchPerformance
     problems: ProblemStatistics | None

@@ -65,11 +65,6 @@ def test_who_picked_the_champion_is_told_as_it_was() -> None:
     chosen = {"choosing": {"problems": 10, "prompts": 7, "calls": 70}}
     assert "The champion is the fittest prompt on the training problems." in told()
     assert "The champion was picked by its fitness on 10 problems" in told(chosen)
-    several = {"objectives": ["accuracy", "-tokens"]}
-    text = told(**several)
-    assert "best in accuracy on the training problems" in text and "fittest" not in text
-    assert "(accuracy and fewer tokens)" in text and "NSGA-II" in text
-    assert "The champion was picked by accuracy on 10 problems" in told(chosen, **several)
 
 
 def test_where_a_prompt_stands_and_how_replies_are_marked_are_told() -> None:

@@ -17,7 +17,7 @@ from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.engine.runtime.run_control import RunControl
 from tidepool.engine.studies.evolution.inputs import problems_of
-from tidepool.engine.studies.evolution.study import plan
+from tidepool.engine.studies.evolution.plan import plan
 from tidepool.engine.studies.evolution.tasks.task import match
 from tidepool.storage.states import unit_id
 

@@ -18,8 +18,9 @@ from tidepool.engine.errors import CallFailed, UsageError
 from tidepool.engine.providers.simulated.rewriter import JUDGE, judge_reply
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.grader import Grader
+from tidepool.engine.studies.evolution.plan import plan
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.study import models, plan
+from tidepool.engine.studies.evolution.study import models
 from tidepool.engine.studies.evolution.tasks.judge import SCALE, JudgeMarker, judge_request, judge_system
 from tidepool.engine.studies.evolution.tasks.verdict import GivenReply, Unmarked, Verdict
 
