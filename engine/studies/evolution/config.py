@@ -64,8 +64,8 @@ class EvolutionSettings(Section):
     """… or several: fitness by model and overall"""
     mutator: ModelName = Field(default="simulated:rewriter", title="Rewriting model")
     """who rewrites prompts; beside a real model it must be written, also where a simulated one is meant"""
-    proposals: int | None = Field(default=None, examples=[8], ge=1, le=100)
-    """that gepa makes at once, each on a parent and problems of its own; empty: 8"""
+    proposals: int = Field(default=8, ge=1, le=100)
+    """that gepa makes at once, each on a parent and problems of its own"""
     preset: PresetName = "balanced"
     """the sizes below; keys written out win over it"""
     async_batch_size: int | None = Field(default=None, examples=[10], ge=1, le=ceilings.ITEMS)
@@ -96,8 +96,8 @@ class EvolutionSettings(Section):
     material: Literal["", "own", "built-in", "both"] = ""
     """sentences that mutation inserts and random search draws: own (of seed_prompts) | built-in | both; empty: own where there are
     seed_prompts, else built-in"""
-    guards: bool | None = Field(default=None, examples=[True])
-    """rewrites that tell an answer or quote a problem are refused; false: they are let through; empty: true"""
+    guards: bool = True
+    """rewrites that tell an answer or quote a problem are refused; false: they are let through"""
     few_shot: int = Field(default=0, ge=0, le=100, title="Examples in a prompt")
     """most solved problems of the search that a prompt may show before the question; 0 = none"""
     problems: Address = "arithmetic"

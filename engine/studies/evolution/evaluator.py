@@ -53,29 +53,18 @@ class Generation:
     mean_ci95: tuple[float, float] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StopRules:
-    target_fitness: float = 0.85
-    max_generations: int = 100
-    stagnation: int = 20
-    """generations without progress; 0 = never stop for that"""
-    collapsed_diversity: float = COLLAPSED_DIVERSITY
-
-
-def stopped_by(history: Sequence[Generation], rules: StopRules) -> str | None:
-    """The first rule that holds, in this order: target_fitness, max_generations, stagnation, diversity."""
+def stopped_by(history: Sequence[Generation], target_fitness: float, most: int, stagnation: int) -> str | None:
+    """The first rule that holds, in this order: target_fitness, max_generations, stagnation (0 = never), diversity."""
     if not history:
         return None
     last = history[-1]
-    if last.best >= rules.target_fitness:
+    if last.best >= target_fitness:
         return "target_fitness"
-    if len(history) >= rules.max_generations:
+    if len(history) >= most:
         return "max_generations"
-    if rules.stagnation and generations_without_progress(history) >= rules.stagnation:
+    if stagnation and generations_without_progress(history) >= stagnation:
         return "stagnation"
-    if last.diversity <= rules.collapsed_diversity:
-        return "diversity"
-    return None
+    return "diversity" if last.diversity <= COLLAPSED_DIVERSITY else None
 
 
 def generations_without_progress(history: Sequence[Generation]) -> int:
@@ -147,11 +136,6 @@ def calls_in(plan: Sequence[Rung], samples: int = 1) -> int:
     return sum(rung.entrants * (rung.end - rung.start) for rung in plan) * samples
 
 
-def calls_saved(problems: int, genomes: int, made: int, samples: int = 1) -> int:
-    """Against asking every genome every problem."""
-    return problems * genomes * samples - made
-
-
 def survivors(scores: Mapping[int, float | None], keep: int) -> list[int]:
     """Who goes on, the best first, the earlier one among equals.
 
@@ -160,12 +144,8 @@ def survivors(scores: Mapping[int, float | None], keep: int) -> list[int]:
     """
     known = sorted(score for score in scores.values() if score is not None)
     middle = known[len(known) // 2] if known else 0.0
-
-    def place(genome: int) -> tuple[float, int]:
-        score = scores[genome]
-        return -(middle if score is None else score), genome
-
-    return sorted(scores, key=place)[:keep]
+    placed = {genome: middle if score is None else score for genome, score in scores.items()}
+    return sorted(placed, key=lambda genome: (-placed[genome], genome))[:keep]
 
 
 def comparable(scores: Sequence[float | None], replies: Sequence[int]) -> list[float]:
@@ -320,7 +300,7 @@ class Evaluator:
         self.calls_saved = 0
         """by racing, against asking every genome every problem"""
         self.showable = grader.asking.showable(settings.few_shot)
-        self.guard = Guard(settings.task, settings.labels, problems, bool(settings.guards))
+        self.guard = Guard(settings.task, settings.labels, problems, settings.guards)
         self.rewrites: Counter[str] = Counter()
         """what became of those that came back: accepted, or why they were refused"""
         self._recorder = recorder
@@ -345,8 +325,8 @@ class Evaluator:
         if not self._answered:
             return "unanswered"
         settings = self.settings
-        rules = StopRules(settings.target_fitness, settings.max_generations, settings.stagnation)
-        if rule := stopped_by(self.history, rules):
+        rules = settings.target_fitness, settings.max_generations, settings.stagnation
+        if rule := stopped_by(self.history, *rules):
             return rule
         next_calls = self.calls_of_generation(settings.population_size, settings.population_size)
         return "max_calls" if 0 < settings.max_calls < self.calls + next_calls else None

@@ -49,38 +49,15 @@ class HeldOut:
     """share of calls that did not come back"""
 
 
-@dataclass(frozen=True, slots=True)
-class HeldOutComparison:
-    champion: HeldOut
-    baseline: HeldOut
-    pairs: int
-    difference: float
-    """champion minus baseline, over the pairs"""
-    p_value: float
-
-    @property
-    def better(self) -> str | None:
-        """champion, baseline, or None where the two cannot be told apart."""
-        if self.p_value > LEVEL or self.difference == 0:
-            return None
-        return "champion" if self.difference > 0 else "baseline"
-
-
-def compare(champion: Sequence[Replies], baseline: Sequence[Replies], seed: int = 0) -> HeldOutComparison:
-    """Both sequences are by problem, in the same order. A seed that stayed champion is asked once."""
-    pairs = [
-        (ours, theirs)
-        for ours, theirs in zip(map(score, champion), map(score, baseline), strict=True)
-        if ours is not None and theirs is not None
-    ]
-    differences = [ours - theirs for ours, theirs in pairs]
-    return HeldOutComparison(
-        held_out(champion),
-        held_out(baseline),
-        len(pairs),
-        fmean(differences) if differences else 0.0,
-        paired_p_value(differences, seed),
-    )
+def compare(champion: Sequence[Replies], baseline: Sequence[Replies], seed: int = 0) -> dict[str, Any]:
+    """Both sequences are by problem, in the same order. `better` is None where the two cannot be told apart."""
+    both = zip(map(score, champion), map(score, baseline), strict=True)
+    differences = [ours - theirs for ours, theirs in both if ours is not None and theirs is not None]
+    difference, p_value = fmean(differences) if differences else 0.0, paired_p_value(differences, seed)
+    better = None
+    if p_value <= LEVEL and difference:
+        better = "champion" if difference > 0 else "baseline"
+    return {"p_value": p_value, "difference": difference, "pairs": len(differences), "better": better}
 
 
 def held_out(problems: Sequence[Replies]) -> HeldOut:
@@ -248,13 +225,7 @@ def _over_problems(name: str, marks: Marks) -> dict[str, Any]:
 
 def comparison(ours: Marks, theirs: Marks, seed: int) -> dict[str, Any]:
     """Paired by problem."""
-    compared = compare(by_problem(ours), by_problem(theirs), seed_of(seed, "comparison") & 0xFFFFFFFF)
-    return {
-        "p_value": compared.p_value,
-        "difference": compared.difference,
-        "pairs": compared.pairs,
-        "better": compared.better,
-    }
+    return compare(by_problem(ours), by_problem(theirs), seed_of(seed, "comparison") & 0xFFFFFFFF)
 
 
 def by_problem(marks: Marks) -> list[Replies]:

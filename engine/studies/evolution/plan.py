@@ -96,7 +96,7 @@ class PlanSizes:
     @cached_property
     def proposals(self) -> int:
         """Of GEPA, at once."""
-        return min(self.settings.proposals or 1, max(1, len(self.problems.training) // MINIBATCH))
+        return min(self.settings.proposals, max(1, len(self.problems.training) // MINIBATCH))
 
     @cached_property
     def generations(self) -> int:

@@ -32,7 +32,6 @@ from tidepool.engine.studies.evolution.statistics import (
     ByModel,
     EvolutionStatistics,
     GenerationStatistics,
-    Measured,
     Portrait,
     ProblemStatistics,
     RandomSearch,
@@ -57,7 +56,11 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
         Words(verdict(found), "strong"),
         *_against_chance(found.random_search),
         _finalists(found),
-        *_marking(found.marked_by),
+        *(
+            [Words(f"Training and held out are mean scores, which the {found.marked_by} gave.")]
+            if found.marked_by
+            else []
+        ),
         *_metrics(found),
         *_models(found),
         *_problems(found.problems),
@@ -143,7 +146,7 @@ def _finalists(found: EvolutionStatistics) -> Table:
             *((_share(row.choose_accuracy),) if chose else ()),
             held_out(row),
             _share(row.missing if row.validation_missing is None else row.validation_missing),
-            _words(row),
+            row.length.words if row.length else len(row.prompt.split()),
         )
         for title, row in _finalist_rows(found).items()
     ]
@@ -152,30 +155,20 @@ def _finalists(found: EvolutionStatistics) -> Table:
     return table("on problems never used for selection", columns, rows)
 
 
-def _marking(marked_by: str | None) -> Iterator[Block]:
-    if marked_by:
-        told = f"Training and held out are mean scores, which the {marked_by} gave."
-        yield Words(told)
-
-
-def _words(row: Portrait) -> Cell:
-    return row.length.words if row.length else len(row.prompt.split())
-
-
 def _metrics(found: EvolutionStatistics) -> Iterator[Block]:
     """What a scorer measured beside its score."""
     told = {title: row.metrics for title, row in _finalist_rows(found).items() if row.metrics}
     names = dict.fromkeys(name for metrics in told.values() for name in metrics)
     rows: list[tuple[Cell, ...]] = [
-        (name, *(_metric(metrics.get(name)) for metrics in told.values())) for name in names
+        (
+            name,
+            *(Estimate(one.value, one.ci95, 2) if (one := row.get(name)) else Number(None) for row in told.values()),
+        )
+        for name in names
     ]
     if rows:
         columns = ("metric", *(f"{title} (95 %)" for title in told))
         yield table("what the scorer measured on held-out problems", columns, rows)
-
-
-def _metric(found: Measured | None) -> Cell:
-    return Estimate(found.value, found.ci95, 2) if found else Number(None)
 
 
 def _models(found: EvolutionStatistics) -> Iterator[Block]:
@@ -199,16 +192,12 @@ def _problems(found: ProblemStatistics | None) -> Iterator[Block]:
             f"{one.problem}",
             one_line(one.question, 33),
             one_line(one.gold, 12),
-            *map(_whole, (one.champion, one.baseline)),
+            *(Number(None if share is None else 100 * share, 0, " %") for share in (one.champion, one.baseline)),
         )
         for one in found.hardest
     ]
     columns = ("problem", "question", "gold", "champion", "best seed")
     yield from [table("the hardest held-out problems", columns, rows, left=3)] if rows else []
-
-
-def _whole(share: float | None) -> Number:
-    return Number(None if share is None else 100 * share, 0, " %")
 
 
 def _search(found: EvolutionStatistics) -> Iterator[tuple[str, str]]:
@@ -276,9 +265,8 @@ def generation_figures(told: Sequence[GenerationStatistics]) -> Iterator[Figure]
     mean = line("mean", xs, [row.mean for row in told], "accent", [row.mean_ci95 for row in told])
     diversity = line("diversity", xs, [row.diversity for row in told], "accent")
     calls = line("calls", xs, [row.calls for row in told], "primary")
-    of_mean = BAND if mean.intervals else "This batch did not record intervals of the mean."
     for title, series, caption in (
-        ("fitness by generation", (best, mean), f"{of_mean} {BEST}"),
+        ("fitness by generation", (best, mean), f"{BAND} {BEST}"),
         ("diversity by generation", (diversity,), "One figure of each generation: without an interval."),
         ("calls by generation", (calls,), COUNTS),
     ):

@@ -21,18 +21,14 @@ def settings() -> "type[Section]":
 
 
 def freeze(config: "Config", folder: Path | None) -> "Config":
-    from tidepool.engine.studies.evolution.gepa import PROPOSALS, require_extra
+    from tidepool.engine.studies.evolution.gepa import require_extra
     from tidepool.engine.studies.evolution.inputs import settings_of, with_problems
     from tidepool.engine.studies.evolution.tasks.scorer import with_code_frozen
     from tidepool.engine.studies.evolution.width import with_limits, with_sizes
 
     settings = with_code_frozen(with_sizes(settings_of(config)), folder)
-    if folder is not None and not settings.material:  # a batch that was frozen without it goes on with both
+    if not settings.material:
         settings = settings.model_copy(update={"material": "own" if settings.seed_prompts else "built-in"})
-    if folder is not None and settings.guards is None:  # a batch that was frozen without them goes on without
-        settings = settings.model_copy(update={"guards": True})
-    if folder is not None and settings.strategy == "gepa" and settings.proposals is None:  # frozen without it: one
-        settings = settings.model_copy(update={"proposals": PROPOSALS})
     if settings.strategy == "gepa":
         require_extra()
     settings = with_problems(settings, config.batch.seed, folder)

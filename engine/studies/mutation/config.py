@@ -15,6 +15,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import OPERATORS
 
 OperatorName = Annotated[str, OneOf(OPERATORS)]
+LearnerName = Literal["bandit", "ppo", "random"]
 HASHING = "hashing"
 EncoderName = Annotated[str, MaxLen(ceilings.WORD), NamesModel()]
 """hashing, or a model like any other"""
@@ -43,7 +44,7 @@ class MutationSettings(Section):
     """or a JSONL file of {"query", "reference"}"""
     heldout: float = Field(default=0.2, gt=0, lt=1, title="Share held out")
     """share of queries kept for the final comparison"""
-    learner: Literal["bandit", "ppo", "random"] = "bandit"
+    learner: LearnerName = "bandit"
     """bandit (built in) | ppo (extra `rl`) | random"""
     policy: Address = ""
     """a policy file: evaluate it instead of learning"""

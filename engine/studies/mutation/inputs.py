@@ -3,6 +3,7 @@
 import base64
 import binascii
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import cast
 
@@ -87,20 +88,8 @@ def rules_of(settings: MutationSettings) -> EpisodeRules:
 
 
 def training_of(settings: MutationSettings, learner: str, seed: int) -> Training:
-    return Training(
-        learner=learner,
-        num_processes=settings.num_processes,
-        num_steps=settings.num_steps,
-        num_env_steps=settings.num_env_steps,
-        ppo_epoch=settings.ppo_epoch,
-        num_mini_batch=settings.num_mini_batch,
-        learning_rate=settings.learning_rate,
-        gamma=settings.gamma,
-        gae_lambda=settings.gae_lambda,
-        clip=settings.clip,
-        entropy=settings.entropy,
-        seed=seed,
-    )
+    shared = {one.name: getattr(settings, one.name) for one in fields(Training) if one.name not in ("learner", "seed")}
+    return Training(learner=learner, seed=seed, **shared)
 
 
 def queries_of(settings: MutationSettings) -> tuple[Query, ...]:

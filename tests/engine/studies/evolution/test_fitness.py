@@ -12,7 +12,6 @@ from tidepool.engine.studies.evolution.fitness import (
     adapted,
     consistency,
     fitness_of,
-    length_penalty,
     mean_distance,
     weights_from,
 )
@@ -36,20 +35,6 @@ def test_what_is_missing_is_not_wrong() -> None:
     assert (holed.replies, holed.missing) == (10, pytest.approx(1 / 3))
 
 
-@given(st.lists(st.lists(st.sampled_from([RIGHT, WRONG, SILENT, None]), min_size=1, max_size=3), min_size=1))
-def test_every_part_is_between_nothing_and_all(problems: list[list[Verdict | None]]) -> None:
-    fitness = fitness_of(problems, "Think. " * 200, 1.0)
-    if fitness is not None:
-        parts = (
-            fitness.accuracy,
-            fitness.consistency,
-            fitness.efficiency,
-            fitness.length_penalty,
-            fitness.missing,
-        )
-        assert all(0 <= part <= 1 for part in parts)
-
-
 @pytest.mark.parametrize(
     ("answered", "agreement"),
     [
@@ -62,12 +47,6 @@ def test_every_part_is_between_nothing_and_all(problems: list[list[Verdict | Non
 )
 def test_consistency_is_agreement_or_having_an_answer(answered: list[list[Verdict]], agreement: float) -> None:
     assert consistency(answered) == agreement
-
-
-def test_the_length_penalty_starts_late_and_ends() -> None:
-    assert length_penalty("word " * 120) == 0
-    assert length_penalty("word " * 130) == pytest.approx(0.01)
-    assert length_penalty("word " * 5000) == 0.2
 
 
 @pytest.mark.parametrize(

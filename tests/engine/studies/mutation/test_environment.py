@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +20,6 @@ from tidepool.engine.studies.mutation.environment import (
     advance,
     credited,
     endless,
-    observation,
     once_each,
 )
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES, Rewrite
@@ -54,30 +52,6 @@ def test_an_episode_ends_by_success_by_length_or_before_a_lost_step(
         episode = moved.episode
     assert (moved.terminated, moved.truncated) == (terminated, truncated)
     assert moved.masked is (rewards[-1] is None)
-
-
-@given(st.lists(st.none() | st.floats(0, 1), min_size=1, max_size=10))
-def test_only_answered_steps_count_and_a_lost_one_leaves_no_trace(rewards: list[float | None]) -> None:
-    episode, answered = START, []
-    for number, reward in enumerate(rewards):
-        moved = advance(episode, Rewrite(f"R{number}?"), reward, RULES)
-        if reward is None:
-            assert moved.episode == episode and moved.truncated and not moved.terminated
-            break
-        answered.append(reward)
-        assert moved.episode.text == f"R{number}?"
-        assert moved.terminated + moved.truncated <= 1
-        episode = moved.episode
-        if moved.ended:
-            break
-    assert list(episode.rewards) == answered
-    assert episode.score == (pytest.approx(sum(answered) / len(answered)) if answered else None)
-
-
-def test_an_observation_is_the_embedding_and_the_share_of_the_episode_used_up() -> None:
-    seen = observation(np.array([0.6, 0.8], dtype=np.float32), 2, RULES)
-    np.testing.assert_allclose(seen, [0.6, 0.8, 2 / 3], rtol=1e-6)
-    assert seen.dtype == np.float32
 
 
 @given(st.floats(0.7, 1.0), st.floats(0.0, 0.69), st.floats(0.8, 1.0))
@@ -171,13 +145,6 @@ def test_a_lost_answer_ends_the_episode_before_itself_and_is_not_scored() -> Non
     assert second.observations[0][-1] == 0.0
 
 
-def test_told_to_take_errors_for_refusals_a_lost_answer_is_a_step_worth_nothing() -> None:
-    environments = _environments(1, Scripted({0: [None]}), EpisodeRules(on_error="refusal"))
-    asyncio.run(environments.reset())
-    step = asyncio.run(environments.step([NOOP])).steps[0]
-    assert step is not None and (step.reward, step.answer, step.ended) == (0.0, None, False)
-
-
 @pytest.mark.parametrize("judge", [None, "no idea"])
 def test_a_lost_or_unreadable_judgement_masks_the_step(judge: str | None) -> None:
     environments = _environments(1, Scripted(judge=judge), EpisodeRules(reward="judge"))
@@ -213,16 +180,6 @@ def test_for_evaluation_each_query_is_played_once() -> None:
     outcome = asyncio.run(environments.step([NOOP] * 4))
     assert [step.query.text for step in outcome.steps if step] == ["A?", "B?", "A?", "B?"]
     assert environments.playing == [False] * 4
-
-
-def test_the_same_seed_plays_the_same_episodes() -> None:
-    runs = []
-    for _ in range(2):
-        environments = _environments(3, OfflineTransport(5))
-        asyncio.run(environments.reset())
-        runs.append([asyncio.run(environments.step([action] * 3)) for action in range(9)])
-    assert all(one.steps == other.steps for one, other in zip(*runs, strict=True))
-    assert all(np.array_equal(one.observations, other.observations) for one, other in zip(*runs, strict=True))
 
 
 def test_episodes_are_numbered_by_their_first_step_the_same_together_and_one_by_one() -> None:

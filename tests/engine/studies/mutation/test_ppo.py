@@ -63,10 +63,6 @@ def test_the_policy_of_arrays_prefers_what_the_network_prefers() -> None:
     assert [layer.weights.shape for layer in policy.layers] == [(64, 257), (64, 64), (9, 64)]
 
 
-def test_lost_steps_are_replaced_so_that_the_rollout_is_full_of_answered_ones() -> None:
-    assert _trained(losing=lambda text: 0.4)._trained == 80
-
-
 def _step(
     environment: int, index: int, reward: float | None, terminated: bool = False, truncated: bool = False
 ) -> Step:

@@ -11,7 +11,7 @@ from tests.engine.studies.mutation.studies import mutation
 from tidepool import run_batch
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.results.blocks import Figure, Words
-from tidepool.engine.studies.mutation.report import SPREAD, UNRECORDED, blocks, figures
+from tidepool.engine.studies.mutation.report import SPREAD, UNRECORDED, blocks
 from tidepool.engine.studies.mutation.statistics import MutationStatistics, UpdateStatistics
 from tidepool.engine.studies.mutation.training import standard_error
 
@@ -99,14 +99,3 @@ def test_a_policy_that_is_beaten_is_told_so_and_no_difference_is_claimed_that_is
             "warning",
         ),
     ]
-
-
-async def test_figures_of_the_whole_and_of_each_operator_are_compared(database: Path) -> None:
-    found = figures((await run_batch(mutation(), database))["statistics"])
-    assert {
-        "policy on held-out queries",
-        "policy over random",
-        "policy over unchanged",
-        "shorten: uses",
-        "shorten: mean reward",
-    } <= set(found)

@@ -129,21 +129,6 @@ async def test_a_target_that_is_down_stops_the_batch_and_a_resume_goes_on_when_i
     assert summary["statistics"]["masked_steps"] >= 400
 
 
-async def test_a_repeated_study_is_answered_by_the_cache(database: Path) -> None:
-    first = await run_batch(mutation(), database)
-    second = await run_batch(mutation(), database)
-    assert second["calls"]["bought"] == 0 and second["calls"]["cached"] == first["calls"]["total"]
-    assert second["statistics"] == first["statistics"]
-
-
-async def test_a_random_learner_is_its_own_baseline_and_leaves_no_policy(database: Path) -> None:
-    summary = await run_batch(mutation(learner="random"), database)
-    assert summary["statistics"]["baselines"] == {}
-    low, high = summary["statistics"]["heldout"]["policy_over_random"]["ci95"]
-    assert low < 0 < high
-    assert query(database, "SELECT count(*) FROM finding WHERE name = 'policy'") == [(0,)]
-
-
 async def test_baselines_meet_the_same_queries_as_the_learner(database: Path) -> None:
     await run_batch(mutation(), database)
     first = {
@@ -290,3 +275,10 @@ async def test_a_budget_stops_training_and_a_resume_ends_in_the_same_policy(tmp_
     resumed = await resume_batch("last", tmp_path / "poor.db", overrides=["service.budget_usd=0.0"])
     assert resumed["status"] == "completed" and resumed["cost_usd"] == pytest.approx(whole["cost_usd"])
     assert policy_of(tmp_path / "poor.db") == policy_of(tmp_path / "whole.db")
+
+
+async def test_a_repeated_study_is_answered_by_the_cache(database: Path) -> None:
+    first = await run_batch(mutation(), database)
+    second = await run_batch(mutation(), database)
+    assert second["calls"]["bought"] == 0 and second["calls"]["cached"] == first["calls"]["total"]
+    assert second["statistics"] == first["statistics"]
