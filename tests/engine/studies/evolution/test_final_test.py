@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from tests.engine.studies.evolution.running import run, study
+from tests.engine.studies.evolution.running import evolved, run, run_with_interruptions, study
 from tests.support.solver_truth import true_accuracy
 from tests.support.state import query
 from tidepool.engine.config.freezing import freeze
