@@ -138,7 +138,10 @@ class PlanSizes:
     def _prompt(self) -> int:
         if self.sizing.worst:
             return max(_GROWTH * self.sizing.longest(self._seed_prompts), self._drawn, MOST_TOKENS)
-        return self._drawn if self.settings.strategy == "random" else self.sizing.longest(self._seed_prompts)
+        if self.settings.strategy == "random":
+            return self._drawn
+        # A child is about a sentence longer than a seed.
+        return self.sizing.longest(self._seed_prompts) + self.sizing.longest(material_of(self.settings).segments)
 
     @cached_property
     def _seed_prompts(self) -> list[str]:

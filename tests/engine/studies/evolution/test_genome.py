@@ -1,6 +1,5 @@
 """Prompts as segments, placeholders and seeds."""
 
-import tomllib
 from pathlib import Path
 from random import Random
 
@@ -10,8 +9,6 @@ from hypothesis import strategies as st
 
 from tests.engine.studies.evolution.running import run, study
 from tests.support.state import query
-from tidepool import Evolution
-from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.evolution.breeding import Breeding, breed, random_genome
 from tidepool.engine.studies.evolution.genome import (
     Frame,
@@ -134,15 +131,6 @@ def test_no_operator_loses_or_moves_a_placeholder_to_another_prompt() -> None:
 )
 def test_a_rewrite_keeps_the_placeholders(rewrite: str, refused: str | None) -> None:
     assert Guard("number", (), (PROBLEM,)).refuses(rewrite, FRAMED) == refused
-
-
-def test_a_seed_of_two_parts_is_one_text() -> None:
-    given_as = tomllib.loads('s = ["Think.", { system = "Think.", user = "Q: {question}" }, { user = "{question}!" }]')[
-        "s"
-    ]
-    assert Evolution(seed_prompts=given_as).seed_prompts == ["Think.", "Think.\n---\nQ: {question}", "{question}!"]
-    with pytest.raises(UsageError, match="where the question stands"):
-        Evolution(seed_prompts=[{"system": "Think.", "user": "Answer."}])
 
 
 async def test_prompts_around_the_question_evolve(database: Path) -> None:

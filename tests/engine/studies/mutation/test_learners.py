@@ -51,16 +51,6 @@ def test_it_learns_which_operator_suits_which_observation() -> None:
     assert (chosen == kinds).mean() > 0.95
 
 
-def test_masked_steps_teach_nothing() -> None:
-    learner = BanditLearner(5, 3, 1)
-    observations = np.ones((4, 5), dtype=np.float32)
-    learner.choose(observations)
-    before = learner.policy().layers[0]
-    learner.learn(_outcome([None] * 4, observations))
-    after = learner.policy().layers[0]
-    assert (before.weights == after.weights).all() and (before.bias == after.bias).all()
-
-
 def test_the_policy_repeats_what_the_bandit_expects() -> None:
     learner = _taught(1)
     observations = _seen(np.array([0, 1, 1]), np.random.default_rng(9))

@@ -19,13 +19,6 @@ from tidepool.engine.studies.mutation.rewards import (
 )
 
 
-def test_texts_with_words_in_common_are_closer_than_others() -> None:
-    egg, eggs, moon = HashingEncoder().encode(
-        ["How do I boil an egg?", "How long do I boil the egg?", "When did people reach the moon?"]
-    )
-    assert egg @ eggs > egg @ moon + 0.2
-
-
 def test_the_encoding_does_not_depend_on_the_hash_seed_of_the_process() -> None:
     program = "from tidepool.engine.studies.mutation.rewards import HashingEncoder; print(HashingEncoder().encode(['a red fox'])[0].tolist())"
     printed = {

@@ -26,11 +26,6 @@ def test_a_built_in_set_gives_what_is_asked_for_and_shares_no_question(name: str
     assert len(set(questions)) == 65
 
 
-def test_the_same_seed_gives_the_same_problems_and_another_seed_others() -> None:
-    assert problem_set("mixed", 20, 20, 1) == problem_set("mixed", 20, 20, 1)
-    assert problem_set("mixed", 20, 20, 1) != problem_set("mixed", 20, 20, 2)
-
-
 def test_more_problems_than_a_set_can_make_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     lamps = tuple(template for template in SETS["logic"] if "lamp" in template.text)
     monkeypatch.setitem(SETS, "lamps", lamps)
