@@ -215,14 +215,11 @@ def _solution(problem: Problem) -> str:
     return f"{worked}\n#### {problem.answer}"
 
 
-_ACCEPTED = 0.5
-"""share of GEPA's proposals that are taken to be accepted, and so to meet every problem"""
-
 NOTE = (
     "The whole length is expected: stop rules may end it sooner. At most, no two prompts are the same. A solution is "
     "expected to have {} tokens; a prompt is taken to grow to twice the longest seed, or to a rewriter's {} tokens, at most."
 )
-GEPA_NOTE = "GEPA decides as it goes how much it proposes; its many small waves are shown as three a generation."
+GEPA_NOTE = "GEPA decides as it goes how much it proposes; its many small waves are shown together."
 
 
 def plan(config: FrozenConfig) -> Plan:
@@ -279,8 +276,10 @@ class _ExpectedSearch:
         settings, sizes = self._settings, self._sizes
         for generation in range(sizes.generations):
             self._generation(generation)
-        if self._gepa and sizes.generations > 1 and not settings.max_calls:
-            self._solve(round(self._proposed / 2))
+        if (
+            self._gepa and sizes.generations > 1 and not settings.max_calls
+        ):  # it looks at its calls between two iterations
+            self._solve(sizes.proposals * (MINIBATCH + len(sizes.problems.training) // 2))
         searched = sum(planned.calls for planned in self._calls)
         if settings.seed_final:
             for asked in sizes.seed_final():
@@ -300,41 +299,16 @@ class _ExpectedSearch:
         return each * -(-round(later) // each) if later > 0 else 0
 
     def _generation(self, generation: int) -> None:
-        genomes = self._sizes.children if generation else self._settings.population_size
-        asked = [rung.entrants * (rung.end - rung.start) for rung in self._sizes.rungs(genomes)]
-        rewrites = self._rewrites() if generation else 0
+        """GEPA's takes as many calls as the genetic strategy's, in many small waves, which are shown together."""
+        sizes, settings = self._sizes, self._settings
+        genomes, rewrites = (sizes.children, sizes.rewrites) if generation else (settings.population_size, 0)
+        rounds = -(-rewrites // sizes.proposals) if self._gepa and rewrites else 1
         if rewrites:
-            self._rewrite(rewrites)
-        if self._gepa and generation:
-            self._propose(rewrites, round(rewrites / self._sizes.proposals * self._proposed))
-            return
-        for one in asked:
-            self._solve(one)
+            model, wave = resolve_model(settings.mutator), self._numbering.next_wave()
+            self._calls.append(PlannedCalls(wave, model, rewrites, *sizes.rewriting, rounds))
+        for rung in sizes.rungs(genomes):
+            self._solve(rung.entrants * (rung.end - rung.start), rounds)
         self.units += genomes
-
-    def _rewrites(self) -> int:
-        sizes = self._sizes
-        if not self._gepa:
-            return sizes.rewrites
-        times = (sizes.judged(sizes.children) + sizes.rewrites) / (sizes.proposals + sizes.weight * self._proposed)
-        return round(max(1.0, times) * sizes.proposals)
-
-    @property
-    def _proposed(self) -> float:
-        """Problems of GEPA's proposals of one time: it looks at its calls only between two of them."""
-        return self._sizes.proposals * (MINIBATCH + _ACCEPTED * len(self._sizes.problems.training))
-
-    def _propose(self, proposals: int, asked: int) -> None:
-        """GEPA's generation: some proposals at a time meet a few problems, and those that are taken all of them."""
-        at_first = min(asked, MINIBATCH * proposals)
-        together = self._sizes.proposals
-        self._solve(at_first, -(-proposals // together))
-        self._solve(asked - at_first, max(1, round(_ACCEPTED * proposals / together)))
-        self.units += proposals
-
-    def _rewrite(self, count: int) -> None:
-        model, rounds = resolve_model(self._settings.mutator), -(-count // self._sizes.proposals) if self._gepa else 1
-        self._calls.append(PlannedCalls(self._numbering.next_wave(), model, count, *self._sizes.rewriting, rounds))
 
     def _solve(self, asked: int, rounds: int = 1) -> None:
         self._calls += self._solved(asked, rounds) if asked > 0 else ()
