@@ -373,7 +373,7 @@ class EvolutionGlimpse:
         if not self._generations:
             return None
         generations = [self._generations[name] for name in sorted(self._generations)]
-        blocks = (*list(generation_figures(generations))[:1], generations_table(generations))
+        blocks: tuple[Block, ...] = (*list(generation_figures(generations))[:1], generations_table(generations))
         if self._champion is not None and self._champion.validation_accuracy is not None:
             n = f"n = {self._champion.validation_problems or 0:,} problems"
             return Told("held out", held_out(self._champion), n, blocks)
