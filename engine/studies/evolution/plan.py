@@ -308,7 +308,7 @@ class _ExpectedSearch:
             self._calls.append(PlannedCalls(wave, model, rewrites, *sizes.rewriting, rounds))
         for rung in sizes.rungs(genomes):
             self._solve(rung.entrants * (rung.end - rung.start), rounds)
-        self.units += genomes
+        self.units += genomes + (rewrites if self._gepa else 0)  # GEPA drops most proposals after a few problems
 
     def _solve(self, asked: int, rounds: int = 1) -> None:
         self._calls += self._solved(asked, rounds) if asked > 0 else ()
