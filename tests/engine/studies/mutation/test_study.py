@@ -12,8 +12,8 @@ from tidepool import resume_batch, run_batch
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.errors import RunError, UsageError
-from tidepool.engine.studies.mutation import study
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
+from tidepool.engine.studies.mutation.plan import plan
 from tidepool.engine.studies.plan import priced
 
 UPDATE_KEYS = {"update", "env_steps", "mean_reward", "success_rate"}
@@ -241,7 +241,7 @@ async def test_a_queries_file_is_taken_in_so_that_a_resume_needs_it_no_more(tmp_
 async def test_the_plan_names_training_exactly_and_the_comparison_at_most(database: Path) -> None:
     written = mutation(reward="judge")
     config = freeze(written, database)
-    planned = priced(study.plan(config), config)
+    planned = priced(plan(config), config)
     summary = await run_batch(written, database)
     training = 16 * 3
     answers = [wave["calls"] for wave in planned["waves"][:training] if wave["index"] % 3 == 2]
