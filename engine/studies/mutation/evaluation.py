@@ -132,8 +132,8 @@ def compare(
         random=rewards["random"],
         best_constant=OperatorReward(rewards[best].mean_reward, rewards[best].ci95, best),
         unchanged=rewards[UNCHANGED],
-        policy_over_random=_gain(gains.get("random")),
-        policy_over_best_constant=_gain(gains.get(BEST_CONSTANT)),
+        policy_over_random=gains.get("random", RewardGain(None, None)),
+        policy_over_best_constant=gains.get(BEST_CONSTANT, RewardGain(None, None)),
         differences=gains,
         others={name: row for name, row in rewards.items() if name not in ("policy", "random", UNCHANGED)},
         queries=int(whole.sum()),
@@ -152,10 +152,6 @@ def _differences(
         name: RewardDifference(one.difference, one.interval, one.p_value, corrected)
         for (name, one), corrected in zip(found.items(), adjusted, strict=True)
     }
-
-
-def _gain(found: RewardDifference | None) -> RewardGain:
-    return RewardGain(found.difference, found.ci95) if found else RewardGain(None, None)
 
 
 def estimate(values: Scores) -> Reward:
