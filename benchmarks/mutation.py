@@ -18,11 +18,12 @@ from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Service
 from tidepool.engine.run import run_batch
 from tidepool.engine.studies.mutation.config import LearnerName
-from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, endless, finished
-from tidepool.engine.studies.mutation.evaluation import PolicyComparison, compare, contenders, play_heldout
+from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, endless
+from tidepool.engine.studies.mutation.evaluation import compare, contenders, play_heldout
 from tidepool.engine.studies.mutation.learners import make_learner
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 from tidepool.engine.studies.mutation.queries import builtin_queries, split_queries
+from tidepool.engine.studies.mutation.statistics import HeldOutRewards
 from tidepool.engine.studies.mutation.training import Player, Training, TrainingRecord, train
 
 SEEDS = (201, 202, 203, 204, 205)
@@ -59,7 +60,7 @@ def is_above(heldout: dict[str, Any]) -> bool:
 @dataclass(frozen=True, slots=True)
 class Trial:
     record: TrainingRecord
-    result: PolicyComparison
+    result: HeldOutRewards
     share: float
     """of the policy's held-out steps that play the operator after which answers are lost most"""
 
@@ -69,12 +70,12 @@ def trial(learner: str, seed: int, steps: int, rules: EpisodeRules, losing: Losi
     split = split_queries(builtin_queries(), 0.2, seed)
     training = Training(learner=learner, seed=seed, num_env_steps=steps)
     environments = Environments(16, endless(split.training, seed), OfflineTransport(seed, losing), rules)
-    size = finished(environments.reset()).shape[1]
+    size = asyncio.run(environments.reset()).shape[1]
     student = make_learner(training, rules, size, len(OPERATOR_NAMES))
     record = TrainingRecord(update_size=16 * training.num_steps)
-    finished(train(environments, [Player(learner, student, steps, 0, 16, record)]))
+    asyncio.run(train(environments, [Player(learner, student, steps, 0, 16, record)]))
     own = TrainingRecord(update_size=0)
-    scores = finished(
+    scores = asyncio.run(
         play_heldout(
             contenders(student.policy(), seed),
             split.heldout,
@@ -120,7 +121,7 @@ def _averaged(case: str, trials: Sequence[Trial]) -> Losing30:
 
     return Losing30(
         case,
-        heldout=mean(t.result.policy.mean for t in trials),
+        heldout=mean(t.result.policy.mean_reward or 0.0 for t in trials),
         share=mean(t.share for t in trials),
         masked=mean(
             t.record.losses.masked_steps / sum((t.record.losses.masked_steps, t.record.env_steps)) for t in trials

@@ -60,7 +60,6 @@ if TYPE_CHECKING:
     from tidepool.engine.studies.evolution.config import Evolution
     from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
     from tidepool.engine.studies.mutation.config import Mutation
-    from tidepool.engine.studies.mutation.make_env import make_env
     from tidepool.engine.studies.mutation.statistics import MutationStatistics
     from tidepool.engine.studies.secret_game.analysis import SecretGameStatistics
     from tidepool.engine.studies.secret_game.config import Scenario, Scoring
@@ -118,7 +117,6 @@ __all__ = [
     "UnitsExpected",
     "UsageError",
     "load_config",
-    "make_env",
     "read_study",
     "read_summary",
     "resume_batch",
@@ -144,7 +142,6 @@ _HOMES = {
     "tidepool.engine.run": "resume_batch run_batch",
     "tidepool.engine.studies.evolution.config": "Evolution",
     "tidepool.engine.studies.evolution.statistics": "EvolutionStatistics",
-    "tidepool.engine.studies.mutation.make_env": "make_env",
     "tidepool.engine.studies.mutation.config": "Mutation",
     "tidepool.engine.studies.mutation.statistics": "MutationStatistics",
     "tidepool.engine.studies.secret_game.analysis": "SecretGameStatistics",

@@ -18,6 +18,7 @@ and beside them pure rules. A kind of an installed package is a `KindSpec` under
 import sqlite3
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -40,7 +41,17 @@ if TYPE_CHECKING:
     from tidepool.engine.stopping.rules import Watched
     from tidepool.engine.studies.plan import Plan
 
-__all__ = ["KINDS", "KindSpec", "load_kind"]
+__all__ = ["KINDS", "KindSpec", "deferred", "load_kind"]
+
+
+def deferred(target: str) -> Callable[..., Any]:
+    """The function at `package.module:name`, which is imported when it is first called: declaring a kind loads nothing."""
+    module, _, name = target.partition(":")
+
+    def call(*arguments: Any) -> Any:
+        return getattr(import_module(module), name)(*arguments)
+
+    return call
 
 
 def _all_named(config: "FrozenConfig") -> set[str]:

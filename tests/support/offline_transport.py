@@ -1,7 +1,7 @@
 """The simulated models behind a mutation environment, in this process and without the engine: no ledger, no
 waiting.
 
-For tests, trials and Gymnasium users who want the environment alone. `losing` says how likely a target call
+`losing` says how likely a target call
 is lost after each operator's mark, so that what an outage does to learning can be shown.
 """
 

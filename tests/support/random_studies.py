@@ -151,13 +151,10 @@ def _evolution(rng: Random) -> Data:
         "max_calls": rng.choice((0, 0, 0, 300)),
         "few_shot": rng.choice((0, 0, 3)),
         "choose_problems": rng.choice((0, 0, 6)),
-        "objectives": rng.choice(([], [], ["accuracy", "-tokens"])),
         "task": rng.choice(("auto", "auto", "judge")),
         "judge": "simulated:judge",
         **_reasoning(rng),
     }
-    if settings["strategy"] == "gepa":
-        settings["objectives"] = []
     if rng.random() < 0.5:
         settings["seed_prompts"] = [_text(rng, 2, 60) for _ in range(rng.randint(1, 6))]
     return {"evolution": settings}

@@ -111,7 +111,7 @@ SCREENS: Mapping[str, KindScreens] = {
             ("Marking", "rubric scorer pass_mark marking_seconds allow_code"),
             ("Honesty", "racing seed_final random_baseline guards"),
             ("Breeding", "selection crossover crossover_rate mutation_rate elite_size seed_prompts material few_shot"),
-            ("Fitness", "weights.accuracy weights.consistency weights.efficiency weights.diversity objectives"),
+            ("Fitness", "weights.accuracy weights.consistency weights.efficiency weights.diversity"),
         ),
         who=(
             ("Models", "model mutator models judge"),

@@ -108,7 +108,8 @@ def _planned(config: "FrozenConfig") -> PlannedBatch:
     )
 
 
-OUTCOMES = KindOutcomes(_listed, _read, _planned)
+def outcomes() -> KindOutcomes:
+    return KindOutcomes(_listed, _read, _planned)
 
 
 def blocks_over_seeds(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]]) -> list[Block]:
@@ -150,15 +151,11 @@ def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) 
     if len(groups) < len(batches):
         return seed_differences(groups, RUNS)
     seed = batches[0]["seed"] % 2**32
-    judged = [_judged(connection, batch["number"]) for batch in batches]
+    judged = [finding(connection, batch["number"], VALIDATION) for batch in batches]
     ids = [batch["id"] for batch in batches]
     return pairwise(
         ids, judged, lambda ours, theirs: _compared(ours, theirs, seed), "held-out accuracy of the champion"
     )
-
-
-def _judged(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any] | None:
-    return finding(connection, batch_number, VALIDATION)
 
 
 def _compared(first: dict[str, Any] | None, second: dict[str, Any] | None, seed: int) -> dict[str, Any] | None:
@@ -193,13 +190,7 @@ def _samples(first: Scores, second: Scores, seed: int) -> dict[str, Any] | None:
         "problems": [len(ours), len(theirs)],
         "difference": found.difference,
         "difference_ci95": found.interval,
-        "p_value": _p_of_means(ours, theirs, seed),
+        # A test of ranks would tell one model's rights and wrongs from the shares that several models have right,
+        # though both are as good.
+        "p_value": 1.0 if len({*ours, *theirs}) == 1 else mean_difference_p_value(ours, theirs, seed),
     }
-
-
-def _p_of_means(ours: Sequence[float], theirs: Sequence[float], seed: int) -> float:
-    """A permutation test of the means. A test of ranks would tell one model's rights and wrongs from the shares that
-    several models have right, though both are as good."""
-    if len({*ours, *theirs}) == 1:
-        return 1.0
-    return mean_difference_p_value(ours, theirs, seed)

@@ -11,7 +11,7 @@ from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.section import OneOf, Section, with_keywords_in_help
 from tidepool.engine.config.sections import ModelName, ReasoningEffort, Study, Temperature
 from tidepool.engine.registries import SCORERS
-from tidepool.engine.studies.evolution.fitness import MEASURES, Weights, objectives, weights_from
+from tidepool.engine.studies.evolution.fitness import Weights, weights_from
 from tidepool.engine.studies.evolution.genome import seed_text
 from tidepool.engine.trust.foreign_keys import NOT_TRUSTED
 
@@ -64,8 +64,8 @@ class EvolutionSettings(Section):
     """… or several: fitness by model and overall"""
     mutator: ModelName = Field(default="simulated:rewriter", title="Rewriting model")
     """who rewrites prompts; beside a real model it must be written, also where a simulated one is meant"""
-    proposals: int | None = Field(default=None, examples=[8], ge=1, le=100)
-    """that gepa makes at once, each on a parent and problems of its own; empty: 8"""
+    proposals: int = Field(default=8, ge=1, le=100)
+    """that gepa makes at once, each on a parent and problems of its own"""
     preset: PresetName = "balanced"
     """the sizes below; keys written out win over it"""
     async_batch_size: int | None = Field(default=None, examples=[10], ge=1, le=ceilings.ITEMS)
@@ -96,8 +96,8 @@ class EvolutionSettings(Section):
     material: Literal["", "own", "built-in", "both"] = ""
     """sentences that mutation inserts and random search draws: own (of seed_prompts) | built-in | both; empty: own where there are
     seed_prompts, else built-in"""
-    guards: bool | None = Field(default=None, examples=[True])
-    """rewrites that tell an answer, quote a problem or change the task are refused; false: they are let through; empty: true"""
+    guards: bool = True
+    """rewrites that tell an answer or quote a problem are refused; false: they are let through"""
     few_shot: int = Field(default=0, ge=0, le=100, title="Examples in a prompt")
     """most solved problems of the search that a prompt may show before the question; 0 = none"""
     problems: Address = "arithmetic"
@@ -162,9 +162,6 @@ class EvolutionSettings(Section):
     """the best genomes that go on unchanged"""
     weights: WeightSettings = Field(default_factory=WeightSettings)
     """what fitness is made of"""
-    objectives: list[Text] = Field(default_factory=list, examples=[["accuracy", "-tokens"]], max_length=4)
-    """several measures to be good at together instead of one fitness, with a minus where less is better, such as ["accuracy", "-tokens"]:
-    accuracy, consistency, efficiency, diversity, tokens (of a reply), words (of a prompt), or a metric of the scorer"""
     target_fitness: float = Field(default=0.85, title="Stop at fitness")
     """stop when the best prompt is this fit"""
     stagnation: int = Field(default=20, ge=0, le=ceilings.UNITS, title="Stop when stuck for")
@@ -205,24 +202,8 @@ class EvolutionSettings(Section):
         if "elite_size" in self.model_fields_set and self.elite_size >= self.population_size:
             told = f"elite_size leaves no room for children in a population of {self.population_size}"
             raise WrongValue(told, "elite_size")
-        self._check_objectives()
         weights_from(self.weights.model_dump())
         return self
-
-    def _check_objectives(self) -> None:
-        names = [one.name for one in objectives(self.objectives)]
-        if len(names) == 1:
-            raise WrongValue("one objective is no trade: give two or more, or leave objectives out", "objectives")
-        if len(set(names)) < len(names):
-            raise WrongValue("objectives names one measure twice", "objectives")
-        unknown = [name for name in names if name not in MEASURES]
-        if unknown and not self.scorer:
-            told = f"{unknown[0]!r} is no measure ({', '.join(MEASURES)}), and there is no scorer that could bring it"
-            raise WrongValue(told, "objectives")
-        if names and self.strategy == "gepa":
-            raise WrongValue(
-                "gepa has a front of its own, by problem: objectives are for the other strategies", "objectives"
-            )
 
     def solvers(self) -> tuple[str, ...]:
         """Who solves the problems, as PROVIDER:MODEL."""

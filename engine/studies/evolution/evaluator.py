@@ -7,7 +7,7 @@ lucky score would stand in the way of better prompts for generations.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from random import Random
@@ -15,25 +15,20 @@ from statistics import fmean
 from typing import Any
 
 from tidepool.engine.call import stream
-from tidepool.engine.errors import RunError
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.unit import Unit
 from tidepool.engine.runtime.waves import PerformanceLog
 from tidepool.engine.statistics.contrasts import of_mean
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.fitness import (
-    MEASURES,
     Fitness,
     Replies,
     Weights,
     distance_to_rest,
     fitness_of,
-    fronts,
     mean_distance,
-    objectives,
     overall,
 )
-from tidepool.engine.studies.evolution.fitness import scores as pareto_scores
 from tidepool.engine.studies.evolution.genome import Genome
 from tidepool.engine.studies.evolution.grader import Grader, Marks, Paper
 from tidepool.engine.studies.evolution.inputs import settings_of
@@ -58,29 +53,18 @@ class Generation:
     mean_ci95: tuple[float, float] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StopRules:
-    target_fitness: float = 0.85
-    max_generations: int = 100
-    stagnation: int = 20
-    """generations without progress; 0 = never stop for that"""
-    collapsed_diversity: float = COLLAPSED_DIVERSITY
-
-
-def stopped_by(history: Sequence[Generation], rules: StopRules) -> str | None:
-    """The first rule that holds, in this order: target_fitness, max_generations, stagnation, diversity."""
+def stopped_by(history: Sequence[Generation], target_fitness: float, most: int, stagnation: int) -> str | None:
+    """The first rule that holds, in this order: target_fitness, max_generations, stagnation (0 = never), diversity."""
     if not history:
         return None
     last = history[-1]
-    if last.best >= rules.target_fitness:
+    if last.best >= target_fitness:
         return "target_fitness"
-    if len(history) >= rules.max_generations:
+    if len(history) >= most:
         return "max_generations"
-    if rules.stagnation and generations_without_progress(history) >= rules.stagnation:
+    if stagnation and generations_without_progress(history) >= stagnation:
         return "stagnation"
-    if last.diversity <= rules.collapsed_diversity:
-        return "diversity"
-    return None
+    return "diversity" if last.diversity <= COLLAPSED_DIVERSITY else None
 
 
 def generations_without_progress(history: Sequence[Generation]) -> int:
@@ -152,11 +136,6 @@ def calls_in(plan: Sequence[Rung], samples: int = 1) -> int:
     return sum(rung.entrants * (rung.end - rung.start) for rung in plan) * samples
 
 
-def calls_saved(problems: int, genomes: int, made: int, samples: int = 1) -> int:
-    """Against asking every genome every problem."""
-    return problems * genomes * samples - made
-
-
 def survivors(scores: Mapping[int, float | None], keep: int) -> list[int]:
     """Who goes on, the best first, the earlier one among equals.
 
@@ -165,12 +144,8 @@ def survivors(scores: Mapping[int, float | None], keep: int) -> list[int]:
     """
     known = sorted(score for score in scores.values() if score is not None)
     middle = known[len(known) // 2] if known else 0.0
-
-    def place(genome: int) -> tuple[float, int]:
-        score = scores[genome]
-        return -(middle if score is None else score), genome
-
-    return sorted(scores, key=place)[:keep]
+    placed = {genome: middle if score is None else score for genome, score in scores.items()}
+    return sorted(placed, key=lambda genome: (-placed[genome], genome))[:keep]
 
 
 def comparable(scores: Sequence[float | None], replies: Sequence[int]) -> list[float]:
@@ -325,13 +300,12 @@ class Evaluator:
         self.calls_saved = 0
         """by racing, against asking every genome every problem"""
         self.showable = grader.asking.showable(settings.few_shot)
-        self.guard = Guard(settings.task, settings.labels, problems, bool(settings.guards))
+        self.guard = Guard(settings.task, settings.labels, problems, settings.guards)
         self.rewrites: Counter[str] = Counter()
         """what became of those that came back: accepted, or why they were refused"""
         self._recorder = recorder
         self._letter = letter
         self._calls_told = 0
-        self.objectives = objectives(settings.objectives)
         self._weights = settings.stated_weights()
         self._answered = True
 
@@ -344,74 +318,31 @@ class Evaluator:
         """One generation: its new prompts meet the problems."""
         entrants = self.admit(genomes)
         await self._race(entrants, len(self.history))
-        self._check_measures([one.fitness for one in entrants if one.fitness])
         self.end_generation(genomes, entrants)
-
-    def _check_measures(self, judged: Sequence[Fitness]) -> None:
-        """What a scorer calls its metrics is known by its marks alone; in one that it never gives all would be equal."""
-        for one in self.objectives:
-            if judged and all(one.measured(fitness) is None for fitness in judged):
-                given = ", ".join(sorted({name for fitness in judged for name in fitness.metrics})) or "none"
-                raise RunError(
-                    f"evolution.objectives names {one.name!r}, which is no measure ({', '.join(MEASURES)}) and none of the scorer's "
-                    f"metrics (it gave: {given}). Mend the name and run the config anew: what was answered comes from the cache."
-                )
 
     def stopped(self) -> str | None:
         """The rule that ends the search now, if one does."""
         if not self._answered:
             return "unanswered"
         settings = self.settings
-        rules = StopRules(settings.target_fitness, settings.max_generations, settings.stagnation)
-        if rule := stopped_by(self.history, rules):
+        rules = settings.target_fitness, settings.max_generations, settings.stagnation
+        if rule := stopped_by(self.history, *rules):
             return rule
         next_calls = self.calls_of_generation(settings.population_size, settings.population_size)
         return "max_calls" if 0 < settings.max_calls < self.calls + next_calls else None
 
     def scores(self, genomes: Sequence[Genome]) -> list[float]:
         """Scores that can be compared, whether they rest on few replies or on many."""
-        return self._scores([self.known[genome.key] for genome in genomes])
+        return _comparable([self.known[genome.key] for genome in genomes])
 
     def leader(self, operator: str | None = None) -> Candidate:
-        """The best of all, or of those that came about in this way; where there are several objectives, the one of their front
-        that is best in the first of them."""
+        """The best of all, or of those that came about in this way."""
         return self.leaders(1, operator)[0]
 
     def leaders(self, count: int, operator: str | None = None) -> list[Candidate]:
         """The best so many, in order."""
-        candidates = self.front(operator) or [
-            one for one in self.known.values() if operator in (None, one.genome.operator)
-        ]
-        first = self.objectives[:1]
-        scores = _comparable(candidates, first[0].of) if first else self._scores(candidates)
-        return [candidates[index] for index in elites(scores, count)]
-
-    def front(self, operator: str | None = None) -> list[Candidate]:
-        """Those who met all problems and whom none of these beats in every objective, best in the first one first."""
-        if not self.objectives:
-            return []
-        whole = [
-            one
-            for one in self.known.values()
-            if one.fitness and one.met >= len(self.problems) and operator in (None, one.genome.operator)
-        ]
-        points = self._points(whole)
-        first = fronts(points)[0] if points else []
-        return [whole[index] for index in sorted(first, key=lambda index: (-points[index][0], index))]
-
-    def _points(self, candidates: Sequence[Candidate]) -> list[tuple[float, ...]]:
-        return list(zip(*(_comparable(candidates, one.of) for one in self.objectives), strict=True))
-
-    def _scores(self, candidates: Sequence[Candidate]) -> list[float]:
-        if self.objectives:
-            return pareto_scores(self._points(candidates))
-        return _comparable(candidates, lambda fitness: fitness.total if fitness else None)
-
-    def _racing_scores(self, candidates: Sequence[Candidate]) -> list[float | None]:
-        """On the same problems, so as they are; None: nothing came back."""
-        if not self.objectives:
-            return [one.total for one in candidates]
-        return [score if one.fitness else None for score, one in zip(self._scores(candidates), candidates, strict=True)]
+        candidates = [one for one in self.known.values() if operator in (None, one.genome.operator)]
+        return [candidates[index] for index in elites(_comparable(candidates), count)]
 
     def order(self, generation: int) -> list[int]:
         """In which order the problems come: other ones decide early in every generation."""
@@ -470,9 +401,7 @@ class Evaluator:
         for rung in self._rungs(len(entrants)) if entrants else ():
             places = order[rung.start : rung.end]
             await self.meet([(entrants[index], places) for index in racing], rung.look)
-            kept = survivors(
-                dict(zip(racing, self._racing_scores([entrants[index] for index in racing]), strict=True)), rung.keep
-            )
+            kept = survivors({index: entrants[index].total for index in racing}, rung.keep)
             for index in set(racing) - set(kept):
                 self.close(entrants[index])
             racing = kept
@@ -543,6 +472,6 @@ class Evaluator:
         return mean_distance(prompts, self.stream("diversity", len(self.history)))
 
 
-def _comparable(candidates: Sequence[Candidate], measure: Callable[[Fitness | None], float | None]) -> list[float]:
+def _comparable(candidates: Sequence[Candidate]) -> list[float]:
     replies = [one.fitness.replies if one.fitness else 0 for one in candidates]
-    return comparable([measure(one.fitness) for one in candidates], replies)
+    return comparable([one.total for one in candidates], replies)

@@ -23,10 +23,7 @@ from tidepool.engine.statistics.significance import sign_flip_p_value
 from tidepool.engine.studies.evolution.evaluator import FIRST_RUNG, NOTHING_ANSWERED, Candidate, Evaluator, Rung, rungs
 from tidepool.engine.studies.evolution.fitness import (
     Fitness,
-    Objective,
     Replies,
-    consistency,
-    efficiency,
     fitness_of,
     mean_metrics,
     overall,
@@ -34,7 +31,6 @@ from tidepool.engine.studies.evolution.fitness import (
 from tidepool.engine.studies.evolution.grader import Marks, Paper
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split
 from tidepool.engine.studies.evolution.strategies import SEED, seeds_of
-from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 from tidepool.engine.studies.evolution.variation import elites
 
 LEVEL = 0.05
@@ -53,38 +49,15 @@ class HeldOut:
     """share of calls that did not come back"""
 
 
-@dataclass(frozen=True, slots=True)
-class HeldOutComparison:
-    champion: HeldOut
-    baseline: HeldOut
-    pairs: int
-    difference: float
-    """champion minus baseline, over the pairs"""
-    p_value: float
-
-    @property
-    def better(self) -> str | None:
-        """champion, baseline, or None where the two cannot be told apart."""
-        if self.p_value > LEVEL or self.difference == 0:
-            return None
-        return "champion" if self.difference > 0 else "baseline"
-
-
-def compare(champion: Sequence[Replies], baseline: Sequence[Replies], seed: int = 0) -> HeldOutComparison:
-    """Both sequences are by problem, in the same order. A seed that stayed champion is asked once."""
-    pairs = [
-        (ours, theirs)
-        for ours, theirs in zip(map(score, champion), map(score, baseline), strict=True)
-        if ours is not None and theirs is not None
-    ]
-    differences = [ours - theirs for ours, theirs in pairs]
-    return HeldOutComparison(
-        held_out(champion),
-        held_out(baseline),
-        len(pairs),
-        fmean(differences) if differences else 0.0,
-        paired_p_value(differences, seed),
-    )
+def compare(champion: Sequence[Replies], baseline: Sequence[Replies], seed: int = 0) -> dict[str, Any]:
+    """Both sequences are by problem, in the same order. `better` is None where the two cannot be told apart."""
+    both = zip(map(score, champion), map(score, baseline), strict=True)
+    differences = [ours - theirs for ours, theirs in both if ours is not None and theirs is not None]
+    difference, p_value = fmean(differences) if differences else 0.0, paired_p_value(differences, seed)
+    better = None
+    if p_value <= LEVEL and difference:
+        better = "champion" if difference > 0 else "baseline"
+    return {"p_value": p_value, "difference": difference, "pairs": len(differences), "better": better}
 
 
 def held_out(problems: Sequence[Replies]) -> HeldOut:
@@ -234,32 +207,6 @@ def portrait(candidate: Candidate, marks: Marks, problems: Sequence[Problem]) ->
     }
 
 
-def front_portraits(
-    front: Sequence[Candidate], objectives: Sequence[Objective], marks: Validated
-) -> list[dict[str, Any]]:
-    """Each with its objectives as the search measured them, and on the held-out problems with their intervals."""
-    return [
-        {
-            "genome_id": one.genome.id,
-            "prompt": one.genome.prompt,
-            "generation": one.genome.generation,
-            "objectives": {goal.name: goal.measured(one.fitness) for goal in objectives},
-            "held_out": {goal.name: _held_out(goal, marks[one.genome.key], one) for goal in objectives},
-        }
-        for one in front
-    ]
-
-
-def _held_out(goal: Objective, marks: Marks, one: Candidate) -> dict[str, Any]:
-    """Of what does not differ by problem there is one figure."""
-    if goal.name == "accuracy":
-        found = held_out(by_problem(marks))
-        return {"value": found.accuracy, "ci95": found.ci95}
-    if goal.name in ("words", "diversity"):
-        return {"value": goal.measured(one.fitness), "ci95": None}
-    return _over_problems(goal.name, marks)
-
-
 def _metrics(marks: Marks) -> dict[str, Any]:
     """What a scorer measured beside its score, by name."""
     named = (name for replies in by_problem(marks) for reply in replies if reply for name in reply.metrics)
@@ -269,34 +216,16 @@ def _metrics(marks: Marks) -> dict[str, Any]:
 def _over_problems(name: str, marks: Marks) -> dict[str, Any]:
     """Student's interval over problems, which are the units."""
     replies = [[reply for reply in of_problem if reply is not None] for of_problem in by_problem(marks)]
-    values = [value for of_problem in replies if of_problem and (value := _measured(name, of_problem)) is not None]
+    values = [value for of_problem in replies if (value := mean_metrics(of_problem).get(name)) is not None]
     if len(values) < 2:
         return {"value": values[0] if values else None, "ci95": None}
     spread = student("student", len(values), fmean(values), variance(values) / len(values), len(values) - 1)
     return {"value": spread.difference, "ci95": spread.interval}
 
 
-def _measured(name: str, replies: Sequence[Verdict]) -> float | None:
-    """Of one problem."""
-    match name:
-        case "tokens":
-            return fmean(reply.length for reply in replies)
-        case "efficiency":
-            return efficiency(fmean(reply.length for reply in replies))
-        case "consistency":
-            return consistency([replies])
-    return mean_metrics(replies).get(name)
-
-
 def comparison(ours: Marks, theirs: Marks, seed: int) -> dict[str, Any]:
     """Paired by problem."""
-    compared = compare(by_problem(ours), by_problem(theirs), seed_of(seed, "comparison") & 0xFFFFFFFF)
-    return {
-        "p_value": compared.p_value,
-        "difference": compared.difference,
-        "pairs": compared.pairs,
-        "better": compared.better,
-    }
+    return compare(by_problem(ours), by_problem(theirs), seed_of(seed, "comparison") & 0xFFFFFFFF)
 
 
 def by_problem(marks: Marks) -> list[Replies]:
@@ -340,16 +269,14 @@ async def choose(
     marks = await examined(evaluator, [*ours, *theirs], problems, "choose", "choose")
     fitness = {one.genome.key: _fitness(one, marks[one.genome.key], evaluator) for one in [*ours, *theirs]}
     calls = evaluator.grader.calls_for(len(problems) * len(marks))
-    champion, best_seed = _fittest(ours, fitness, evaluator), _fittest(seeds, fitness, evaluator)
-    return Choice(champion, best_seed, _fittest(theirs, fitness, evaluator) if theirs else None, fitness, calls)
+    champion, best_seed = _fittest(ours, fitness), _fittest(seeds, fitness)
+    return Choice(champion, best_seed, _fittest(theirs, fitness) if theirs else None, fitness, calls)
 
 
-def _fittest(candidates: Sequence[Candidate], fitness: Mapping[str, Fitness | None], search: Evaluator) -> Candidate:
+def _fittest(candidates: Sequence[Candidate], fitness: Mapping[str, Fitness | None]) -> Candidate:
     """Among equals the one that was better in the search, which stands first."""
-    first = search.objectives[:1]
     found = [fitness[one.genome.key] for one in candidates]
-    worth = [first[0].of(one) if first else one.total if one else None for one in found]
-    return candidates[elites([float("-inf") if one is None else one for one in worth], 1)[0]]
+    return candidates[elites([one.total if one else float("-inf") for one in found], 1)[0]]
 
 
 def _fitness(candidate: Candidate, marks: Marks, evaluator: Evaluator) -> Fitness | None:

@@ -1,7 +1,6 @@
-"""What a prompt is worth: fitness, several objectives, and the diversity of a population.
+"""What a prompt is worth: a weighted sum, and the diversity of a population.
 
-Fitness is a weighted sum. With several objectives there is a Pareto front instead: non-dominated sorting and crowding
-distance, as in NSGA-II. Diversity is the mean edit distance between prompts, and mutation rates adapt to it.
+Diversity is the mean edit distance between prompts, and mutation rates adapt to it.
 """
 
 from collections import Counter
@@ -143,80 +142,6 @@ def _agreement(replies: Sequence[Verdict]) -> float:
     """The share of the most common answer; no answer agrees with nothing."""
     answers = Counter(reply.answer for reply in replies if reply.answer is not None)
     return max(answers.values(), default=0) / len(replies)
-
-
-MEASURES = ("accuracy", "consistency", "efficiency", "diversity", "tokens", "words")
-"""tokens of a reply, words of a prompt; a scorer may bring others"""
-MOST_ON_FRONT = 8
-"""prompts of a front that meet the held-out problems"""
-Point = Sequence[float]
-"""every measure so that more is better"""
-
-
-@dataclass(frozen=True, slots=True)
-class Objective:
-    name: str
-    smaller: bool
-    """is better"""
-
-    @property
-    def text(self) -> str:
-        return f"{'fewer' if self.name in ('tokens', 'words') else 'less'} {self.name}" if self.smaller else self.name
-
-    def of(self, fitness: Fitness | None) -> float | None:
-        """So that more is better."""
-        value = self.measured(fitness)
-        return None if value is None else -value if self.smaller else value
-
-    def measured(self, fitness: Fitness | None) -> float | None:
-        if fitness is None:
-            return None
-        return fitness.metrics.get(self.name) if self.name not in MEASURES else float(getattr(fitness, self.name))
-
-
-def objective(text: str) -> Objective:
-    return Objective(text.strip().lstrip("-").strip(), text.strip().startswith("-"))
-
-
-def objectives(texts: Sequence[str]) -> tuple[Objective, ...]:
-    return tuple(map(objective, texts))
-
-
-def dominates(one: Point, other: Point) -> bool:
-    return all(mine >= theirs for mine, theirs in zip(one, other, strict=True)) and tuple(one) != tuple(other)
-
-
-def fronts(points: Sequence[Point]) -> list[list[int]]:
-    """Indexes: those whom nobody beats in everything, then those whom only they beat, and so on."""
-    left, found = list(range(len(points))), []
-    while left:
-        first = [one for one in left if not any(dominates(points[other], points[one]) for other in left)]
-        found.append(first)
-        left = [one for one in left if one not in set(first)]
-    return found
-
-
-def crowding(points: Sequence[Point]) -> list[float]:
-    """How far each is from its neighbours; the ends of every measure are infinitely far."""
-    distance = [0.0] * len(points)
-    for measure in range(len(points[0]) if points else 0):
-        order = sorted(range(len(points)), key=lambda index: points[index][measure])
-        low, high = points[order[0]][measure], points[order[-1]][measure]
-        distance[order[0]] = distance[order[-1]] = float("inf")
-        for before, index, after in zip(order, order[1:], order[2:], strict=False):
-            if high > low:
-                distance[index] += (points[after][measure] - points[before][measure]) / (high - low)
-    return distance
-
-
-def scores(points: Sequence[Point]) -> list[float]:
-    """One score for each point, from 1 for the loneliest of the first front down: selection needs no more."""
-    order: list[int] = []
-    for front in fronts(points):
-        far = dict(zip(front, crowding([points[index] for index in front]), strict=True))
-        order += sorted(front, key=lambda index: (-far[index], index))
-    place: Mapping[int, int] = {index: number for number, index in enumerate(order)}
-    return [1 - place[index] / len(points) for index in range(len(points))]
 
 
 MOST_PAIRS = 400

@@ -35,8 +35,6 @@ from tidepool.engine.studies.evolution.strategies import founders, material_of
 
 MINIBATCH = 3
 """problems of a reflection, as GEPA has it by default"""
-PROPOSALS = 8
-"""reflections at once, each on a parent and a minibatch of its own"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +254,7 @@ class GepaSearch:
 
     async def run(self) -> str:
         evaluator, start = self._evaluator, self._evaluator.leader()
-        if evaluator.grader.gathers(MINIBATCH * (evaluator.settings.proposals or 1)) and not evaluator.run.resumed:
+        if evaluator.grader.gathers(MINIBATCH * (evaluator.settings.proposals)) and not evaluator.run.resumed:
             evaluator.run.log("warning", SMALL_WAVES)
         evaluator.call_back(start, "genome")
         self._open[start.genome.key] = start
@@ -335,7 +333,7 @@ class GepaSearch:
 
     def _room(self) -> int:
         settings, evaluator = self._evaluator.settings, self._evaluator
-        most = min(settings.proposals or 1, max(1, len(evaluator.problems) // MINIBATCH))
+        most = min(settings.proposals, max(1, len(evaluator.problems) // MINIBATCH))
         if not settings.max_calls:
             return most
         each = 1 + evaluator.grader.calls_for(MINIBATCH + len(evaluator.problems))

@@ -6,7 +6,7 @@ never the very problem that is asked, nor one in hardly other words with the sam
 
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -135,27 +135,17 @@ class Marker(Protocol):
     async def close(self) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
 class _AtOnce:
-    """What marks within this process has nothing to close."""
+    """Marks within this process, by the task or by an installed scorer."""
+
+    verdict: Callable[[GivenReply, Problem], Verdict]
+
+    async def mark(self, reply: GivenReply, problem: Problem) -> Verdict:
+        return self.verdict(reply, problem)
 
     async def close(self) -> None:
         return None
-
-
-@dataclass(frozen=True, slots=True)
-class _ByTask(_AtOnce):
-    task: AnswerTask
-
-    async def mark(self, reply: GivenReply, problem: Problem) -> Verdict:
-        return self.task.mark(reply.text, problem, reply.length, cut=reply.cut)
-
-
-@dataclass(frozen=True, slots=True)
-class _ByScorer(_AtOnce):
-    scorer: Scorer
-
-    async def mark(self, reply: GivenReply, problem: Problem) -> Verdict:
-        return self.scorer(reply.text, problem.answer, reply.length)
 
 
 @asynccontextmanager
@@ -172,12 +162,14 @@ def _marker_of(run: BatchRun, settings: EvolutionSettings) -> Marker:
         process = ScorerProcess(allowed(own, settings.scorer_sha256), settings.marking_seconds)
         return ScorerMarker(process, settings.pass_mark, lambda words: run.log("warning", words))
     if settings.scorer:
-        return _ByScorer(SCORERS.named(settings.scorer))
+        scorer: Scorer = SCORERS.named(settings.scorer)
+        return _AtOnce(lambda reply, problem: scorer(reply.text, problem.answer, reply.length))
     if settings.judged:
         return JudgeMarker(settings)
     if settings.task == "python":
         return CodeMarker(CodeRuns(settings.marking_seconds))
-    return _ByTask(AnswerTask(settings.task, tuple(settings.labels)))
+    task = AnswerTask(settings.task, tuple(settings.labels))
+    return _AtOnce(lambda reply, problem: task.mark(reply.text, problem, reply.length, cut=reply.cut))
 
 
 class Grader:

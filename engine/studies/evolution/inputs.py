@@ -101,9 +101,15 @@ def _numbered(problems: ProblemSet) -> Mapping[Split, Sequence[Finished]]:
 def _taken_in(settings: EvolutionSettings, seed: int, folder: Path) -> EvolutionSettings:
     sources = _sources(settings, folder)
     by_answer = settings.task in BY_ANSWER
-    columns = Columns(settings.fields, settings.question_template, by_answer and not settings.scorer, by_answer)
+    columns = Columns(
+        settings.fields,
+        settings.question_template,
+        answered=by_answer and not settings.scorer,
+        worked=by_answer,
+        lettered=settings.task == "choice",
+    )
     sizes: Mapping[Split, int] = {split: getattr(settings, key) for split, (key, _) in SIZES.items()}
-    intake = take_in(sources, columns, sizes, seed, lettered=settings.task == "choice")
+    intake = take_in(sources, columns, sizes, seed)
     settings = _labelled(settings, intake.answers)
     notes = [*_shortened(settings, intake.drawn), *intake.notes, *_doubts(settings, intake.drawn)]
     notes += forewarnings(settings, [one.problem for one in intake.drawn["search"]])

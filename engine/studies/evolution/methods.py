@@ -6,7 +6,6 @@ from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.results.blocks import KindMethods, counted, listing, sampling
-from tidepool.engine.studies.evolution.fitness import objectives
 from tidepool.engine.studies.evolution.genome import QUESTION
 from tidepool.engine.studies.evolution.records import counted_reasons
 
@@ -35,7 +34,7 @@ def methods(
     settings = config.sections["evolution"]
     problems = counted(_size(settings, "validation"), "problem")
     return KindMethods(
-        design=(*_search(settings), *_course(settings, statistics), *_chosen(settings, statistics)),
+        design=(*_search(settings), *_course(settings, statistics), *_chosen(statistics)),
         measures=tuple(_measures(settings)),
         missing=tuple(_missing(statistics)),
         analysis=(HELD_OUT.format(problems=problems), *_rival(settings), CURVES),
@@ -109,20 +108,12 @@ def _course(settings: Mapping[str, Any], statistics: Mapping[str, Any]) -> Itera
         )
 
 
-def _chosen(settings: Mapping[str, Any], statistics: Mapping[str, Any]) -> Iterator[str]:
-    goals = objectives(settings.get("objectives") or ())
-    if goals:
-        yield (
-            f"There were several objectives ({listing([goal.text for goal in goals])}): parents and survivors were taken front by front and "
-            "within a front by crowding distance (as in NSGA-II), not by fitness."
-        )
+def _chosen(statistics: Mapping[str, Any]) -> Iterator[str]:
     if told := statistics.get("choosing"):
         yield (
-            f"The champion was picked by {goals[0].text if goals else 'its fitness'} on {counted(told['problems'], 'problem')} that the search did not use, among the "
+            f"The champion was picked by its fitness on {counted(told['problems'], 'problem')} that the search did not use, among the "
             f"best of the search ({counted(told['prompts'], 'prompt')}, seed prompts included); the best seed prompt likewise."
         )
-    elif goals:
-        yield f"The champion is the prompt of the front that is best in {goals[0].text} on the training problems."
     else:
         yield "The champion is the fittest prompt on the training problems."
 

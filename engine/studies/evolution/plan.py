@@ -4,20 +4,17 @@
 generation in waves; the worst one takes together all that can come.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import cycle, islice
-from math import expm1, perm
 
-from tidepool.engine.call import TOKENS_PER_MESSAGE, Call, Message, expected_tokens
+from tidepool.engine.call import TOKENS_PER_MESSAGE
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.studies.evolution.breeding import MOST_TOKENS, RANDOM_SEGMENTS, Breeding
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluator import Numbering, Rung, calls_in, rungs
 from tidepool.engine.studies.evolution.final_test import BEST, seed_rungs
-from tidepool.engine.studies.evolution.fitness import MOST_ON_FRONT
 from tidepool.engine.studies.evolution.genome import QUESTION, filled, is_fixed, split_segments
 from tidepool.engine.studies.evolution.gepa import MINIBATCH
 from tidepool.engine.studies.evolution.grader import SOLUTIONS
@@ -27,7 +24,7 @@ from tidepool.engine.studies.evolution.rewrites import MOST_FAILURES, REWRITES, 
 from tidepool.engine.studies.evolution.strategies import material_of, seeds_of
 from tidepool.engine.studies.evolution.tasks.judge import MOST_TOKENS as JUDGE_TOKENS
 from tidepool.engine.studies.evolution.tasks.judge import judge_request, judge_system
-from tidepool.engine.studies.evolution.tasks.scorer import code_warnings
+from tidepool.engine.studies.evolution.tasks.scorer import code_of
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 from tidepool.engine.studies.planned_calls import (
     EXPECTED,
@@ -36,7 +33,6 @@ from tidepool.engine.studies.planned_calls import (
     PlannedCalls,
     Sizing,
     UsualTokens,
-    is_simulated,
     merged,
     reasoning_notes,
 )
@@ -48,11 +44,8 @@ _SHOWN_REPLY = 400
 """letters of a wrong reply that a model reflects on"""
 _GROWTH = 2
 """a prompt is taken to become at most so many times as long as the longest seed"""
-_GROWS = {"gepa": 1.5, "random": 0.0}
-"""sentences by which a child is longer than a seed, else half a one"""
 _SAMPLED = 50
-_HEARD = 24
-"""solutions of a simulated solver that are heard beforehand"""
+"""problems whose length is measured"""
 
 
 @dataclass(frozen=True)
@@ -74,19 +67,8 @@ class PlanSizes:
 
     @cached_property
     def chosen_from(self) -> int:
-        """Prompts that meet the problems that choose: the best, the best seeds, a random search's; many are the same."""
-        if self.sizing.worst or not self.problems.choosing:
-            return self.finalists * BEST if self.problems.choosing else 0
-        size, seeds = min(BEST, self.settings.population_size), min(BEST, self.seeds)
-        if self.generations == 1:
-            return size + round(seeds * max(0.0, 1 - self.seeds / self.settings.population_size))
-        return (self.finalists - 1) * size + seeds - size // 2
-
-    @cached_property
-    def on_front(self) -> int:
-        """Prompts of a front beside the finalists: at most, or as there often are."""
-        usual = min(MOST_ON_FRONT // 2, self.settings.population_size // 4)
-        return (MOST_ON_FRONT if self.sizing.worst else usual) if self.settings.objectives else 0
+        """Prompts that meet the problems that choose: the best, the best seeds, a random search's."""
+        return self.finalists * BEST if self.problems.choosing else 0
 
     @cached_property
     def seeds(self) -> int:
@@ -97,7 +79,7 @@ class PlanSizes:
         """Of a generation; elites may be too few where seeds are."""
         settings = self.settings
         if settings.strategy == "random":
-            return self.drawn_anew
+            return settings.population_size
         kept = min(settings.elite_size, self.seeds) if self.sizing.worst else settings.elite_size
         return settings.population_size - kept
 
@@ -114,7 +96,7 @@ class PlanSizes:
     @cached_property
     def proposals(self) -> int:
         """Of GEPA, at once."""
-        return min(self.settings.proposals or 1, max(1, len(self.problems.training) // MINIBATCH))
+        return min(self.settings.proposals, max(1, len(self.problems.training) // MINIBATCH))
 
     @cached_property
     def generations(self) -> int:
@@ -138,23 +120,12 @@ class PlanSizes:
 
     def seed_final(self) -> list[int]:
         """Problems asked in each rung. What the seeds were answered in the first generation is not asked again; of that
-        the least is known: all of them met its first rung. Where all seeds raced there, those who came further are mostly
-        the same."""
-        size, asked = self.settings.population_size, []
-        known = [min(self.seeds, size) * self.rungs(size)[0].end]
-        if not self.sizing.worst and self.seeds <= size:
-            known = [round(self.seeds / size * rung.entrants * (rung.end - rung.start)) for rung in self.rungs(size)]
-        for place, rung in enumerate(seed_rungs(len(self.problems.training), self.seeds, self.settings.racing)):
-            need = rung.entrants * (rung.end - rung.start)
-            asked.append(max(0, need - (known[place] if place < len(known) else 0)))
-        return asked
-
-    @cached_property
-    def _bred(self) -> float:
-        """Share of the calls whose prompt is no seed's, but a child's or drawn at random."""
-        later = self.judged(self.children) * (self.generations - 1) * (2 if self.settings.random_baseline else 1)
-        seeds = self.first + (sum(self.seed_final()) * self.weight if self.settings.seed_final else 0)
-        return later / (seeds + later)
+        the least is known: all of them met its first rung."""
+        size = self.settings.population_size
+        known = min(self.seeds, size) * self.rungs(size)[0].end
+        found = seed_rungs(len(self.problems.training), self.seeds, self.settings.racing)
+        asked = [rung.entrants * (rung.end - rung.start) for rung in found]
+        return [max(0, asked[0] - known), *asked[1:]]
 
     # -- tokens ------------------------------------------------------------------------------------------
 
@@ -167,42 +138,21 @@ class PlanSizes:
     def _prompt(self) -> int:
         if self.sizing.worst:
             return max(_GROWTH * self.sizing.longest(self._seed_prompts), self._drawn, MOST_TOKENS)
-        seed, sentence = (self.sizing.longest(known) for known in (self._likely_seeds, self._segments))
-        child = seed + _GROWS.get(self.settings.strategy, 0.5) * sentence
-        drawn = 1.0 if self.settings.strategy == "random" else 0.5 if self.settings.random_baseline else 0.0
-        return round(seed + self._bred * (drawn * self._drawn + (1 - drawn) * child - seed))
+        if self.settings.strategy == "random":
+            return self._drawn
+        # A child is about a sentence longer than a seed.
+        return self.sizing.longest(self._seed_prompts) + self.sizing.longest(material_of(self.settings).segments)
 
     @cached_property
     def _seed_prompts(self) -> list[str]:
         return [genome.prompt for genome in seeds_of(self.settings)]
 
-    @property
-    def _likely_seeds(self) -> list[str]:
-        """Those that a search begins with, or all where they have a final of their own."""
-        return self._seed_prompts[: None if self.settings.seed_final else self.settings.population_size]
-
-    @cached_property
-    def _segments(self) -> Sequence[str]:
-        return material_of(self.settings).segments
-
     @cached_property
     def _drawn(self) -> int:
         """A prompt of sentences drawn at random."""
-        segments = self._segments
-        counts = [min(count, len(segments)) for count in range(RANDOM_SEGMENTS[0], RANDOM_SEGMENTS[1] + 1)]
-        count = max(counts) if self.sizing.worst else sum(counts) / len(counts)
+        segments, (fewest, most) = material_of(self.settings).segments, RANDOM_SEGMENTS
+        count = min(most if self.sizing.worst else (fewest + most) / 2, len(segments))
         return round(count * (self.sizing.longest(segments) + 0.5))
-
-    @cached_property
-    def drawn_anew(self) -> int:
-        """Of a generation of random search: of few sentences there are few prompts, and what is known is not asked again."""
-        size = self.settings.population_size
-        if self.sizing.worst or self.settings.few_shot:
-            return size
-        segments = len(self._segments)
-        prompts = sum(perm(segments, count) for count in range(1, min(RANDOM_SEGMENTS[1], segments) + 1))
-        draws = size * max(1, self.settings.max_generations - 1)
-        return max(1, round(size * prompts / draws * -expm1(-draws / prompts)))
 
     @cached_property
     def solving(self) -> dict[str, tuple[int, int]]:
@@ -215,18 +165,15 @@ class PlanSizes:
         told = self._prompt + question + TOKENS_PER_MESSAGE
         told += round(solved * self._examples)
         return {
-            model: (told, self.sizing.reply(model, self._solution(model), settings.max_tokens, settings))
+            model: (told, self.sizing.reply(model, SOLUTION, settings.max_tokens, settings))
             for model in settings.solvers()
         }
 
     @cached_property
     def _examples(self) -> float:
-        """Shown with a prompt: seeds have none, the rest half of the most."""
+        """Shown with a prompt."""
         most = min(self.settings.few_shot, len(self.problems.training) - 1)
-        if self.sizing.worst or not most:
-            return most
-        mutants = max(0.0, 1 - self.seeds / self.settings.population_size)
-        return (self._bred + (1 - self._bred) * mutants) * most / 2
+        return most if self.sizing.worst else most / 2
 
     def _questions(self) -> Iterator[str]:
         """As messages: with all that a prompt puts around them."""
@@ -241,31 +188,8 @@ class PlanSizes:
         settings, judge = self.settings, resolve_model(self.settings.judge)
         told = self.sizing.text(judge_system(settings.rubric)) + TOKENS_PER_MESSAGE
         told += self.sizing.longest(judge_request(problem, " ") for problem in self._measured)
-        told += max(
-            self.sizing.read_again(model, self._solution(model), settings.max_tokens) for model in settings.solvers()
-        )
+        told += max(self.sizing.read_again(model, SOLUTION, settings.max_tokens) for model in settings.solvers())
         return told, self.sizing.reply(judge, RATING, JUDGE_TOKENS, settings)
-
-    def _solution(self, model: str) -> UsualTokens:
-        """What a simulated solver says to these prompts can be heard beforehand."""
-        if self.sizing.worst or not is_simulated(model):
-            return SOLUTION
-        from tidepool.engine.providers.simulated.responders import responder_for
-
-        heard = []
-        for place, prompt in enumerate(islice(self._likely_prompts(), _HEARD)):
-            question = self._measured[place % len(self._measured)].question
-            call = Call("", 0, model, (Message("user", question),), system=prompt)
-            heard.append(expected_tokens(responder_for(call)(call, place).text))
-        return UsualTokens(SOLUTION.of_a_model, sum(heard) // len(heard))
-
-    def _likely_prompts(self) -> Iterator[str]:
-        """Seeds, and as many as are bred with a sentence more, as mutation makes them; GEPA rewrites what it has rewritten."""
-        sentences, more, bred = cycle(self._segments[::7]), 2 if self.settings.strategy == "gepa" else 1, 0.0
-        for prompt in cycle(self._likely_seeds):
-            bred += self._bred
-            yield " ".join((prompt, *islice(sentences, more))) if bred >= 1 else prompt
-            bred -= bred >= 1
 
     @cached_property
     def rewriting(self) -> tuple[int, int]:
@@ -282,9 +206,7 @@ class PlanSizes:
     @cached_property
     def _shown(self) -> int:
         """Letters of a wrong reply."""
-        if self.sizing.worst:
-            return 2 * _SHOWN_REPLY
-        return min(_SHOWN_REPLY, 4 * SOLUTION.by(self.settings.solvers()[0]))
+        return 2 * _SHOWN_REPLY if self.sizing.worst else _SHOWN_REPLY
 
 
 def _solution(problem: Problem) -> str:
@@ -293,14 +215,11 @@ def _solution(problem: Problem) -> str:
     return f"{worked}\n#### {problem.answer}"
 
 
-_ACCEPTED = 0.5
-"""share of GEPA's proposals that are taken to be accepted, and so to meet every problem"""
-
 NOTE = (
     "The whole length is expected: stop rules may end it sooner. At most, no two prompts are the same. A solution is "
     "expected to have {} tokens; a prompt is taken to grow to twice the longest seed, or to a rewriter's {} tokens, at most."
 )
-GEPA_NOTE = "GEPA decides as it goes how much it proposes; its many small waves are shown as three a generation."
+GEPA_NOTE = "GEPA decides as it goes how much it proposes; its many small waves are shown together."
 
 
 def plan(config: FrozenConfig) -> Plan:
@@ -317,7 +236,7 @@ def plan(config: FrozenConfig) -> Plan:
         *(expected.units, calls, (*notes, *reasoning_notes(settings))),
         at_most=worst,
         call_cap=most.cap,
-        warnings=(*code_warnings(settings), *warnings_about(config)),
+        warnings=(*(f"Runs code on this machine: {one}." for one in code_of(config)), *warnings_about(config)),
     )
 
 
@@ -357,8 +276,10 @@ class _ExpectedSearch:
         settings, sizes = self._settings, self._sizes
         for generation in range(sizes.generations):
             self._generation(generation)
-        if self._gepa and sizes.generations > 1 and not settings.max_calls:
-            self._solve(round(self._proposed / 2))
+        if (
+            self._gepa and sizes.generations > 1 and not settings.max_calls
+        ):  # it looks at its calls between two iterations
+            self._solve(sizes.proposals * (MINIBATCH + len(sizes.problems.training) // 2))
         searched = sum(planned.calls for planned in self._calls)
         if settings.seed_final:
             for asked in sizes.seed_final():
@@ -367,60 +288,27 @@ class _ExpectedSearch:
         if settings.random_baseline:
             self._solve(self._rival(searched))
         self._solve(sizes.chosen_from * len(sizes.problems.choosing))
-        finalists = self._finalists() + sizes.on_front
-        self.units += sizes.chosen_from
-        self._solve(round(finalists * len(sizes.problems.validation)))
-        self.units += round(finalists)
+        self._solve(sizes.finalists * len(sizes.problems.validation))
+        self.units += sizes.chosen_from + sizes.finalists
         return merged(self._calls)
-
-    def _finalists(self) -> float:
-        """Who leads after one generation is often a seed prompt itself, and is asked once."""
-        if self._sizes.generations > 1:
-            return self._sizes.finalists
-        return 2 - min(1.0, self._sizes.seeds / self._settings.population_size)
 
     def _rival(self, searched: int) -> int:
         """Problems that a random search meets until it has as many calls: whole generations."""
-        each = calls_in(self._sizes.rungs(self._sizes.drawn_anew))
+        each = calls_in(self._sizes.rungs(self._settings.population_size))
         later = (searched - self._sizes.first) / self._sizes.weight
         return each * -(-round(later) // each) if later > 0 else 0
 
     def _generation(self, generation: int) -> None:
-        genomes = self._sizes.children if generation else self._settings.population_size
-        asked = [rung.entrants * (rung.end - rung.start) for rung in self._sizes.rungs(genomes)]
-        rewrites = self._rewrites() if generation else 0
+        """GEPA's takes as many calls as the genetic strategy's, in many small waves, which are shown together."""
+        sizes, settings = self._sizes, self._settings
+        genomes, rewrites = (sizes.children, sizes.rewrites) if generation else (settings.population_size, 0)
+        rounds = -(-rewrites // sizes.proposals) if self._gepa and rewrites else 1
         if rewrites:
-            self._rewrite(rewrites)
-        if self._gepa and generation:
-            self._propose(rewrites, round(rewrites / self._sizes.proposals * self._proposed))
-            return
-        for one in asked:
-            self._solve(one)
-        self.units += genomes
-
-    def _rewrites(self) -> int:
-        sizes = self._sizes
-        if not self._gepa:
-            return sizes.rewrites
-        times = (sizes.judged(sizes.children) + sizes.rewrites) / (sizes.proposals + sizes.weight * self._proposed)
-        return round(max(1.0, times) * sizes.proposals)
-
-    @property
-    def _proposed(self) -> float:
-        """Problems of GEPA's proposals of one time: it looks at its calls only between two of them."""
-        return self._sizes.proposals * (MINIBATCH + _ACCEPTED * len(self._sizes.problems.training))
-
-    def _propose(self, proposals: int, asked: int) -> None:
-        """GEPA's generation: some proposals at a time meet a few problems, and those that are taken all of them."""
-        at_first = min(asked, MINIBATCH * proposals)
-        together = self._sizes.proposals
-        self._solve(at_first, -(-proposals // together))
-        self._solve(asked - at_first, max(1, round(_ACCEPTED * proposals / together)))
-        self.units += proposals
-
-    def _rewrite(self, count: int) -> None:
-        model, rounds = resolve_model(self._settings.mutator), -(-count // self._sizes.proposals) if self._gepa else 1
-        self._calls.append(PlannedCalls(self._numbering.next_wave(), model, count, *self._sizes.rewriting, rounds))
+            model, wave = resolve_model(settings.mutator), self._numbering.next_wave()
+            self._calls.append(PlannedCalls(wave, model, rewrites, *sizes.rewriting, rounds))
+        for rung in sizes.rungs(genomes):
+            self._solve(rung.entrants * (rung.end - rung.start), rounds)
+        self.units += genomes + (rewrites if self._gepa else 0)  # GEPA drops most proposals after a few problems
 
     def _solve(self, asked: int, rounds: int = 1) -> None:
         self._calls += self._solved(asked, rounds) if asked > 0 else ()
@@ -458,7 +346,7 @@ class _WorstSearch:
     def _afterwards(self, later: int) -> int:
         """Calls of the seeds' final, of a random search that goes on until it has as many, and of the held-out problems."""
         sizes, settings = self._sizes, self._sizes.settings
-        problems = (sizes.finalists + sizes.on_front) * len(sizes.problems.validation)
+        problems = sizes.finalists * len(sizes.problems.validation)
         problems += sizes.chosen_from * len(sizes.problems.choosing)
         problems += sum(sizes.seed_final()) if settings.seed_final else 0
         rival = later + sizes.first if settings.random_baseline and later else 0

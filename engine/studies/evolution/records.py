@@ -17,7 +17,6 @@ VALIDATION = "validation"
 REASONS = {
     "answer": "told an answer",
     "question": "quoted a problem",
-    "form": "changed the task",
     "placeholder": "lost or added a placeholder",
     "too_long": "too long",
     "unchanged": "unchanged",

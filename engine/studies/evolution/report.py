@@ -1,6 +1,5 @@
-"""The report of an evolution, the front of several objectives, and what a running one shows so far."""
+"""The report of an evolution, and what a running one shows so far."""
 
-import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -27,14 +26,12 @@ from tidepool.engine.results.blocks import (
 )
 from tidepool.engine.results.figures import against_the_first
 from tidepool.engine.results.glimpse import Told
-from tidepool.engine.studies.evolution.fitness import Objective, dominates, objectives
 from tidepool.engine.studies.evolution.records import GENERATION, RESULT, counted_reasons
 from tidepool.engine.studies.evolution.replies import mistakes
 from tidepool.engine.studies.evolution.statistics import (
     ByModel,
     EvolutionStatistics,
     GenerationStatistics,
-    Measured,
     Portrait,
     ProblemStatistics,
     RandomSearch,
@@ -42,65 +39,6 @@ from tidepool.engine.studies.evolution.statistics import (
 from tidepool.storage.queries.learning import judged_since
 from tidepool.storage.queries.summary import finding, findings_after
 from tidepool.storage.text import one_line
-
-SHARES = ("accuracy", "consistency", "efficiency", "diversity")
-
-
-def front_blocks(found: EvolutionStatistics) -> Iterator[Block]:
-    """Prompts that no other beats in every objective: which of them is best is for the reader to say."""
-    goals = objectives(found.objectives or ())
-    if not found.front or not goals:
-        return
-    rows: list[tuple[Cell, ...]] = [
-        (f"{place}", one.genome_id, one.generation, *(_measured(goal.name, one.held_out[goal.name]) for goal in goals))
-        for place, one in enumerate(found.front, 1)
-    ]
-    columns = ("", "prompt", "generation", *(f"{goal.text} (95 %)" for goal in goals))
-    yield table("the front on held-out problems", columns, rows, left=2)
-    first, second = goals[:2]
-    yield Figure(
-        "points",
-        f"the front: {first.text} and {second.text}",
-        tuple(_point(f"{place}", first.name, second.name, one.held_out) for place, one in enumerate(found.front, 1)),
-        xlabel=named(second.name),
-        ylabel=named(first.name),
-        caption="On held-out problems, which chose none of them; bars are 95 % intervals over problems.",
-    )
-    for place, one in enumerate(found.front, 1):
-        yield Words(f"{place}: {one.genome_id}", "strong")
-        yield Words(one.prompt, "quoted")
-
-
-def _point(name: str, first: str, second: str, found: Mapping[str, Measured]) -> Series:
-    up, across = found[first], found[second]
-    return Series(
-        name,
-        (scaled(first, up.value),),
-        (scaled(second, across.value) or 0.0,),
-        intervals=(_bounds(first, up),),
-        across=(_bounds(second, across),),
-    )
-
-
-def named(measure: str) -> str:
-    return f"{measure} (%)" if measure in SHARES else measure
-
-
-def scaled(measure: str, value: float | None) -> float | None:
-    return None if value is None else 100 * value if measure in SHARES else value
-
-
-def _bounds(measure: str, one: Measured) -> tuple[float, float] | None:
-    if one.ci95 is None:
-        return None
-    low, high = (scaled(measure, end) or 0.0 for end in one.ci95)
-    return low, high
-
-
-def _measured(measure: str, one: Measured) -> Estimate:
-    digits = 3 if measure not in (*SHARES, "tokens", "words") else 1
-    return Estimate(scaled(measure, one.value), _bounds(measure, one), digits, " %" if measure in SHARES else "")
-
 
 MOST_GENERATIONS = 12
 UNLIKE_TOKENS = 1.25
@@ -118,8 +56,11 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
         Words(verdict(found), "strong"),
         *_against_chance(found.random_search),
         _finalists(found),
-        *_marking(found.marked_by),
-        *front_blocks(found),
+        *(
+            [Words(f"Training and held out are mean scores, which the {found.marked_by} gave.")]
+            if found.marked_by
+            else []
+        ),
         *_metrics(found),
         *_models(found),
         *_problems(found.problems),
@@ -205,7 +146,7 @@ def _finalists(found: EvolutionStatistics) -> Table:
             *((_share(row.choose_accuracy),) if chose else ()),
             held_out(row),
             _share(row.missing if row.validation_missing is None else row.validation_missing),
-            _words(row),
+            row.length.words if row.length else len(row.prompt.split()),
         )
         for title, row in _finalist_rows(found).items()
     ]
@@ -214,30 +155,20 @@ def _finalists(found: EvolutionStatistics) -> Table:
     return table("on problems never used for selection", columns, rows)
 
 
-def _marking(marked_by: str | None) -> Iterator[Block]:
-    if marked_by:
-        told = f"Training and held out are mean scores, which the {marked_by} gave."
-        yield Words(told)
-
-
-def _words(row: Portrait) -> Cell:
-    return row.length.words if row.length else len(row.prompt.split())
-
-
 def _metrics(found: EvolutionStatistics) -> Iterator[Block]:
     """What a scorer measured beside its score."""
     told = {title: row.metrics for title, row in _finalist_rows(found).items() if row.metrics}
     names = dict.fromkeys(name for metrics in told.values() for name in metrics)
     rows: list[tuple[Cell, ...]] = [
-        (name, *(_metric(metrics.get(name)) for metrics in told.values())) for name in names
+        (
+            name,
+            *(Estimate(one.value, one.ci95, 2) if (one := row.get(name)) else Number(None) for row in told.values()),
+        )
+        for name in names
     ]
     if rows:
         columns = ("metric", *(f"{title} (95 %)" for title in told))
         yield table("what the scorer measured on held-out problems", columns, rows)
-
-
-def _metric(found: Measured | None) -> Cell:
-    return Estimate(found.value, found.ci95, 2) if found else Number(None)
 
 
 def _models(found: EvolutionStatistics) -> Iterator[Block]:
@@ -261,16 +192,12 @@ def _problems(found: ProblemStatistics | None) -> Iterator[Block]:
             f"{one.problem}",
             one_line(one.question, 33),
             one_line(one.gold, 12),
-            *map(_whole, (one.champion, one.baseline)),
+            *(Number(None if share is None else 100 * share, 0, " %") for share in (one.champion, one.baseline)),
         )
         for one in found.hardest
     ]
     columns = ("problem", "question", "gold", "champion", "best seed")
     yield from [table("the hardest held-out problems", columns, rows, left=3)] if rows else []
-
-
-def _whole(share: float | None) -> Number:
-    return Number(None if share is None else 100 * share, 0, " %")
 
 
 def _search(found: EvolutionStatistics) -> Iterator[tuple[str, str]]:
@@ -285,8 +212,7 @@ def _search(found: EvolutionStatistics) -> Iterator[tuple[str, str]]:
         yield "seeds", f"{found.baseline_calls:,} calls more, to find the best seed prompt with care"
     if (chose := found.choosing) is not None:
         told = f"the best {chose.prompts:,} prompts met {chose.problems:,} problems of their own, {chose.calls:,} calls more"
-        best = f"best in {objectives(found.objectives)[0].text}" if found.objectives else "fittest"
-        yield "choosing", f"{told}; the champion is the {best} there"
+        yield "choosing", f"{told}; the champion is the fittest there"
     if found.rewrites:
         refused = found.refused_rewrites or {}
         told = f", {sum(refused.values()):,} refused: {counted_reasons(refused)}" if refused else ", none refused"
@@ -339,9 +265,8 @@ def generation_figures(told: Sequence[GenerationStatistics]) -> Iterator[Figure]
     mean = line("mean", xs, [row.mean for row in told], "accent", [row.mean_ci95 for row in told])
     diversity = line("diversity", xs, [row.diversity for row in told], "accent")
     calls = line("calls", xs, [row.calls for row in told], "primary")
-    of_mean = BAND if mean.intervals else "This batch did not record intervals of the mean."
     for title, series, caption in (
-        ("fitness by generation", (best, mean), f"{of_mean} {BEST}"),
+        ("fitness by generation", (best, mean), f"{BAND} {BEST}"),
         ("diversity by generation", (diversity,), "One figure of each generation: without an interval."),
         ("calls by generation", (calls,), COUNTS),
     ):
@@ -427,74 +352,31 @@ def _gap(row: Mapping[str, Any]) -> tuple[Estimate, PValue]:
 
 class EvolutionGlimpse:
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        self._goals = objectives(settings.get("objectives") or ())[:2]
         self._generations: dict[str, GenerationStatistics] = {}
         self._champion: Portrait | None = None
         """as it stands on held-out problems"""
         self._genomes = 0
         self._last_genome = 0
-        self._front: list[tuple[float, float]] = []
-        """of the first two objectives, so that more is better"""
 
     def take_in(self, connection: sqlite3.Connection, batch_number: int) -> bool:
         last = max(self._generations, default=GENERATION)
         for name, content in findings_after(connection, batch_number, GENERATION, last):
             self._generations[name] = GenerationStatistics.from_json(content)
-        for place, details in judged_since(connection, batch_number, self._last_genome):
+        for place, _ in judged_since(connection, batch_number, self._last_genome):
             self._last_genome = place
             self._genomes += 1
-            if point := _front_point(self._goals, json.loads(details or "{}")):
-                self._meet(point)
         champion = (finding(connection, batch_number, RESULT) or {}).get("champion")
         self._champion = Portrait.from_json(champion) if champion else None
         return False
-
-    def _meet(self, point: tuple[float, float]) -> None:
-        if point not in self._front and not any(dominates(one, point) for one in self._front):
-            self._front = [*(one for one in self._front if not dominates(point, one)), point]
 
     def told(self) -> Told | None:
         if not self._generations:
             return None
         generations = [self._generations[name] for name in sorted(self._generations)]
-        blocks = tuple(self._blocks(generations))
+        blocks: tuple[Block, ...] = (*list(generation_figures(generations))[:1], generations_table(generations))
         if self._champion is not None and self._champion.validation_accuracy is not None:
             n = f"n = {self._champion.validation_problems or 0:,} problems"
             return Told("held out", held_out(self._champion), n, blocks)
         n = f"generation {generations[-1].generation:,}, n = {self._genomes:,} prompts"
         best = max(one.best for one in generations)
         return Told("training fitness", Number(best, 3), n, blocks)
-
-    def _blocks(self, generations: list[GenerationStatistics]) -> Iterator[Block]:
-        yield from list(generation_figures(generations))[:1]
-        if len(self._goals) > 1 and self._front:
-            first, second = self._goals
-            ups, acrosses = zip(*sorted(self._front, key=lambda point: point[1]), strict=True)
-            yield Figure(
-                "points",
-                f"the front so far: {first.text} and {second.text}",
-                (Series("prompts", _front_values(first, ups), _front_values(second, acrosses)),),
-                xlabel=named(second.name),
-                ylabel=named(first.name),
-                caption="In training, which chose them: without intervals.",
-            )
-        yield generations_table(generations)
-
-
-def _front_point(goals: tuple[Objective, ...], details: dict[str, Any]) -> tuple[float, float] | None:
-    """What the first two objectives come to, so that more is better."""
-    if len(goals) < 2:
-        return None
-    up, across = (_front_measure(goal, details) for goal in goals)
-    return None if up is None or across is None else (up, across)
-
-
-def _front_measure(goal: Objective, details: dict[str, Any]) -> float | None:
-    value = details.get(goal.name, (details.get("metrics") or {}).get(goal.name))
-    if not isinstance(value, int | float):
-        return None
-    return float(-value if goal.smaller else value)
-
-
-def _front_values(goal: Objective, values: tuple[float, ...]) -> tuple[float, ...]:
-    return tuple(scaled(goal.name, -value if goal.smaller else value) or 0.0 for value in values)

@@ -1,15 +1,14 @@
 """Rewrites by a model: what it is asked, how its reply is read, and which rewrites are refused.
 
-A rewrite must not tell an answer, quote a problem, or ask for something else than the task needs. A prompt is asked
-thousands of times on problems that the search knows, so a rewrite that slips an answer in wins by cheating, and one that
-changes the form of answers loses for reasons that say nothing about it. Only what is new counts: what the original says
-already is the user's own. A label or a number in a prompt is no leak ("answer positive or negative", "an hour has 60
-minutes"); an assertion of THE answer is.
+A rewrite must neither tell an answer nor quote a problem. A prompt is asked thousands of times on problems that the search
+knows, so a rewrite that slips an answer in wins by cheating. Only what is new counts: what the original says already is the
+user's own. A label or a short number in a prompt is no leak ("answer positive or negative", "an hour has 60 minutes"); an
+assertion of THE answer is.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -124,88 +123,30 @@ def _shown(failure: FailedProblem) -> str:
     )
 
 
-_LANGUAGES = (
-    "French|Spanish|German|Italian|Portuguese|Dutch|Russian|Chinese|Mandarin|Japanese|Korean|Arabic|Hindi|Turkish|Polish|Latin|Greek|"
-    "Hebrew|Swedish|Esperanto|Klingon|Pig Latin"
-)
-_WORKS = r"(?:poem|essay|story|song|haiku|limerick|sonnet|rap|e-?mail|blog post|article|dialogue|screenplay)"
-_SAY = r"(?:answer|reply|respond|write|speak|explain|output|give|state|translate)"
-_ANSWER = r"(?:answer|result|number|solution)"
-
-_ANY_TASK = (
-    rf"\b{_SAY}\b[^.\n]{{0,60}}\b(?:in|into) (?:{_LANGUAGES})\b",
-    rf"\b(?:write|compose|tell|respond with|reply with|answer with|create)\s+(?:an?|the)\s+(?:[\w-]+\s+){{0,2}}{_WORKS}\b",
-    rf"\b{_SAY}\b[^.\n]{{0,40}}\b(?:as|in the form of) an? (?:[\w-]+ )?{_WORKS}\b",
-    r"\bwrite (?:a|an) (?:reply|response|letter|note) to the\b",
-    r"\b(?:do not|don't|never)\s+(?:ever\s+)?(?:give|state|reveal|solve|answer|choose|pick|provide|name|use)"
-    r"(?:\s+(?:the|a|an|any|one|it|your))?(?:\s+(?:final|correct|right))?(?:\s+(?:answer|problem|question|result|solution|option|label|one))?"
-    r"\s*(?:[.;,!:]|$|\band\b|\bonly\b)",
-    r"\bask (?:the user|me\b|for (?:more|further) (?:information|detail))|\bclarifying question",
-    r"\b(?:code|program|script)\b[^.\n]*\b(?:do not run|without running|and nothing else|only)\b",
-)
-_BY_TASK = {
-    "number": (
-        rf"\b{_ANSWER}\b[^.\n]{{0,40}}\b(?:as|in) (?:an? )?(?:roman numerals?|binary|hexadecimal|words|letters)\b",
-        r"\binstead of (?:digits|an? (?:single |exact |plain )*number)\b",
-        r"\b(?:answer|reply|respond) with (?:only )?(?:yes or no|true or false|an? letter)\b",
-    ),
-    "label": (
-        r"\b(?:rate|score|grade)\b[^.\n]{0,50}\b(?:from|between|out of|on a scale)\b",
-        r"\b(?:give|answer|reply|respond|state)\b[^.\n]{0,40}\b(?:a number|a score|probability|percentage|stars)\b",
-    ),
-}
-_BY_TASK["choice"] = _BY_TASK["label"]
-_MARKERS = ("####", "\\boxed", "<answer>")
-"""by which answers are found; a prompt that asks for one of them must go on asking for one"""
-
-
-def changes_task(text: str, original: str, kind: str) -> bool:
-    if any(marker in original for marker in _MARKERS) and not any(marker in text for marker in _MARKERS):
-        return True
-    patterns = (*_ANY_TASK, *_BY_TASK.get(kind, ()))
-    return any(_asks(pattern, text) and not _asks(pattern, original) for pattern in patterns)
-
-
-def _asks(pattern: str, text: str) -> bool:
-    return re.search(pattern, text, re.IGNORECASE | re.MULTILINE) is not None
-
-
-ANSWER, QUESTION, FORM = "answer", "question", "form"
-PLACEHOLDER, ACCEPTED = "placeholder", "accepted"
+ANSWER, QUESTION, PLACEHOLDER, ACCEPTED = "answer", "question", "placeholder", "accepted"
 
 _LOOKED_AT = 2000
 """problems whose words are known"""
 _WINDOW = 7
 """words of a question that nobody writes by chance"""
 _FEW_LABELS = 10
-_SEVERAL = 3
-_TELLING_DIGITS = 4
+"""different answers of a problem set whose answers are labels"""
+_TELLING_DIGITS = 3
 """of an expected number that stands in a prompt by no accident"""
-_SHOWN_DIGITS = 3
-"""the same, where the rewriter was shown it"""
-_TELLING_WORD = 4
-_COMMON = {10, 12, 20, 24, 30, 50, 52, 60, 90, 100, 180, 360, 365, 500, 1000, 3600}
-"""numbers of clocks, calendars and shares"""
+_TELLING_LETTERS = 8
+_COMMON = {180, 360, 365}
+"""numbers of clocks, calendars and angles"""
 
 _WORD = re.compile(r"\w+")
-_MARK = re.compile(
-    r"####|\\boxed\s*\{|\b(?:answer|result|solution|label|sentiment|choice)s?\b[^.\n:=]{0,25}?(?:\bis|\bare|\bequals?|\b(?:should|must|will|would) be|[:=])",
+_ANNOUNCED = re.compile(
+    r"####|\\boxed\s*\{|\b(?:answer|result|solution|label|sentiment|choice)s?\b[^.\n:=]{0,25}?(?:\bis|\bare|\bequals?|\bbe\b|[:=])"
+    r"|\balways\s+(?:answer|reply|respond|say|choose|pick|output|write)\b(?:\s+(?:with|option|choice|the))*",
     re.IGNORECASE,
 )
-_CONSTANT = re.compile(
-    r"\b(?:always|only ever|every time|each time|in every case|in all cases|whatever)\b", re.IGNORECASE
-)
-_TOLD = re.compile(
-    r"\b(?:answer|reply|respond|say|choose|pick|select|output|return|predict|write)\b(?:\s+(?:with|option|choice|the))*\s*",
-    re.IGNORECASE,
-)
+_NUMBER = re.compile(r"[\s\"'“‘(*_`$€£]*(?:exactly |about )?(-?\d[\d,.]*)")
 _APART = re.compile(r"\d(?:[ .,'’_-]?\d){2,20}")
-_OPENING = r"[\s\"'“‘(*_`$€£]*"
-_NUMBER = re.compile(rf"{_OPENING}(?:exactly |about )?(-?\d[\d,.]*)")
-_ENDED = r"[\"'”’)*_`}]*\s*(?:$|[.!;,\n]|(?:in )?every\b|each\b|always\b|in all\b|whatever\b)"
-_SOFT = re.compile(
-    r"\b(?:if|when|whenever|unless|where|otherwise|in case|as long as|for example|for instance|e\.g|example|such as|like|of the form)\b",
-    re.IGNORECASE,
+_CONDITION = re.compile(
+    r"\b(?:if|when|whenever|unless|where|otherwise|in case|example|instance|such as|like)\b", re.IGNORECASE
 )
 
 
@@ -220,26 +161,15 @@ class Guard:
     """false: only placeholders are looked after"""
 
     def refuses(self, text: str, original: str, shown: Sequence[str] = ()) -> str | None:
-        """Why the rewrite is turned down: placeholder, answer, question, form; None: it is not. `shown` are the expected answers of the
+        """Why the rewrite is turned down: placeholder, answer, question; None: it is not. `shown` are the expected answers of the
         problems that the rewriter saw."""
         if placeholders(text, self._columns) != placeholders(original, self._columns):
             return PLACEHOLDER
         if not self.strict:
             return None
-        if self._tells(text, original, shown):
+        if self._tells_number(text, original, shown) or self._tells_words(text, original):
             return ANSWER
-        if self._quotes(text, original):
-            return QUESTION
-        return FORM if self.kind and changes_task(text, original, self.kind) else None
-
-    @cached_property
-    def kind(self) -> str:
-        """number, choice, label, text; empty: a task of another kind, whose answers have no form that we know."""
-        if self.task != "auto":
-            kind = self.task if self.task in ("number", "choice", "label", "text") else ""
-        else:
-            kind = "number" if all(expected_number(one) is not None for one in self._expected) else "text"
-        return "label" if kind == "text" and 2 * len(self._few) <= len(self.problems) and self._few else kind
+        return QUESTION if self._quotes(text, original) else None
 
     @cached_property
     def _columns(self) -> frozenset[str]:
@@ -250,79 +180,60 @@ class Guard:
         return tuple(dict.fromkeys(problem.answer for problem in self.problems))
 
     @cached_property
-    def _few(self) -> tuple[str, ...]:
-        """Answers that are given again and again are labels, whatever the task is called."""
-        return self._expected if 1 < len(self._expected) <= _FEW_LABELS else ()
-
-    # -- answers --------------------------------------------------------------------------------------------
-
-    def _tells(self, text: str, original: str, shown: Sequence[str]) -> bool:
-        match self.kind:
-            case "number":
-                return self._tells_number(text, original, shown)
-            case "choice":
-                return self._tells_label(text, original, tuple(LETTERS))
-            case "label":
-                return self._tells_label(text.casefold(), original.casefold(), self._label_names)
-            case "text":
-                return self._tells_words(text, original)
-        return False
-
-    @cached_property
-    def _label_names(self) -> tuple[str, ...]:
-        return tuple(label.casefold() for label in (self.labels or self._few))
+    def _labels(self) -> tuple[str, ...]:
+        """Answers that are given again and again; naming them all is no leak, announcing one is."""
+        if self.task == "choice":
+            return tuple(LETTERS)
+        few = self._expected if 1 < len(self._expected) <= min(_FEW_LABELS, len(self.problems) // 2) else ()
+        return tuple(one.casefold() for one in self.labels or few if expected_number(one) is None)
 
     @cached_property
     def _numbers(self) -> frozenset[float]:
-        found = map(expected_number, self._expected)
-        return frozenset(round(one.value, 6) for one in found if one is not None)
+        return _values(self._expected)
 
     def _tells_number(self, text: str, original: str, shown: Sequence[str]) -> bool:
-        seen = {round(one.value, 6) for one in map(expected_number, shown) if one}
-        before = {value for value, _ in _asserted_numbers(original)}
-        for value, soft in _asserted_numbers(text):
-            if value not in before and (not soft or (value in seen and value not in (0, 1))):
-                return True
-        mentioned = _mentioned(text) - _mentioned(original)
-        if any(_digits(one) >= _SHOWN_DIGITS and one not in _COMMON for one in mentioned & seen):
+        seen = _values(shown)
+        if not self._numbers and not seen:
+            return False
+        fresh = (_mentioned(text) - _mentioned(original)) & (self._numbers | seen) - _COMMON
+        if any(_digits(one) >= _TELLING_DIGITS for one in fresh):
             return True
-        known = mentioned & self._numbers
-        if any(_digits(one) >= _TELLING_DIGITS for one in known):
-            return True
-        return sum(one >= 10 and one not in _COMMON for one in known) >= _SEVERAL
-
-    def _tells_label(self, text: str, original: str, labels: Sequence[str]) -> bool:
-        return bool(set(_asserted_labels(text, labels)) - set(_asserted_labels(original, labels)))
+        return bool(_announced_numbers(text, seen) - _announced_numbers(original, seen))
 
     def _tells_words(self, text: str, original: str) -> bool:
-        words, before = (f" {' '.join(_WORD.findall(one.lower()))} " for one in (text, original))
-        named = {f" {' '.join(_WORD.findall(one.lower()))} " for one in self._expected}
-        found = [one for one in named if one in words and one not in before]
-        if any(len(one.split()) > 1 and len(one) >= 2 * _TELLING_WORD for one in found):
-            return True
-        if sum(len(one.strip()) >= _TELLING_WORD for one in found) >= _SEVERAL:
-            return True
-        asserted = [
-            normalised(tail.partition(".")[0]) for sentence in split_segments(text) for tail in _tails(sentence)
-        ]
-        return any(one.strip() in asserted for one in found)
+        if self._labels:
+            return bool(self._announced_labels(text) - self._announced_labels(original))
+        if self.task not in ("auto", "text"):
+            return False
+        after, before = _spoken(text), _spoken(original)
+        tails = [normalised(tail.partition(".")[0]) for sentence in split_segments(text) for tail in _tails(sentence)]
+        for answer in self._expected:
+            words = _spoken(answer)
+            is_new = expected_number(answer) is None and words in after and words not in before
+            if is_new and (len(words.strip()) >= _TELLING_LETTERS or words.strip() in tails):
+                return True
+        return False
 
-    # -- questions ------------------------------------------------------------------------------------------
+    def _announced_labels(self, text: str) -> set[str]:
+        """Labels of which one alone is said to be the answer, and under no condition."""
+        found = set()
+        for sentence in split_segments(text if self.task == "choice" else text.casefold()):
+            named = [one for one in self._labels if re.search(rf"(?<!\w){re.escape(one)}(?!\w)", sentence)]
+            told = rf"\W*(?:always |only |option |choice )*\W*{re.escape(named[0])}(?!\w)" if len(named) == 1 else ""
+            if told and not _CONDITION.search(sentence) and any(re.match(told, tail) for tail in _tails(sentence)):
+                found.add(named[0])
+        return found
 
     def _quotes(self, text: str, original: str) -> bool:
+        """Words that stand together in a few problems alone, in the question or in a long answer."""
         fresh = set(_windows(text)) - set(_windows(original))
-        return any(0 < self._spoken[window] <= self._shared for window in fresh)
+        most = max(2, min(len(self.problems), _LOOKED_AT) // 20)
+        return any(0 < self._known_windows[window] <= most for window in fresh)
 
     @cached_property
-    def _spoken(self) -> Counter[tuple[str, ...]]:
-        """In how many problems words stand together, in the question or in a long answer."""
+    def _known_windows(self) -> Counter[tuple[str, ...]]:
         found = self.problems[:_LOOKED_AT]
         return Counter(window for one in found for window in {*_windows(one.question), *_windows(one.answer)})
-
-    @property
-    def _shared(self) -> int:
-        """Questions that may have words in common without these being of one of them."""
-        return max(2, min(len(self.problems), _LOOKED_AT) // 20)
 
 
 def _windows(text: str) -> Iterator[tuple[str, ...]]:
@@ -330,31 +241,30 @@ def _windows(text: str) -> Iterator[tuple[str, ...]]:
     return (tuple(words[start : start + _WINDOW]) for start in range(len(words) - _WINDOW + 1))
 
 
+def _spoken(text: str) -> str:
+    return f" {' '.join(_WORD.findall(text.lower()))} "
+
+
 def _tails(sentence: str) -> Iterator[str]:
     """What follows where an answer is announced."""
-    return (sentence[mark.end() :] for mark in _MARK.finditer(sentence))
+    return (sentence[mark.end() :] for mark in _ANNOUNCED.finditer(sentence))
 
 
-def _asserted_numbers(text: str) -> Iterator[tuple[float, bool]]:
-    """Numbers that are said to be the answer, and whether only in a case or as an example."""
+def _values(answers: Sequence[str]) -> frozenset[float]:
+    return frozenset(round(one.value, 6) for one in map(expected_number, answers) if one is not None)
+
+
+def _announced_numbers(text: str, seen: Container[float]) -> set[float]:
+    """Numbers that are said to be the answer; under a condition or as an example only those that the rewriter saw."""
+    found = set()
     for sentence in split_segments(text):
-        soft = bool(_SOFT.search(sentence))
         for tail in _tails(sentence):
             number = _NUMBER.match(tail)
             for one in numbers_in(number[1].rstrip(".,")) if number else []:
-                yield round(one.value, 6), soft
-
-
-def _asserted_labels(text: str, labels: Sequence[str]) -> Iterator[str]:
-    """Labels of which one alone is said to be the answer, and in every case."""
-    for sentence in split_segments(text):
-        named = [one for one in labels if re.search(rf"(?<!\w){re.escape(one)}(?!\w)", sentence)]
-        if len(named) != 1 or _SOFT.search(sentence):
-            continue
-        told = re.compile(rf"{_OPENING}(?:always |only )?{_OPENING}(?:option |choice )?{re.escape(named[0])}{_ENDED}")
-        always = (sentence[mark.end() :] for mark in _TOLD.finditer(sentence) if _CONSTANT.search(sentence))
-        if any(told.match(tail) for tail in (*_tails(sentence), *always)):
-            yield named[0]
+                value = round(one.value, 6)
+                if not _CONDITION.search(sentence) or (value in seen and value not in (0, 1)):
+                    found.add(value)
+    return found
 
 
 def _mentioned(text: str) -> set[float]:

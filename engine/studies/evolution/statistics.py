@@ -172,15 +172,6 @@ class Choosing(Statistics):
 
 
 @dataclass(frozen=True)
-class OnFront(Statistics):
-    genome_id: str
-    prompt: str
-    generation: int
-    objectives: Mapping[str, float | None]
-    held_out: Mapping[str, Measured]
-
-
-@dataclass(frozen=True)
 class Genomes(Statistics):
     total: int
     distinct_prompts: int
@@ -200,7 +191,7 @@ class SearchPerformance(Statistics):
 
 @dataclass(frozen=True)
 class EvolutionStatistics(Statistics):
-    LEFT_OUT = frozenset({"rewrites", "refused_rewrites", "choosing", "objectives", "front", "problems", "marked_by"})
+    LEFT_OUT = frozenset({"rewrites", "refused_rewrites", "choosing", "problems", "marked_by"})
 
     strategy: str
     generations: tuple[GenerationStatistics, ...]
@@ -223,10 +214,6 @@ class EvolutionStatistics(Statistics):
     random_search: RandomSearch | None
     choosing: Choosing | None
     """None: the problems of the search picked the champion"""
-    objectives: tuple[str, ...] | None
-    """several measures to be good at together; None: one fitness"""
-    front: tuple[OnFront, ...] | None
-    """prompts that no other beats in every objective, best in the first one first"""
     genomes: Genomes
     performance: SearchPerformance
     problems: ProblemStatistics | None
@@ -253,7 +240,8 @@ def evolution_statistics(connection: sqlite3.Connection, batch_number: int, stra
     generations = [content for name, content in told.items() if name.startswith(GENERATION)]
     result = told.get(RESULT) or _so_far(connection, batch_number, generations)
     found = {"strategy": strategy, "generations": generations, **result}
-    found["genomes"] = _genomes(connection, batch_number)
+    counts = genome_counts(connection, batch_number)
+    found["genomes"] = dict(zip(("total", "distinct_prompts", "missing"), counts, strict=True))
     found["performance"] = _performance(connection, batch_number, result)
     problems = problem_statistics(connection, batch_number, finalists_in(result)) if RESULT in told else None
     return replace(EvolutionStatistics.from_json(found), problems=problems)
@@ -261,8 +249,8 @@ def evolution_statistics(connection: sqlite3.Connection, batch_number: int, stra
 
 def _so_far(connection: sqlite3.Connection, batch_number: int, generations: list[dict[str, Any]]) -> dict[str, Any]:
     """An unfinished run has a leader, but no honest word on it yet."""
-    leaders = [_portrait(connection, batch_number, told["leader"]) for told in (generations[-1:] + generations[:1])]
-    champion, baseline = leaders if leaders else (None, None)
+    leaders = [genome(connection, batch_number, told["leader"]) for told in (generations[-1:] + generations[:1])]
+    champion, baseline = (dict(row) if row else None for row in leaders or (None, None))
     return {
         "champion": champion,
         "baseline": baseline,
@@ -270,16 +258,6 @@ def _so_far(connection: sqlite3.Connection, batch_number: int, generations: list
         "calls_saved_by_racing": None,
         "search_calls": sum(told["calls"] for told in generations),
     }
-
-
-def _portrait(connection: sqlite3.Connection, batch_number: int, genome_id: str) -> dict[str, Any] | None:
-    row = genome(connection, batch_number, genome_id)
-    return None if row is None else dict(row)
-
-
-def _genomes(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any]:
-    row = genome_counts(connection, batch_number)
-    return {"total": row[0], "distinct_prompts": row[1], "missing": row[2]}
 
 
 def _performance(connection: sqlite3.Connection, batch_number: int, result: dict[str, Any]) -> dict[str, Any]:

@@ -9,12 +9,10 @@ from tidepool.engine.studies.evolution.final_test import (
     by_problem,
     choose,
     comparison,
-    front_portraits,
     portrait,
     score,
     validated,
 )
-from tidepool.engine.studies.evolution.fitness import MOST_ON_FRONT
 from tidepool.engine.studies.evolution.gepa import gepa_search
 from tidepool.engine.studies.evolution.grader import Grader, open_marker
 from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
@@ -45,8 +43,7 @@ async def _evolve(run: BatchRun, grader: Grader) -> None:
     rival = await random_rival(evaluator, search_calls) if settings.random_baseline else None
     choice = await choose(evaluator, baseline, rival, problems.choosing)
     champion, baseline = choice.champion, choice.baseline
-    front = evaluator.front()[:MOST_ON_FRONT]
-    finalists = [champion, baseline, *([choice.rival] if choice.rival else []), *front]
+    finalists = [champion, baseline, *([choice.rival] if choice.rival else [])]
     marks = await validated(evaluator, finalists, problems.validation)
     ours, theirs = (marks[one.genome.key] for one in (champion, baseline))
     result = {
@@ -61,11 +58,6 @@ async def _evolve(run: BatchRun, grader: Grader) -> None:
         **told_rewrites(evaluator),
         "random_search": None,
     }
-    if evaluator.objectives:
-        result |= {
-            "objectives": settings.objectives,
-            "front": front_portraits(front, evaluator.objectives, marks),
-        }
     if rival and (drawn := choice.rival):
         random_marks = marks[drawn.genome.key]
         result["random_search"] = {

@@ -1,10 +1,9 @@
 """The section [mutation], and `Mutation`, which builds it in code."""
 
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Literal, Self
 
 from annotated_types import MaxLen
-from pydantic import BeforeValidator, Field, field_validator, model_validator
-from pydantic_core import PydanticKnownError
+from pydantic import Field, field_validator, model_validator
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.ceilings import Address, Text, Word
@@ -14,19 +13,9 @@ from tidepool.engine.config.section import NamesModel, OneOf, Section, with_keyw
 from tidepool.engine.config.sections import ModelName, ReasoningEffort, Study, Temperature
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import OPERATORS
-from tidepool.engine.studies.mutation.operators import FOREIGN
 
 OperatorName = Annotated[str, OneOf(OPERATORS)]
 LearnerName = Literal["bandit", "ppo", "random"]
-
-
-def _known_learner(name: Any) -> Any:
-    """What is offered is said without the one that nobody may write."""
-    if name in (*get_args(LearnerName), FOREIGN):
-        return name
-    raise PydanticKnownError("literal_error", {"expected": "'bandit', 'ppo' or 'random'"})
-
-
 HASHING = "hashing"
 EncoderName = Annotated[str, MaxLen(ceilings.WORD), NamesModel()]
 """hashing, or a model like any other"""
@@ -55,7 +44,7 @@ class MutationSettings(Section):
     """or a JSONL file of {"query", "reference"}"""
     heldout: float = Field(default=0.2, gt=0, lt=1, title="Share held out")
     """share of queries kept for the final comparison"""
-    learner: Annotated[LearnerName | Literal["foreign"], BeforeValidator(_known_learner)] = "bandit"
+    learner: LearnerName = "bandit"
     """bandit (built in) | ppo (extra `rl`) | random"""
     policy: Address = ""
     """a policy file: evaluate it instead of learning"""
@@ -138,7 +127,7 @@ class MutationSettings(Section):
         """Learners beside the chosen one; none beside a policy that is only evaluated."""
         if self.policy or self.policy_content:
             return []
-        simpler = {"bandit": ["random"], "ppo": ["random", "bandit"], "random": [], FOREIGN: []}[self.learner]
+        simpler = {"bandit": ["random"], "ppo": ["random", "bandit"], "random": []}[self.learner]
         wanted = simpler if self.baselines is None else self.baselines
         return [name for name in dict.fromkeys(wanted) if name != self.learner]
 

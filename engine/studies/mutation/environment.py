@@ -6,16 +6,13 @@ reward reaches `success`, and is cut (`truncated`) when its length is used up. A
 towards the budget. `on_error = "refusal"` takes it for an answer worth nothing instead.
 
 Environments step together: rewrites are one wave, answers one, judgements one, embeddings one request. Autoreset happens in
-the same step: when an episode ends, the observation handed out is the first of the next one, and the last of the old one is
-kept in `finals`. With `batching = False` the same work is done one environment after another.
-
-All of it is written once, as coroutines over a `PromptTransport`. Behind a transport that really waits (the engine's) they run
-on a loop; behind one that answers at once (tests, trials, Gymnasium's synchronous calls) `finished` runs them to their end.
+the same step: when an episode ends, the observation handed out is the first of the next one. With `batching = False` the same
+work is done one environment after another.
 """
 
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,10 +77,6 @@ class Advance:
         return self.terminated or self.truncated
 
 
-def begin(environment: int, number: int, query: Query) -> Episode:
-    return Episode(environment, number, query, query.text)
-
-
 def advance(episode: Episode, rewrite: Rewrite, reward: float | None, rules: EpisodeRules) -> Advance:
     """`reward` is None when the step was lost."""
     if reward is None:
@@ -91,10 +84,6 @@ def advance(episode: Episode, rewrite: Rewrite, reward: float | None, rules: Epi
     after = replace(episode, text=rewrite.text, rewards=(*episode.rewards, reward))
     won = reward >= rules.success
     return Advance(after, terminated=won, truncated=not won and after.steps >= rules.episode_length)
-
-
-def reward_of_lost_answer(rules: EpisodeRules) -> float | None:
-    return 0.0 if rules.on_error == "refusal" else None
 
 
 def observation(embedding: NDArray[np.float32], steps: int, rules: EpisodeRules) -> NDArray[np.float32]:
@@ -116,8 +105,6 @@ def credited(reward: float, steps: int, terminated: bool, rules: EpisodeRules, g
 
 
 REWRITE, ANSWER, JUDGE = "rewrite", "answer", "judge"
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,16 +142,6 @@ class PromptTransport(Protocol):
         ...
 
 
-def finished(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Runs a coroutine that never waits, without a loop."""
-    try:
-        coroutine.send(None)
-    except StopIteration as stop:
-        return stop.value  # type: ignore[no-any-return]
-    coroutine.close()
-    raise RuntimeError("this transport waits: run it on an event loop")
-
-
 TARGET_SYSTEM = "Answer the question in one or two sentences."
 
 
@@ -198,7 +175,7 @@ async def ask_answers(transport: PromptTransport, moment: int, group: Sequence[S
     for attempt, answer in zip(group, await _wave(transport, ANSWER, moment, group, prompts), strict=True):
         attempt.answer = answer
         if answer is None:
-            attempt.reward = reward_of_lost_answer(rules)
+            attempt.reward = 0.0 if rules.on_error == "refusal" else None
         elif rules.reward == "keyword":
             attempt.reward = rewards.keyword(answer)
 
@@ -225,8 +202,6 @@ async def _wave(
     )
 
 
-_NO_QUERY = Query("")
-
 Schedule = Callable[[int, int], Query | None]
 """(environment, episode number) → its query; None: the environment has nothing more to do"""
 
@@ -245,23 +220,21 @@ def once_each(queries: Sequence[Query]) -> Schedule:
 class Step:
     """One environment's step, as it is learnt from, counted and read in a transcript."""
 
-    environment: int
-    episode: int
+    serial: int
+    """of the episode, among all"""
     index: int
     """from 0 within the episode"""
+    query: Query
+    """as the episode began with it"""
     operator: str
-    before: str
     after: str
+    """the query as it was then asked"""
     fell_back: bool
     answer: str | None
     reward: float | None
     """None: masked"""
     terminated: bool
     truncated: bool
-    serial: int = 0
-    """of the episode, among all"""
-    query: Query = _NO_QUERY
-    """as the episode began with it"""
 
     @property
     def masked(self) -> bool:
@@ -278,20 +251,14 @@ class Outcome:
     """one an environment; None where it was not stepped"""
     observations: Vectors
     """what each environment sees now"""
-    finals: dict[int, Vectors] = field(default_factory=dict)
-    """the last observation of the episodes that ended"""
     scores: dict[int, float] = field(default_factory=dict)
     """the mean reward of the episodes that ended, where any step was answered"""
 
     def part(self, first: int, count: int) -> "Outcome":
         """What came of some of the environments, as if there were no others."""
-        places = range(first, first + count)
-        return Outcome(
-            self.steps[first : first + count],
-            self.observations[first : first + count],
-            {place - first: self.finals[place] for place in places if place in self.finals},
-            {place - first: self.scores[place] for place in places if place in self.scores},
-        )
+        last = first + count
+        scores = {place - first: score for place, score in self.scores.items() if first <= place < last}
+        return Outcome(self.steps[first:last], self.observations[first:last], scores)
 
 
 class Environments:
@@ -305,9 +272,8 @@ class Environments:
         batching: bool = True,
         steps: int = 0,
         episodes: int = 0,
-        resets: int = 0,
     ) -> None:
-        """`steps`, `episodes` and `resets` are those of the run before these environments: counting goes on from there."""
+        """`steps` and `episodes` count those of the run before these environments."""
         self.count = count
         self.rules = rules
         self._schedule = schedule
@@ -318,7 +284,6 @@ class Environments:
         self._known: dict[str, Vectors] = {}
         self.steps = steps
         self.episodes = episodes
-        self.resets = resets
         self.observations: Vectors = np.zeros((count, 1), dtype=np.float32)
 
     @property
@@ -327,9 +292,7 @@ class Environments:
 
     async def reset(self) -> Vectors:
         """Begins each environment's next episode, dropping any under way."""
-        self.resets += 1
-        again = "" if self.resets == 1 else self.resets
-        await self._know(self._openings(range(self.count)), f"w{self.steps}/reset{again}")
+        await self._know(self._openings(range(self.count)), f"w{self.steps}/reset")
         size = len(next(iter(self._known.values()), ()))
         self.observations = np.zeros((self.count, size + 1), dtype=np.float32)
         for environment in range(self.count):
@@ -345,7 +308,6 @@ class Environments:
             if action is not None and episode is not None
         ]
         steps: list[Step | None] = [None] * self.count
-        finals: dict[int, Vectors] = {}
         scores: dict[int, float] = {}
         groups = [attempts] if self._batching else [[attempt] for attempt in attempts]
         for group in filter(None, groups):
@@ -353,8 +315,8 @@ class Environments:
             for attempt in group:
                 moved = advance(attempt.episode, attempt.rewrite, attempt.reward, self.rules)
                 steps[attempt.episode.environment] = _step(attempt, moved)
-                self._move(moved, finals, scores)
-        return Outcome(tuple(steps), self.observations.copy(), finals, scores)
+                self._move(moved, scores)
+        return Outcome(tuple(steps), self.observations.copy(), scores)
 
     def _numbered(self, episode: Episode) -> Episode:
         if episode.serial:
@@ -393,12 +355,11 @@ class Environments:
             seen = observation(vectors[attempt.rewrite.text], attempt.episode.steps + 1, self.rules)
             self.observations[attempt.episode.environment] = seen
 
-    def _move(self, moved: Advance, finals: dict[int, Vectors], scores: dict[int, float]) -> None:
+    def _move(self, moved: Advance, scores: dict[int, float]) -> None:
         environment = moved.episode.environment
         self._episodes[environment] = moved.episode
         if not moved.ended:
             return
-        finals[environment] = self.observations[environment].copy()
         if moved.episode.score is not None:
             scores[environment] = moved.episode.score
         self._begin(environment)
@@ -408,7 +369,7 @@ class Environments:
         if query is None:
             self._episodes[environment] = None
             return
-        self._episodes[environment] = begin(environment, self._upcoming[environment], query)
+        self._episodes[environment] = Episode(environment, self._upcoming[environment], query, query.text)
         self._upcoming[environment] += 1
         self.observations[environment] = observation(self._known[query.text], 0, self.rules)
 
@@ -444,13 +405,10 @@ class Environments:
 
 def _step(attempt: StepCall, moved: Advance) -> Step:
     return Step(
-        environment=attempt.episode.environment,
-        episode=attempt.episode.number,
         serial=attempt.episode.serial,
         index=attempt.episode.steps,
         query=attempt.episode.query,
         operator=attempt.operator,
-        before=attempt.episode.text,
         after=attempt.rewrite.text,
         fell_back=attempt.rewrite.fell_back,
         answer=attempt.answer,

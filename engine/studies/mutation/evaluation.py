@@ -10,53 +10,30 @@ the luckiest beats the policy is a claim about all of them, so its p-value is ta
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidepool.engine.statistics.contrasts import Paired, of_mean, paired
+from tidepool.engine.statistics.contrasts import of_mean, paired
 from tidepool.engine.statistics.significance import holm
 from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, PromptTransport, once_each
 from tidepool.engine.studies.mutation.learners import RandomPolicy
 from tidepool.engine.studies.mutation.operators import NOOP, OPERATOR_NAMES, played
 from tidepool.engine.studies.mutation.policy import ConstantPolicy, Policy
 from tidepool.engine.studies.mutation.queries import Query
+from tidepool.engine.studies.mutation.statistics import (
+    HeldOutRewards,
+    OperatorReward,
+    Reward,
+    RewardDifference,
+    RewardGain,
+)
 
 Scores = NDArray[np.float64]
 BEST_CONSTANT = "best_constant"
 UNCHANGED = "unchanged"
 """the query as it is, asked by the rules of an episode: what the operator noop got"""
-
-
-@dataclass(frozen=True, slots=True)
-class RewardEstimate:
-    mean: float
-    low: float = float("nan")
-    high: float = float("nan")
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyDifference:
-    found: Paired
-    p_value_holm: float
-    """corrected for all the baselines that the policy is compared with"""
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyComparison:
-    policy: RewardEstimate
-    random: RewardEstimate
-    best_constant: RewardEstimate
-    best_operator: str
-    unchanged: RewardEstimate
-    differences: dict[str, PolicyDifference]
-    """policy less each baseline, by its name"""
-    queries: int
-    missing: int
-    """queries left out because a contender has no answered step on them"""
-    others: dict[str, RewardEstimate] = field(default_factory=dict)
-    """every other contender: each operator played constantly, and learners that ran as baselines"""
 
 
 def contenders(
@@ -140,7 +117,7 @@ def _mean_of_answered(rows: Scores) -> Scores:
 
 def compare(
     scores: Mapping[str, Scores], seed: int, operators: Sequence[str] = OPERATOR_NAMES, learnt: Sequence[str] = ()
-) -> PolicyComparison:
+) -> HeldOutRewards:
     """`learnt` are the learners that ran beside the one of the study."""
     table = np.stack(list(scores.values()))
     whole = ~np.isnan(table).any(axis=0)
@@ -148,38 +125,39 @@ def compare(
     best = max(operators, key=lambda name: float(kept[name].mean()) if whole.any() else 0.0)
     baselines = {"random": kept["random"], BEST_CONSTANT: kept[best], UNCHANGED: kept[UNCHANGED]}
     baselines |= {name: kept[name] for name in learnt}
-    return PolicyComparison(
-        policy=estimate(kept["policy"]),
-        random=estimate(kept["random"]),
-        best_constant=estimate(kept[best]),
-        best_operator=best,
-        unchanged=estimate(kept[UNCHANGED]),
-        differences=_differences(kept["policy"], baselines, seed, len(operators)),
+    rewards = {name: estimate(values) for name, values in kept.items()}
+    gains = _differences(kept["policy"], baselines, seed, len(operators))
+    return HeldOutRewards(
+        policy=rewards["policy"],
+        random=rewards["random"],
+        best_constant=OperatorReward(rewards[best].mean_reward, rewards[best].ci95, best),
+        unchanged=rewards[UNCHANGED],
+        policy_over_random=gains.get("random", RewardGain(None, None)),
+        policy_over_best_constant=gains.get(BEST_CONSTANT, RewardGain(None, None)),
+        differences=gains,
+        others={name: row for name, row in rewards.items() if name not in ("policy", "random", UNCHANGED)},
         queries=int(whole.sum()),
         missing=int((~whole).sum()),
-        others={name: estimate(kept[name]) for name in kept if name not in ("policy", "random", UNCHANGED)},
     )
 
 
 def _differences(
     policy: Scores, baselines: Mapping[str, Scores], seed: int, operators: int
-) -> dict[str, PolicyDifference]:
+) -> dict[str, RewardDifference]:
     found = {name: one for name, other in baselines.items() if (one := paired((policy - other).tolist(), seed))}
     if (luckiest := found.get(BEST_CONSTANT)) and luckiest.difference < 0:
         found[BEST_CONSTANT] = replace(luckiest, p_value=min(1.0, operators * luckiest.p_value))
     adjusted = holm([one.p_value for one in found.values()])
     return {
-        name: PolicyDifference(*both)
-        for name, both in zip(found, zip(found.values(), adjusted, strict=True), strict=True)
+        name: RewardDifference(one.difference, one.interval, one.p_value, corrected)
+        for (name, one), corrected in zip(found.items(), adjusted, strict=True)
     }
 
 
-def estimate(values: Scores) -> RewardEstimate:
+def estimate(values: Scores) -> Reward:
     """The mean with Student's 95 % interval; without one where there is a single query, or all are alike."""
     if len(values) == 0:
-        return RewardEstimate(float("nan"))
+        return Reward(None, None)
     found = of_mean(values.tolist())
-    if found is None or found.interval is None:
-        return RewardEstimate(float(values.mean()))
-    low, high = found.interval
-    return RewardEstimate(float(values.mean()), max(0.0, low), min(1.0, high))
+    bounds = found.interval if found else None
+    return Reward(float(values.mean()), bounds and (max(0.0, bounds[0]), min(1.0, bounds[1])))

@@ -3,6 +3,7 @@
 import base64
 import binascii
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import cast
 
@@ -12,7 +13,6 @@ from tidepool.engine.errors import UsageError, located
 from tidepool.engine.studies.mutation.config import MutationSettings, WrittenQuery
 from tidepool.engine.studies.mutation.environment import EpisodeRules
 from tidepool.engine.studies.mutation.learners import require_extra
-from tidepool.engine.studies.mutation.operators import FOREIGN
 from tidepool.engine.studies.mutation.policy import (
     PolicyCard,
     SavedPolicy,
@@ -26,9 +26,6 @@ from tidepool.engine.studies.mutation.training import Training
 
 def with_files(settings: MutationSettings, folder: Path | None) -> MutationSettings:
     """Takes in the queries and the policy, so that a resume needs no file; checks what can be checked beforehand."""
-    if settings.learner == FOREIGN and folder is not None:
-        told = 'The learner "foreign" is a program of your own, which leads the study through tidepool.make_env; no config names it.'
-        raise UsageError(told, ("mutation", "learner"))
     if settings.taken_in:
         return settings
     queries = _taken_queries(settings, folder)
@@ -91,20 +88,8 @@ def rules_of(settings: MutationSettings) -> EpisodeRules:
 
 
 def training_of(settings: MutationSettings, learner: str, seed: int) -> Training:
-    return Training(
-        learner=learner,
-        num_processes=settings.num_processes,
-        num_steps=settings.num_steps,
-        num_env_steps=settings.num_env_steps,
-        ppo_epoch=settings.ppo_epoch,
-        num_mini_batch=settings.num_mini_batch,
-        learning_rate=settings.learning_rate,
-        gamma=settings.gamma,
-        gae_lambda=settings.gae_lambda,
-        clip=settings.clip,
-        entropy=settings.entropy,
-        seed=seed,
-    )
+    shared = {one.name: getattr(settings, one.name) for one in fields(Training) if one.name not in ("learner", "seed")}
+    return Training(learner=learner, seed=seed, **shared)
 
 
 def queries_of(settings: MutationSettings) -> tuple[Query, ...]:

@@ -137,7 +137,6 @@ class Folding:
         return weights[:, self._cells] * self._signs if len(self._cells) else weights.copy()
 
 
-LEARNERS = ("bandit", "ppo", "random")
 NEEDS_EXTRA = 'learner = "ppo" needs the extra `rl`: pip install "tidepool-lab[rl]" -c constraints.txt'
 
 
@@ -147,9 +146,6 @@ def make_learner(training: Training, rules: EpisodeRules, size: int, operators: 
         return BanditLearner(size, operators, training.seed)
     if training.learner == "random":
         return RandomLearner(operators, training.seed)
-    if training.learner != "ppo":
-        told = f'mutation.learner is "{training.learner}"; it is one of {", ".join(LEARNERS)}.'
-        raise UsageError(told, ("mutation", "learner"))
     require_extra()
     from tidepool.engine.studies.mutation.ppo import PPOLearner
 

@@ -4,15 +4,11 @@ Calls are asked once, committed, and replayed when a batch is resumed. A wave's 
 stage. What belongs to an episode is asked by its unit, which is opened with its first call and closed with what came of each
 step; the one embedding request of a step is asked by the study itself. A unit's transcript is its calls: the rewritten query
 under the name of its operator, the answer under `target`. What was rewarded, masked or fell back is kept in its details.
-
-A learner from outside need not repeat itself: where it goes another way than the run before, it goes on in a new unit
-(`BranchingBook`). Units are numbered in the order in which they are opened, so who does repeat itself meets its own units
-again.
 """
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 
 from tidepool.engine.call import Call, Message
@@ -26,7 +22,6 @@ from tidepool.engine.studies.mutation.environment import ANSWER, JUDGE, REWRITE,
 from tidepool.engine.studies.mutation.rewards import HashingEncoder, Vectors, read_vectors
 
 TARGET = "target"
-LEFT = "left"
 
 
 @dataclass(slots=True)
@@ -36,10 +31,6 @@ class OpenEpisode:
     steps: list[Step] = field(default_factory=list)
     rewrites: dict[int, str] = field(default_factory=dict)
     """the mutator's replies by step: the query is a part of each"""
-    since: int = 0
-    """its first step in this unit"""
-    left: bool = False
-    """whoever leads the study went another way"""
 
 
 class EpisodeBook:
@@ -48,23 +39,18 @@ class EpisodeBook:
         self._phase = ""
         self._players: Sequence[str] = ()
         self._open: dict[int, OpenEpisode] = {}
-        self.opened = 0
-        """units so far"""
 
     def begin(self, phase: str, players: Sequence[str]) -> None:
         """A phase of the study, and who plays in each of its environments."""
         self._phase, self._players = phase, players
 
-    def open(self, place: CallPlace, call: Call) -> Unit:
-        """The unit of the episode to which the call belongs."""
+    def open(self, place: CallPlace) -> Unit:
+        """The unit of the episode at this place."""
         if place.serial not in self._open:
             player = self._players[place.environment]
-            self._open[place.serial] = OpenEpisode(self._new_unit(place.serial, player), player)
+            unit = self._run.open_unit(place.serial, participants=(player,), interaction_type=self._phase)
+            self._open[place.serial] = OpenEpisode(unit, player)
         return self._open[place.serial].unit
-
-    def _new_unit(self, number: int, player: str) -> Unit:
-        self.opened += 1
-        return self._run.open_unit(number, participants=(player,), interaction_type=self._phase)
 
     def note_rewrite(self, serial: int, step: int, reply: str) -> None:
         self._open[serial].rewrites[step] = reply
@@ -81,12 +67,10 @@ class EpisodeBook:
             self._close(serial)
 
     def _close(self, serial: int) -> None:
-        self._end(self._open.pop(serial))
-
-    def _end(self, episode: OpenEpisode) -> None:
-        unit, here = episode.unit, episode.steps[episode.since :]
+        episode = self._open.pop(serial)
+        unit = episode.unit
         if not unit.settled:
-            self._run.ledger.put_lines(unit.number, [line for step in here if (line := _line(episode, step))])
+            self._run.ledger.put_lines(unit.number, [line for step in episode.steps if (line := _line(episode, step))])
         self._run.close_unit(unit, details=json.dumps(_details(episode, self._phase), ensure_ascii=False))
 
 
@@ -112,9 +96,6 @@ def rewrite_step(index: int) -> str:
 
 
 def _details(episode: OpenEpisode, phase: str) -> dict[str, object]:
-    if not episode.steps:
-        nothing: dict[str, object] = {"query": "", "reference": "", "kind": "", "steps": [], "mean_reward": None}
-        return {"phase": phase, "player": episode.player, **nothing, "ended": LEFT}
     last = episode.steps[-1]
     rewards = [step.reward for step in episode.steps if step.reward is not None]
     return {
@@ -127,8 +108,7 @@ def _details(episode: OpenEpisode, phase: str) -> dict[str, object]:
             {"operator": step.operator, "reward": step.reward, "fell_back": step.fell_back} for step in episode.steps
         ],
         "mean_reward": sum(rewards) / len(rewards) if rewards else None,
-        "ended": LEFT if episode.left else _ending(last),
-        **({"since": episode.since, "asked": episode.steps[episode.since - 1].after} if episode.since else {}),
+        "ended": _ending(last),
     }
 
 
@@ -136,25 +116,6 @@ def _ending(last: Step) -> str:
     if last.masked:
         return "lost"
     return "success" if last.terminated else "length" if last.truncated else "budget"
-
-
-class BranchingBook(EpisodeBook):
-    def open(self, place: CallPlace, call: Call) -> Unit:
-        unit = super().open(place, call)
-        while unit.contradicts(call):
-            unit = self._move(place)
-        return unit
-
-    def _new_unit(self, number: int, player: str) -> Unit:
-        return super()._new_unit(self.opened + 1, player)
-
-    def _move(self, place: CallPlace) -> Unit:
-        left = self._open[place.serial]
-        if not left.unit.settled:
-            self._end(replace(left, left=True))
-        unit = self._new_unit(place.serial, left.player)
-        self._open[place.serial] = replace(left, unit=unit, since=place.step)
-        return unit
 
 
 EMBED = "embed"
@@ -169,12 +130,8 @@ def stages_of(settings: MutationSettings) -> list[str]:
 
 
 class LedgerTransport:
-    def __init__(
-        self, run: BatchRun, settings: MutationSettings, book: EpisodeBook, *, branching: bool = False
-    ) -> None:
-        """`branching`: whoever goes on may ask something else than before, and is then asked for anew."""
+    def __init__(self, run: BatchRun, settings: MutationSettings, book: EpisodeBook) -> None:
         self._run = run
-        self._branching = branching
         self._settings = settings
         self._book = book
         self._stages = stages_of(settings)
@@ -191,7 +148,7 @@ class LedgerTransport:
     async def ask(self, stage: str, moment: int, requests: Sequence[PromptRequest]) -> Sequence[str | None]:
         wave = self._wave(stage, moment)
         calls = [self._call(stage, wave, request) for request in requests]
-        asked = [(self._book.open(request.place, call), call) for request, call in zip(requests, calls, strict=True)]
+        asked = [(self._book.open(request.place), call) for request, call in zip(requests, calls, strict=True)]
         replies = await self._run.all([self._reply(unit, call) for unit, call in asked])
         if stage == REWRITE:
             for request, reply in zip(requests, replies, strict=True):
@@ -205,9 +162,6 @@ class LedgerTransport:
         for attempt in count(1):
             step = f"{name}/embed" if attempt == 1 else f"{name}/embed/{attempt}"
             call = self._embedding(step, self._wave(EMBED, moment), texts)
-            branches = count(2)
-            while self._branching and self._run.study.contradicts(call):
-                call = call._replace(step=f"{step}~{next(branches)}")
             replayed = self._run.study.remembers(call.step)
             reply = await self._reply(self._run.study, call)
             vectors = None if reply is None else self._read(reply, len(texts))

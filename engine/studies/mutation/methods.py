@@ -11,7 +11,6 @@ LEARNERS = {
     "bandit": "a contextual bandit",
     "ppo": "proximal policy optimisation (PPO)",
     "random": "a policy that chooses at random",
-    "foreign": "a program of the authors' own (through Tidepool's Gymnasium environment)",
 }
 REWARDS = {
     "keyword": "by its words: 0 for a refusal, else by how many different content words it brought",
@@ -26,12 +25,6 @@ HELD_OUT = (
     "Holm's method. The best constant operator was picked on these very queries, which flatters it: where it was ahead, its p-value was taken "
     "times the number of operators."
 )
-OLDER = (
-    "On queries held out from training, the policy, a random one and each operator played constantly had the same episodes. A query's "
-    "score is the mean reward of its episodes. Means and the policy's gains, query by query, have the bootstrap's 95 % intervals over "
-    "queries (4,000 resamples). The best constant operator was picked on these very queries, which flatters it."
-)
-"""of batches that came before the differences were tested"""
 CURVES = (
     "Rewards while learning are smoothed exponentially (0.3 of the newest update), with Student's 95 % intervals over episodes; shares of "
     "episodes that ended well have Wilson's."
@@ -42,13 +35,11 @@ def methods(
     batch: Mapping[str, Any], config: StoredConfig, statistics: Mapping[str, Any], connection: sqlite3.Connection
 ) -> KindMethods:
     settings = config.sections["mutation"]
-    heldout = statistics.get("heldout") or {}
-    older = bool(heldout) and "differences" not in heldout
     return KindMethods(
         design=tuple(_design(settings, listing(statistics["operators"]))),
         measures=tuple(_measures(settings)),
         missing=tuple(_missing(settings, statistics)),
-        analysis=(OLDER if older else HELD_OUT, *(() if settings.get("policy_content") else (CURVES,))),
+        analysis=(HELD_OUT, *(() if settings.get("policy_content") else (CURVES,))),
     )
 
 

@@ -8,14 +8,10 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from tidepool.engine import registries
 from tidepool.engine.answer_forms import fields_of, text_of
 from tidepool.engine.call import Message
-
-FOREIGN: Final = "foreign"
-"""the learner of a batch led from outside, through `tidepool.make_env`; no config names it"""
 
 REWRITER_SYSTEM = (
     "You rewrite questions for a study of how phrasing changes an answer. You are given one instruction and "

@@ -299,4 +299,5 @@ def _export_policy(order: ExportRequest) -> list[Path]:
     return [arrays, description]
 
 
-FORMATS: dict[str, Exporter] = {"policy": _export_policy}
+def formats() -> dict[str, Exporter]:
+    return {"policy": _export_policy}

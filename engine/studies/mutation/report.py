@@ -36,13 +36,11 @@ from tidepool.storage.queries.summary import finding
 
 MOST_UPDATES = 12
 BAND = "The bands are Student's 95 % intervals of the smoothed means, over episodes."
-SPREAD = "The bands hold the middle half of the rewards: no intervals of the means were recorded for all updates."
 PAIRED = (
     "Differences are taken query by query, with Student's 95 % intervals; p by sign flips, with Holm's correction over these "
     "comparisons. They are about this one policy: that its learner does better than another takes at least "
     f"{SEEDS_FOR_A_VERDICT} seeds of each (`tidepool compare`)."
 )
-UNRECORDED = "This batch did not record of how many episodes: without intervals."
 
 
 def blocks(statistics: Mapping[str, Any]) -> list[Block]:
@@ -177,19 +175,17 @@ def learning_figures(learners: Mapping[str, Sequence[UpdateStatistics]]) -> Iter
         (_curve(first, updates, "primary"), *(_curve(name, learners[name]) for name in others)),
         xlabel="answered steps",
         ylabel="mean reward",
-        caption=SPREAD if any(update.smoothed_ci95 is None for update in updates) else BAND,
+        caption=BAND,
     )
     steps, bounds = [update.env_steps for update in updates], [update.success_rate_ci95 for update in updates]
     ended = line("share", steps, [update.success_rate for update in updates], "accent", bounds)
-    caption = "The band is Wilson's 95 % interval over the episodes that ended." if ended.intervals else UNRECORDED
+    caption = "The band is Wilson's 95 % interval over the episodes that ended."
     yield Figure("lines", "episodes that end well (share)", (ended,), xlabel="answered steps", caption=caption)
 
 
 def _curve(name: str, updates: Sequence[UpdateStatistics], colour: str = "") -> Series:
-    """Smoothed rewards on their interval; of a batch that did not record it, on the middle half of its rewards."""
-    recorded = all(update.smoothed_ci95 for update in updates)
-    band = [update.smoothed_ci95 if recorded else update.quartiles for update in updates]
-    return line(name, [update.env_steps for update in updates], [update.smoothed for update in updates], colour, band)
+    steps, band = [update.env_steps for update in updates], [update.smoothed_ci95 for update in updates]
+    return line(name, steps, [update.smoothed for update in updates], colour, band)
 
 
 def updates_table(updates: Sequence[UpdateStatistics]) -> Table:
@@ -228,7 +224,7 @@ def _percent(count: int, total: int) -> Number:
 
 
 class MutationGlimpse:
-    def __init__(self) -> None:
+    def __init__(self, settings: Mapping[str, Any]) -> None:
         self._updates: list[dict[str, Any]] = []
         self._heldout: HeldOutRewards | None = None
 

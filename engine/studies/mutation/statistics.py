@@ -7,7 +7,7 @@ one of them held back say nothing. Where a config was run with several seeds, ru
 import json
 import math
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,6 @@ from tidepool.engine.design.outcomes import (
     Sections,
     number,
 )
-from tidepool.engine.registries import OPERATORS
 from tidepool.engine.results.blocks import Block, Figure
 from tidepool.engine.results.seeds import (
     BAND,
@@ -39,7 +38,6 @@ from tidepool.engine.statistics.distributions import student_quantile
 from tidepool.engine.statistics.intervals import UNIT, Interval, share_interval
 from tidepool.engine.statistics.significance import pairwise
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.studies.mutation.operators import FOREIGN
 from tidepool.storage.queries.learning import training_updates
 from tidepool.storage.queries.summary import finding
 
@@ -154,19 +152,19 @@ def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config:
 def mutation_statistics(
     connection: sqlite3.Connection, batch_number: int, settings: Mapping[str, Any]
 ) -> MutationStatistics:
-    training, heldout = (_finding(connection, batch_number, name) for name in ("training", "heldout"))
+    training, heldout = (finding(connection, batch_number, name) or {} for name in ("training", "heldout"))
     losses = {"training": training.get("losses", {}), "heldout": heldout.pop("losses", {})}
     baselines = training.get("baselines", {})
     losses.update((name, baseline.pop("losses")) for name, baseline in baselines.items())
     played = heldout.pop("operators", None)
-    known = settings.get("operators", OPERATORS.own)  # a batch older than the key had all of ours
+    unused = {name: {"uses": 0, "mean_reward": None} for name in settings["operators"]}
     return MutationStatistics.from_json(
         {
             "learner": "policy" if settings["policy_content"] else settings["learner"],
             "reward": settings["reward"],
             "updates": smoothed(_updates(connection, batch_number)),
-            "operators": training.get("operators") or played or _unused(known),
-            "heldout_operators": played or _unused(known),
+            "operators": training.get("operators") or played or unused,
+            "heldout_operators": played or unused,
             "baselines": {name: {**found, "updates": smoothed(found["updates"])} for name, found in baselines.items()},
             "heldout": heldout,
             "masked_steps": sum(lost.get("masked_steps", 0) for lost in losses.values()),
@@ -216,14 +214,6 @@ def _success(update: Mapping[str, Any]) -> Interval | None:
     return share_interval(round(update["success_rate"] * ended), ended) if ended else None
 
 
-def _finding(connection: sqlite3.Connection, batch_number: int, name: str) -> dict[str, Any]:
-    return finding(connection, batch_number, name) or {}
-
-
-def _unused(operators: Iterable[str]) -> dict[str, dict[str, float | None]]:
-    return {name: {"uses": 0, "mean_reward": None} for name in operators}
-
-
 POLICY = "policy"
 REWARDS = "heldout_rewards"
 """the finding that holds the policy's mean reward on each held-out query, by the query's fingerprint"""
@@ -260,7 +250,6 @@ RUNS = Runs(
     held_out=_held_out,
     flattered=("best_constant",),
     bulky=("query_list", "policy_content"),
-    by_name=lambda settings: settings.get("learner") == FOREIGN,
 )
 
 OUTCOME = "held-out reward"
@@ -289,7 +278,8 @@ def _planned(config: "FrozenConfig") -> PlannedBatch:
     )
 
 
-OUTCOMES = KindOutcomes(_listed, _read, _planned)
+def outcomes() -> KindOutcomes:
+    return KindOutcomes(_listed, _read, _planned)
 
 
 def blocks_over_seeds(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]]) -> list[Block]:

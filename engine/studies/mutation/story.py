@@ -10,16 +10,11 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
 
-from tidepool.engine.errors import RunError
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.studies.mutation.config import MutationSettings
 from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, endless
 from tidepool.engine.studies.mutation.evaluation import (
-    PolicyComparison,
-    PolicyDifference,
-    RewardEstimate,
     compare,
     contenders,
     line_up,
@@ -34,8 +29,8 @@ from tidepool.engine.studies.mutation.inputs import (
     training_of,
 )
 from tidepool.engine.studies.mutation.learners import make_learner
-from tidepool.engine.studies.mutation.ledger import BranchingBook, EpisodeBook, LedgerTransport
-from tidepool.engine.studies.mutation.operators import FOREIGN, played
+from tidepool.engine.studies.mutation.ledger import EpisodeBook, LedgerTransport
+from tidepool.engine.studies.mutation.operators import played
 from tidepool.engine.studies.mutation.policy import Policy, PolicyCard, SavedPolicy, TrainedPolicy, policy_bytes
 from tidepool.engine.studies.mutation.queries import Query, Split, split_queries
 from tidepool.engine.studies.mutation.statistics import REWARDS
@@ -45,28 +40,19 @@ TRAINING, HELDOUT = "training", "heldout"
 
 
 async def play(run: BatchRun) -> None:
-    settings = settings_of(run.config)
-    if settings.learner == FOREIGN:
-        raise RunError(
-            "This batch is led from outside, by a program that uses tidepool.make_env. Start that program again: with the same "
-            "study and the same file it goes on where it stopped, and buys nothing twice."
-        )
-    await Story(run, settings).run()
+    await Story(run, settings_of(run.config)).run()
 
 
 class Story:
     """One run of a study, from its first question to its last."""
-
-    branching = False
-    """whether it may go on in another way than the run before, as a learner outside might"""
 
     def __init__(self, run: BatchRun, settings: MutationSettings) -> None:
         self._run = run
         self._settings = settings
         self._seed = run.seed
         self._rules: EpisodeRules = rules_of(settings)
-        self._book = (BranchingBook if self.branching else EpisodeBook)(run)
-        self._transport = LedgerTransport(run, settings, self._book, branching=self.branching)
+        self._book = EpisodeBook(run)
+        self._transport = LedgerTransport(run, settings, self._book)
         self._players: list[Player] = []
         self._tested = Losses()
         self._told = 0
@@ -223,7 +209,7 @@ class Story:
         rewards = zip(heldout, scores["policy"].tolist(), strict=True)
         told = {query.fingerprint: reward for query, reward in rewards if not math.isnan(reward)}
         self._run.ledger.put_finding(REWARDS, told)
-        found = _found(compare(scores, self._seed, self._settings.operators, tuple(learnt)))
+        found = compare(scores, self._seed, self._settings.operators, tuple(learnt)).as_json()
         found["operators"] = _operators(own)
         self._run.ledger.put_finding("heldout", {**found, "losses": asdict(self._tested)})
 
@@ -232,39 +218,4 @@ def _operators(record: TrainingRecord) -> dict[str, dict[str, float | None]]:
     return {
         name: {"uses": use.uses, "mean_reward": use.mean_reward if use.uses else None}
         for name, use in record.operators.items()
-    }
-
-
-def _found(result: PolicyComparison) -> dict[str, Any]:
-    gains = {name: _gain(one) for name, one in result.differences.items()}
-    untested: dict[str, Any] = {"difference": None, "ci95": None}
-    return {
-        "policy": _told(result.policy),
-        "random": _told(result.random),
-        "best_constant": {**_told(result.best_constant), "operator": result.best_operator},
-        "unchanged": _told(result.unchanged),
-        "policy_over_random": gains.get("random", untested),
-        "policy_over_best_constant": gains.get("best_constant", untested),
-        "differences": gains,
-        "others": {name: _told(estimate) for name, estimate in result.others.items()},
-        "queries": result.queries,
-        "missing": result.missing,
-    }
-
-
-def _told(estimate: RewardEstimate) -> dict[str, Any]:
-    known = not math.isnan(estimate.low)
-    return {
-        "mean_reward": None if math.isnan(estimate.mean) else estimate.mean,
-        "ci95": [estimate.low, estimate.high] if known else None,
-    }
-
-
-def _gain(gain: PolicyDifference) -> dict[str, Any]:
-    found = gain.found
-    return {
-        "difference": found.difference,
-        "ci95": found.interval and list(found.interval),
-        "p_value": found.p_value,
-        "p_value_holm": gain.p_value_holm,
     }

@@ -1,24 +1,17 @@
 """Query mutation as a study: its declaration, and what is taken in before a batch begins."""
 
-import sqlite3
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tidepool.engine.exports.request import Exporter
 from tidepool.engine.results.blocks import KindReport
-from tidepool.engine.studies.kinds import KindSpec
+from tidepool.engine.studies.kinds import KindSpec, deferred
 from tidepool.storage.transfer.tables import ExportContents, steps_table
 
 if TYPE_CHECKING:
     from tidepool.engine.config.section import Section
     from tidepool.engine.config.sections import Config, FrozenConfig
-    from tidepool.engine.config.stored import StoredConfig
-    from tidepool.engine.design.outcomes import KindOutcomes
-    from tidepool.engine.results.blocks import KindMethods
-    from tidepool.engine.results.glimpse import Glimpse
-    from tidepool.engine.runtime.batch_run import BatchRun
-    from tidepool.engine.studies.plan import Plan
+
+HERE = "tidepool.engine.studies.mutation"
 
 
 def settings() -> "type[Section]":
@@ -43,66 +36,10 @@ def models(config: "FrozenConfig") -> set[str]:
     return models_named(settings, but=[name for name, idle in unused.items() if idle])
 
 
-def plan(config: "FrozenConfig") -> "Plan":
-    from tidepool.engine.studies.mutation.plan import plan
-
-    return plan(config)
-
-
-def shape(config: "FrozenConfig") -> list[str]:
-    from tidepool.engine.studies.mutation.plan import shape
-
-    return shape(config)
-
-
-async def play(run: "BatchRun") -> None:
-    from tidepool.engine.studies.mutation.story import play
-
-    await play(run)
-
-
-def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: "StoredConfig") -> dict[str, Any]:
-    from tidepool.engine.studies.mutation.statistics import statistics
-
-    return statistics(connection, batch, config)
-
-
-def formats() -> Mapping[str, Exporter]:
-    from tidepool.engine.studies.mutation.policy import FORMATS
-
-    return FORMATS
-
-
-def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-    from tidepool.engine.studies.mutation.statistics import differences
-
-    return differences(connection, batches)
-
-
-def outcomes() -> "KindOutcomes":
-    from tidepool.engine.studies.mutation.statistics import OUTCOMES
-
-    return OUTCOMES
-
-
-def methods(
-    batch: Mapping[str, Any], config: "StoredConfig", statistics: Mapping[str, Any], connection: sqlite3.Connection
-) -> "KindMethods":
-    from tidepool.engine.studies.mutation.methods import methods
-
-    return methods(batch, config, statistics, connection)
-
-
 def report() -> KindReport:
     from tidepool.engine.studies.mutation import report
 
     return report
-
-
-def glimpse(settings: Mapping[str, Any]) -> "Glimpse":
-    from tidepool.engine.studies.mutation.report import MutationGlimpse
-
-    return MutationGlimpse()
 
 
 KIND = KindSpec(
@@ -113,19 +50,19 @@ KIND = KindSpec(
     settings=settings,
     freeze=freeze,
     models=models,
-    plan=plan,
-    play=play,
-    statistics=statistics,
-    differences=differences,
-    outcomes=outcomes,
+    plan=deferred(f"{HERE}.plan:plan"),
+    play=deferred(f"{HERE}.story:play"),
+    statistics=deferred(f"{HERE}.statistics:statistics"),
+    differences=deferred(f"{HERE}.statistics:differences"),
+    outcomes=deferred(f"{HERE}.statistics:outcomes"),
     report=report,
-    glimpse=glimpse,
-    methods=methods,
-    formats=formats,
+    glimpse=deferred(f"{HERE}.report:MutationGlimpse"),
+    methods=deferred(f"{HERE}.methods:methods"),
+    formats=deferred(f"{HERE}.policy:formats"),
     contents=ExportContents(
         views=("messages", "training"), beside_units=("training",), tables=(steps_table,), details="episode"
     ),
-    shape=shape,
+    shape=deferred(f"{HERE}.plan:shape"),
     files=("queries", "policy"),
     filled_in=("query_list", "policy_content"),
     roles={"target": "target", "mutator": "rewriter", "judge": "judge", "encoder": "encoder"},

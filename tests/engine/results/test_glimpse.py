@@ -21,7 +21,10 @@ from tidepool.storage.queries import units
 from tidepool.tui.app.widgets.batch_list import FINDING
 
 EXAMPLES = ROOT / "examples"
-SMALL = {"mutation": ("mutation.num_env_steps=320", "mutation.num_steps=10", "mutation.repeats=1")}
+SMALL = {
+    "mutation": ("mutation.num_env_steps=320", "mutation.num_steps=10", "mutation.repeats=1"),
+    "evolution": ("evolution.population_size=8", "evolution.max_generations=3", "evolution.max_problems=12"),
+}
 
 
 def fresh(kind: str, settings: dict[str, Any] | None = None) -> Glimpse:
@@ -109,7 +112,7 @@ Reading = tuple[str, Callable[[dict[str, Any]], float]]
     ("example", "figure", "before"),
     [
         ("simulation_judged", ("mean rating", judged), None),
-        ("evolution_objectives", ("held out", champion), ("training fitness", fittest)),
+        ("evolution", ("held out", champion), ("training fitness", fittest)),
         ("mutation", ("held-out reward", policy), ("training reward", learned)),
     ],
 )

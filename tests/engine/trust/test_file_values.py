@@ -86,7 +86,7 @@ CONFIG_VALUES = (
               "population_size max_generations seed_prompts material guards few_shot fields question_template judge rubric "
               "labels max_problems choose_problems validation_problems pass_mark marking_seconds samples temperature "
               "max_tokens reasoning_effort max_reasoning_tokens selection crossover crossover_rate mutation_rate elite_size "
-              "weights objectives target_fitness stagnation max_calls racing seed_final random_baseline "
+              "weights target_fitness stagnation max_calls racing seed_final random_baseline "
               "detailed_performance_logging frozen", Rule.DATA, _ASKED),
     FileValue("evolution", "problems choose_from judge_from", Rule.DATA, _TAKEN_IN),
     FileValue("evolution", "task", Rule.DATA, 'task = "python" runs replies only together with allow_code'),

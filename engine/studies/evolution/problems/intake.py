@@ -8,7 +8,7 @@ agree after folding case, spacing and the punctuation of sentences. Signs that c
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from tidepool.engine.call import stream
 from tidepool.engine.config.toml_files import FILES_READ
 from tidepool.engine.errors import Location, UsageError
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split, split_problems
-from tidepool.engine.studies.evolution.problems.rows import FORMATS, Asked, Columns, choices_in, rows_of
+from tidepool.engine.studies.evolution.problems.rows import FORMATS, Asked, Columns, rows_of
 
 _DROPPED = str.maketrans(dict.fromkeys("'’‘`´\"“”„«»") | dict.fromkeys(";?…¿¡·•", " "))
 _SENTENCE = re.compile(r"[!,.:](?:(?<=[.,:])(?!\d)|(?<=[!,:])(?<!\d[!,:]))")
@@ -39,15 +39,19 @@ def folded(question: str) -> str:
     return text or question.strip()
 
 
+Pool = dict[bytes, Asked]
+"""the problems of one source, by what makes two the same"""
+
+
 def key_of(asked: Asked) -> bytes:
     """Small: a file has many. The choices belong to a question, for "Which of these is true?" is many questions."""
     choices = "" if asked.choices is None else f"\x1f{asked.choices}"
     return blake2b(f"{folded(asked.question)}{choices}".encode("utf-8", "replace"), digest_size=16).digest()
 
 
-def distinct(problems: Sequence[Asked], name: str) -> tuple[dict[bytes, Asked], list[str]]:
+def distinct(problems: Sequence[Asked], name: str) -> tuple[Pool, list[str]]:
     """Each once. A question with two different answers says nothing about a reply: all of it is left out."""
-    found: dict[bytes, Asked] = {}
+    found: Pool = {}
     repeated, contradicted = [], {}
     for asked in problems:
         key = key_of(asked)
@@ -62,8 +66,7 @@ def distinct(problems: Sequence[Asked], name: str) -> tuple[dict[bytes, Asked], 
         del found[key]
     notes = []
     if repeated:
-        stand = f"problem of {name} stands" if len(repeated) == 1 else f"problems of {name} stand"
-        notes.append(f"{len(repeated):,} {stand} in it before, and count once ({places(repeated)}).")
+        notes.append(f"{_standing(len(repeated), name)} in it before, and count once ({places(repeated)}).")
     if contradicted:
         have = f"question of {name} has" if len(contradicted) == 1 else f"questions of {name} have"
         told = f"{len(contradicted):,} {have} two different answers"
@@ -71,8 +74,8 @@ def distinct(problems: Sequence[Asked], name: str) -> tuple[dict[bytes, Asked], 
     return found, notes
 
 
-def without(problems: Mapping[bytes, Asked], taken: Mapping[bytes, Asked]) -> dict[bytes, Asked]:
-    return {key: asked for key, asked in problems.items() if key not in taken}
+def _standing(count: int, name: str) -> str:
+    return f"{count:,} problem of {name} stands" if count == 1 else f"{count:,} problems of {name} stand"
 
 
 def places(problems: Sequence[Asked]) -> str:
@@ -112,10 +115,6 @@ def source_at(name: str, folder: Path, key: str) -> Source:
     return Source(shown, path, ("evolution", key))
 
 
-Pool = dict[bytes, Asked]
-"""the problems of one source, by what makes two the same"""
-
-
 @dataclass(frozen=True, slots=True)
 class Finished:
     where: str
@@ -135,18 +134,23 @@ class Intake:
     notes: list[str] = field(default_factory=list)
 
 
-def take_in(sources: Sources, columns: Columns, sizes: Mapping[Split, int], seed: int, *, lettered: bool) -> Intake:
-    """`lettered`: choices are shown with the question, and the expected answer is the letter of one."""
+def take_in(sources: Sources, columns: Columns, sizes: Mapping[Split, int], seed: int) -> Intake:
     notes: list[str] = []
     pools: dict[Split, Pool] = {}
     for split in SPLITS:
         if split in sources:
-            pools[split], told = _pool(sources[split], columns, lettered)
+            pools[split], told = _pool(sources[split], columns)
             notes += told
     notes += _freed(pools, sources)
     drawn = _drawn(pools, sources, sizes, seed)
     left_out: dict[str, None] = {}
-    finished = {split: [_finished(one, columns, left_out) for one in found] for split, found in drawn.items()}
+    finished: dict[Split, list[Finished]] = {}
+    for split, problems in drawn.items():
+        finished[split] = []
+        for asked in problems:
+            kept, too_large = columns.rest(asked)
+            left_out |= dict.fromkeys(too_large)
+            finished[split].append(Finished(asked.where, Problem(asked.question, asked.answer, kept)))
     if left_out:
         names = ", ".join(list(left_out)[:10])
         notes.append(f"Columns that are too large to be kept with their problems are left out: {names}.")
@@ -155,24 +159,15 @@ def take_in(sources: Sources, columns: Columns, sizes: Mapping[Split, int], seed
     return Intake(finished, [asked.answer for asked in everything], chosen_from, notes)
 
 
-def _pool(source: Source, columns: Columns, lettered: bool) -> tuple[Pool, list[str]]:
+def _pool(source: Source, columns: Columns) -> tuple[Pool, list[str]]:
     def read() -> tuple[Pool, list[str]]:
-        found = [columns.read(row) for row in rows_of(source.file, source.name)]
-        return distinct([_with_letters(asked) for asked in found] if lettered else found, source.name)
+        return distinct([columns.read(row) for row in rows_of(source.file, source.name)], source.name)
 
     try:
-        return FILES_READ.made_of((source.file,), (source.name, columns.key, lettered), read)
+        return FILES_READ.made_of((source.file,), (source.name, columns.key), read)
     except UsageError as error:
         error.where = ("evolution", *error.where) if error.where else source.key
         raise
-
-
-def _with_letters(asked: Asked) -> Asked:
-    choices = choices_in(asked.choices, asked.where)
-    if choices is None:
-        return asked
-    question, answer = choices.shown_in(asked.question), choices.letter(asked.answer)
-    return replace(asked, question=question, answer=answer, choices=dict(choices.texts))
 
 
 def _freed(pools: dict[Split, Pool], sources: Sources) -> list[str]:
@@ -181,15 +176,11 @@ def _freed(pools: dict[Split, Pool], sources: Sources) -> list[str]:
     for place, split in enumerate(SPLITS):
         for before in SPLITS[:place]:
             if split in pools and before in pools:
-                kept = without(pools[split], pools[before])
+                kept = {key: asked for key, asked in pools[split].items() if key not in pools[before]}
                 if gone := len(pools[split]) - len(kept):
-                    stand = (
-                        f"problem of {sources[split].name} stands"
-                        if gone == 1
-                        else f"problems of {sources[split].name} stand"
-                    )
                     of = "search" if split == "search" else "choosing"
-                    notes.append(f"{gone:,} {stand} in {sources[before].name} as well: left out of the {of}.")
+                    stand = _standing(gone, sources[split].name)
+                    notes.append(f"{stand} in {sources[before].name} as well: left out of the {of}.")
                 pools[split] = kept
     return notes
 
@@ -213,10 +204,3 @@ def _drawn(
         else:
             drawn[split] = found[: sizes[split]]
     return drawn
-
-
-def _finished(asked: Asked, columns: Columns, left_out: dict[str, None]) -> Finished:
-    """With the other columns; the names of those that cannot be kept go into `left_out`."""
-    kept, too_large = columns.rest(asked)
-    left_out |= dict.fromkeys(too_large)
-    return Finished(asked.where, Problem(asked.question, asked.answer, kept))

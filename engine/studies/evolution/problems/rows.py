@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from string import ascii_uppercase
 from typing import IO, Any
@@ -53,12 +53,6 @@ def rows_of(path: Path, name: str) -> Iterator[Row]:
         raise UsageError(f"{name} cannot be read: {error.strerror}.") from None
 
 
-def _too_large(name: str, size: int) -> UsageError:
-    """Compressed or not."""
-    most = ceilings.DATA_BYTES >> 20
-    return UsageError(f"{name} has {size >> 20:,} MiB or more, and {most:,} are the most: take a part of it.")
-
-
 def columns_in_words(values: Mapping[str, Any]) -> str:
     names = [name if len(name) <= SHOWN_LETTERS else f"{name[:SHOWN_LETTERS]}…" for name in values]
     more = f" and {len(names) - SHOWN_COLUMNS:,} more" if len(names) > SHOWN_COLUMNS else ""
@@ -70,7 +64,10 @@ def _jsonl(path: Path, name: str) -> Iterator[Row]:
         for number, line in enumerate(_lines(file, name), 1):
             if line.strip():
                 where = f"{name}, line {number}"
-                yield Row(where, _object(_parsed(line, where, "Each line must be one object."), where))
+                entry = _parsed(line, where, "Each line must be one object.")
+                if not isinstance(entry, dict):
+                    raise UsageError(f"{where}: not an object. Each must be one object with a question and an answer.")
+                yield Row(where, entry)
 
 
 def _parsed(text: str, where: str, wanted: str) -> Any:
@@ -78,12 +75,6 @@ def _parsed(text: str, where: str, wanted: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         raise UsageError(f"{where}: not JSON. {wanted}") from None
-
-
-def _object(entry: Any, where: str) -> dict[str, Any]:
-    if not isinstance(entry, dict):
-        raise UsageError(f"{where}: not an object. Each must be one object with a question and an answer.")
-    return entry
 
 
 def _csv(path: Path, name: str) -> Iterator[Row]:
@@ -114,16 +105,13 @@ def _lines(file: IO[bytes], name: str) -> Iterator[str]:
         number += 1
         if len(line) > LINE_BYTES:
             raise UsageError(f"{name}, line {number}: longer than {LINE_BYTES >> 20} MiB. No problem has so much text.")
-        yield _decoded(line, f"{name}, line {number}" if number > 1 else name)
-
-
-def _decoded(content: bytes, where: str) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        other = " (it looks like UTF-16)" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
-        told = f"{where} is not UTF-8 text: {error.reason} at byte {error.start}{other}"
-        raise UsageError(f"{told}. Save the file as UTF-8.") from None
+        try:
+            yield line.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            where = f"{name}, line {number}" if number > 1 else name
+            other = " (it looks like UTF-16)" if line[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
+            told = f"{where} is not UTF-8 text: {error.reason} at byte {error.start}{other}"
+            raise UsageError(f"{told}. Save the file as UTF-8.") from None
 
 
 def _parquet(path: Path, name: str) -> Iterator[Row]:
@@ -136,7 +124,9 @@ def _parquet(path: Path, name: str) -> Iterator[Row]:
             letters = 0
             for number, line in enumerate(_lines(process.stdout, name), 1):
                 if (letters := letters + len(line)) > ceilings.DATA_BYTES:
-                    raise _too_large(name, letters)
+                    most = ceilings.DATA_BYTES >> 20
+                    told = f"{name} has {letters >> 20:,} MiB or more, and {most:,} are the most"
+                    raise UsageError(f"{told}: take a part of it.")
                 yield Row(f"{name}, row {number}", _parsed(line, f"{name}, row {number}", "It is damaged."))
             why = process.stderr.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
         finally:
@@ -167,13 +157,13 @@ _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}\n]+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A row, read: what is shown and what is expected, before choices are shown and the rest is kept."""
+    """A row, read: what is shown and what is expected, before the rest is kept."""
 
     where: str
     question: str
     answer: str
     choices: Any
-    """as the row has them; None: it has none"""
+    """as the row has them, or by letter; None: it has none"""
     values: Mapping[str, Any]
 
 
@@ -187,35 +177,40 @@ class Columns:
     """every problem must have an answer"""
     worked: bool = True
     """an answer may be a worked one, as GSM8K's: what follows #### is the answer"""
+    lettered: bool = False
+    """choices are shown with the question, and the expected answer is the letter of one"""
 
     @property
     def key(self) -> Hashable:
         """Columns with the same read the same of a file."""
-        return tuple(sorted(self.fields.items())), self.template, self.answered, self.worked
-
-    def read(self, row: Row) -> Asked:
-        question = self._templated(row) if self.template else self._text(row, "question")
-        choices = self._choices(row)
-        for name, path in self._others.items():
-            if _at(row.values, path) is _NOTHING:
-                raise UsageError(_no_column(row, name, path), ("fields",))
-        return Asked(row.where, _fitting(question, "question", row), self._answer(row), choices, row.values)
+        return tuple(sorted(self.fields.items())), self.template, self.answered, self.worked, self.lettered
 
     @property
     def _others(self) -> dict[str, str]:
         return {name: path for name, path in self.fields.items() if name not in ("question", "answer", "choices")}
 
+    def read(self, row: Row) -> Asked:
+        question = self._templated(row) if self.template else self._text(row, "question")
+        choices = row.values.get("choices", row.values.get("options"))
+        if path := self.fields.get("choices"):
+            choices = _column(row, "choices", path)
+        for name, path in self._others.items():
+            _column(row, name, path)
+        asked = Asked(row.where, _fitting(question, "question", row), self._answer(row), choices, row.values)
+        return _with_letters(asked) if self.lettered else asked
+
     def rest(self, asked: Asked) -> tuple[dict[str, Any], list[str]]:
         """The other columns, as far as they can be kept, and the names of those that cannot."""
-        used = self._used()
-        kept: dict[str, Any] = {}
-        left_out, room = [], ALL_FIELDS_LETTERS
+        paths = [self.fields.get(name, name) for name in ("question", "answer", "choices", "options")]
+        used = {*paths, *(path.partition(".")[0] for path in paths)}
         wanted = {} if asked.choices is None else {"choices": asked.choices}
         wanted |= {name: value for name, value in asked.values.items() if name not in used}
         wanted |= {name: _at(asked.values, path) for name, path in self._others.items()}
-        whole = _at(asked.values, self.fields.get("answer", "answer"))
+        whole = _at(asked.values, paths[1])
         if self.worked and isinstance(whole, str) and (working := whole.rpartition("####")[0].strip()):
             wanted.setdefault("solution", working)
+        kept: dict[str, Any] = {}
+        left_out, room = [], ALL_FIELDS_LETTERS
         for name, value in wanted.items():
             plain = _plain(value)
             size = len(json.dumps(plain, ensure_ascii=False)) if plain is not _NOTHING else room + 1
@@ -225,11 +220,6 @@ class Columns:
                 kept[clean(name)] = plain
                 room -= size
         return kept, left_out
-
-    def _used(self) -> set[str]:
-        """Columns that are in the question or the answer already; those of a template may be wanted apart, too."""
-        paths = [self.fields.get(name, name) for name in ("question", "answer", "choices", "options")]
-        return {*paths, *(path.partition(".")[0] for path in paths)}
 
     def _templated(self, row: Row) -> str:
         def filled(found: re.Match[str]) -> str:
@@ -247,49 +237,35 @@ class Columns:
         if not self.answered and "answer" not in self.fields and "answer" not in row.values:
             return ""
         text = _fitting(self._text(row, "answer"), "answer", row)
-        if not self.worked:
-            return text
-        final = text.rpartition("####")[2].strip()
+        final = text.rpartition("####")[2].strip() if self.worked else text
         if not final:
             raise UsageError(f"{row.where}: nothing follows the #### in the answer.")
         return final
 
     def _text(self, row: Row, name: str) -> str:
         path = self.fields.get(name, name)
-        value = _at(row.values, path)
-        if value is _NOTHING:
-            raise UsageError(_no_column(row, name, path), ("fields",) if name in self.fields else ())
-        if value is None:
-            raise UsageError(f'{row.where}: "{path}" is empty (null).')
+        value = _column(row, name, path)
         if isinstance(value, list | Mapping):
-            place = "0" if not isinstance(value, Mapping) else next(iter(value), "text")
-            told = f'{row.where}: "{path}" must be text or a number, and is a {"list" if place == "0" else "table"}'
-            raise UsageError(
-                f'{told}. Name one place in it, e.g. fields = {{ {name} = "{path}.{place}" }}.', ("fields",)
-            )
-        text = _written(value).strip()
+            kind, place = ("table", next(iter(value), "text")) if isinstance(value, Mapping) else ("list", "0")
+            told = f'{row.where}: "{path}" must be text or a number, and is a {kind}. Name one place in it'
+            raise UsageError(f'{told}, e.g. fields = {{ {name} = "{path}.{place}" }}.', ("fields",))
         if isinstance(value, float) and not math.isfinite(value):
             raise UsageError(f'{row.where}: "{path}" must be text or a number.')
-        if not text:
-            raise UsageError(f'{row.where}: "{path}" is empty.')
+        if not (text := _written(value).strip()):
+            raise UsageError(f'{row.where}: "{path}" is empty{" (null)" if value is None else ""}.')
         return text
 
-    def _choices(self, row: Row) -> Any:
-        if (path := self.fields.get("choices")) is None:
-            return row.values.get("choices", row.values.get("options"))
-        value = _at(row.values, path)
-        if value is _NOTHING:
-            raise UsageError(_no_column(row, "choices", path), ("fields",))
-        return value
 
-
-def _no_column(row: Row, name: str, path: str) -> str:
-    told = f'{row.where}: no "{path}". It has {columns_in_words(row.values)}'
-    if name == path:
-        return (
-            f'{told}. Say which column it is: fields = {{ {name} = "…" }}; the first line of a table names its columns.'
-        )
-    return f"{told}."
+def _column(row: Row, name: str, path: str) -> Any:
+    value = _at(row.values, path)
+    if value is _NOTHING:
+        told = f'{row.where}: no "{path}". It has {columns_in_words(row.values)}.'
+        if name == path:
+            told += (
+                f' Say which column it is: fields = {{ {name} = "…" }}; the first line of a table names its columns.'
+            )
+        raise UsageError(told, ("fields",) if name != path else ())
+    return value
 
 
 def _at(values: Mapping[str, Any], path: str) -> Any:
@@ -309,13 +285,7 @@ def _at(values: Mapping[str, Any], path: str) -> Any:
 
 def _written(value: Any) -> str:
     """As it stands in a question: text as it is, the rest as JSON would have it."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str | int | float):
-        return str(value)
-    plain = _plain(value)
+    plain = "" if value is None else _plain(value)
     return plain if isinstance(plain, str) else "" if plain is _NOTHING else json.dumps(plain, ensure_ascii=False)
 
 
@@ -329,12 +299,12 @@ def _fitting(text: str, name: str, row: Row) -> str:
 
 def _plain(value: Any, depth: int = 0) -> Any:
     """The value as a batch's config keeps it; _NOTHING where it is nested too deeply."""
-    if value is None or isinstance(value, bool | int):
-        return value
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    if not isinstance(value, list | Mapping):
+        return value
     if depth == _DEEPEST:
         return _NOTHING
     if isinstance(value, Mapping):
@@ -344,24 +314,21 @@ def _plain(value: Any, depth: int = 0) -> Any:
     return _NOTHING if any(one is _NOTHING for one in items) else items
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
-    texts: Mapping[str, str]
-    """by letter"""
-
-    def letter(self, answer: str) -> str:
-        """The letter of the expected answer; the answer as it is, where it is none of them."""
-        return letter_of(answer, self.texts) or answer
-
-    def shown_in(self, question: str) -> str:
-        """The question with its choices, one a line, unless it shows them already."""
-        if all(re.search(rf"(?<!\w)\(?{letter}[).:\]]", question) for letter in self.texts):
-            return question
-        return "\n".join((question, "", *(f"{letter}) {text}" for letter, text in self.texts.items())))
+def _with_letters(asked: Asked) -> Asked:
+    """With its choices in the question, one a line, unless it shows them already; and the letter of the expected one."""
+    texts = _choices(asked)
+    if texts is None:
+        return asked
+    question = asked.question
+    if not all(re.search(rf"(?<!\w)\(?{letter}[).:\]]", question) for letter in texts):
+        question = "\n".join((question, "", *(f"{letter}) {text}" for letter, text in texts.items())))
+    answer = letter_of(asked.answer, texts) or asked.answer
+    return replace(asked, question=question, answer=answer, choices=texts)
 
 
-def choices_in(found: Any, where: str) -> Choices | None:
-    """A list, or an object by letter; in a table, as JSON in a cell."""
+def _choices(asked: Asked) -> dict[str, str] | None:
+    """By letter, from a list, or an object by letter; in a table, as JSON in a cell."""
+    found = asked.choices
     if isinstance(found, str):
         try:
             found = json.loads(found)
@@ -372,8 +339,6 @@ def choices_in(found: Any, where: str) -> Choices | None:
     named = choices_of({"choices": found})
     texts = {letter: clean(text.strip()) for letter, text in named.items() if text.strip()}
     if not 2 <= len(texts) <= len(ascii_uppercase) or not all(letter in ascii_uppercase for letter in texts):
-        told = f"{len(found)} choices that cannot be told apart"
-        raise UsageError(
-            f'{where}: {told}. Write them as a list, or by letter as {{"A": …, "B": …}}: 2 to {len(ascii_uppercase)} of them.'
-        )
-    return Choices(texts)
+        told = f"{asked.where}: {len(found)} choices that cannot be told apart. Write them as a list, or by letter as"
+        raise UsageError(f'{told} {{"A": …, "B": …}}: 2 to {len(ascii_uppercase)} of them.')
+    return texts

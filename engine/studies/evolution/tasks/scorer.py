@@ -19,8 +19,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.config.toml_files import check_file
 from tidepool.engine.errors import RunError, UsageError
 from tidepool.engine.studies.evolution.config import OWN_SCORER, EvolutionSettings
@@ -306,7 +307,9 @@ def _runs_replies(settings: EvolutionSettings) -> bool:
     return settings.task == "python" and not settings.scorer
 
 
-def code_in_words(settings: EvolutionSettings) -> tuple[str, ...]:
+def code_of(config: FrozenConfig) -> tuple[str, ...]:
+    """What it runs on this machine, in words."""
+    settings = cast(EvolutionSettings, config.settings)
     if own := own_scorer(settings.scorer):
         return (f"the scorer {own} (sha256 {settings.scorer_sha256[:16]}...), which can read your keys and files",)
     if not _runs_replies(settings):
@@ -316,11 +319,7 @@ def code_in_words(settings: EvolutionSettings) -> tuple[str, ...]:
     )
 
 
-def code_warnings(settings: EvolutionSettings) -> tuple[str, ...]:
-    """For the plan, the dry run and the first lines of a run."""
-    return tuple(f"Runs code on this machine: {words}." for words in code_in_words(settings))
-
-
-def find_code(settings: EvolutionSettings, folders: Sequence[Path]) -> None:
+def find_code(config: FrozenConfig, folders: Sequence[Path]) -> None:
+    settings = cast(EvolutionSettings, config.settings)
     if own := own_scorer(settings.scorer):
         find(own, settings.scorer_sha256, folders, settings.marking_seconds)

@@ -9,7 +9,6 @@ from tests.engine.studies.evolution.running import run, study
 from tidepool.engine.studies.evolution.breeding import Breeding, Child, breed, made_new, rewritten
 from tidepool.engine.studies.evolution.fitness import Rates
 from tidepool.engine.studies.evolution.genome import Genome, seed_genomes, segment_pool
-from tidepool.engine.studies.evolution.rewrites import REWRITES
 from tidepool.engine.studies.evolution.variation import CROSSOVERS, SELECTIONS, Material
 
 MATERIAL = Material(segment_pool())
@@ -36,23 +35,6 @@ def test_no_child_repeats_a_prompt_that_is_known_unless_a_model_will_rewrite_it(
     prompts = [child.genome.prompt for child in bred if child.rewrite is None]
     assert len(set(prompts)) == len(prompts)
     assert not set(prompts) & {"Known already.", *(genome.prompt for genome in POPULATION)}
-
-
-def test_operators_tell_how_a_child_came_about() -> None:
-    crossed = children(Breeding(rates=Rates(crossover=1.0, mutation=0.0)))
-    assert all(
-        child.genome.operator.startswith("single_point") == (len(child.genome.parents) == 2) for child in crossed
-    )
-    assert sum(len(child.genome.parents) == 2 for child in crossed) > 30
-    changed = children(Breeding(rates=Rates(crossover=0.0, mutation=1.0), rewrite_share=0.0))
-    assert all(child.genome.operator.startswith(("segment_", "word_")) for child in changed)
-
-
-def test_a_share_of_the_mutated_is_left_to_a_model() -> None:
-    asked = children(Breeding(rates=Rates(crossover=0.0, mutation=1.0), rewrite_share=1.0))
-    assert {child.rewrite for child in asked} == set(REWRITES)
-    none = children(Breeding(rates=Rates(crossover=0.5, mutation=1.0), rewrite_share=0.0))
-    assert not any(child.rewrite for child in none)
 
 
 def test_a_rewritten_child_names_the_rewrite() -> None:

@@ -10,14 +10,11 @@ from tests.engine.studies.evolution.running import evolved, run, run_with_interr
 from tests.support.solver_truth import true_accuracy
 from tests.support.state import query
 from tidepool.engine.config.freezing import freeze
-from tidepool.engine.studies.evolution.evaluator import calls_in
 from tidepool.engine.studies.evolution.final_test import (
     BEST,
     compare,
     held_out,
-    independent_replies,
     paired_p_value,
-    seed_rungs,
     wilson,
 )
 from tidepool.engine.studies.evolution.genome import seed_genomes
@@ -55,12 +52,6 @@ def test_missing_answers_are_left_out_and_counted() -> None:
     assert result.ci95 == wilson(0.75, 4)
 
 
-def test_samples_that_only_repeat_each_other_count_once() -> None:
-    scores = [1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0]
-    assert independent_replies(scores, 32) == 8
-    assert 24 <= independent_replies([0.5, 0.75, 0.5, 0.75, 0.75, 0.5, 0.75, 0.5], 32) <= 32
-
-
 @pytest.mark.parametrize(
     ("champion", "baseline", "p_value", "winner"),
     [
@@ -76,8 +67,8 @@ def test_a_winner_is_claimed_only_beyond_chance(
     champion: str, baseline: str, p_value: float, winner: str | None
 ) -> None:
     comparison = compare(once(champion), once(baseline))
-    assert comparison.p_value == pytest.approx(p_value)
-    assert comparison.better == winner
+    assert comparison["p_value"] == pytest.approx(p_value)
+    assert comparison["better"] == winner
 
 
 def test_shares_of_samples_are_tested_by_sign_flips() -> None:
@@ -96,7 +87,7 @@ def test_of_equal_prompts_hardly_one_in_twenty_wins(samples: int) -> None:
             [[RIGHT if rng.random() < chance else WRONG for _ in range(samples)] for chance in chances]
             for _ in range(2)
         )
-        claims += compare(ours, theirs, seed=number).better is not None
+        claims += compare(ours, theirs, seed=number)["better"] is not None
     assert claims <= 0.05 * runs + 4
 
 
@@ -126,23 +117,8 @@ async def test_without_such_problems_the_search_picks_it_and_nothing_else_is_dif
     assert plain["generations"] == chosen["generations"]
 
 
-async def test_a_choice_that_was_interrupted_ends_the_same(tmp_path: Path) -> None:
-    config = study(choose_problems=12, max_generations=1, seed_final=False)
-    whole = await run(config, tmp_path / "a.db")
-    parts, stops = await run_with_interruptions(config, tmp_path / "b.db", every=60)
-    assert stops > 1 and evolved(parts, tmp_path / "b.db") == evolved(whole, tmp_path / "a.db")
-
-
 SEEDS = [genome.prompt for genome in seed_genomes()]
 WEAK, STRONG = "Be brief. Answer quickly.", "Work step by step. Write out each line. Check the result. Verify it."
-
-
-@pytest.mark.parametrize(("problems", "seeds"), [(100, 50), (80, 30), (12, 10), (3, 2)])
-def test_no_seed_is_dropped_before_it_met_a_quarter_of_the_problems(problems: int, seeds: int) -> None:
-    first, *_, last = seed_rungs(problems, seeds, racing=True)
-    assert first.entrants == seeds and first.end >= problems / 4
-    assert (last.end, last.look) == (problems, 1)
-    assert calls_in(seed_rungs(problems, seeds, racing=False)) == problems * seeds
 
 
 async def test_seeds_without_room_in_the_population_are_considered_too(database: Path) -> None:
@@ -172,3 +148,10 @@ async def test_the_seed_named_best_is_nearly_the_truly_best(tmp_path: Path) -> N
         summary = await run(config, tmp_path / f"{seed}.db")
         found.append(true_accuracy(summary["statistics"]["baseline"]["prompt"], questions))
     assert sum(found) / len(found) > best - 0.06
+
+
+async def test_a_choice_that_was_interrupted_ends_the_same(tmp_path: Path) -> None:
+    config = study(choose_problems=12, max_generations=1, seed_final=False)
+    whole = await run(config, tmp_path / "a.db")
+    parts, stops = await run_with_interruptions(config, tmp_path / "b.db", every=60)
+    assert stops > 1 and evolved(parts, tmp_path / "b.db") == evolved(whole, tmp_path / "a.db")

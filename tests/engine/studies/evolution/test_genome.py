@@ -1,7 +1,5 @@
 """Prompts as segments, placeholders and seeds."""
 
-import tomllib
-from collections import Counter
 from pathlib import Path
 from random import Random
 
@@ -11,18 +9,14 @@ from hypothesis import strategies as st
 
 from tests.engine.studies.evolution.running import run, study
 from tests.support.state import query
-from tidepool import Evolution
-from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.evolution.breeding import Breeding, breed, random_genome
 from tidepool.engine.studies.evolution.genome import (
     Frame,
     Genome,
     filled,
-    framed,
     genome_from,
     join_segments,
     parts,
-    placeholders,
     split_segments,
     unframed,
 )
@@ -107,13 +101,6 @@ def test_the_parts_of_a_prompt_are_what_the_model_is_shown() -> None:
     ]
 
 
-@given(st.lists(st.sampled_from(["Think.", "Check it.", "---", "Q: {question}", "{context}", "Go on."]), max_size=9))
-def test_what_is_taken_apart_can_be_put_together(segments: list[str]) -> None:
-    free, frame = unframed(segments)
-    assert framed(free, frame) == tuple(segments) and not unframed(free)[1]
-    assert split_segments(join_segments(segments)) == tuple(segments)
-
-
 def _frame(genome: Genome) -> list[str]:
     return [segment for segment, _ in unframed(genome.segments)[1]]
 
@@ -144,20 +131,6 @@ def test_no_operator_loses_or_moves_a_placeholder_to_another_prompt() -> None:
 )
 def test_a_rewrite_keeps_the_placeholders(rewrite: str, refused: str | None) -> None:
     assert Guard("number", (), (PROBLEM,)).refuses(rewrite, FRAMED) == refused
-
-
-def test_braces_of_other_text_are_no_placeholders() -> None:
-    text = "Write \\boxed{number} and {name}. Use {context}."
-    assert placeholders(text, {"context"}) == Counter({"context": 1})
-
-
-def test_a_seed_of_two_parts_is_one_text() -> None:
-    given_as = tomllib.loads('s = ["Think.", { system = "Think.", user = "Q: {question}" }, { user = "{question}!" }]')[
-        "s"
-    ]
-    assert Evolution(seed_prompts=given_as).seed_prompts == ["Think.", "Think.\n---\nQ: {question}", "{question}!"]
-    with pytest.raises(UsageError, match="where the question stands"):
-        Evolution(seed_prompts=[{"system": "Think.", "user": "Answer."}])
 
 
 async def test_prompts_around_the_question_evolve(database: Path) -> None:

@@ -147,39 +147,9 @@ def test_the_library_climbs_and_takes_an_unanswered_problem_for_none() -> None:
     assert isinstance(ask.asked[-1], Turn)
 
 
-def test_proposals_of_an_iteration_are_asked_together() -> None:
-    from tidepool.engine.studies.evolution.gepa import optimise
-
-    alone, together = Examination(turns=20), Examination(turns=20, proposals=4)
-    for ask in (alone, together):
-        optimise(ask, "one", 12, seed=3)
-    assert (alone.widest, together.widest) == (1, 4)
-    proposed = [sum(isinstance(one, Reflection) for one in ask.asked) for ask in (alone, together)]
-    assert proposed[1] > 2 * proposed[0]
-
-
-def test_a_missing_answer_takes_the_mean_of_its_neighbours() -> None:
-    from tidepool.engine.studies.evolution.gepa import _Adapter
-
-    judged = _Adapter(Examination(0)).evaluate([0, 1, 2], {"prompt": "two words"}, capture_traces=True)
-    assert judged.scores == [0.5, 1.0, 0.0]
-    lost = _Adapter(lambda question: [[Result(None)]]).evaluate([0], {"prompt": "x"}, capture_traces=True)
-    assert (lost.scores, lost.trajectories) == ([0.0], [])
-
-
 async def doubled(question: int) -> int:
     await asyncio.sleep(0)
     return 2 * question
-
-
-async def test_questions_are_answered_one_after_the_other() -> None:
-    heard: list[int] = []
-
-    def work(ask: Ask) -> None:
-        heard.extend(ask(number) for number in range(5))
-
-    await Handover().lead(work, doubled)
-    assert heard == [0, 2, 4, 6, 8]
 
 
 async def test_what_goes_wrong_in_the_thread_is_raised_in_the_study() -> None:

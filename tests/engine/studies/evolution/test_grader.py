@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 from tests.engine.studies.evolution.running import run, run_with_interruptions, study
-from tests.support.solver_truth import true_accuracy
 from tests.support.state import query
 from tidepool.engine.call import Message
 from tidepool.engine.studies.evolution.genome import Genome
 from tidepool.engine.studies.evolution.grader import Asking
-from tidepool.engine.studies.evolution.problems.problem_set import Problem, problem_set
+from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.problems.rows import Columns, Row
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 from tidepool.engine.studies.evolution.tasks.verdict import Unmarked, Verdict, kept
@@ -39,12 +38,6 @@ def test_the_same_question_in_hardly_other_words_is_no_example_either() -> None:
     asking = Asking(AnswerTask("number"), (nearly, other))
     _, messages = asking.asked(Genome(("Think.",), examples=(0, 1)), asked)
     assert [message.text for message in messages] == [other.question, "#### 432", asked.question]
-
-
-def test_the_problem_that_is_asked_is_never_its_own_example() -> None:
-    for number, problem in enumerate(PROBLEMS):
-        texts = [message.text for message in Asking(AnswerTask("auto"), PROBLEMS).asked(GENOME, problem)[1]]
-        assert texts.count(problem.question) == 1 and len(texts) == (3 if number in GENOME.examples else 5)
 
 
 @pytest.mark.parametrize(
@@ -76,22 +69,6 @@ def test_not_all_problems_can_be_examples_at_once_and_none_that_cannot_be_shown(
     assert Asking(AnswerTask("auto"), PROBLEMS).showable(9).most == 2
     choices = tuple(Problem(f"{one}?", one, {"choices": ["milk", "honey"]}) for one in ("milk", "wine", "honey"))
     assert Asking(AnswerTask("choice"), choices).showable(2).problems == (0, 2)
-
-
-def test_hard_examples_teach_the_solver_more_than_easy_ones_and_wrong_ones_harm() -> None:
-    questions = [problem.question for problem in problem_set("arithmetic", 60, 2, seed=8).training]
-    easy, hard = (problem_set(f"arithmetic-{name}", 3, 2, seed=8).training for name in ("easy", "hard"))
-
-    def talk(problems: tuple[Problem, ...], answer: str = "") -> tuple[Message, ...]:
-        pairs = (
-            (Message("user", one.question), Message("assistant", answer or f"#### {one.answer}")) for one in problems
-        )
-        return tuple(message for pair in pairs for message in pair)
-
-    none, some, most, harmed = (
-        true_accuracy("Think.", questions, talk=shown) for shown in ((), talk(easy), talk(hard), talk(hard, "#### -1"))
-    )
-    assert harmed < none < some < most
 
 
 async def test_examples_come_from_the_search_stand_in_the_file_and_survive_interruptions(tmp_path: Path) -> None:

@@ -15,13 +15,11 @@ from tests.support.state import query
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.exports.export import export_batch
-from tidepool.engine.results.blocks import Table, Words, text_of
+from tidepool.engine.results.blocks import Table, text_of
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.methods import methods
 from tidepool.engine.studies.evolution.records import Family, Member
 from tidepool.engine.studies.evolution.report import blocks
-from tidepool.tui.command.report import print_family
-from tidepool.tui.drawing.text import console
 
 
 async def test_the_report_names_champion_and_best_seed_and_draws_the_way(database: Path, tmp_path: Path) -> None:
@@ -48,10 +46,6 @@ async def test_the_report_names_champion_and_best_seed_and_draws_the_way(databas
     assert text_of(finalists.rows[0][finalists.columns.index("missing")]) == "45.6 %", "beside what is held out"
 
 
-def test_without_a_generation_the_report_says_so() -> None:
-    assert blocks({"generations": []}) == [Words("no generation is judged yet")]
-
-
 STATISTICS: dict[str, Any] = {"generations": [], "genomes": {"total": 0, "missing": None}, "search_calls": 0}
 
 
@@ -65,11 +59,6 @@ def test_who_picked_the_champion_is_told_as_it_was() -> None:
     chosen = {"choosing": {"problems": 10, "prompts": 7, "calls": 70}}
     assert "The champion is the fittest prompt on the training problems." in told()
     assert "The champion was picked by its fitness on 10 problems" in told(chosen)
-    several = {"objectives": ["accuracy", "-tokens"]}
-    text = told(**several)
-    assert "best in accuracy on the training problems" in text and "fittest" not in text
-    assert "(accuracy and fewer tokens)" in text and "NSGA-II" in text
-    assert "The champion was picked by accuracy on 10 problems" in told(chosen, **several)
 
 
 def test_where_a_prompt_stands_and_how_replies_are_marked_are_told() -> None:
@@ -127,11 +116,3 @@ async def test_the_command_shows_the_champions_ancestors(database: Path, tidepoo
     assert {one["genome_id"]: one["parents"] for one in exported["genomes"]} == {
         one["genome_id"]: one["parents"] for one in found["genomes"]
     }
-
-
-def test_the_tree_names_the_champion_first_and_each_ancestor_once(capsys: pytest.CaptureFixture[str]) -> None:
-    print_family(console(), FAMILY)
-    shown = capsys.readouterr().out
-    assert "3 ancestors, 2 of them seed prompts" in shown
-    assert [shown.count(f"Prompt {name}.") for name in "dcabe"] == [1, 1, 1, 1, 0]
-    assert shown.index("Prompt d.") < shown.index("Prompt c.") < shown.index("Prompt a.")

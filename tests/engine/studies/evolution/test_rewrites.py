@@ -13,8 +13,6 @@ from tidepool.engine.studies.evolution.genome import segment_pool
 from tidepool.engine.studies.evolution.problems.problem_set import SETS, Problem, problem_set
 from tidepool.engine.studies.evolution.rewrites import (
     MOST_FAILURES,
-    REWRITES,
-    TASKS,
     FailedProblem,
     Guard,
     read_rewrite,
@@ -22,7 +20,6 @@ from tidepool.engine.studies.evolution.rewrites import (
 )
 
 OLD = "Think. Answer."
-FAILURE = FailedProblem("How many apples does Rosa have if she buys 3 boxes of 4?", "12", "I say\n#### 7")
 
 
 @pytest.mark.parametrize(
@@ -55,14 +52,6 @@ def test_no_reply_breaks_the_reading_or_smuggles_in_a_tag(reply: str) -> None:
     for text in (reply, f"<prompt>{reply}</prompt>"):
         read = read_rewrite(text, OLD)
         assert read.refused or ("<prompt>" not in read.text and 2 <= len(read.text.split()) <= 250)
-
-
-@pytest.mark.parametrize("kind", REWRITES)
-def test_a_request_says_its_task_and_carries_the_prompt(kind: str) -> None:
-    request = rewrite_request(kind, OLD, [FAILURE])
-    assert request.user.startswith(TASKS[kind])
-    assert f"<prompt>\n{OLD}\n</prompt>" in request.user
-    assert (FAILURE.question in request.user) == (kind == "reflect")
 
 
 def test_reflection_shows_a_few_failures_and_the_end_of_long_replies() -> None:

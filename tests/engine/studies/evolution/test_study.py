@@ -14,10 +14,9 @@ from tidepool.engine.config.freezing import freeze, load_frozen
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.summary import summarise
-from tidepool.engine.run import resume_batch, run_batch
-from tidepool.engine.runtime.run_control import RunControl
+from tidepool.engine.run import run_batch
 from tidepool.engine.studies.evolution.inputs import problems_of
-from tidepool.engine.studies.evolution.study import plan
+from tidepool.engine.studies.evolution.plan import plan
 from tidepool.engine.studies.evolution.tasks.task import match
 from tidepool.storage.states import unit_id
 
@@ -238,16 +237,6 @@ async def test_when_nothing_is_answered_the_batch_fails_and_says_so(database: Pa
     assert (summary["status"], summary["reason"]) == ("failed", "unanswered")
     assert len(summary["statistics"]["generations"]) == 1
     assert summary["statistics"]["champion"]["validation_accuracy"] is None
-
-
-async def test_a_batch_whose_problem_file_is_gone_is_resumed(tmp_path: Path, database: Path) -> None:
-    path = written(tmp_path, GSM8K)
-    control, listener = _stopping_after(60)
-    config = study(problems=str(path), max_problems=12, validation_problems=12, service="live")
-    stopped = await run_batch(config, database, control=control, on_event=listener)
-    path.unlink()
-    done = await resume_batch("last", database, control=RunControl())
-    assert (stopped["status"], done["status"]) == ("interrupted", "completed")
 
 
 async def test_detailed_performance_logging_tells_every_generation(database: Path) -> None:

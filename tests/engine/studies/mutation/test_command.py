@@ -146,15 +146,3 @@ async def test_an_episode_is_read_as_a_transcript(tidepool: Tidepool, tmp_path: 
     won = next(e for e in played if e["ended"] == "success")
     shown = tidepool("show", "last", "--conversation", str(won["number"])).stdout
     assert f"reward {won['steps'][-1]['reward']:.3f}" in shown and "ended well" in shown
-
-
-def test_the_report_has_the_comparison_the_curve_and_the_operators(tidepool: Tidepool, tmp_path: Path) -> None:
-    shown = tidepool("--run", str(written(tmp_path)), NO_COLOR="1").stdout
-    for part in ("held-out queries", "policy (bandit)", "reward while learning, smoothed", "ask_for_steps"):
-        assert part in shown
-
-
-def test_a_dry_run_plans_without_calling_or_writing(tidepool: Tidepool, tmp_path: Path) -> None:
-    plan = tidepool.json("--dry-run", "--run", str(written(tmp_path)))
-    assert plan["calls"] > 64 * 2 and len(plan["waves"]) == (16 + 5) * 2
-    assert not tidepool.database.exists()

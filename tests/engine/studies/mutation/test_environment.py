@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,23 +14,20 @@ from tidepool.engine.studies.mutation.environment import (
     JUDGE,
     REWRITE,
     Environments,
+    Episode,
     EpisodeRules,
     PromptRequest,
     advance,
-    begin,
     credited,
     endless,
-    finished,
-    observation,
     once_each,
-    reward_of_lost_answer,
 )
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES, Rewrite
 from tidepool.engine.studies.mutation.queries import Query, builtin_queries
 from tidepool.engine.studies.mutation.rewards import HashingEncoder, Vectors
 
 RULES = EpisodeRules(episode_length=3, success=0.7)
-START = begin(0, 0, Query("Q?", "A."))
+START = Episode(0, 0, Query("Q?", "A."), "Q?")
 
 
 @pytest.mark.parametrize(
@@ -56,35 +52,6 @@ def test_an_episode_ends_by_success_by_length_or_before_a_lost_step(
         episode = moved.episode
     assert (moved.terminated, moved.truncated) == (terminated, truncated)
     assert moved.masked is (rewards[-1] is None)
-
-
-@given(st.lists(st.none() | st.floats(0, 1), min_size=1, max_size=10))
-def test_only_answered_steps_count_and_a_lost_one_leaves_no_trace(rewards: list[float | None]) -> None:
-    episode, answered = START, []
-    for number, reward in enumerate(rewards):
-        moved = advance(episode, Rewrite(f"R{number}?"), reward, RULES)
-        if reward is None:
-            assert moved.episode == episode and moved.truncated and not moved.terminated
-            break
-        answered.append(reward)
-        assert moved.episode.text == f"R{number}?"
-        assert moved.terminated + moved.truncated <= 1
-        episode = moved.episode
-        if moved.ended:
-            break
-    assert list(episode.rewards) == answered
-    assert episode.score == (pytest.approx(sum(answered) / len(answered)) if answered else None)
-
-
-def test_a_lost_answer_is_missing_unless_it_is_told_to_be_a_refusal() -> None:
-    assert reward_of_lost_answer(EpisodeRules(on_error="mask")) is None
-    assert reward_of_lost_answer(EpisodeRules(on_error="refusal")) == 0.0
-
-
-def test_an_observation_is_the_embedding_and_the_share_of_the_episode_used_up() -> None:
-    seen = observation(np.array([0.6, 0.8], dtype=np.float32), 2, RULES)
-    np.testing.assert_allclose(seen, [0.6, 0.8, 2 / 3], rtol=1e-6)
-    assert seen.dtype == np.float32
 
 
 @given(st.floats(0.7, 1.0), st.floats(0.0, 0.69), st.floats(0.8, 1.0))
@@ -131,10 +98,10 @@ def _environments(count: int, transport: object, rules: EpisodeRules | None = No
 def test_one_step_of_all_is_one_wave_of_each_stage_and_one_embedding_request(reward: str) -> None:
     transport = OfflineTransport(1)
     environments = _environments(16, transport, EpisodeRules(reward=reward))
-    finished(environments.reset())
+    asyncio.run(environments.reset())
     for _ in range(3):
         transport.waves.clear()
-        outcome = finished(environments.step([SHORTEN] * 15 + [NOOP]))
+        outcome = asyncio.run(environments.step([SHORTEN] * 15 + [NOOP]))
         stages = [stage for stage, _ in transport.waves]
         assert stages == [REWRITE, ANSWER, *([JUDGE] if reward == "judge" else []), "embed"]
         assert transport.waves[0] == (REWRITE, 15)
@@ -144,23 +111,22 @@ def test_one_step_of_all_is_one_wave_of_each_stage_and_one_embedding_request(rew
 def test_one_by_one_gives_the_same_as_together_with_a_wave_for_each() -> None:
     together, apart = OfflineTransport(1), OfflineTransport(1)
     batched, single = _environments(4, together), _environments(4, apart, batching=False)
-    assert (finished(batched.reset()) == finished(single.reset())).all()
+    assert (asyncio.run(batched.reset()) == asyncio.run(single.reset())).all()
     for action in (1, 4, 7, 2, 8, 3):
-        one, other = finished(batched.step([action] * 4)), finished(single.step([action] * 4))
+        one, other = asyncio.run(batched.step([action] * 4)), asyncio.run(single.step([action] * 4))
         assert one.steps == other.steps
         assert (one.observations == other.observations).all()
     assert sum(stage == ANSWER for stage, _ in apart.waves) == 4 * sum(stage == ANSWER for stage, _ in together.waves)
 
 
-def test_an_ended_episode_begins_the_next_in_the_same_step_and_keeps_its_last_observation() -> None:
+def test_an_ended_episode_begins_the_next_in_the_same_step() -> None:
     query = QUERIES[0]
     transport = Scripted({0: [query.reference]})
     environments = Environments(1, lambda _, number: QUERIES[number], transport, EpisodeRules())
-    finished(environments.reset())
-    outcome = finished(environments.step([NOOP]))
+    asyncio.run(environments.reset())
+    outcome = asyncio.run(environments.step([NOOP]))
     step = outcome.steps[0]
     assert step is not None and step.terminated and step.reward == pytest.approx(1.0, abs=1e-5)
-    assert outcome.finals[0][-1] == pytest.approx(0.2)
     assert outcome.observations[0][-1] == 0.0
     assert (outcome.observations[0][:-1] == HashingEncoder().encode([QUERIES[1].text])[0]).all()
     assert outcome.scores[0] == pytest.approx(1.0, abs=1e-5)
@@ -168,91 +134,60 @@ def test_an_ended_episode_begins_the_next_in_the_same_step_and_keeps_its_last_ob
 
 def test_a_lost_answer_ends_the_episode_before_itself_and_is_not_scored() -> None:
     environments = _environments(2, Scripted({0: ["dull", None], 1: ["dull", "dull"]}))
-    finished(environments.reset())
-    first = finished(environments.step([NOOP, NOOP]))
-    second = finished(environments.step([NOOP, NOOP]))
+    asyncio.run(environments.reset())
+    first = asyncio.run(environments.step([NOOP, NOOP]))
+    second = asyncio.run(environments.step([NOOP, NOOP]))
     lost, kept = second.steps
     assert lost is not None and kept is not None
     assert (lost.masked, lost.truncated, lost.index) == (True, True, 1)
     assert not kept.ended
-    assert (second.finals[0] == first.observations[0]).all()
     assert first.steps[0] is not None and second.scores == {0: first.steps[0].reward}
     assert second.observations[0][-1] == 0.0
-
-
-def test_told_to_take_errors_for_refusals_a_lost_answer_is_a_step_worth_nothing() -> None:
-    environments = _environments(1, Scripted({0: [None]}), EpisodeRules(on_error="refusal"))
-    finished(environments.reset())
-    step = finished(environments.step([NOOP])).steps[0]
-    assert step is not None and (step.reward, step.answer, step.ended) == (0.0, None, False)
 
 
 @pytest.mark.parametrize("judge", [None, "no idea"])
 def test_a_lost_or_unreadable_judgement_masks_the_step(judge: str | None) -> None:
     environments = _environments(1, Scripted(judge=judge), EpisodeRules(reward="judge"))
-    finished(environments.reset())
-    step = finished(environments.step([NOOP])).steps[0]
+    asyncio.run(environments.reset())
+    step = asyncio.run(environments.step([NOOP])).steps[0]
     assert step is not None and step.masked and step.answer is not None
 
 
 def test_a_lost_rewrite_keeps_the_query_and_is_marked_as_a_fallback() -> None:
     environments = _environments(1, Scripted())
-    finished(environments.reset())
-    step = finished(environments.step([SHORTEN])).steps[0]
-    assert step is not None and step.fell_back and step.before == step.after and not step.masked
+    asyncio.run(environments.reset())
+    step = asyncio.run(environments.step([SHORTEN])).steps[0]
+    assert step is not None and step.fell_back and step.query.text == step.after and not step.masked
 
 
 def test_a_lost_embedding_masks_its_wave_and_a_second_one_stops_the_run() -> None:
     transport = Scripted()
     environments = Environments(1, lambda _, number: QUERIES[number], transport, EpisodeRules())
-    finished(environments.reset())
+    asyncio.run(environments.reset())
     transport.lost_embeddings = {"w1"}
-    step = finished(environments.step([NOOP])).steps[0]
+    step = asyncio.run(environments.step([NOOP])).steps[0]
     assert step is not None and step.masked
     transport.lost_embeddings = {"w2", "w2/again"}
     with pytest.raises(RunError, match="encoder"):
-        finished(environments.step([NOOP]))
+        asyncio.run(environments.step([NOOP]))
     assert len(set(transport.names)) == len(transport.names)
 
 
 def test_for_evaluation_each_query_is_played_once() -> None:
     queries = [Query("A?", "x"), Query("B?", "y")]
     environments = Environments(4, once_each(queries), Scripted(), EpisodeRules(episode_length=1))
-    finished(environments.reset())
-    outcome = finished(environments.step([NOOP] * 4))
-    assert [step.before for step in outcome.steps if step] == ["A?", "B?", "A?", "B?"]
+    asyncio.run(environments.reset())
+    outcome = asyncio.run(environments.step([NOOP] * 4))
+    assert [step.query.text for step in outcome.steps if step] == ["A?", "B?", "A?", "B?"]
     assert environments.playing == [False] * 4
-
-
-async def test_a_transport_that_waits_runs_on_a_loop_and_not_without_one() -> None:
-    class Waiting(Scripted):
-        async def ask(self, stage: str, moment: int, requests: Sequence[PromptRequest]) -> Sequence[str | None]:
-            await asyncio.sleep(0)
-            return await super().ask(stage, moment, requests)
-
-    environments = _environments(1, Waiting())
-    await environments.reset()
-    assert (await environments.step([NOOP])).steps[0] is not None
-    with pytest.raises(RuntimeError, match="event loop"):
-        finished(environments.step([NOOP]))
-
-
-def test_the_same_seed_plays_the_same_episodes() -> None:
-    runs = []
-    for _ in range(2):
-        environments = _environments(3, OfflineTransport(5))
-        finished(environments.reset())
-        runs.append([finished(environments.step([action] * 3)) for action in range(9)])
-    assert all(one.steps == other.steps for one, other in zip(*runs, strict=True))
-    assert all(np.array_equal(one.observations, other.observations) for one, other in zip(*runs, strict=True))
 
 
 def test_episodes_are_numbered_by_their_first_step_the_same_together_and_one_by_one() -> None:
     def serials(batching: bool) -> list[list[int]]:
         environments = _environments(3, OfflineTransport(5), batching=batching)
-        finished(environments.reset())
+        asyncio.run(environments.reset())
         moves = ([1, None, 2], [7, 8, 3], [5, 1, 1], [2, 2, 2], [8, 8, 8], [3, 3, 3])
-        return [[step.serial for step in finished(environments.step(move)).steps if step] for move in moves]
+        return [[step.serial for step in asyncio.run(environments.step(move)).steps if step] for move in moves]
 
     numbered = serials(batching=True)
     assert numbered[:2] == [[1, 2], [1, 3, 2]]

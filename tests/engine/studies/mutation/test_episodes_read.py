@@ -41,18 +41,6 @@ def test_a_query_is_followed_from_step_to_step() -> None:
     assert [step.fell_back for step in told] == [False, False, True]
 
 
-def test_what_was_asked_in_the_unit_before_is_not_guessed() -> None:
-    details = {
-        "query": "Why?",
-        "since": 1,
-        "asked": "why",
-        "steps": [{"operator": "shorten"}, {"operator": "simplify"}],
-    }
-    first, second = episode_steps(details, [said(3, "plainly, why", "simplify"), said(4, "Because.")])
-    assert (first.query, first.rewritten, first.reply) == (None, None, None)
-    assert (second.query, second.rewritten, second.reply) == ("why", "plainly, why", "Because.")
-
-
 @pytest.mark.parametrize(
     "details",
     [

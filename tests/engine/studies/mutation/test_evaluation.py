@@ -1,3 +1,5 @@
+import asyncio
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -5,7 +7,7 @@ from scipy import stats
 from tests.support.offline_transport import OfflineTransport
 from tidepool.engine.statistics.contrasts import paired
 from tidepool.engine.statistics.significance import holm
-from tidepool.engine.studies.mutation.environment import EpisodeRules, finished
+from tidepool.engine.studies.mutation.environment import EpisodeRules
 from tidepool.engine.studies.mutation.evaluation import (
     UNCHANGED,
     compare,
@@ -16,6 +18,7 @@ from tidepool.engine.studies.mutation.evaluation import (
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 from tidepool.engine.studies.mutation.policy import ConstantPolicy
 from tidepool.engine.studies.mutation.queries import builtin_queries, split_queries
+from tidepool.engine.studies.mutation.statistics import Reward
 
 HELDOUT = split_queries(builtin_queries(), 0.2, 1).heldout
 
@@ -28,23 +31,23 @@ def _scores(policy: float, random: float, constants: dict[str, float]) -> dict[s
 
 def test_the_best_constant_is_the_luckiest_operator() -> None:
     result = compare(_scores(0.7, 0.3, {"shorten": 0.5, "simplify": 0.4}), seed=1)
-    assert result.best_operator == "shorten"
-    assert result.best_constant.mean == pytest.approx(0.5)
-    assert result.differences["best_constant"].found.difference == pytest.approx(0.2)
+    assert result.best_constant.operator == "shorten"
+    assert result.best_constant.mean_reward == pytest.approx(0.5)
+    assert result.differences["best_constant"].difference == pytest.approx(0.2)
 
 
 def test_that_the_luckiest_of_all_operators_is_ahead_is_no_surprise() -> None:
     luck = np.random.default_rng(3).normal(0, 0.1, 12)
     scores = {name: values[:12] for name, values in _scores(0.4, 0.3, {"shorten": 0.47}).items()}
     scores["shorten"] = scores["shorten"] + luck
-    beaten = compare(scores, seed=1).differences["best_constant"].found
+    beaten = compare(scores, seed=1).differences["best_constant"]
     plain = paired((scores["policy"] - scores["shorten"]).tolist(), 1)
     assert (
         beaten.difference < 0
         and plain
         and beaten.p_value == pytest.approx(min(1.0, len(OPERATOR_NAMES) * plain.p_value))
     )
-    assert beaten.p_value > plain.p_value and beaten.interval == plain.interval
+    assert beaten.p_value > plain.p_value and beaten.ci95 == plain.interval
 
 
 def test_differences_are_students_over_queries_with_sign_flips_and_holm_over_all_baselines() -> None:
@@ -54,14 +57,14 @@ def test_differences_are_students_over_queries_with_sign_flips_and_holm_over_all
     result = compare(scores, seed=1, learnt=["bandit"])
     assert list(result.differences) == ["random", "best_constant", UNCHANGED, "bandit"]
     for name, one in result.differences.items():
-        gaps = scores["policy"] - scores[result.best_operator if name == "best_constant" else name]
+        gaps = scores["policy"] - scores[result.best_constant.operator if name == "best_constant" else name]
         oracle = stats.ttest_1samp(gaps, 0.0)
-        assert one.found.interval == pytest.approx(tuple(oracle.confidence_interval(0.95)))
-        assert one.found.p_value == pytest.approx(oracle.pvalue, abs=0.02), "sign flips are close to Student's here"
-    plain = [one.found.p_value for one in result.differences.values()]
+        assert one.ci95 == pytest.approx(tuple(oracle.confidence_interval(0.95)))
+        assert one.p_value == pytest.approx(oracle.pvalue, abs=0.02), "sign flips are close to Student's here"
+    plain = [one.p_value for one in result.differences.values()]
     assert [one.p_value_holm for one in result.differences.values()] == pytest.approx(holm(plain))
     beaten = result.differences["bandit"]
-    assert beaten.found.difference < 0 and beaten.p_value_holm < 0.05
+    assert beaten.difference < 0 and beaten.p_value_holm < 0.05
 
 
 def test_queries_that_a_contender_never_answered_are_left_out_for_all_and_counted() -> None:
@@ -69,23 +72,23 @@ def test_queries_that_a_contender_never_answered_are_left_out_for_all_and_counte
     scores["random"][:3] = np.nan
     result = compare(scores, seed=1)
     assert (result.queries, result.missing) == (27, 3)
-    assert result.policy.mean == pytest.approx(scores["policy"][3:].mean())
+    assert result.policy.mean_reward == pytest.approx(scores["policy"][3:].mean())
 
 
 def test_with_nothing_answered_there_is_no_estimate() -> None:
     scores = {name: np.full(3, np.nan) for name in _scores(0, 0, {})}
-    assert np.isnan(compare(scores, seed=1).policy.mean)
+    assert compare(scores, seed=1).policy.mean_reward is None
 
 
 def test_an_interval_stays_within_what_a_reward_can_be_and_a_single_query_has_none() -> None:
     wide = estimate(np.array([0.0, 0.1, 1.0]))
-    assert (wide.low, wide.high) == (0.0, 1.0) and wide.mean == pytest.approx(1.1 / 3)
-    assert np.isnan(estimate(np.array([0.4])).low) and estimate(np.array([0.4])).mean == 0.4
+    assert wide.ci95 == (0.0, 1.0) and wide.mean_reward == pytest.approx(1.1 / 3)
+    assert estimate(np.array([0.4])) == Reward(0.4, None)
 
 
 def test_all_contenders_play_all_queries_in_the_same_few_waves() -> None:
     transport = OfflineTransport(2)
-    scores = finished(play_heldout(contenders(ConstantPolicy(0), 1), HELDOUT, transport, EpisodeRules(), repeats=2))
+    scores = asyncio.run(play_heldout(contenders(ConstantPolicy(0), 1), HELDOUT, transport, EpisodeRules(), repeats=2))
     answers = [count for stage, count in transport.waves if stage == "answer"]
     assert len(answers) == 5
     assert answers[0] == len(HELDOUT) * 2 * (2 + len(OPERATOR_NAMES))
@@ -96,7 +99,7 @@ def test_all_contenders_play_all_queries_in_the_same_few_waves() -> None:
 def test_a_query_whose_every_episode_is_lost_at_once_is_missing_and_not_zero() -> None:
     gone = HELDOUT[0].text
     transport = OfflineTransport(2, losing=lambda text: 1.0 if text == gone else 0.0)
-    scores = finished(play_heldout({"noop": ConstantPolicy(0)}, HELDOUT, transport, EpisodeRules()))
+    scores = asyncio.run(play_heldout({"noop": ConstantPolicy(0)}, HELDOUT, transport, EpisodeRules()))
     assert np.isnan(scores["noop"]).tolist() == [True] + [False] * (len(HELDOUT) - 1)
 
 
@@ -104,11 +107,13 @@ def test_the_unchanged_query_is_asked_by_the_same_rules_also_where_noop_is_no_op
     rules = EpisodeRules(operators=("shorten", "simplify"), success=1.0)
     transport = OfflineTransport(2)
     named = contenders(ConstantPolicy(0), 1, operators=rules.operators)
-    scores = finished(play_heldout(named, HELDOUT, transport, rules, repeats=1))
+    scores = asyncio.run(play_heldout(named, HELDOUT, transport, rules, repeats=1))
     answers = [count for stage, count in transport.waves if stage == "answer"]
     assert answers == [len(HELDOUT) * 5] * 5
     assert list(scores) == ["policy", "random", "shorten", "simplify", UNCHANGED]
-    with_noop = finished(play_heldout(contenders(ConstantPolicy(0), 1), HELDOUT, OfflineTransport(2), EpisodeRules()))
+    with_noop = asyncio.run(
+        play_heldout(contenders(ConstantPolicy(0), 1), HELDOUT, OfflineTransport(2), EpisodeRules())
+    )
     assert np.array_equal(with_noop[UNCHANGED], with_noop["noop"])
     assert abs(scores[UNCHANGED].mean() - with_noop[UNCHANGED].mean()) < 0.03
-    assert compare(scores, 1, rules.operators).best_operator in rules.operators
+    assert compare(scores, 1, rules.operators).best_constant.operator in rules.operators

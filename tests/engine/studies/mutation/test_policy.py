@@ -2,7 +2,6 @@
 
 import json
 import pickle
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -41,16 +40,6 @@ def test_updates_in_pieces_give_the_moments_of_all_rows_at_once(sizes: list[int]
     if len(rows):
         np.testing.assert_allclose(normaliser.mean, rows.mean(axis=0), atol=1e-9)
         np.testing.assert_allclose(normaliser.variance, rows.var(axis=0), atol=1e-9)
-
-
-def test_it_survives_being_saved() -> None:
-    normaliser = Normaliser(3)
-    normaliser.update(np.random.default_rng(1).normal(size=(9, 3)))
-    again = Normaliser.from_arrays(normaliser.arrays())
-    rows = np.random.default_rng(2).normal(size=(4, 3))
-    assert (again.apply(rows) == normaliser.apply(rows)).all()
-    again.update(rows)
-    assert again.count == 13 and normaliser.count == 9
 
 
 @pytest.mark.parametrize(
@@ -162,8 +151,3 @@ def test_damaged_files_are_refused_and_break_nothing(noise: bytes, place: int) -
     except UsageError:
         return
     assert len(damaged) == len(content)
-
-
-def test_the_same_policy_is_the_same_bytes() -> None:
-    assert policy_bytes(_saved()) == policy_bytes(_saved())
-    assert policy_bytes(_saved()) != policy_bytes(_saved(card=replace(_saved().card, seed=7)))

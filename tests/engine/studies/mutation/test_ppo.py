@@ -1,3 +1,4 @@
+import asyncio
 import random
 
 import numpy as np
@@ -8,9 +9,9 @@ import torch
 from stable_baselines3.common.buffers import RolloutBuffer
 
 from tests.support.offline_transport import Losing, OfflineTransport
-from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, Step, endless, finished
+from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, Step, endless
 from tidepool.engine.studies.mutation.ppo import PPOLearner, Row, _algorithm, fill
-from tidepool.engine.studies.mutation.queries import builtin_queries
+from tidepool.engine.studies.mutation.queries import Query, builtin_queries
 from tidepool.engine.studies.mutation.training import Player, Training, TrainingRecord, train
 
 SMALL = Training(learner="ppo", num_processes=4, num_steps=8, num_env_steps=80, seed=3)
@@ -18,10 +19,10 @@ SMALL = Training(learner="ppo", num_processes=4, num_steps=8, num_env_steps=80, 
 
 def _trained(training: Training = SMALL, losing: Losing | None = None) -> PPOLearner:
     environments = Environments(4, endless(builtin_queries(), 1), OfflineTransport(1, losing), EpisodeRules())
-    size = finished(environments.reset()).shape[1]
+    size = asyncio.run(environments.reset()).shape[1]
     learner = PPOLearner(training, EpisodeRules(), size, 9)
     record = TrainingRecord(update_size=32)
-    finished(train(environments, [Player("ppo", learner, training.num_env_steps, 0, 4, record)]))
+    asyncio.run(train(environments, [Player("ppo", learner, training.num_env_steps, 0, 4, record)]))
     assert record.env_steps == training.num_env_steps
     return learner
 
@@ -62,14 +63,10 @@ def test_the_policy_of_arrays_prefers_what_the_network_prefers() -> None:
     assert [layer.weights.shape for layer in policy.layers] == [(64, 257), (64, 64), (9, 64)]
 
 
-def test_lost_steps_are_replaced_so_that_the_rollout_is_full_of_answered_ones() -> None:
-    assert _trained(losing=lambda text: 0.4)._trained == 80
-
-
 def _step(
     environment: int, index: int, reward: float | None, terminated: bool = False, truncated: bool = False
 ) -> Step:
-    return Step(environment, 0, index, "noop", "", "", False, "", reward, terminated, truncated)
+    return Step(environment, index, Query(""), "noop", "", False, "", reward, terminated, truncated)
 
 
 def test_a_lost_step_leaves_its_episode_worth_what_was_expected_there() -> None:

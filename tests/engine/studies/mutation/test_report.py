@@ -10,8 +10,8 @@ from scipy import stats
 from tests.engine.studies.mutation.studies import mutation
 from tidepool import run_batch
 from tidepool.engine.exports.export import export_batch
-from tidepool.engine.results.blocks import Figure, Words
-from tidepool.engine.studies.mutation.report import SPREAD, UNRECORDED, blocks, figures
+from tidepool.engine.results.blocks import Words
+from tidepool.engine.studies.mutation.report import blocks
 from tidepool.engine.studies.mutation.statistics import MutationStatistics, UpdateStatistics
 from tidepool.engine.studies.mutation.training import standard_error
 
@@ -26,9 +26,6 @@ async def test_a_report_tells_what_the_policy_is_worth_and_how_it_was_learnt(dat
     assert text.count("<polygon") == 3, "bands of the learner, of its baseline, and of the episodes that end well"
     updates = MutationStatistics.from_json(summary["statistics"]).updates
     check_intervals(updates)
-    older = [{**update.as_json(), "smoothed_ci95": None, "success_rate_ci95": None} for update in updates]
-    captions = [one.note for one in blocks({**summary["statistics"], "updates": older}) if isinstance(one, Figure)]
-    assert SPREAD in captions and UNRECORDED in captions
     begun = {**summary["statistics"], "heldout": {}, "updates": []}
     assert Words("not yet compared on held-out queries") in blocks(begun)
 
@@ -99,14 +96,3 @@ def test_a_policy_that_is_beaten_is_told_so_and_no_difference_is_claimed_that_is
             "warning",
         ),
     ]
-
-
-async def test_figures_of_the_whole_and_of_each_operator_are_compared(database: Path) -> None:
-    found = figures((await run_batch(mutation(), database))["statistics"])
-    assert {
-        "policy on held-out queries",
-        "policy over random",
-        "policy over unchanged",
-        "shorten: uses",
-        "shorten: mean reward",
-    } <= set(found)

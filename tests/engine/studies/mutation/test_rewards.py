@@ -16,22 +16,7 @@ from tidepool.engine.studies.mutation.rewards import (
     keyword,
     read_judgement,
     read_vectors,
-    similarity,
 )
-
-
-def test_texts_with_words_in_common_are_closer_than_others() -> None:
-    egg, eggs, moon = HashingEncoder().encode(
-        ["How do I boil an egg?", "How long do I boil the egg?", "When did people reach the moon?"]
-    )
-    assert egg @ eggs > egg @ moon + 0.2
-
-
-@given(st.lists(st.text(), min_size=1, max_size=5))
-def test_a_text_is_encoded_alike_alone_and_in_company(texts: list[str]) -> None:
-    encoder = HashingEncoder()
-    together = encoder.encode(texts)
-    assert all((encoder.encode([text])[0] == row).all() for text, row in zip(texts, together, strict=True))
 
 
 def test_the_encoding_does_not_depend_on_the_hash_seed_of_the_process() -> None:
@@ -74,15 +59,6 @@ def test_no_reply_of_an_encoder_breaks_the_reading(reply: str) -> None:
     assert vectors is None or (len(vectors) == 2 and bool(np.isfinite(vectors).all()))
 
 
-@given(st.lists(st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=3), min_size=1, max_size=4))
-def test_packing_keeps_the_direction_of_every_vector(rows: list[list[float]]) -> None:
-    vectors = read_vectors(packed_vectors(rows), len(rows))
-    assert vectors is not None
-    for row, vector in zip(rows, vectors, strict=True):
-        length = float(np.linalg.norm(row))
-        assert length < 1e-300 or float(vector @ (np.array(row) / length)) > 0.999
-
-
 @pytest.mark.parametrize(
     ("answer", "refusal"),
     [
@@ -107,13 +83,6 @@ def test_the_keyword_reward_grows_with_substance_and_not_with_repetition() -> No
     assert keyword("It depends on something, really, and that is just what it is like.") < keyword(thick) / 4
 
 
-def test_similarity_is_full_for_the_same_text_and_nothing_for_opposite_vectors() -> None:
-    vector = HashingEncoder().encode(["cold running water"])[0]
-    assert similarity(vector, vector) == pytest.approx(1.0, abs=1e-6)
-    assert similarity(vector, -vector) == 0.0
-    assert similarity(vector, np.zeros_like(vector)) == 0.0
-
-
 @pytest.mark.parametrize(
     ("reply", "grade"),
     [
@@ -134,12 +103,6 @@ def test_similarity_is_full_for_the_same_text_and_nothing_for_opposite_vectors()
 )
 def test_a_grade_is_read_or_missing(reply: str, grade: float | None) -> None:
     assert read_judgement(reply) == grade
-
-
-@given(st.text())
-def test_no_judgement_breaks_the_reading(reply: str) -> None:
-    grade = read_judgement(reply)
-    assert grade is None or 0.0 <= grade <= 1.0
 
 
 def test_an_answer_cannot_close_its_own_tag() -> None:

@@ -12,8 +12,8 @@ from tidepool import resume_batch, run_batch
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.errors import RunError, UsageError
-from tidepool.engine.studies.mutation import study
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
+from tidepool.engine.studies.mutation.plan import plan
 from tidepool.engine.studies.plan import priced
 
 UPDATE_KEYS = {"update", "env_steps", "mean_reward", "success_rate"}
@@ -129,21 +129,6 @@ async def test_a_target_that_is_down_stops_the_batch_and_a_resume_goes_on_when_i
     assert summary["statistics"]["masked_steps"] >= 400
 
 
-async def test_a_repeated_study_is_answered_by_the_cache(database: Path) -> None:
-    first = await run_batch(mutation(), database)
-    second = await run_batch(mutation(), database)
-    assert second["calls"]["bought"] == 0 and second["calls"]["cached"] == first["calls"]["total"]
-    assert second["statistics"] == first["statistics"]
-
-
-async def test_a_random_learner_is_its_own_baseline_and_leaves_no_policy(database: Path) -> None:
-    summary = await run_batch(mutation(learner="random"), database)
-    assert summary["statistics"]["baselines"] == {}
-    low, high = summary["statistics"]["heldout"]["policy_over_random"]["ci95"]
-    assert low < 0 < high
-    assert query(database, "SELECT count(*) FROM finding WHERE name = 'policy'") == [(0,)]
-
-
 async def test_baselines_meet_the_same_queries_as_the_learner(database: Path) -> None:
     await run_batch(mutation(), database)
     first = {
@@ -256,7 +241,7 @@ async def test_a_queries_file_is_taken_in_so_that_a_resume_needs_it_no_more(tmp_
 async def test_the_plan_names_training_exactly_and_the_comparison_at_most(database: Path) -> None:
     written = mutation(reward="judge")
     config = freeze(written, database)
-    planned = priced(study.plan(config), config)
+    planned = priced(plan(config), config)
     summary = await run_batch(written, database)
     training = 16 * 3
     answers = [wave["calls"] for wave in planned["waves"][:training] if wave["index"] % 3 == 2]
@@ -290,3 +275,10 @@ async def test_a_budget_stops_training_and_a_resume_ends_in_the_same_policy(tmp_
     resumed = await resume_batch("last", tmp_path / "poor.db", overrides=["service.budget_usd=0.0"])
     assert resumed["status"] == "completed" and resumed["cost_usd"] == pytest.approx(whole["cost_usd"])
     assert policy_of(tmp_path / "poor.db") == policy_of(tmp_path / "whole.db")
+
+
+async def test_a_repeated_study_is_answered_by_the_cache(database: Path) -> None:
+    first = await run_batch(mutation(), database)
+    second = await run_batch(mutation(), database)
+    assert second["calls"]["bought"] == 0 and second["calls"]["cached"] == first["calls"]["total"]
+    assert second["statistics"] == first["statistics"]

@@ -22,15 +22,6 @@ OPTIONS = {
 }
 
 
-def test_gsm8k_is_read_as_it_is(tmp_path: Path) -> None:
-    rows = [
-        {"question": "How many clips?", "answer": "She sold 48/2 = <<48/2=24>>24.\nIn all 72.\n#### 1,072"},
-        {"question": "How much?", "answer": 12},
-    ]
-    written(tmp_path, "all.jsonl", rows)
-    assert everything(taken(tmp_path)) == {"How many clips?": "1,072", "How much?": "12"}
-
-
 def test_a_file_too_small_is_divided_with_a_warning_and_shuffled_by_the_seed(tmp_path: Path) -> None:
     written(tmp_path, "all.jsonl", ROWS)
     found = taken(tmp_path, max_problems=100, choose_problems=5, validation_problems=15)
@@ -138,20 +129,6 @@ def test_labels_are_the_answers_of_all_splits_unless_they_are_listed(tmp_path: P
     )
 
 
-def test_too_many_labels_are_refused(tmp_path: Path) -> None:
-    written(tmp_path, "all.jsonl", [{"question": f"q{n}", "answer": f"a{n}"} for n in range(101)])
-    key, why = refusal(tmp_path, task="label")
-    assert key == "labels" and "101 different ones" in why
-
-
-def test_a_built_in_set_is_held_against_the_task_too(tmp_path: Path) -> None:
-    assert (
-        "problems have expected answers that no reply can match"
-        in load_kind("evolution").plan(config(tmp_path, "mixed", task="number")).warnings[0]
-    )
-    assert load_kind("evolution").plan(config(tmp_path, "mixed")).warnings == ()
-
-
 def rows(word: str, count: int) -> list[dict[str, str]]:
     return [{"question": f"{word} {number}?", "answer": str(number)} for number in range(count)]
 
@@ -197,15 +174,6 @@ def test_a_question_with_two_answers_is_left_out_and_told(tmp_path: Path) -> Non
 )
 def test_questions_are_the_same_whatever_their_case_spacing_and_punctuation(one: str, other: str, same: bool) -> None:
     assert (folded(one) == folded(other)) is same
-
-
-def test_the_same_words_with_other_choices_are_another_question(tmp_path: Path) -> None:
-    written(
-        tmp_path,
-        "all.jsonl",
-        [{"question": "Which is true?", "answer": "A", "choices": [f"{n}", "none"]} for n in (1, 2, 3)],
-    )
-    assert taken(tmp_path, task="choice").notes == []
 
 
 def test_a_frozen_batch_needs_no_file(tmp_path: Path) -> None:

@@ -157,17 +157,6 @@ def test_an_expected_number_stands_alone_or_with_a_unit(text: str, value: float 
     assert (found and found.value) == value
 
 
-@pytest.mark.parametrize(("answer", "right"), [("0.301", True), ("0.299", True), ("0.3011", False)])
-def test_the_tolerance_is_a_thousandth(answer: str, right: bool) -> None:
-    assert match(answer, "0.3").correct is right
-
-
-def test_equal_answers_look_equal() -> None:
-    assert match("$1,200.00", "1").answer == match("1200", "1").answer == "1200"
-    assert match("-0", "1").answer == match("0", "1").answer
-    assert match("The Lamp.", "lamp").answer == match("lamp", "lamp").answer
-
-
 @given(st.text(), st.text(min_size=1))
 def test_no_reply_is_beyond_reading(reply: str, expected: str) -> None:
     for text in (reply, f"#### {reply}", f"answer is {reply}", rf"\boxed{{{reply}", f'"answer": {reply}'):
