@@ -16,7 +16,7 @@ from tidepool.tui.app.compose.outline import pages_of
         ('fields = { question = "text", answer = "label" }', "fields", 'no "text". It has review, label'),
         ('question_template = "{text}"', "question_template", "names {text}, but there is no such column"),
         ('fields = { question = "review", answer = "label" }\ntask = "number"', "task", "is no number"),
-        ('judge_from = "none.csv"', "judge_from", "no file or folder 'none.csv'"),
+        ('judge_from = "none.csv"', "judge_from", "no file 'none.csv'"),
     ],
 )
 def test_what_is_wrong_with_a_file_stands_beside_the_field_that_can_mend_it(

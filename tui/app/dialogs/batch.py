@@ -80,7 +80,7 @@ class LimitsDialog(Dialog[dict[str, Any]]):
         super().__init__()
         limits = json.loads(batch.limits)
         providers = limits.get("providers", {}).values()
-        busiest = max(providers, key=lambda one: one.get("in_flight", 0), default={})
+        busiest: dict[str, Any] = max(providers, key=lambda one: one.get("in_flight", 0), default={})
         now = {**busiest, "budget_usd": limits.get("budget_usd", 0.0)}
         self._now = {name: str(now.get(name, "")) for name in FIELDS}
 

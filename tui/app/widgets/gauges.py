@@ -226,7 +226,7 @@ def _name(batch: Watched, width: int) -> Content:
         said += f": {one_line(batch.reason, LONGEST_REASON)}"
     for provider, rest in batch.resting.items():
         said += f": {one_line(resting(provider, **rest))}"
-    right = one_line(f"{batch.kind.replace('_', ' ')} · {batch.id}")
+    right: str = one_line(f"{batch.kind.replace('_', ' ')} · {batch.id}")
     if batch.simulated:
         right += " · simulated in part" if batch.partly_simulated else " · simulated"
     left = f"{glyph} {said}  "
