@@ -1,6 +1,7 @@
 """What a person does with the app, for tests: open it, press keys, wait for what should appear."""
 
 import asyncio
+import json
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -15,7 +16,7 @@ from tests.support.pilots import quick_pilot
 from tidepool.storage.file import prepare
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.background import WorkerProcess
-from tidepool.tui.app.compose.examination import Examined, Examiner, answered
+from tidepool.tui.app.compose.examination import Examined, Examiner
 from tidepool.tui.app.screens import compose
 from tidepool.tui.app.widgets.rows import Rows
 from tidepool.tui.app.worker import answer
@@ -37,7 +38,7 @@ class ExaminesWithin(Examiner):
     """The same for drafts."""
 
     def _ask(self, line: str) -> Examined:
-        return answered(line)
+        return Examined.from_json(json.loads(answer(line))["answer"])
 
 
 @asynccontextmanager

@@ -151,20 +151,6 @@ def _offered(screen: Screen[object], binding: object) -> bool:
     return bool(screen.check_action(action, parameters))
 
 
-async def test_help_commands_and_quit_are_at_hand_at_any_width(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
-    await played(path, game())
-    async with opened(path) as (app, pilot):
-        await until_seen(pilot, "A small game")
-        for width in (40, 60, 80, 100, 120, 160):
-            await pilot.resize_terminal(width, 24)
-            await until(pilot, lambda width=width: app.screen.query_one("#always").region.right == width)  # type: ignore[misc]
-            *here, helps, finds, quits = app.screen.query(FooterKey)
-            assert (helps.description, finds.description, quits.description) == ("Help", "Commands", "Quit")
-            assert all(key.region.right <= helps.region.x and key.region.width for key in here)
-            assert not here or here[0].description == "Open"
-
-
 async def test_the_palette_finds_batches_from_anywhere(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
     await played(path, game(name="[red]Zebra[/red]", talks=2))

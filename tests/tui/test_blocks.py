@@ -1,10 +1,7 @@
 """Pages of results as the screen lays them out."""
 
-import pytest
-
 from tidepool.engine.results.blocks import Heat, table
 from tidepool.tui.app.widgets.blocks import content_of
-from tidepool.tui.drawing.blocks import column_widths
 
 
 def test_a_long_table_is_cut_and_says_so_without_widening_its_columns() -> None:
@@ -21,24 +18,6 @@ def test_on_a_narrow_screen_words_give_way_and_figures_stand_whole() -> None:
     narrow, wide = (content_of(block, room).plain.splitlines() for room in (76, 160))
     assert all(len(line) <= 76 for line in narrow) and narrow[1].endswith("  +0.273 (+0.191 to +0.355)")
     assert narrow[1].startswith("always change_perspect") and wide[1].startswith(rows[0][0])
-
-
-NARROW = [["agent", "revealed %"], ["Ada", "7.1 (1–31)"], ["simulated:bargainer", "78.6 (52–92)"]]
-
-
-@pytest.mark.parametrize(
-    ("width", "widths"),
-    [
-        (40, ([19, 12], 2)),
-        (30, ([19, 9], 2)),
-        (24, ([14, 8], 2)),
-        (18, ([8, 8], 2)),
-        (17, ([8, 8], 1)),
-        (11, ([5, 5], 1)),
-    ],
-)
-def test_names_give_way_before_a_number_is_torn_apart(width: int, widths: tuple[list[int], int]) -> None:
-    assert column_widths(NARROW, 1, width) == widths
 
 
 def test_a_heat_map_is_as_wide_as_its_room_and_says_what_it_leaves_out() -> None:

@@ -1,8 +1,6 @@
 """Plots in characters: readable without colours, from round number to round number, every bar and point with its name."""
 
 import re
-import sys
-from itertools import count
 from random import Random
 from xml.etree import ElementTree
 
@@ -10,8 +8,8 @@ import pytest
 from rich.cells import cell_len
 
 from tidepool.engine.exports.svg import drawing
-from tidepool.engine.results.blocks import Figure, Series, line
-from tidepool.tui.drawing.figures import draw, label_sides, wanted_height
+from tidepool.engine.results.blocks import Figure, Series
+from tidepool.tui.drawing.figures import draw, wanted_height
 
 SERIES = (Series("first", (1.0, 2.0), (1.0, 2.0)), Series("second", (2.0, 1.0), (1.0, 2.0)))
 
@@ -99,62 +97,10 @@ def test_points_that_would_cover_each_other_are_named_in_a_legend() -> None:
     assert drawn(close).splitlines()[1] == "● Ada   ■ Bob   ▲ Cleo"
 
 
-@pytest.mark.parametrize(
-    ("cells", "sides"),
-    [
-        ({"Ada": (8, 8)}, [1]),
-        ({"Ada": (70, 8)}, [-1]),
-        ({"Cleo": (32, 9), "Dion": (42, 8), "Bob": (58, 9)}, [1, -1, -1]),
-        ({"Ada": (3, 8), "Bob": (7, 8), "Cleo": (11, 8)}, [0, 0, 1]),
-        ({"Ada": (5, 8), "Bob": (9, 3)}, [1, 1]),
-    ],
-)
-def test_a_point_is_named_on_a_side_where_nothing_is_covered(
-    cells: dict[str, tuple[int, int]], sides: list[int]
-) -> None:
-    found = label_sides(dict(enumerate(cells.values())), [len(name) for name in cells], 76)
-    assert list(found.values()) == sides
-
-
-def test_foreign_names_of_wide_letters_keep_every_row_within_its_width() -> None:
-    names = ("潮汐池の研究", "e\u0301" * 9, "plain")
-    for form in ("bars", "means"):
-        series = Series("宽", (1.0, 2.0, 3.0), intervals=((0.5, 1.5), None, (2.0, 4.0)))
-        figure = Figure(form, "t", (series,), labels=names, places=(0, 1, 2))  # type: ignore[arg-type]
-        assert max(cell_len(row) for row in drawn(figure, 60, 14).splitlines()) <= 60
-        assert "研究" in drawn(figure, 60, 14)
-    point = Series("潮汐池の研究", (50.0,), (40.0,))
-    rows = drawn(Figure("points", "t", (point,), square=(0.0, 100.0), xlabel="研究 %"), 60, 14).splitlines()
-    assert {cell_len(row) for row in rows} == {60} and any("·潮汐池の研究·" in row.replace(" ", "·") for row in rows)
-
-
 def test_a_bar_below_zero_hangs_from_it_and_a_single_mean_has_its_line() -> None:
     rows = drawn(Figure("bars", "", (Series("", (2.0, -0.1)),), labels=("up", "down")), 40, 12).splitlines()
     assert re.match(r" *0┤ +█+ +$", next(row for row in rows if re.match(r" *0┤", row)))
     assert drawn(Figure("means", "", (Series("", (1.0,)),), labels=("Ada",)), 40, 8).splitlines()[1].startswith("Ada │")
-
-
-MOST_STEPS = 400_000
-"""calls of a function: about a tenth of a second on any machine of today"""
-
-
-def test_a_curve_of_ten_thousand_points_is_drawn_while_nobody_notices() -> None:
-    xs = range(10_000)
-    series = Series("", tuple(float(x % 97) for x in xs), tuple(map(float, xs)))
-    thinned = line("", xs, [float(x % 97) for x in xs], intervals=[(x % 97 - 1.0, x % 97 + 1.0) for x in xs])
-    for one in (series, thinned):
-        assert 10_000 < _steps(Figure("lines", "", (one,))) < MOST_STEPS
-
-
-def _steps(figure: Figure) -> int:
-    """The work of drawing it, counted and not timed: the same on a slow machine and on a busy one."""
-    counted, before = count(), sys.getprofile()
-    sys.setprofile(lambda _frame, event, _what: next(counted) if event in ("call", "c_call") else None)
-    try:
-        assert draw(figure, 160, 48, {})
-    finally:
-        sys.setprofile(before)
-    return next(counted)
 
 
 @pytest.mark.parametrize("form", ["lines", "bars", "points", "means"])

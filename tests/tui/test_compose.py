@@ -16,19 +16,16 @@ from tidepool.storage import library
 from tidepool.storage.file import prepare
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.compose.draft import Draft, keep_draft, read_draft
-from tidepool.tui.app.compose.edits import Put, edited, value_at, values_of
+from tidepool.tui.app.compose.edits import value_at, values_of
 from tidepool.tui.app.compose.examination import Examined
 from tidepool.tui.app.compose.fields import KeyPath
-from tidepool.tui.app.dialogs.basic import choice_of
-from tidepool.tui.app.dialogs.draft import OpenDialog, PickDialog, PickList, drawn
+from tidepool.tui.app.dialogs.draft import OpenDialog, PickDialog
 from tidepool.tui.app.kind_screens import template
 from tidepool.tui.app.launching import environment
 from tidepool.tui.app.screens.compose import ComposeScreen
 from tidepool.tui.app.widgets.form_fields import FieldRow
-from tidepool.tui.app.widgets.form_pages import GroupBox, GroupHead, PeopleList
+from tidepool.tui.app.widgets.form_pages import PeopleList
 from tidepool.tui.app.widgets.frame import NameStrip
-
-HOSTILE = "[/foo] [@click=app.quit]x[/] \x1b[31mred ‮abc \U0001f419"
 
 
 async def composing(app: TidepoolApp, pilot: Pilot[None]) -> ComposeScreen:
@@ -235,7 +232,7 @@ async def test_agents_are_added_edited_removed_and_brought_back(tmp_path: Path) 
         await until(pilot, lambda: roll.count == 4 and "Ada" in rows_text(roll)[0], "Ada to be back")
 
 
-async def test_a_text_takes_back_its_own_letters_before_the_change_before_them(tmp_path: Path) -> None:
+async def test_a_text_takes_back_its_own_letters_and_the_form_its_changes(tmp_path: Path) -> None:
     async with opened(tmp_path / "study.db") as (app, pilot):
         screen = await composing(app, pilot)
         await fill(pilot, screen, ("batch", "seed"), "77")
@@ -245,7 +242,8 @@ async def test_a_text_takes_back_its_own_letters_before_the_change_before_them(t
         def written() -> tuple[object, object]:
             return screen.history.values["batch"]["seed"], screen.history.values["batch"].get("description")
 
-        steps = [("ctrl+z", (77, None)), ("ctrl+z", (42, None)), ("ctrl+y", (77, None)), ("ctrl+y", (77, "abc"))]
+        steps = [("ctrl+z", (77, None)), ("ctrl+y", (77, "abc")), ("escape", (77, "abc"))]
+        steps += [("ctrl+z", (77, None)), ("ctrl+z", (42, None)), ("ctrl+y", (77, None)), ("ctrl+y", (77, "abc"))]
         await until(pilot, lambda: written() == (77, "abc"), "both in the draft")
         for key, values in steps:
             await pilot.press(key)
@@ -276,25 +274,6 @@ async def test_agents_are_taken_from_the_library_by_search_and_marks(tmp_path: P
         await until(
             pilot, lambda: len(values_of(screen.history.draft.text)["agent_ids"]) == 1, "one left in the library"
         )
-        roll.focus()
-        await pilot.press("i")
-        await until(pilot, lambda: isinstance(app.screen, PickDialog), "the library")
-        await pilot.press(*"word1", "down", "n", "x", "enter")
-        await until_seen(pilot, "How many?")
-        await pilot.press("2", "0", "enter")
-        await until_seen(pilot, "21 marked")
-        drawn_ids = set(app.screen.query_one(PickList).marked)
-        await pilot.press("enter")
-        await until(pilot, lambda: roll.count == 25, "twenty by chance")
-        assert len(drawn_ids & {stored_agent(agent).id for agent in agents if "word1" in agent.secret}) == 20
-
-
-def test_a_number_of_people_is_drawn_by_the_seed_alone() -> None:
-    choices = [choice_of(f"id{n}", f"Agent {n}", "") for n in range(50)]
-    first = drawn(choices, 20, 42)
-    assert {one.id for one in first} == {one.id for one in drawn(choices[::-1], 20, 42)}
-    assert first != drawn(choices, 20, 43) and len(first) == 20
-    assert drawn(choices, 99, 1) == choices
 
 
 async def test_a_study_is_saved_changed_and_loaded_again(tmp_path: Path) -> None:
@@ -332,63 +311,3 @@ async def test_a_study_is_saved_changed_and_loaded_again(tmp_path: Path) -> None
         await pilot.press("enter")
         await until_written(pilot, screen, ("batch", "seed"), 42)
         assert values_of(screen.history.draft.earlier[0])["batch"]["seed"] == 99
-
-
-async def test_hostile_text_is_shown_and_never_obeyed(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
-    prepare(path)
-    library.add_agents(path, [stored_agent(Agent(name=HOSTILE, model="simulated:guarded", secret=HOSTILE))])
-    texts: list[tuple[KeyPath, object]] = [
-        (("batch", "name"), HOSTILE),
-        (("batch", "description"), HOSTILE * 50),
-        (("batch", "metadata"), {HOSTILE: HOSTILE}),
-        (("batch", "seed"), HOSTILE),
-        (("secret_game", "mode"), HOSTILE),
-        (("secret_game", "detection"), [HOSTILE]),
-        (("secret_game", HOSTILE), HOSTILE),
-        (("agents", 0, "name"), HOSTILE),
-        (("agents", 0, "model"), HOSTILE),
-        (("agent_ids",), [stored_agent(Agent(name=HOSTILE, model="simulated:guarded", secret=HOSTILE)).id, HOSTILE]),
-    ]
-    keep_draft(
-        path,
-        Draft(edited(template("secret_game"), [Put(where, value) for where, value in texts]), HOSTILE, {}, (HOSTILE,)),
-    )
-    async with opened(path, size=(110, 32)) as (app, pilot):
-        screen = await composing(app, pilot)
-        for page in ("what", "who", "how", "toml", "plan"):
-            await screen.go_to_page(page)
-            await pilot.pause()
-            assert "\x1b" not in screen_text(app)
-            if page == "who":
-                for place in range(screen.query_one(PeopleList).count):
-                    screen.query_one(PeopleList).go_to(place)
-                    await pilot.pause()
-                assert "[@click=app.quit]" in screen_text(app)
-        screen.query_one("#kinds").focus()
-        await pilot.press("ctrl+o")
-        await until(pilot, lambda: isinstance(app.screen, OpenDialog), "where to start from")
-        await pilot.press("escape")
-        await until(pilot, lambda: app.screen is screen)
-        screen.query_one(PeopleList).focus()
-        await screen.go_to_page("who")
-        await pilot.press("i")
-        await until(pilot, lambda: isinstance(app.screen, PickDialog))
-        assert "[@click=app.quit]" in screen_text(app)
-        assert "\x1b" not in screen_text(app)
-
-
-async def test_a_group_s_title_opens_and_closes_it_by_mouse(database: Path) -> None:
-    async with opened(database) as (app, pilot):
-        screen = await composing(app, pilot)
-        head = screen.query(GroupHead).first()
-        box = head.query_ancestor(GroupBox)
-        folded = box.folded
-        head.scroll_visible(animate=False)
-        await pilot.pause()
-        await pilot.click(head)
-        await until(pilot, lambda: box.folded is not folded, "the group to change")
-        await box.fold(True)
-        box.complain({box.group.fields[0].path: "It cannot be so."})
-        await box.fold(False)
-        assert box.rows[0].fault == "It cannot be so." and box.rows[0].has_class("-wrong")

@@ -15,7 +15,6 @@ from textual.screen import Screen
 from tests.storage.test_plain_text import steers
 from tests.support.poison import POISON, poisoned_file
 from tests.tui.persons import opened, until
-from tidepool.engine.coding.session import CodingSession
 from tidepool.engine.config.sections import Agent, Providers
 from tidepool.engine.library.entity_types import known_types
 from tidepool.engine.trust.gate import Admission, NamedServer, TrustQuestion
@@ -25,10 +24,9 @@ from tidepool.tui.app import dialogs
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.compose.draft import fresh
 from tidepool.tui.app.compose.outline import AGENT_FIELDS
-from tidepool.tui.app.dialogs.basic import Choice, ChooseDialog, Confirm, Dialog, ErrorDialog, Help, SearchDialog
+from tidepool.tui.app.dialogs.basic import Choice, Confirm, Dialog, ErrorDialog, Help, SearchDialog
 from tidepool.tui.app.dialogs.batch import ExportDialog, LimitsDialog, StopDialog, TrustDialog
 from tidepool.tui.app.dialogs.branch import BranchDialog
-from tidepool.tui.app.dialogs.coding import CodingDialog, CodingStart
 from tidepool.tui.app.dialogs.draft import OpenDialog, PickDialog, SaveDialog
 from tidepool.tui.app.dialogs.form import FormDialog, SavingDialog
 from tidepool.tui.app.dialogs.library import GenerateDialog, ImportDialog, TryDialog, TypeDialog
@@ -161,20 +159,17 @@ def dialogs_about(path: Path, about: Screen[object]) -> dict[type[Dialog[Any]], 
     agent = Agent(name=POISON, model="simulated:guarded", secret=POISON, instructions=POISON)
     server = NamedServer(POISON, POISON, (POISON,), (POISON,))
     made: list[Dialog[Any]] = [
-        ErrorDialog(POISON, POISON),
+        ErrorDialog(POISON),
         Confirm(POISON, POISON, no=POISON, title=POISON),
-        ChooseDialog(POISON, choices, take=POISON),
         PickDialog(POISON, choices, [choices[0].id]),
         SaveDialog(POISON),
         OpenDialog(replace(fresh(), earlier=(POISON, f"[batch]\nname = {json.dumps(POISON[:20])}")), [batch]),
         ModelDialog(POISON, Providers(), POISON),
-        FormDialog(POISON, AGENT_FIELDS, agent.model_dump(), agent_faults, _kept, note=POISON, verb=POISON),
+        FormDialog(POISON, AGENT_FIELDS, agent.model_dump(), agent_faults, _kept, note=POISON),
         ExportDialog(batch),
         LimitsDialog(batch),
         StopDialog(POISON, 3),
         BranchDialog("0c13f5c60828", 1, [(f"t{turn}", POISON, POISON) for turn in (1, 2, 3)]),
-        CodingStart(batch),
-        CodingDialog(CodingSession(path, "0c13f5c60828", "ann")),
         TryDialog(agent, Providers()),
         TypeDialog(POISON, POISON, _kept, note=POISON),
         ImportDialog("entities", _kept),
@@ -200,8 +195,6 @@ async def test_every_dialog_shows_it_to_the_letter(file: Path) -> None:
             app.push_screen(dialog)
             await until(pilot, lambda shown=dialog: app.screen is shown and shown.is_mounted)
             await pilot.pause()
-            if isinstance(dialog, CodingDialog):
-                await until(pilot, lambda shown=dialog: not shown._busy, "the first side")
             seen = look(app, dialog)
             assert "calc" in seen or isinstance(
                 dialog, Help | ExportDialog | LimitsDialog | ImportDialog | GenerateDialog

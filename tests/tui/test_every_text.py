@@ -338,8 +338,7 @@ def _prints(path: Path) -> bool:
 
 PRINT_THEMSELVES = {
     "tui/command/saying.py": "the way out",
-    "tui/app/compose/examination.py": "a process that answers the app in lines of JSON",
-    "tui/app/worker.py": "the same",
+    "tui/app/worker.py": "a process that answers the app in lines of JSON",
     "engine/bench.py": "a process that answers the bench in a line of JSON",
     "engine/config/reference.py": "writes a page of the docs, when it is run by itself",
     "storage/tables.py": "writes the schema, when it is run by itself",

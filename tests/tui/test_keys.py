@@ -1,4 +1,4 @@
-"""Keys that are found: copying, the palette, keys and themes of one's own; and colours that can be read."""
+"""Copying, themes of one's own, and colours that can be read."""
 
 import os
 import tempfile
@@ -8,14 +8,12 @@ import pytest
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
-from tests.tui.persons import opened, screen_text, until_seen
+from tests.tui.persons import opened, until_seen
 from tests.tui.studies import game, played
 from tidepool.engine.results.blocks import CONTRAST, contrast_of
 from tidepool.tui.app import launching
-from tidepool.tui.app.finders import PersonFinder, SettingFinder
 from tidepool.tui.app.screens.batches import BatchesScreen
-from tidepool.tui.app.theme import COLOUR_BLIND, DARK, STATES, theme_colours
-from tidepool.tui.app.user_settings import keep_theme, read_settings, settings_file
+from tidepool.tui.app.theme import COLOUR_BLIND, DARK, STATES, keep_theme, read_theme, settings_file, theme_colours
 
 
 @pytest.mark.parametrize("theme", [DARK, COLOUR_BLIND, *BUILTIN_THEMES.values()], ids=lambda theme: theme.name)
@@ -41,12 +39,9 @@ async def test_a_person_copies_and_finds(tmp_path: Path, monkeypatch: pytest.Mon
     config = tmp_path / "config"
     config.mkdir()
     monkeypatch.setenv("TIDEPOOL_CONFIG", str(config))
-    (config / "app.toml").write_text(
-        'theme = "nord"  # cold\n[keys]\n"batches.sort" = "z"\n"batches.sotr" = "q"\n', encoding="utf-8"
-    )
+    keep_theme(config / "app.toml", "nord")
     async with opened(path) as (app, pilot):
         assert app.theme == "nord"
-        assert any("Did you mean 'batches.sort'" in told.message for told in app._notifications)
         await until_seen(pilot, "Two")
         assert isinstance(app.screen, BatchesScreen)
         table = app.screen.table
@@ -56,48 +51,25 @@ async def test_a_person_copies_and_finds(tmp_path: Path, monkeypatch: pytest.Mon
         assert table.current is not None and app.clipboard == table.current.id
         await pilot.press("g")
         assert table.cursor == 0
-        await pilot.press("z")
-        assert table.order == "name"
-        app.choose_theme("tidepool-colour-blind")
-        kept = (config / "app.toml").read_text(encoding="utf-8")
-        assert 'theme = "tidepool-colour-blind"' in kept and "# cold" in kept and '"batches.sort" = "z"' in kept
-
-        for finder, words, wanted in (
-            (SettingFinder, "nord", "Theme nord"),
-            (PersonFinder, "nobody of this name", None),
-        ):
-            provider = finder(app.screen)
-            await provider.startup()
-            hits = [str(hit.text) async for hit in provider.search(words)]
-            assert [hit for hit in hits if wanted and hit.startswith(wanted)] or (wanted is None and not hits)
-        assert "Traceback" not in screen_text(app)
+        (chosen,) = [one for one in app.get_system_commands(app.screen) if one.title == "Theme tidepool-colour-blind"]
+        chosen.callback()
+        assert app.theme == "tidepool-colour-blind"
+        assert read_theme(config / "app.toml", app.themes_offered) == ("tidepool-colour-blind", "")
 
 
-def test_settings_of_one_s_own_are_read_as_far_as_they_make_sense(tmp_path: Path) -> None:
-    path = tmp_path / "app.toml"
+def test_a_kept_theme_is_read_unless_something_is_wrong_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "app.toml"
     themes = ["tidepool-dark"]
-
-    def actions() -> list[str]:
-        return ["copy", "batches.open"]
-
-    assert read_settings(path, themes, actions).faults == ()
-    for text, fault in (
-        ("theme = tidepool", "line 1"),
-        ('theme = "neon"', "'neon' is none of"),
-        ('colour = "red"', "'colour' is no setting"),
-        ("[keys]\ncopy = 3", 'write "copy" = "KEY"'),
-        ('[keys]\ncoppy = "y"', "Did you mean 'copy'?"),
-        ("keys = 3", ""),
-    ):
+    assert read_theme(path, themes) == (None, "")
+    keep_theme(path, "tidepool-dark")
+    assert read_theme(path, themes) == ("tidepool-dark", "")
+    for text, fault in (("theme = tidepool", "line 1"), ('theme = "neon"', "'neon' is none of")):
         path.write_text(text, encoding="utf-8")
-        found = read_settings(path, themes, actions)
-        assert fault in " ".join(found.faults) and found.theme is None and not found.keys, text
-    path.write_text('theme = "tidepool-dark"', encoding="utf-8")
+        theme, told = read_theme(path, themes)
+        assert theme is None and fault in told
+    keep_theme(path, "tidepool-dark")
     path.chmod(0o666)
-    found = read_settings(path, themes, actions)
-    assert "other users can write to" in found.faults[0] and found.theme is None
-    keep_theme(tmp_path / "new" / "app.toml", "tidepool-dark")
-    assert read_settings(tmp_path / "new" / "app.toml", themes, actions).theme == "tidepool-dark"
+    assert "other users can write to" in read_theme(path, themes)[1]
     assert settings_file().name == "app.toml"
 
 

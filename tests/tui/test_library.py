@@ -7,23 +7,19 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Checkbox, Input, TextArea
+from textual.widgets import Input, TextArea
 
-from tests.tui.command.test_library_commands import EVOLUTION
 from tests.tui.persons import opened, screen_text, until, until_seen
-from tests.tui.studies import played
 from tidepool.engine.library.contents import LibraryAdditions, keep, stored_entity
 from tidepool.engine.library.entities import Entity
-from tidepool.engine.studies.evolution.statistics import champion_prompt
 from tidepool.storage import library
 from tidepool.storage.file import reading
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.dialogs.basic import ChooseDialog, Confirm, ErrorDialog
+from tidepool.tui.app.dialogs.basic import Confirm, ErrorDialog
 from tidepool.tui.app.dialogs.form import FormDialog
 from tidepool.tui.app.dialogs.library import GenerateDialog, ImportDialog, TryDialog, TypeDialog
 from tidepool.tui.app.screens.library import LibraryScreen, ShelfList
 from tidepool.tui.app.widgets.form_fields import FieldRow
-from tidepool.tui.app.widgets.frame import CardView
 
 
 def entities(path: Path) -> list[library.StoredEntity]:
@@ -61,22 +57,18 @@ async def test_people_are_generated_found_edited_made_agents_tried_and_deleted(t
     path = tmp_path / "study.db"
     async with opened(path, size=(80, 24)) as (app, pilot):
         await pilot.press("5")
-        await until_seen(pilot, "Generate some")
-        await pilot.click(CardView)
+        await until_seen(pilot, "r generates some")
+        await pilot.press("r")
         await there(pilot, GenerateDialog)
         await write(pilot, "none", "#count")
         await pilot.press("ctrl+s")
         await until_seen(pilot, "Give a whole number")
         await write(pilot, "12", "#count")
         await until_seen(pilot, "years old")
-        app.screen.query_one(Checkbox).value = True
-        await until_seen(pilot, "A backstory needs a model")
-        await write(pilot, "simulated:persona", "#writer")
-        await until_seen(pilot, "12 texts will be asked of simulated:persona.")
         await pilot.press("ctrl+s")
         await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and roll(app).count == 12, "twelve people")
         first = entities(path)[0]
-        assert first.type == "human" and first.attributes["backstory"]
+        assert first.type == "human" and first.attributes
 
         await pilot.press("slash", *first.name.split()[1].lower()[:2])
         await write(pilot, first.name.split()[1].lower(), "#words")
@@ -117,39 +109,34 @@ async def test_people_are_generated_found_edited_made_agents_tried_and_deleted(t
         await pilot.press("y")
         await until_seen(pilot, "No agents yet")
         assert agents(path) == []
-        await pilot.press("c")
-        await there(pilot, ErrorDialog)
-        assert "no evolution yet" in app.screen.message  # type: ignore[attr-defined]
 
 
 async def test_several_are_marked_files_brought_in_types_written_and_mistakes_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
-    await played(path, EVOLUTION)
     keep(path, LibraryAdditions(tuple(stored_entity(Entity(f"Person {number}")) for number in range(5))))
     async with opened(path) as (app, pilot):
         await pilot.press("5")
         await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and roll(app).count == 5)
-        await _several_become_agents(app, pilot, path)
+        await _one_becomes_an_agent(app, pilot, path)
         await _a_paid_agent_without_a_key_says_so(pilot)
         await _two_of_them_go(app, pilot, path)
         await _a_broken_file_and_a_sound_one(app, pilot, path, tmp_path)
         await _an_agent_is_changed(app, pilot, path)
-        await _a_champion_becomes_an_agent(app, pilot, path)
         await _a_type_comes_and_goes(app, pilot)
 
 
-async def _several_become_agents(app: TidepoolApp, pilot: Pilot[None], path: Path) -> None:
-    await pilot.press("ctrl+a", "m")
+async def _one_becomes_an_agent(app: TidepoolApp, pilot: Pilot[None], path: Path) -> None:
+    await pilot.press("m")
     await there(pilot, FormDialog)
-    app.screen.query_one(FieldRow).query_one(Input).value = "gpt4o_mnii"
+    model = next(row for row in app.screen.query(FieldRow) if row.field.key == "model")
+    model.query_one(Input).value = "gpt4o_mnii"
     await pilot.press("ctrl+s")
-    await until(pilot, lambda: "did you mean 'gpt4o_mini'?" in app.screen.query_one(FieldRow).fault, "advice")
-    app.screen.query_one(FieldRow).query_one(Input).value = "gpt4o_mini"
+    await until(pilot, lambda: "did you mean 'gpt4o_mini'?" in model.fault, "advice")
+    model.query_one(Input).value = "gpt4o_mini"
     await pilot.press("ctrl+s")
-    await until(pilot, lambda: len(agents(path)) == 5, "five agents")
-    assert len({one.definition["secret"] for one in agents(path)}) == 5
+    await until(pilot, lambda: [one.name for one in agents(path)] == ["Person 0"], "an agent")
     await there(pilot, LibraryScreen)
-    await until(pilot, lambda: roll(app).shelf == "agents" and roll(app).count == 5, "the agents' shelf")
+    await until(pilot, lambda: roll(app).shelf == "agents" and roll(app).count == 1, "the agents' shelf")
 
 
 async def _a_paid_agent_without_a_key_says_so(pilot: Pilot[None]) -> None:
@@ -210,21 +197,9 @@ async def _an_agent_is_changed(app: TidepoolApp, pilot: Pilot[None], path: Path)
     await there(pilot, LibraryScreen)
 
 
-async def _a_champion_becomes_an_agent(app: TidepoolApp, pilot: Pilot[None], path: Path) -> None:
-    await pilot.press("c")
-    await there(pilot, ChooseDialog)
-    await pilot.press("enter")
-    await there(pilot, FormDialog)
-    await pilot.press("ctrl+s")
-    await until(pilot, lambda: agents(path)[-1].name == "Champion", "the champion")
-    with reading(path) as connection:
-        assert agents(path)[-1].definition["instructions"] == champion_prompt(connection, "last")
-    await there(pilot, LibraryScreen)
-    await pilot.press("shift+tab")
-
-
 async def _a_type_comes_and_goes(app: TidepoolApp, pilot: Pilot[None]) -> None:
-    await until(pilot, lambda: roll(app).count == 3, "the built-in types")
+    await pilot.press("shift+tab")
+    await until(pilot, lambda: roll(app).shelf == "types" and roll(app).count == 3, "the built-in types")
     await pilot.press("x")
     assert isinstance(app.screen, LibraryScreen), "a built-in type cannot be deleted"
     await pilot.press("a")

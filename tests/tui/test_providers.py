@@ -7,20 +7,18 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from rich.cells import cell_len
 
 from tests.emulator import Emulator
 from tests.tui.persons import opened, rows_text, screen_text, until, until_seen
-from tests.tui.test_hostile_text import HOSTILE
 from tidepool.engine.config.sections import OllamaSettings, Providers, ProviderSettings
 from tidepool.engine.errors import RunError
-from tidepool.engine.providers.model_list import ListedHost, ListedModel, ListedProvider, list_models
+from tidepool.engine.providers.model_list import ListedModel, ListedProvider, list_models
 from tidepool.engine.registries import PROVIDERS
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.background import run_in_thread
 from tidepool.tui.app.compose.draft import Draft, keep_draft
 from tidepool.tui.app.dialogs.basic import Confirm
-from tidepool.tui.app.provider_view import Card, Trial, about, price_words, rules_in, state_of, usual_model
+from tidepool.tui.app.provider_view import Card, price_words, rules_in, state_of, usual_model
 from tidepool.tui.app.screens.providers import ModelTable, ProviderList, ProvidersScreen
 from tidepool.tui.app.widgets.rows import ReadingPane
 
@@ -161,18 +159,3 @@ def test_an_unknown_price_is_never_a_zero(amount: float | None, words: str) -> N
 def test_a_draft_that_cannot_be_read_leaves_the_defaults() -> None:
     assert rules_in("[service").fault and rules_in("[service]\nretries = 'x'").fault
     assert rules_in("service = 3").providers.openai == ProviderSettings()
-
-
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_a_model_of_any_name_has_a_line(text: str) -> None:
-    table = ModelTable(id="models")
-    table.items = [ListedModel(text, None, 0.0, None, 1.0, text)]
-    line = "".join(piece for piece, _ in table.draw(0, 120))
-    assert line.isprintable() and cell_len(line) <= 120
-
-
-def test_what_a_server_says_is_told_as_it_is() -> None:
-    host = ListedHost("one:11434", ("[/foo]",), "")
-    card = Card("ollama", ListedProvider("ollama", "not needed", "x", (), hosts=(host,)), False, Trial("m", fault="[b"))
-    texts = [passage.text for passage in about(card, rules_in(""))]
-    assert "■ answers: [/foo]" in texts and "m: [b" in texts

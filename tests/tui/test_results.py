@@ -5,18 +5,14 @@ from contextlib import closing
 from pathlib import Path
 
 from textual.pilot import Pilot
-from textual.widgets import Input, Select, Static
+from textual.widgets import Input, Select
 
-from tests.engine.design.designs import FACTORS, written
 from tests.tui.persons import opened, rows_text, screen_text, until, until_seen
 from tests.tui.studies import EVOLUTION, game, played
-from tidepool.engine.config.loading import load_config
-from tidepool.engine.design.running import run_study
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.screens.results import ResultsScreen
 from tidepool.tui.app.widgets.batch_list import BatchList
 from tidepool.tui.app.widgets.conversations import TYPING_SECONDS, ConversationList, ConversationsPane
-from tidepool.tui.app.widgets.family import FamilyNode, FamilyTree
 from tidepool.tui.app.widgets.frame import PanelStrip
 from tidepool.tui.app.widgets.transcript import TranscriptPane
 
@@ -89,15 +85,14 @@ async def test_an_evolutions_answers_are_read_by_prompt_and_by_problem(tmp_path:
         await until(pilot, lambda: "× held out" in rows_text(answers.list)[0], "the list")
         await until_seen(pilot, "held-out problems, number")
         assert first.question and first.question.split()[0] in screen_text(app) and "best seed" not in screen_text(app)
-        await pilot.press("i")
+        answers.query_one("#agent", Select).clear()
+        answers.query_one("#wave", Select).value = "judge"
+        answers.query_one("#search", Input).value = f"#{first.problem}"
         asked = counted(app, f"SELECT count(*) FROM answers WHERE split = 'judge' AND problem = {first.problem}")
         await until(pilot, lambda: answers.list.count == asked, "everybody's answers to one problem")
         await until(pilot, lambda: any("best seed" in row for row in rows_text(answers.list)), "who the prompts are")
-        await pilot.press("i")
-        await until(pilot, lambda: answers.list.count == by_champion and text.answer == first, "the champion's again")
-        assert answers.filter.who == "champion" and answers.filter.part is None
-        await pilot.press("w")
-        await until(pilot, lambda: answers.filter.words == f"@{first.genome_id}" and not answers.filter.who, "a prompt")
+        answers.query_one("#wave", Select).clear()
+        answers.query_one("#search", Input).value = f"@{first.genome_id}"
         await until(pilot, lambda: answers.list.count == by_champion, "one prompt's answers")
         answers.query_one("#search", Input).value = ""
         answers.query_one("#show", Select).value = "missing"
@@ -112,35 +107,9 @@ async def test_an_evolutions_answers_are_read_by_prompt_and_by_problem(tmp_path:
             app, f"SELECT count(*) FROM answers WHERE problem = {first.problem} AND instr(question || reply, '{word}')"
         )
         await until(pilot, lambda: answers.list.count == found, "a word of the question")
-        await walk_the_family(app, pilot)
-
-
-async def walk_the_family(app: TidepoolApp, pilot: Pilot[None]) -> None:
-    """From the champion to its mothers, and into a generation, by keys; what is not opened is not read."""
-    app.screen.query_one(PanelStrip).choose("panel-family")
-    kin, told = app.screen.query_one(FamilyTree), app.screen.query_one("#kin-told", Static)
-    await until(pilot, lambda: kin.cursor_node is not None and "champion" in str(told.content), "the champion")
-    champion, *others = kin.root.children
-    assert kin.has_focus and "held out" in str(told.content) and all(not node.children for node in others)
-    mothers = counted(app, "SELECT json_array_length(parents) FROM genomes ORDER BY fitness DESC LIMIT 1")
-    await until(pilot, lambda: bool(champion.children) == bool(mothers), "whom it descends from")
-    youngest = next(node for node in others if isinstance(node.data, int))
-    kin.move_cursor(youngest)
-    await pilot.press("right")
-    await until(pilot, lambda: bool(youngest.children), "everybody of a generation")
-    await pilot.press("down")
-    await until(pilot, lambda: f"generation {youngest.data}, " in str(told.content), "the fittest of it")
-    bred = next(node for node in youngest.children if isinstance(node.data, FamilyNode) and node.data.member.parents)
-    kin.move_cursor(bred)
-    await until(pilot, lambda: "over its mother" in str(told.content), "what it gained")
-    await pilot.press("left")
-    assert kin.cursor_node is youngest
-    kin.move_cursor(bred)
-    await pilot.press("w")
-    assert isinstance(bred.data, FamilyNode)
-    answers, wanted = app.screen.query_one(ConversationsPane), f"@{bred.data.member.genome_id}"
-    await until(pilot, lambda: answers.filter.words == wanted, "the answers of the prompt under the cursor")
-    await until_seen(pilot, "i, w: only this problem, this prompt")
+        app.screen.query_one(PanelStrip).choose("panel-family")
+        await until_seen(pilot, "champion")
+        assert first.genome_id in screen_text(app)
 
 
 def counted(app: TidepoolApp, query: str) -> int:
@@ -181,19 +150,3 @@ async def test_marked_batches_are_compared_side_by_side(tmp_path: Path) -> None:
         await until_seen(pilot, "side by side")
         text = screen_text(app)
         assert "First" in text and "Second" in text and "Ada: revealed" in text
-
-
-async def test_the_overview_of_a_study_has_no_heading_without_its_table(tmp_path: Path) -> None:
-    """Hypotheses first, where there are any; else the first outcome, with its cells and effects."""
-    for name, factors in (("stated", FACTORS), ("open", FACTORS.partition("[[design.hypotheses]]")[0])):
-        path = tmp_path / f"{name}.db"
-        await run_study(load_config(written(tmp_path, factors=factors, talks=2)), path)
-        async with opened(path, size=(160, 80)) as (app, pilot):
-            await until_seen(pilot, "Firm or plain")
-            await pilot.press("enter")
-            await until_seen(pilot, "16 of 16 completed")
-            lead = "confirmatory: hypotheses of the design" if name == "stated" else "sides that revealed, by cell"
-            lines = {line.strip("│ ") for line in screen_text(app).splitlines()}
-            assert lead in lines and "score" not in lines and ("revealed" in lines) == (name == "open")
-            await pilot.press("tab", "end")
-            await until_seen(pilot, "The study varied agents.Ada.model")

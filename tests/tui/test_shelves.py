@@ -16,7 +16,6 @@ from tidepool.tui.app.library_items import (
     entity_faults,
     entity_item,
     found,
-    several_faults,
     type_item,
     types_in,
 )
@@ -65,7 +64,6 @@ def test_what_is_wrong_with_an_entity_stands_at_its_field(record: dict[str, obje
 def test_what_is_wrong_with_an_agent_stands_at_its_field() -> None:
     assert set(agent_faults({"model": "gpt9", "temperature": 9})) == {("name",), ("model",), ("temperature",)}
     assert agent_faults({"name": "Ada", "model": "simulated:guarded"}) == {}
-    assert set(several_faults({"model": "simulated:guarded", "seed": "x"})) == {("seed",)}
 
 
 def test_what_cannot_be_read_is_listed_as_such() -> None:

@@ -18,17 +18,6 @@ from tidepool.tui.command.main import main
 
 EVIL = "\x1b[2J\x1b]0;owned\x07[/red][link=x]evil"
 
-TAMPERED = f"""
-    UPDATE batch SET name = '{EVIL}', description = '{EVIL}', reason = '{EVIL}';
-    UPDATE unit SET participants = json_array('{EVIL}', 'Bob'), error = '{EVIL}';
-    UPDATE call SET text = '{EVIL}', speaker = '{EVIL}', model = '{EVIL}';
-    UPDATE wave SET transport = '{EVIL}';
-    UPDATE judgement SET entity = '{EVIL}';
-    UPDATE log_line SET message = '{EVIL}', level = '{EVIL}';
-    INSERT INTO library_entity VALUES ('{EVIL}', '{EVIL}', '{EVIL}', '{EVIL}', json_object('{EVIL}', '{EVIL}'), 0);
-    INSERT INTO library_agent VALUES ('{EVIL}', '{EVIL}', json_object('model', '{EVIL}'), 0);
-"""
-
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -51,30 +40,6 @@ def file(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 def tamper(path: Path, script: str) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(script)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["list"],
-        ["show", "last"],
-        ["show", "last", "--conversation", "1"],
-        ["stats", "last"],
-        ["log", "last"],
-        ["entities", "list"],
-        ["entities", "show", "*"],
-        ["agents", "list"],
-        ["agents", "show", "*"],
-    ],
-    ids=" ".join,
-)
-def test_foreign_text_is_shown_as_plain_text(file: Path, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    tamper(file, TAMPERED)
-    assert main(["--db", str(file), *words]) == 0
-    printed = capsys.readouterr().out
-    assert "\x1b" not in printed and "\x07" not in printed
-    assert printed.strip()
-    assert "[link=x]evil" in printed or "--conversation" not in words
 
 
 @pytest.mark.parametrize("batch_id", ["../../outside", "/tmp/outside", "a\nb", EVIL, ""])

@@ -33,9 +33,6 @@ def until(look: Callable[[], str], words: str) -> str:
     return shown
 
 
-# -- tmux ------------------------------------------------------------------------------------------------
-
-
 class Tmux:
     """A terminal of 120 × 36 in a tmux server of its own."""
 
@@ -101,9 +98,6 @@ def test_fg_brings_back_the_whole_screen_of_a_suspended_app(tmux: Tmux, tmp_path
         assert until(tmux.screen, "Quit") == before
 
 
-# -- a terminal without anything between ------------------------------------------------------------------
-
-
 def test_keys_that_arrive_in_one_burst_take_effect_in_their_order(tmp_path: Path) -> None:
     """In a search, in an editor of several lines, and in a dropdown of a form."""
     path = tmp_path / "study.db"
@@ -124,26 +118,6 @@ def test_keys_that_arrive_in_one_burst_take_effect_in_their_order(tmp_path: Path
     assert "fantasy_character2" in known_types(path)
     draft = read_draft(path)
     assert draft is not None and 'mode = "retained"' in draft.text
-
-
-def test_ctrl_z_suspends_the_app_which_draws_itself_again_when_it_continues(tmp_path: Path) -> None:
-    with Terminal(launching.command(tmp_path / "study.db"), launching.environment()) as terminal:
-        terminal.until("Nothing here yet", WAIT_SECONDS)
-        terminal.press("\x1a")
-        deadline = time.monotonic() + WAIT_SECONDS
-        while not (stopped := os.waitpid(terminal.pid, os.WUNTRACED | os.WNOHANG))[0]:
-            assert time.monotonic() < deadline, "it goes on"
-            time.sleep(0.05)
-        assert os.WIFSTOPPED(stopped[1]) and "\x1b[?1049l" in terminal.drawn, "the shell has its screen back"
-        terminal.press("")
-        os.kill(terminal.pid, signal.SIGCONT)
-        for words in ("6 Providers", "Nothing here yet", "Quit"):
-            terminal.until(words, WAIT_SECONDS)
-        terminal.press("5")
-        terminal.until("Entities 0", WAIT_SECONDS)
-
-
-# -- a browser -------------------------------------------------------------------------------------------
 
 
 def _browser() -> str:

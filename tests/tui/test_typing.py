@@ -110,7 +110,6 @@ BURSTS = {
     Form.WORD: "simulated:trusting [b]12 Ångström? 3x",
     Form.LONG: "the quick brown fox 1\rjumps over 2 lazy dogs\rq?",
     Form.MODEL: "simulated:trusting",
-    Form.PATH: "data/my problems 12.jsonl",
     Form.WHOLE: "1234567890",
     Form.NUMBER: "1234.56789",
     Form.NUMBERS: "1, 22, 333, 4444",

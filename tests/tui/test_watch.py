@@ -1,26 +1,19 @@
 """Watching a batch, as a person does."""
 
-import asyncio
 import os
 import signal
 import sqlite3
 import subprocess
-from collections.abc import Awaitable
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from textual.dom import DOMNode
 from textual.pilot import Pilot
-from textual.screen import Screen
-from textual.widget import Widget
 from textual.widgets import Input
 
-from tests.tui.persons import WAIT_SECONDS, batch_status, opened, rows_text, screen_text, text_of, until, until_seen
+from tests.tui.persons import batch_status, opened, rows_text, screen_text, text_of, until, until_seen
 from tests.tui.studies import config_file, game, played
 from tidepool.tui.app import launching
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.dialogs.basic import ChooseDialog, Confirm
 from tidepool.tui.app.dialogs.batch import LimitsDialog, StopDialog
 from tidepool.tui.app.screens.watch import WatchScreen
 from tidepool.tui.app.widgets.blocks import Plot
@@ -102,40 +95,6 @@ async def test_a_killed_batch_shows_interrupted_and_resumes_to_its_end(tmp_path:
         assert batch_status(path) == "completed"
 
 
-async def test_a_batch_that_begins_while_the_app_ends_does_not_break_its_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "study.db"
-    asked, closing, found = asyncio.Event(), asyncio.Event(), asyncio.Event()
-    async with opened(path) as (app, pilot):
-        await until_seen(pilot, "Nothing here yet")
-        close, show = app._prune, app._shown
-
-        async def shown_late(launched: launching.Launched) -> bool:
-            asked.set()
-            with suppress(asyncio.CancelledError):  # the app may have got that far
-                await closing.wait()
-            assert await show(launched)
-            found.set()
-            return True
-
-        async def closed_late(screen: Widget) -> None:
-            closing.set()
-            await asyncio.wait_for(found.wait(), WAIT_SECONDS)
-            await close(screen)
-
-        def closed(*widgets: Widget, **more: DOMNode) -> Awaitable[None]:
-            ends = not app.is_running and isinstance(widgets[0], Screen)
-            return closed_late(widgets[0]) if ends else close(*widgets, **more)
-
-        monkeypatch.setattr(app, "_shown", shown_late)
-        monkeypatch.setattr(app, "_prune", closed)
-        app.run_config(config_file(tmp_path, game(name="Late")), "late")
-        launched = app._launched[0]
-        await until(pilot, lambda: asked.is_set() and launched.batch_id(), "its batch")
-    assert found.is_set()
-
-
 async def test_a_batch_is_stopped_after_a_question(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
     async with opened(path) as (app, pilot):
@@ -179,37 +138,6 @@ async def test_a_running_batch_is_paused_continued_and_given_new_limits(study: s
         )
         os.kill(app._launched[0].process.pid, signal.SIGKILL)
         await until_seen(pilot, "interrupted")
-
-
-async def test_a_provider_batch_is_shown_with_its_age_and_given_up_after_a_question(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
-    endless = game(name="Endless", talks=6, service="auto").replace(
-        "max_concurrent = 8", "max_concurrent = 8\nbatch_from = 0\npoll_interval = 0.1"
-    )
-    endless = endless.replace("fatal_rate = 0.0", "batch_seconds = 1e6")
-    async with opened(path) as (app, pilot):
-        app.run_config(config_file(tmp_path, endless), "endless")
-        await until_running(app, pilot)
-        await until(pilot, lambda: open_orders(path) == [("in_progress", 6)], "a provider batch under way")
-        await pilot.press("b")
-        await until(pilot, lambda: isinstance(app.screen, ChooseDialog))
-        await until_seen(pilot, "simulated in_progress")
-        await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, Confirm))
-        await pilot.press("y")
-        await until(pilot, lambda: open_orders(path, wave=1) == [], "its end")
-        os.kill(app._launched[0].process.pid, signal.SIGKILL)
-        await until_seen(pilot, "interrupted")
-
-
-def open_orders(path: Path, wave: int = 1) -> list[tuple[str, int]]:
-    connection = sqlite3.connect(path)
-    try:
-        return connection.execute(
-            "SELECT remote_state, count FROM provider_batch WHERE state = 'created' AND wave = ?", (wave,)
-        ).fetchall()
-    finally:
-        connection.close()
 
 
 async def test_the_conversation_under_the_cursor_is_shown_as_it_was_said(tmp_path: Path) -> None:

@@ -7,21 +7,21 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from importlib import import_module
 from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 from unicodedata import category
 
 from rich.cells import cell_len
 from rich.segment import Segment
-from textual import on, work
+from textual import work
 from textual.app import App, ScreenStackError, SystemCommand
 from textual.binding import Binding
 from textual.color import Color
-from textual.command import Provider
-from textual.dom import DOMNode
+from textual.command import Hit, Hits, Provider
+from textual.content import Content
 from textual.events import AppBlur
 from textual.filter import LineFilter
 from textual.screen import Screen
@@ -37,29 +37,20 @@ from tidepool.tui.app.dialogs.basic import ErrorDialog, Help, offers
 from tidepool.tui.app.key_order import OrderedKeysApp
 from tidepool.tui.app.screens.base import ModeScreen
 from tidepool.tui.app.screens.batches import BatchesScreen
-from tidepool.tui.app.theme import COLOUR_BLIND, DARK, LIGHT_NAME, theme_colours
-from tidepool.tui.app.user_settings import describe_settings, keep_theme, read_settings, settings_file
-from tidepool.tui.app.widgets.batch_list import BatchList
-from tidepool.tui.app.widgets.frame import PLACES, Navigation
-from tidepool.tui.app.widgets.rows import Rows
+from tidepool.tui.app.theme import COLOUR_BLIND, DARK, LIGHT_NAME, keep_theme, read_theme, settings_file, theme_colours
+from tidepool.tui.app.widgets.batch_list import status_of
+from tidepool.tui.app.widgets.frame import PLACES
 from tidepool.tui.drawing.text import console, one_line
 
 if TYPE_CHECKING:
     from tidepool.tui.app.compose.examination import Examiner
 
-LATER = {
-    "compose": ("compose", "ComposeScreen"),
-    "watch": ("watch", "WatchScreen"),
-    "results": ("results", "ResultsScreen"),
-    "library": ("library", "LibraryScreen"),
-    "providers": ("providers", "ProvidersScreen"),
-}
+LATER = ("compose", "watch", "results", "library", "providers")
 """screens that are loaded when first gone to, or when nothing else is to be done: the first one need not wait for them"""
 
 
 def _class_of(mode: str) -> "type[ModeScreen]":
-    module, name = LATER[mode]
-    found: type[ModeScreen] = getattr(import_module(f"tidepool.tui.app.screens.{module}"), name)
+    found: type[ModeScreen] = getattr(import_module(f"tidepool.tui.app.screens.{mode}"), f"{mode.title()}Screen")
     return found
 
 
@@ -67,13 +58,26 @@ def _later(mode: str) -> "Callable[[], Screen[None]]":
     return lambda: _class_of(mode)()
 
 
-def _finder(place: int) -> "Callable[[], type[Provider]]":
-    def load() -> "type[Provider]":
-        from tidepool.tui.app.finders import FINDERS
+class BatchFinder(Provider):
+    """Finds batches in the command palette, from any screen."""
 
-        return FINDERS[place]
+    async def startup(self) -> None:
+        app = cast("TidepoolApp", self.app)
+        self._batches = await app.file.look(all_watched, app.path)
 
-    return load
+    async def search(self, query: str) -> Hits:
+        """What is typed is looked for as letters in this order."""
+        matcher = self.matcher(query)
+        for batch in self._batches:
+            words = f"{one_line(batch.name)} {batch.id}"
+            score, places = matcher.fuzzy_search.match(query, words)
+            if score:
+                shown = Content(words)  # a name is no markup
+                for place in places:
+                    shown = shown.stylize(matcher.match_style, place, place + 1)
+                about = f"{batch.kind.replace('_', ' ')}, {status_of(batch)}"
+                go = partial(cast("TidepoolApp", self.app).open_batch, batch)
+                yield Hit(score, shown, go, text=words, help=about)
 
 
 LONGEST_FAREWELL = 10.0
@@ -84,21 +88,19 @@ class TidepoolApp(OrderedKeysApp):
     TITLE = "Tidepool"
     CSS_PATH = "app.tcss"
     ENABLE_COMMAND_PALETTE = True
-    COMMANDS = App.COMMANDS | {_finder(place) for place in range(3)}
+    COMMANDS = App.COMMANDS | {BatchFinder}
     MODES: ClassVar = {"batches": BatchesScreen, **{mode: _later(mode) for mode in LATER}}
     DEFAULT_MODE = "batches"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall")]
     BINDINGS = [
-        *(Binding(key, f"go('{mode}')", title, show=False, id=f"go.{mode}") for mode, (key, title) in PLACES.items()),
-        Binding("question_mark,f1", "help", "Help", key_display="?", id="help"),
-        Binding("ctrl+p", "command_palette", "Commands", id="palette", tooltip="every action by name"),
-        Binding("ctrl+t", "theme", "Dark or light", show=False, id="theme"),
-        Binding("y", "copy", "Copy to the clipboard", show=False, id="copy", tooltip="what is under the cursor"),
-        Binding(
-            "ctrl+z", "suspend_process", "Suspend", show=False, id="suspend", tooltip="to the shell; fg comes back"
-        ),
-        Binding("ctrl+q", "quit", "Quit", id="quit", tooltip="running batches go on", priority=True),
+        *(Binding(key, f"go('{mode}')", title, show=False) for mode, (key, title) in PLACES.items()),
+        Binding("question_mark,f1", "help", "Help", key_display="?"),
+        Binding("ctrl+p", "command_palette", "Commands", tooltip="every action by name"),
+        Binding("ctrl+t", "theme", "Dark or light", show=False),
+        Binding("y", "copy", "Copy to the clipboard", show=False, tooltip="what is under the cursor"),
+        Binding("ctrl+z", "suspend_process", "Suspend", show=False, tooltip="to the shell; fg comes back"),
+        Binding("ctrl+q", "quit", "Quit", tooltip="running batches go on", priority=True),
     ]
 
     def __init__(self, path: Path) -> None:
@@ -120,9 +122,9 @@ class TidepoolApp(OrderedKeysApp):
         self.error_console = console(sys.stderr)
         self.register_theme(DARK)
         self.register_theme(COLOUR_BLIND)
-        self.settings = read_settings(settings_file(), self.themes_offered, _named_actions)
+        chosen, self._settings_fault = read_theme(settings_file(), self.themes_offered)
         if self.theme == "textual-dark":
-            self.theme = self.settings.theme or DARK.name
+            self.theme = chosen or DARK.name
 
     @cached_property
     def examiner(self) -> "Examiner":
@@ -137,9 +139,8 @@ class TidepoolApp(OrderedKeysApp):
 
     def on_mount(self) -> None:
         tell_trouble_by(lambda words: self.notify(words, severity="warning", markup=False, timeout=30))
-        self.set_keymap(self.settings.keys)
-        for fault in self.settings.faults:
-            self.notify(fault, severity="warning", markup=False, timeout=30)
+        if self._settings_fault:
+            self.notify(self._settings_fault, severity="warning", markup=False, timeout=30)
         self.forward_keys()
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))  # the terminal cleared its screen
         self._mind_launched()
@@ -189,16 +190,12 @@ class TidepoolApp(OrderedKeysApp):
             await self.screen.before_the_end()
         self.exit()
 
-    # -- the way out --------------------------------------------------------------------------------------
-
     def get_line_filters(self) -> Sequence[LineFilter]:
         return [*super().get_line_filters(), self._plain_lines]
 
     def copy_to_clipboard(self, text: str) -> None:
         """What a person copies may be pasted into a shell."""
         super().copy_to_clipboard(in_document(text))
-
-    # -- going places ------------------------------------------------------------------------------------
 
     async def action_go(self, mode: str) -> None:
         if mode in ("watch", "results") and isinstance(self.screen, BatchesScreen) and self.screen.shown_batch:
@@ -211,10 +208,6 @@ class TidepoolApp(OrderedKeysApp):
         if self.is_running:
             await self.switch_mode(mode)
 
-    @on(Navigation.Went)
-    async def _went(self, event: Navigation.Went) -> None:
-        await self.action_go(event.mode)
-
     def open_batch(self, batch: Watched) -> None:
         """To watch while it goes on, with its results once it has ended."""
         self.current = batch.number
@@ -225,13 +218,6 @@ class TidepoolApp(OrderedKeysApp):
         self.compared = [batch.number for batch in batches]
         self.switch_mode("results")
 
-    async def show_person(self, shelf: str, one: str) -> None:
-        from tidepool.tui.app.screens.library import LibraryScreen
-
-        await self._switch("library")
-        if isinstance(self.screen, LibraryScreen):
-            self.screen.point_to(shelf, one)
-
     async def current_batch(self) -> Watched | None:
         """The batch in hand: the one last opened, else one that runs, else the newest."""
         if self.current is not None and (found := await self.file.look(watched_any, self.path, self.current)):
@@ -240,8 +226,6 @@ class TidepoolApp(OrderedKeysApp):
         found = next((batch for batch in batches if batch.running), next(iter(batches), None))
         self.current = found.number if found else None
         return found
-
-    # -- batches of their own process --------------------------------------------------------------------
 
     def run_config(self, config: Path, title: str) -> None:
         self.follow(launching.run_config(self.path, config, title))
@@ -291,8 +275,6 @@ class TidepoolApp(OrderedKeysApp):
         if isinstance(self.screen, ComposeScreen):
             self.screen.load(text)
 
-    # -- all screens -------------------------------------------------------------------------------------
-
     def tell(self, error: TidepoolError | str) -> None:
         """The one error dialog; the same words are not told twice at once."""
         if not (isinstance(self.screen, ErrorDialog) and self.screen.message == str(error)):
@@ -317,11 +299,6 @@ class TidepoolApp(OrderedKeysApp):
         with suppress(OSError, ValueError):  # a folder that nobody may write to: it holds until the app closes
             keep_theme(settings_file(), name)
 
-    def tell_settings(self) -> None:
-        self.push_screen(
-            ErrorDialog(describe_settings(settings_file(), self.theme, _named_actions()), title="Settings")
-        )
-
     def action_copy(self) -> None:
         """By the terminal, so that it reaches the clipboard of the machine that one sits at."""
         copied = getattr(self.focused, "copied", None)
@@ -335,19 +312,11 @@ class TidepoolApp(OrderedKeysApp):
             if not offer.moves:
                 tooltip, key = offer.binding.tooltip, self.get_key_display(offer.binding)
                 about = f"{tooltip} ({key})" if tooltip else f"key {key}"
-                yield SystemCommand(offer.words, about, _runs(self, offer.binding.action, offer.node))
+                run = partial(self.call_next, self.run_action, offer.binding.action, offer.node)
+                yield SystemCommand(offer.binding.description, about, run)
         yield SystemCommand("Screenshot", "save what is seen as SVG", self.deliver_screenshot)
-
-
-def _named_actions() -> dict[str, str]:
-    """Every action that has a name, with its keys."""
-    own: tuple[type[DOMNode], ...] = (TidepoolApp, BatchesScreen, *map(_class_of, LATER), BatchList, Rows)
-    bindings = [one for node in own for one in node.BINDINGS if isinstance(one, Binding)]
-    return {one.id: one.key for one in bindings if one.id}
-
-
-def _runs(app: App[None], action: str, node: object):  # type: ignore[no-untyped-def]
-    return lambda: app.call_next(app.run_action, action, node)
+        for name in self.themes_offered:
+            yield SystemCommand(f"Theme {name}", "is kept for the next time", partial(self.choose_theme, name), False)
 
 
 JOINERS = "\u200c\u200d"

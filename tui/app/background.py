@@ -1,7 +1,7 @@
 """Work that must not block the event loop: reading the file, helper processes, calls to providers.
 
 `FileReader` runs queries in threads, `WorkerProcess` sends jobs to a process (`worker.py`), `run_in_thread` runs a
-coroutine in a thread with its own event loop, because loading an SDK takes half a second and a dead address takes long.
+coroutine in the event loop of another thread, because loading an SDK takes half a second and a dead address takes long.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -193,51 +194,25 @@ class WorkerProcess:
         self._thread.shutdown(wait=True)
 
 
+@cache
+def _background_loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="providers", daemon=True).start()
+    return loop
+
+
 async def run_in_thread(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """What the coroutine comes to. Raises a TidepoolError, whatever went wrong: addresses are typed by people."""
-    here = asyncio.get_running_loop()
-    done: asyncio.Future[T] = here.create_future()
-    there: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
 
-    async def work() -> T:
-        task = asyncio.current_task()
-        assert task is not None
-        there.append((asyncio.get_running_loop(), task))
+    async def run() -> T:
         return await start()
 
-    def run() -> None:
-        try:
-            came = asyncio.run(work())
-        except asyncio.CancelledError:
-            return
-        except Exception as error:
-            _tell(here, done, error=error)
-        else:
-            _tell(here, done, came=came)
-
-    threading.Thread(target=run, name="run_in_thread", daemon=True).start()
     try:
-        return await done
-    except asyncio.CancelledError:
-        for loop, task in there:
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(task.cancel)
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(run(), _background_loop()))
+    except TidepoolError:
         raise
-
-
-def _tell(
-    loop: asyncio.AbstractEventLoop, done: "asyncio.Future[Any]", came: Any = None, error: Exception | None = None
-) -> None:
-    def settle() -> None:
-        if done.done():
-            return
-        if error is None:
-            done.set_result(came)
-        else:
-            done.set_exception(error if isinstance(error, TidepoolError) else _in_words(error))
-
-    with suppress(RuntimeError):
-        loop.call_soon_threadsafe(settle)
+    except Exception as error:
+        raise _in_words(error) from error
 
 
 def _in_words(error: Exception) -> RunError:

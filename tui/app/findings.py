@@ -65,14 +65,14 @@ class EstimateReader:
         return self._pace.begin((batch.status, batch.calls, batch.units_done))
 
     async def read(self, batch: Watched) -> InterimEstimate | None:
-        """None where it cannot be told, which a running batch is not stopped for, or is no longer wanted."""
+        """None where it is no longer wanted; an empty one where nothing can be told."""
         pace, seconds, more = self._pace, SOONEST, False
         try:
             path = str(self._app.path)
             found = await self._app.counting.ask("glimpse", path=path, batch=batch.id, running=batch.running)
             seconds, more = found["seconds"], found["more"]
         except TidepoolError:
-            return None
+            return InterimEstimate()
         finally:
             pace.ended(seconds, more=more)
         if pace is not self._pace:

@@ -40,8 +40,6 @@ class KindScreens:
     how: Groups = ()
     rest: str = "More"
     """the group of keys that have no place"""
-    notes: Mapping[str, str] = field(default_factory=dict)
-    """group → what is explained under its title: `scoring`"""
     elsewhere: frozenset[str] = frozenset()
     """keys that the page of people shows"""
     choices: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -69,7 +67,6 @@ SCREENS: Mapping[str, KindScreens] = {
             ("Scenarios", "scenarios"),
         ),
         rest="Scenarios",
-        notes={"Scoring": "scoring"},
         choices={
             "pairing": {
                 "round_robin": "everybody meets everybody in turn",

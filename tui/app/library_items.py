@@ -13,13 +13,7 @@ from tidepool.engine.config.loading import declared_model
 from tidepool.engine.config.problems import problems_in
 from tidepool.engine.config.sections import Agent
 from tidepool.engine.errors import UsageError
-from tidepool.engine.library.contents import (
-    LibraryAdditions,
-    agent_from_entity,
-    secrets_for,
-    stored_agent,
-    stored_entity,
-)
+from tidepool.engine.library.contents import stored_agent, stored_entity
 from tidepool.engine.library.entities import Entity, entity_from, in_words
 from tidepool.engine.library.entity_types import (
     BooleanDimension,
@@ -33,7 +27,7 @@ from tidepool.engine.library.entity_types import (
     generate,
 )
 from tidepool.storage.library import StoredAgent, StoredEntity, StoredType, list_agents, list_entities, list_types
-from tidepool.tui.app.compose.fields import Field, Form, KeyPath
+from tidepool.tui.app.compose.fields import KeyPath
 from tidepool.tui.app.widgets.rows import Passage
 from tidepool.tui.drawing.text import ago, one_line
 
@@ -140,19 +134,17 @@ MOST_OPTIONS = 12
 
 def details(item: Item) -> list[Passage]:
     stored = item.stored
-    if isinstance(stored, StoredEntity):
-        return list(_entity(stored))
-    if isinstance(stored, StoredAgent):
-        return list(_agent(stored))
-    return list(_type(stored))
+    if isinstance(stored, KnownType):
+        return list(_type(stored))
+    if stored.damaged:
+        told = Passage("What the file holds of it cannot be read. x removes it.", "failed")
+        return [Passage(stored.name, "strong"), Passage(stored.id, "dim"), told]
+    return list(_entity(stored) if isinstance(stored, StoredEntity) else _agent(stored))
 
 
 def _entity(stored: StoredEntity) -> Iterator[Passage]:
     yield Passage(stored.name, "strong")
     yield Passage(f"{stored.id} · {stored.type or 'no type'} · added {ago(stored.created_at)} ago", "dim")
-    if stored.damaged:
-        yield Passage("What the file holds of it cannot be read. x removes it.", "failed")
-        return
     if stored.description:
         yield Passage("")
         yield Passage(stored.description)
@@ -169,9 +161,6 @@ def _agent(stored: StoredAgent) -> Iterator[Passage]:
     said = stored.definition
     yield Passage(stored.name, "strong")
     yield Passage(f"{stored.id} · added {ago(stored.created_at)} ago", "dim")
-    if stored.damaged:
-        yield Passage("What the file holds of it cannot be read. x removes it.", "failed")
-        return
     yield Passage("")
     model = str(said.get("model", ""))
     yield Passage(f"{model} = {PRESETS[model]}" if model in PRESETS else model, label="model")
@@ -231,10 +220,8 @@ def dimension_in_words(dimension: Dimension) -> str:
 
 def _weighed(dimension: CategoricalDimension) -> str:
     total = sum(dimension.weights)
-    even = len(set(dimension.weights)) == 1
     shares = [
-        option if even else f"{option} {weight / total:.0%}"
-        for option, weight in zip(dimension.options, dimension.weights, strict=True)
+        f"{option} {weight / total:.0%}" for option, weight in zip(dimension.options, dimension.weights, strict=True)
     ]
     more = f" and {len(shares) - MOST_OPTIONS} more" if len(shares) > MOST_OPTIONS else ""
     return ", ".join(shares[:MOST_OPTIONS]) + more
@@ -249,13 +236,6 @@ def _number(dimension: NumberDimension) -> str:
     middle = f" (mean {dimension.mean:g})" if dimension.mean is not None else ""
     return f"{dimension.low:g} to {dimension.high:g}, {spread[dimension.spread]}{middle}"
 
-
-SEVERAL_FIELDS = (
-    Field(("model",), Form.MODEL, "PROVIDER:MODEL, or a preset such as gpt4o_mini", required=True),
-    Field(("memory",), Form.CHOICE, "short: this conversation; long: all earlier ones", "short", ("short", "long")),
-    Field(("seed",), Form.WHOLE, "of the code words they get as secrets", 42),
-)
-"""what is asked where agents are made of several entities at once"""
 
 _WHERE = "entity"
 
@@ -290,22 +270,3 @@ def agent_faults(record: Mapping[str, Any]) -> dict[KeyPath, str]:
 
 def agent_in(record: Mapping[str, Any]) -> StoredAgent:
     return stored_agent(Agent.model_validate(dict(record)))
-
-
-def several_faults(record: Mapping[str, Any]) -> dict[KeyPath, str]:
-    """The same rules as for one agent; the seed is a whole number."""
-    agent = {key: value for key, value in record.items() if key in ("model", "memory")}
-    faults = agent_faults({"name": "somebody", **agent})
-    if not isinstance(record.get("seed", 42), int):
-        faults[("seed",)] = "a seed is a whole number."
-    return faults
-
-
-def agents_of_entities(entities: Sequence[Entity], said: Mapping[str, Any]) -> LibraryAdditions:
-    """One of each, with a code word as its secret."""
-    secrets = secrets_for([entity.name for entity in entities], said.get("seed", 42))
-    memory = said.get("memory", "short")
-    pairs = zip(entities, secrets, strict=True)
-    return LibraryAdditions(
-        agents=tuple(stored_agent(agent_from_entity(e, said["model"], s, memory=memory)) for e, s in pairs)
-    )

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, PRESET_TABLE, title_of
+from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, title_of
 from tidepool.engine.config.loading import above_the_users
 from tidepool.engine.config.sections import Providers, ProviderSettings, Service
 from tidepool.engine.errors import UsageError
@@ -116,11 +116,8 @@ def state_of(card: Card) -> tuple[str, str]:
     return "ready", "done"
 
 
-GLYPHS = {"running": "▸", "done": "■", "failed": "×", "waiting": "·"}
-
-
 def about(card: Card, rules: ProviderRules) -> list[Passage]:
-    return [*_heading(card, rules), *_trial(card), *_keys(card, rules), *_hosts(card), *_presets(card)]
+    return [*_heading(card, rules), *_trial(card), *_keys(card, rules), *_hosts(card)]
 
 
 def _heading(card: Card, rules: ProviderRules) -> Iterator[Passage]:
@@ -189,17 +186,6 @@ def _hosts(card: Card) -> Iterator[Passage]:
         else:
             models = ", ".join(host.models[:20]) or "no model yet: tidepool models --pull llama3.2"
             yield Passage(f"■ answers: {models}", "done", label=host.address)
-
-
-def _presets(card: Card) -> Iterator[Passage]:
-    mine = {name: preset for name, preset in PRESET_TABLE.items() if preset.model.startswith(f"{card.name}:")}
-    if not mine:
-        return
-    yield Passage("")
-    yield Passage("presets", "dim")
-    for name, preset in mine.items():
-        note = f" ({preset.note})" if preset.note else ""
-        yield Passage(f"{preset.model.partition(':')[2]}{note}", label=name)
 
 
 def price_words(amount: float | None) -> str:

@@ -1,54 +1,36 @@
 """Few colours with fixed meanings, derived from any of Textual's themes; and a glyph for each, so that NO_COLOR loses nothing."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
 
 from textual.color import Color
 from textual.theme import Theme
 
 from tidepool.engine.results.blocks import INKS, ink_of, luminance, readable, written
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """What a call, a unit or a batch can be."""
-
-    name: str
-    glyph: str
-    meaning: str
-
+from tidepool.storage.errors import TidepoolError
+from tidepool.storage.folders import config_folder, refuse_what_others_wrote
 
 STATES = {
-    state.name: state
-    for state in (
-        State("waiting", "·", "waiting"),
-        State("running", "▸", "in flight"),
-        State("done", "■", "done"),
-        State("cached", "□", "from the cache"),
-        State("retried", "◆", "done after a retry"),
-        State("failed", "×", "failed"),
-    )
+    "waiting": ("·", "waiting"),
+    "running": ("▸", "in flight"),
+    "done": ("■", "done"),
+    "cached": ("□", "from the cache"),
+    "retried": ("◆", "done after a retry"),
+    "failed": ("×", "failed"),
 }
+"""what a call, a unit or a batch can be: its glyph and what it means"""
 
 BATCH_STATES = {
-    "pending": "waiting",
-    "in_progress": "running",
-    "paused": "retried",
-    "completed": "done",
-    "partial": "failed",
-    "failed": "failed",
-    "interrupted": "retried",
+    "pending": ("·", "waiting"),
+    "in_progress": ("▸", "running"),
+    "paused": ("‖", "retried"),
+    "completed": ("■", "done"),
+    "partial": ("◪", "failed"),
+    "failed": ("×", "failed"),
+    "interrupted": ("◇", "retried"),
 }
-"""which colour a batch's status wears"""
-
-BATCH_GLYPHS = {
-    "pending": "·",
-    "in_progress": "▸",
-    "paused": "‖",
-    "completed": "■",
-    "partial": "◪",
-    "failed": "×",
-    "interrupted": "◇",
-}
+"""a batch's status: its glyph, and the state whose colour it wears"""
 
 
 DARK = Theme(
@@ -98,3 +80,30 @@ def theme_colours(theme: Theme) -> dict[str, str]:
         "reveal": base["background"].blend(Color.parse(named["error"]), 0.28).hex6,
         "hit": base["background"].blend(Color.parse(named["warning"]), 0.25).hex6,
     }
+
+
+def settings_file() -> Path:
+    """Beside the user's own endpoints; it need not exist."""
+    return config_folder() / "app.toml"
+
+
+def read_theme(path: Path, themes: Collection[str]) -> tuple[str | None, str]:
+    """The chosen theme, if any, and what is wrong with the file."""
+    try:
+        if not path.is_file():
+            return None, ""
+        refuse_what_others_wrote(path)
+        from tidepool.engine.config.toml_files import parse_toml
+
+        theme = parse_toml(path.read_text(encoding="utf-8-sig"), str(path)).get("theme")
+    except (OSError, UnicodeDecodeError, TidepoolError) as error:
+        return None, str(error) if str(path) in str(error) else f"{path}: {error}"
+    if theme is None or theme in themes:
+        return theme, ""
+    return None, f"{path}: theme {theme!r} is none of {', '.join(themes)}."
+
+
+def keep_theme(path: Path, name: str) -> None:
+    """Writes the theme into the file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f'theme = "{name}"\n', encoding="utf-8")

@@ -128,9 +128,6 @@ def filter_of(wanted: Wanted) -> search.Filter:
     return search.Filter(wanted.words, wanted.show, wanted.who, wave)
 
 
-# -- episodes ------------------------------------------------------------------------------------------------
-
-
 class Episodes(TranscriptSource):
     title = "Episodes"
     shows: ClassVar[Mapping[str, str]] = {"any": "all episodes", "failed": "failed"}
@@ -168,8 +165,6 @@ class Episodes(TranscriptSource):
         worth = f"{head.reward:.3f}" if head.reward is not None else "▸" if head.status != "completed" else "–"
         return [*pieces, (f"{worth:>5} ", ""), (one_line(head.query), "dim")]
 
-
-# -- answers -------------------------------------------------------------------------------------------------
 
 QUERIES = {"training": "training", "heldout": "held out"}
 SPLITS = {"judge": "held out", "choose": "choosing", "search": "training"}
@@ -222,7 +217,7 @@ class Answers(TranscriptSource):
 
     def count_text(self, numbers: Sequence[int], batch: Watched) -> str:
         return (
-            f"{count(len(numbers))} answers, wrong ones first · enter reads one · i, w: only this problem, this prompt"
+            f"{count(len(numbers))} answers, wrong ones first · enter reads one · #12, @5b34: one problem, one prompt"
         )
 
     def heads(

@@ -3,13 +3,14 @@
 python -m tidepool.tui.app.worker
 """
 
+import io
 import json
 import signal
 import sqlite3
 import sys
 import time
 from collections import OrderedDict
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 MOST_KEPT = 200
 MOST_CELLS = 100
 """batches of a study that are counted while they run"""
+KEPT_FILES = 3
+"""a draft's files to search, to choose and to judge by"""
 _kept: "OrderedDict[tuple[str, str], Glimpse]" = OrderedDict()
 
 
@@ -125,6 +128,15 @@ def _of_figure(title: str, told: "dict[str, Told]") -> "tuple[Block, ...]":
     )
 
 
+def _examine(job: dict[str, Any]) -> Any:
+    """The faults of a draft, or its plan."""
+    from tidepool.engine.config.toml_files import FILES_READ
+    from tidepool.tui.app.compose.examination import examined
+
+    FILES_READ.most = KEPT_FILES
+    return asdict(examined(job["text"], Path(job["folder"]), Path(job["database"])))
+
+
 def _draw(job: dict[str, Any]) -> Any:
     from tidepool.engine.results.blocks import from_json
     from tidepool.tui.drawing.figures import draw
@@ -166,9 +178,8 @@ def _compare(job: dict[str, Any]) -> Any:
 
 
 def _expected(job: dict[str, Any]) -> Any:
-    """How many calls and waves a batch is to have, by its own config; and which roles in it are simulated."""
+    """How many calls and waves a batch is to have, by its own config."""
     from tidepool.engine.branching.kind import kind_to_run
-    from tidepool.engine.results.simulated_roles import merge_roles, roles_asked, simulated_roles
     from tidepool.engine.run import config_to_resume
     from tidepool.engine.studies.planned_calls import together
     from tidepool.storage.batches import find_batch
@@ -180,47 +191,33 @@ def _expected(job: dict[str, Any]) -> Any:
         study = study_of(connection, job["batch"])
         batches = [job["batch"]] if study is None else [cell.batch["id"] for cell in cells_of(connection, study.id)]
         kind = kind_to_run(find_batch(connection, batches[0]), path)
-    configs = [config_to_resume(batch, path) for batch in batches]
-    plan = together([kind.plan(one) for one in configs])
-    roles = merge_roles(
-        roles_asked(kind.name, one.as_written(), dict.fromkeys(sorted(kind.models(one)), 0)) for one in configs
-    )
-    return {
-        "calls": plan.calls_expected,
-        "exact": plan.exact,
-        "waves": len({one.wave for one in plan.calls}),
-        "simulated": simulated_roles(roles) if any(not one["simulated"] for one in roles) else [],
-    }
+    plan = together([kind.plan(config_to_resume(batch, path)) for batch in batches])
+    return {"calls": plan.calls_expected, "exact": plan.exact, "waves": len({one.wave for one in plan.calls})}
 
 
 def _family(job: dict[str, Any]) -> Any:
-    """Whom an evolution's family is looked at from: champion and best seed prompt, and its generations."""
-    from tidepool.engine.results.blocks import Estimate, text_of
+    """An evolution's family tree, as `show --genealogy` prints it."""
+    from tidepool.engine.results.blocks import Words, as_json
     from tidepool.engine.results.summary import statistics_of
+    from tidepool.engine.studies.evolution.records import read_family
     from tidepool.storage.batches import find_batch
     from tidepool.storage.file import reading
-    from tidepool.storage.queries.learning import generation_sizes
+    from tidepool.tui.command.report import print_family
+    from tidepool.tui.drawing.text import console
 
     with reading(Path(job["path"])) as connection:
         batch = find_batch(connection, job["batch"])
-        statistics = statistics_of(connection, batch)
-        generations = generation_sizes(connection, batch["number"])
-    found = {name: statistics.get(name) or {} for name in ("champion", "baseline")}
-    held_out = {
-        one["genome_id"]: text_of(Estimate(100 * one["validation_accuracy"], _percent(one["validation_ci95"]), 1, " %"))
-        for one in found.values()
-        if one.get("validation_accuracy") is not None
-    }
-    named = {name: one.get("genome_id") for name, one in found.items()}
-    return {**named, "held_out": held_out, "generations": [list(row) for row in generations]}
-
-
-def _percent(bounds: Any) -> tuple[float, float] | None:
-    return (100 * bounds[0], 100 * bounds[1]) if bounds else None
+        family = read_family(connection, batch["number"], statistics_of(connection, batch))
+    printed = io.StringIO()
+    out = console(printed)
+    out.width = 110
+    print_family(out, family)
+    return as_json([Words(printed.getvalue().rstrip(), "tree")])
 
 
 JOBS = {
     "draw": _draw,
+    "examine": _examine,
     "report": _report,
     "study": _study,
     "compare": _compare,

@@ -1,6 +1,5 @@
 """The draft, the desk it lies on, and the file beside that keeps it."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,7 @@ from tidepool.tui.app.compose.draft import (
     switched,
     template,
 )
-from tidepool.tui.app.compose.edits import Append, Drop, Put, edited, values_of
+from tidepool.tui.app.compose.edits import Drop, Put, edited, values_of
 from tidepool.tui.app.compose.fields import UNSET
 from tidepool.tui.app.provider_view import rules_in_draft
 
@@ -48,13 +47,6 @@ def test_wandering_through_the_kinds_loses_nothing(kinds: list[str]) -> None:
         draft = switched(draft, kind)
         assert [name for name in values_of(draft.text) if name in KINDS] == [kind]
     assert values_of(switched(draft, "secret_game").text) == start
-
-
-def test_a_kind_written_on_one_line_can_be_switched_too() -> None:
-    draft = Draft('batch = { kind = "evolution" }\nevolution = { population_size = 9 }\n')
-    there = switched(draft, "mutation")
-    assert "evolution" not in values_of(there.text)
-    assert values_of(switched(there, "evolution").text)["evolution"] == {"population_size": 9}
 
 
 def test_what_another_text_replaces_is_kept_unless_it_is_a_bare_template() -> None:
@@ -85,24 +77,6 @@ async def test_a_value_cleared_and_typed_anew_keeps_its_place_and_remark() -> No
         history.edit(Put(("batch", "seed"), value))
         await history.written()
     assert history.draft.text == "[batch]\nseed = 77 # lucky\nname = 'x'\n"
-
-
-async def test_edits_in_several_fields_all_arrive_and_are_undone_one_by_one() -> None:
-    history = DraftHistory(fresh())
-    before = history.draft.text
-    history.edit(Put(("batch", "name"), "One"))
-    history.edit(Put(("batch", "name"), "Once"))
-    history.edit(Put(("batch", "seed"), 1))
-    await history.written()
-    history.edit(Append(("agents",), {"name": "Dion"}))
-    values = values_of(await history.written())
-    assert values == history.values
-    assert (values["batch"]["name"], values["batch"]["seed"], len(values["agents"])) == ("Once", 1, 4)
-    assert history.undo()
-    assert len(history.values["agents"]) == 3
-    assert history.undo()
-    assert history.draft.text == before
-    assert not history.undo()
 
 
 async def test_every_change_is_taken_back_and_done_again_in_its_order() -> None:
@@ -155,13 +129,6 @@ async def test_broken_toml_stays_as_it_was_typed() -> None:
     assert history.kind == "evolution"
 
 
-def test_undo_also_takes_back_what_is_still_being_typed() -> None:
-    history = DraftHistory(fresh())
-    history.edit(Put(("batch", "seed"), 5))
-    assert history.undo()
-    assert history.written_now() == template("secret_game")
-
-
 def test_a_draft_is_run_from_its_own_file_or_from_a_copy_that_finds_the_same_files(tmp_path: Path) -> None:
     folder, logs = tmp_path / "studies", tmp_path / "logs"
     folder.mkdir()
@@ -175,12 +142,6 @@ def test_a_draft_is_run_from_its_own_file_or_from_a_copy_that_finds_the_same_fil
     assert copy.parent == logs and copy.stat().st_mode & 0o777 == 0o600
     assert values_of(copy.read_text())["simulation"]["entity_file"] == str(folder / "people.csv")
     assert anchored(text.replace("people.csv", "nobody.csv"), folder) == text.replace("people.csv", "nobody.csv")
-
-
-def test_a_saved_draft_keeps_what_it_was_set_aside_for() -> None:
-    history = DraftHistory(replace(fresh(), set_aside={"mutation": "[mutation]\n"}))
-    history.saved("here.toml")
-    assert (history.draft.source, dict(history.draft.set_aside)) == ("here.toml", {"mutation": "[mutation]\n"})
 
 
 EVIL = 'base_url = "http://192.0.2.1/v1"\napi_key_env = "AWS_SECRET_ACCESS_KEY"\n'

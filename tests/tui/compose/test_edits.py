@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidepool.engine.studies.kinds import KINDS
-from tidepool.tui.app.compose.edits import Append, Drop, Edit, Put, apply, edited, value_at, values_of
+from tidepool.tui.app.compose.edits import Append, Drop, Edit, Put, apply, edited, values_of
 from tidepool.tui.app.compose.fields import UNSET, KeyPath
 from tidepool.tui.app.kind_screens import template
 
@@ -119,10 +119,3 @@ def test_the_text_always_says_what_the_values_say(kind: str, edits: list[Edit]) 
     for edit in edits:
         apply(expected, edit)
     assert tomllib.loads(edited(text, edits)) == expected
-
-
-def test_values_are_found_by_path() -> None:
-    values = values_of(TEXT)
-    assert value_at(values, ("agents", 1, "name")) == "Bob"
-    assert value_at(values, ("agents", 7, "name")) is UNSET
-    assert value_at(values, ("batch", "seed", "deeper")) is UNSET

@@ -7,9 +7,9 @@ import pytest
 from tidepool.engine.runtime.services import SERVICES
 from tidepool.engine.studies.kinds import KINDS
 from tidepool.tui.app.compose.edits import Put, edited
-from tidepool.tui.app.compose.examination import Complaint, Examined, examined, placed
+from tidepool.tui.app.compose.examination import Examined, examined, placed
 from tidepool.tui.app.compose.fields import UNSET, KeyPath
-from tidepool.tui.app.compose.outline import SERVICES_IN_WORDS, scoring_in_words
+from tidepool.tui.app.compose.outline import SERVICES_IN_WORDS
 from tidepool.tui.app.compose.plan_text import in_full, in_one_line, is_free
 from tidepool.tui.app.kind_screens import template
 
@@ -23,7 +23,7 @@ def study(database: Path) -> Path:
 
 
 def look(text: str, study: Path) -> Examined:
-    return Examined.from_json(examined(text, study.parent, study).as_json())
+    return examined(text, study.parent, study)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -107,56 +107,6 @@ def test_a_key_that_nobody_reads_is_a_warning_of_the_plan(study: Path) -> None:
     text = edited(template("secret_game"), [Put(("secret_game", "announce_target"), True)])
     found = look(text, study)
     assert found.ready and "announce_target is not read" in " ".join((found.plan or {})["warnings"])
-
-
-def test_every_fault_is_found_with_its_key(study: Path) -> None:
-    text = edited(template("secret_game"), [Put(("batch", "seed"), "x"), Put(("agents", 1, "model"), "nope")])
-    assert {one.where for one in look(text, study).complaints} == {("batch", "seed"), ("agents", 1, "model")}
-
-
-FIELDS = [
-    ("batch", "name"),
-    ("secret_game", "mode"),
-    ("secret_game", "targeted_secret"),
-    ("secret_game", "detection"),
-    ("secret_game", "scoring", "both"),
-    ("service", "name"),
-    ("agents", 0, "name"),
-]
-
-PLACES = [
-    (Complaint(("batch", "name"), "too long."), ("batch", "name")),
-    (Complaint(("secret_game", "detection", 1), "none of them."), ("secret_game", "detection")),
-    (
-        Complaint(("secret_game", "targeted_secret"), "[secret_game]: mode targeted needs targeted_secret."),
-        ("secret_game", "targeted_secret"),
-    ),
-    (Complaint((), "secret_game.targeted_secret is named, but nobody reads it here."), None),
-    (Complaint(("secret_game", "rouns"), "unknown key."), None),
-    (Complaint((), "The agent 'name' has no secret."), None),
-]
-
-
-@pytest.mark.parametrize(("complaint", "path"), PLACES)
-def test_a_complaint_stands_beside_the_field_it_is_about(complaint: Complaint, path: tuple[str, ...] | None) -> None:
-    beside, rest = placed([complaint], FIELDS)
-    assert beside == ({} if path is None else {path: complaint.sentence})
-    assert rest == ([complaint] if path is None else [])
-
-
-@pytest.mark.parametrize(
-    ("mode", "scoring", "words"),
-    [
-        ("standard", {}, "obtained only 3, both revealed 1"),
-        ("standard", {"both": 2.5}, "both revealed 2.5"),
-        ("standard", {"both": "x"}, "both revealed x"),
-        ("retained", {"per_secret": 4}, "pays 4 × agents ÷ those who keep it"),
-        ("diversity", 3, "pays 2."),
-        ("targeted", {}, "“marigold” pays 5"),
-    ],
-)
-def test_a_modes_scoring_is_told_with_the_drafts_own_points(mode: str, scoring: object, words: str) -> None:
-    assert words in " ".join(scoring_in_words(mode, scoring, "marigold"))
 
 
 def test_every_service_is_explained() -> None:

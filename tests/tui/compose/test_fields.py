@@ -1,13 +1,11 @@
 """Fields of a form, from the sections of a config."""
 
-import tomllib
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidepool.engine.config.sections import Agent, Batch, Service
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.tui.app.compose.fields import UNSET, Form, fields_of, read, shown
 from tidepool.tui.app.compose.outline import pages_of
@@ -57,24 +55,9 @@ def test_a_table_survives_being_shown(table: dict[str, Any]) -> None:
     assert read(Form.TABLE, shown(Form.TABLE, table)) == table
 
 
-def test_every_key_has_a_field_and_every_choice_its_options() -> None:
-    fields = {field.key: field for section in (Batch, Service, Agent) for field in fields_of(section)}
-    assert fields["memory"].options == ("short", "long")
-    assert fields["cache"].form is Form.FLAG
-    assert fields["metadata"].form is Form.TABLE
-    assert fields["model"].form is Form.MODEL
-    assert fields["temperature"].default == 0.7
-    assert fields["max_concurrent"].help == "most live calls in flight; adapts below it"
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_key_of_a_kind_is_missing_on_its_pages_and_none_is_there_twice(kind: str) -> None:
     placed = [field.path for page in pages_of(kind) for group in page.groups for field in group.fields]
     assert len(set(placed)) == len(placed)
     own = {field.path for field in fields_of(load_kind(kind).settings(), (kind,), load_kind(kind).filled_in)}
     assert own - set(placed) <= {("simulation", "entity_ids"), ("simulation", "entity_file")}
-
-
-def test_shown_values_are_what_toml_would_say() -> None:
-    assert shown(Form.FLAG, True) == "true"
-    assert tomllib.loads(f"x = {shown(Form.NUMBER, 1e-7)}")["x"] == 1e-7

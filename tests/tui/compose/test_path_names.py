@@ -1,40 +1,12 @@
+"""Files that a study names: what is wrong with them, and where they are when it runs elsewhere."""
+
 from pathlib import Path
 
 import pytest
 
 from tidepool.tui.app.compose.draft import anchored
 from tidepool.tui.app.compose.examination import examined, placed
-from tidepool.tui.app.compose.fields import Form, path_beginning
 from tidepool.tui.app.compose.outline import pages_of
-
-
-@pytest.mark.parametrize(
-    ("typed", "offered"),
-    [
-        ("rev", "reviews.csv"),
-        ("sq", "squad/"),
-        ("squad/t", "squad/train.jsonl"),
-        ("squad/", "squad/train.jsonl"),
-        ("reviews.csv", None),
-        ("nowhere/x", None),
-        ("\0", None),
-        (".h", ".hidden"),
-    ],
-)
-def test_a_path_is_offered_as_it_is_typed(tmp_path: Path, typed: str, offered: str | None) -> None:
-    for name in ("rev\x1b[31m", "reviews.csv", "squad/train.jsonl", ".hidden"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
-    assert path_beginning(tmp_path, typed) == offered
-
-
-def test_keys_that_name_files_are_paths_and_those_of_problems_stand_together() -> None:
-    study = next(page for page in pages_of("evolution") if page.name == "what")
-    problems = [group for group in study.groups if group.title in ("", "Problems")]
-    forms = {field.key: field.form for group in problems for field in group.fields}
-    assert [key for key, form in forms.items() if form is Form.PATH] == ["problems", "choose_from", "judge_from"]
-    assert (forms["task"], forms["labels"], forms["fields"]) == (Form.CHOICE, Form.LINES, Form.TABLE)
-    assert forms["question_template"] is Form.LONG
 
 
 @pytest.mark.parametrize(

@@ -95,9 +95,6 @@ def _shared_edits(values: Mapping[str, Any], text: str, old: str | None, new: st
                 yield Put((section, key), value)
 
 
-# -- the file beside -------------------------------------------------------------------------------------
-
-
 def draft_path(database: Path) -> Path:
     return database.with_name(f"{database.name}.draft")
 
@@ -147,14 +144,6 @@ def _without_foreign(text: str) -> str:
 MOST_STEPS_BACK = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """The draft as it was before a change, and what was changed."""
-
-    draft: Draft
-    what: str
-
-
 class DraftHistory:
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
@@ -166,8 +155,9 @@ class DraftHistory:
         self._base = draft.text
         self._edits: list[Edit] = []
         self._open = False
-        self._before: list[Step] = []
-        self._after: list[Step] = []
+        self._before: list[tuple[Draft, str]] = []
+        """the draft before each change, and what was changed"""
+        self._after: list[tuple[Draft, str]] = []
         self._typing = False
         """whether the last change was typed into the text itself"""
         self._read()
@@ -183,8 +173,6 @@ class DraftHistory:
         except tomllib.TOMLDecodeError:
             self.readable = False
         self._base, self._edits, self._open, self._typing = self.draft.text, [], False, False
-
-    # -- changes -----------------------------------------------------------------------------------------
 
     def edit(self, edit: Edit) -> None:
         """One change from the form. The text follows with the next `written`."""
@@ -228,24 +216,20 @@ class DraftHistory:
         there is nothing."""
         return self._turn(self._before, self._after)
 
-    @property
-    def can_redo(self) -> bool:
-        return bool(self._after)
-
     def redo(self) -> str | None:
         """Forth again, until something else is changed."""
         return self._turn(self._after, self._before)
 
-    def _turn(self, steps: list[Step], back: list[Step]) -> str | None:
+    def _turn(self, steps: list[tuple[Draft, str]], back: list[tuple[Draft, str]]) -> str | None:
         self.written_now()
         while steps:
-            step = steps.pop()
-            if step.draft != self.draft:  # else it was typed, and typed back
-                back.append(Step(self.draft, step.what))
-                self.draft = step.draft
+            draft, what = steps.pop()
+            if draft != self.draft:  # else it was typed, and typed back
+                back.append((self.draft, what))
+                self.draft = draft
                 self.touched = True
                 self._read()
-                return step.what
+                return what
         return None
 
     def _take(self, draft: Draft, what: str) -> None:
@@ -256,9 +240,7 @@ class DraftHistory:
         self._read()
 
     def _remember(self, what: str) -> None:
-        self._before = [*self._before[-MOST_STEPS_BACK:], Step(self.draft, what)]
-
-    # -- the text ----------------------------------------------------------------------------------------
+        self._before = [*self._before[-MOST_STEPS_BACK:], (self.draft, what)]
 
     async def written(self) -> str:
         """The text with every edit in it; large ones are worked out in a thread."""

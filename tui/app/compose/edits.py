@@ -136,42 +136,31 @@ def _holder(values: Any, path: KeyPath, make: Any) -> Any:
 
 
 def _set(holder: Any, key: str | int, item: Any) -> None:
-    """A new key stands behind the others of its table, before the blank lines and remarks that lead to the next."""
+    """A new key stands behind the others of its table, before the blank lines and remarks that lead to the next; a key of
+    no section before the first of them."""
+    on_top = isinstance(holder, tomlkit.TOMLDocument)
     if (
         (isinstance(holder, Mapping) and key in holder)
         or isinstance(item, Table | AoT)
-        or not isinstance(holder, Table | tomlkit.TOMLDocument)
+        or not (on_top or isinstance(holder, Table))
     ):
         holder[key] = item
         return
-    if isinstance(holder, tomlkit.TOMLDocument):
-        _set_on_top(holder, str(key), item)
-        return
-    body = holder.value.body
+    container = holder if on_top else holder.value
+    body = container.body
     inner = next((i for i, (_, other) in enumerate(body) if isinstance(other, Table | AoT)), len(body))
     last = next((name for name, _ in reversed(body[:inner]) if name is not None), None)
     if last is not None:
-        holder.value._insert_after(last, str(key), item)
+        container._insert_after(last, str(key), item)
     elif body:
-        holder.value._insert_at(0, str(key), item)
+        if on_top:
+            item.trivia.trail = "\n\n"
+        container._insert_at(0, str(key), item)
     else:
         holder[str(key)] = item
         return
-    dict.__setitem__(holder, str(key), item)
-
-
-def _set_on_top(document: tomlkit.TOMLDocument, key: str, item: Any) -> None:
-    """A key of no section must stand before the first of them."""
-    body = document.body
-    first = next((i for i, (_, other) in enumerate(body) if isinstance(other, Table | AoT)), len(body))
-    last = next((name for name, _ in reversed(body[:first]) if name is not None), None)
-    if last is not None:
-        document._insert_after(last, key, item)
-    elif body:
-        item.trivia.trail = "\n\n"
-        document._insert_at(0, key, item)
-    else:
-        document[key] = item
+    if not on_top:
+        dict.__setitem__(holder, str(key), item)
 
 
 def _take_away(values: Any, path: KeyPath) -> None:

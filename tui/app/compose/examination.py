@@ -1,22 +1,20 @@
 """A draft as the engine sees it: its faults, each with its key, or the plan of the batch it would be.
 
-A plan of a million conversations takes seconds and prices take a library with them, so a process of its own works them out:
-python -m tidepool.tui.app.compose.examination
+A plan of a million conversations takes seconds and prices take a library with them, so a process beside the app works
+them out (`worker.py`).
 """
 
 import asyncio
 import json
-import signal
-import sys
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.config.sections import FrozenConfig
-from tidepool.engine.config.toml_files import FILES_READ
 from tidepool.engine.errors import TidepoolError, UsageError
+from tidepool.engine.studies.kinds import load_kind
 from tidepool.tui.app.background import LineProcess
 from tidepool.tui.app.compose.edits import values_of
 from tidepool.tui.app.compose.fields import KeyPath
@@ -47,9 +45,6 @@ class Examined:
     def ready(self) -> bool:
         return self.plan is not None and not self.complaints
 
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
-
     @staticmethod
     def from_json(said: Mapping[str, Any]) -> "Examined":
         complaints = tuple(Complaint(tuple(one["where"]), one["sentence"]) for one in said["complaints"])
@@ -70,13 +65,20 @@ def examined(text: str, folder: Path, database: Path) -> Examined:
     if config is None:
         return Examined(tuple(Complaint(fault.where, fault.sentence) for fault in faults))
     try:
-        found = _study(values, config, folder, database) if values.get("design") else planned(config, database)
-        remarks = _remarks(values, text)
-        return replace(found, plan={**(found.plan or {}), "warnings": [*remarks, *(found.plan or {})["warnings"]]})
+        plan, models, shape = _priced(values, config, folder, database)
     except UsageError as error:
         return Examined((Complaint(error.where, str(error)),))
     except TidepoolError as error:
         return Examined((Complaint((), str(error)),))
+    waves, count = plan["waves"], max((wave["index"] for wave in plan["waves"]), default=0)
+    told = {
+        "unit_name": load_kind(config.batch.kind).units,
+        "wave_count": count,
+        "waves": waves[:MOST_WAVES],
+        "missing_keys": missing_keys(models, config.providers),
+        "warnings": [*_remarks(values, text), *plan["warnings"]],
+    }
+    return Examined(plan={**plan, **told}, shape=shape, models=models)
 
 
 def _remarks(values: Mapping[str, Any], text: str) -> list[str]:
@@ -88,31 +90,21 @@ def _remarks(values: Mapping[str, Any], text: str) -> list[str]:
     return remarks_on(config_from(with_users_likes(values), source="", lines=Lines(text)))
 
 
-def planned(config: FrozenConfig, database: Path) -> Examined:
-    from tidepool.engine.planning.comparisons import foreseen, price_of
-    from tidepool.engine.studies.kinds import load_kind
-
-    kind = load_kind(config.batch.kind)
-    models = tuple(sorted(kind.models(config)))
-    told = {"power": _power(foreseen(config), database), "missing_keys": missing_keys(models, config.providers)}
-    plan = _shortened({**price_of(config), **told}, kind.units)
-    return Examined(plan=plan, shape=tuple(kind.shape(config)), models=models)
-
-
-def _study(values: Mapping[str, Any], config: FrozenConfig, folder: Path, database: Path) -> Examined:
-    """Of a config with a [design]: all its cells together."""
+def _priced(
+    values: Mapping[str, Any], config: FrozenConfig, folder: Path, database: Path
+) -> tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]:
+    """Its price and power, its models and its shape in words; of a config with a [design], those of all cells together."""
     from tidepool.engine.config.loading import config_from, with_users_likes
     from tidepool.engine.design.cells import plan_study, priced_cells, shape_of
-    from tidepool.engine.planning.comparisons import foreseen
-    from tidepool.engine.studies.kinds import load_kind
+    from tidepool.engine.planning.comparisons import foreseen, price_of
 
+    if not values.get("design"):
+        kind = load_kind(config.batch.kind)
+        plan = {**price_of(config), "power": _power(foreseen(config), database)}
+        return plan, tuple(sorted(kind.models(config))), tuple(kind.shape(config))
     study = plan_study(config_from(with_users_likes(values), source="", folder=folder), database)
-    whole = {**priced_cells(study), "power": _power(foreseen(study), database)}
-    models = tuple(whole.pop("models"))
-    plan = _shortened(
-        {**whole, "missing_keys": missing_keys(models, config.providers)}, load_kind(config.batch.kind).units
-    )
-    return Examined(plan=plan, shape=(shape_of(plan["cells"]),), models=models)
+    plan = {**priced_cells(study), "power": _power(foreseen(study), database)}
+    return plan, tuple(plan.pop("models")), (shape_of(plan["cells"]),)
 
 
 def missing_keys(models: Iterable[str], providers: "Providers") -> list[tuple[str, str]]:
@@ -137,34 +129,7 @@ def _power(told: "Foreseen | None", database: Path) -> list[tuple[str, str]]:
     return power_lines(power_of(few, Asked(), None, database))
 
 
-def _shortened(plan: dict[str, Any], units: str) -> dict[str, Any]:
-    waves = plan["waves"]
-    count = max((wave["index"] for wave in waves), default=0)
-    return {**plan, "unit_name": units, "wave_count": count, "waves": waves[:MOST_WAVES]}
-
-
 MOST_WAVES = 200
-KEPT_FILES = 3
-"""a study's files to search, to choose and to judge by"""
-
-
-def answered(line: str) -> Examined:
-    """One job, as JSON: {"text", "folder", "database"}."""
-    job = json.loads(line)
-    try:
-        return examined(job["text"], Path(job["folder"]), Path(job["database"]))
-    except Exception as error:
-        return Examined((Complaint((), f"The plan could not be worked out ({type(error).__name__}: {error})."),))
-
-
-def main() -> None:
-    """Reads drafts as lines of JSON, answers each with a line, ends with its input: python -m tidepool.tui.app.compose.examination"""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    FILES_READ.most = KEPT_FILES
-    for line in sys.stdin:
-        print(json.dumps(answered(line).as_json()), flush=True)
-
-
 PATIENCE_SECONDS = 1.0
 """how long a newer text waits for an older one"""
 
@@ -172,11 +137,11 @@ PATIENCE_SECONDS = 1.0
 class Examiner:
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
-        self.process = LineProcess("tidepool.tui.app.compose.examination")
+        self.process = LineProcess("tidepool.tui.app.worker")
 
     async def examine(self, text: str, folder: Path, database: Path) -> Examined:
         await self._take_turn()
-        line = json.dumps({"text": text, "folder": str(folder), "database": str(database)})
+        line = json.dumps({"job": "examine", "text": text, "folder": str(folder), "database": str(database)})
         job = asyncio.ensure_future(asyncio.to_thread(self._ask, line))
         job.add_done_callback(lambda _: self._turn.release())
         return await asyncio.shield(job)
@@ -190,11 +155,10 @@ class Examiner:
                 self.process.kill()
 
     def _ask(self, line: str) -> Examined:
-        if (said := self.process.answer(line)) is not None:
-            return Examined.from_json(json.loads(said))
-        return Examined(
-            (Complaint((), "The plan could not be worked out: its process ended. Change something to retry."),)
-        )
+        said = json.loads(self.process.answer(line) or '{"error": "its process ended. Change something to retry"}')
+        if "error" in said:
+            return Examined((Complaint((), f"The plan could not be worked out: {said['error']}."),))
+        return Examined.from_json(said["answer"])
 
     def close(self) -> None:
         self.process.kill()
@@ -222,7 +186,3 @@ def placed(complaints: Iterable[Complaint], fields: Iterable[KeyPath]) -> tuple[
 def _field_of(complaint: Complaint, known: Sequence[KeyPath]) -> KeyPath | None:
     where = complaint.where
     return next((where[:length] for length in range(len(where), 0, -1) if where[:length] in known), None)
-
-
-if __name__ == "__main__":
-    main()

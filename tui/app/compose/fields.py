@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
-from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
@@ -39,7 +38,6 @@ class Form(Enum):
     WORD = "one line of text"
     LONG = "text of several lines"
     MODEL = "a model's name"
-    PATH = "the name of a file or folder"
     WHOLE = "a whole number"
     NUMBER = "a number"
     FLAG = "yes or no"
@@ -162,9 +160,6 @@ def _default(info: FieldInfo) -> Any:
     return UNSET if value is PydanticUndefined or value is None else value
 
 
-# -- values and texts ------------------------------------------------------------------------------------
-
-
 def shown(form: Form, value: Any) -> str:
     """A value as its field's text; what does not fit the form is shown as TOML would write it."""
     if value is UNSET:
@@ -253,24 +248,6 @@ def visible(text: str) -> str:
 
 def restored(text: str) -> str:
     return text.translate(_BACK)
-
-
-MOST = 2_000
-"""entries of a folder that are looked at"""
-
-
-def path_beginning(folder: Path, typed: str) -> str | None:
-    """The first file or folder whose path begins with what was typed; relative ones lie in `folder`. A folder ends with a slash."""
-    before, slash, start = typed.rpartition("/")
-    try:
-        entries = [entry for _, entry in zip(range(MOST), (folder / (before + slash)).iterdir(), strict=False)]
-        plain = [entry for entry in entries if entry.name.isprintable() and (start or entry.name[0] != ".")]
-        found = sorted(entry for entry in plain if entry.name.startswith(start))
-        if not found or (start and found[0].name == start):
-            return None
-        return f"{before}{slash}{found[0].name}{'/' if found[0].is_dir() else ''}"
-    except (OSError, ValueError):
-        return None
 
 
 @cache

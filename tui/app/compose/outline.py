@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pydantic import BaseModel
+
 from tidepool.engine.call import stream
 from tidepool.engine.config.loading import declared_names
 from tidepool.engine.config.sections import Agent, Batch, Design, Limits, Providers, Service, StopWhenSure
 from tidepool.engine.registries import KINDS, PROVIDERS
 from tidepool.engine.runtime.cluster_section import Cluster
 from tidepool.engine.studies.kinds import load_kind
-from tidepool.engine.studies.secret_game.config import Scoring
 from tidepool.storage.library import StoredAgent, StoredEntity
 from tidepool.tui.app.compose.edits import value_at
 from tidepool.tui.app.compose.fields import UNSET, Field, Form, KeyPath, fields_of
@@ -38,40 +39,6 @@ CHOICES_IN_WORDS: Mapping[tuple[str, ...], Mapping[str, str]] = {
 """those of every study; a kind's own stand in `kind_screens`"""
 
 
-def scoring_in_words(mode: str, written: object, target: str = "") -> list[str]:
-    """What an agent can win in this mode, with the points of the draft."""
-    points = _points(written)
-    match mode:
-        case "retained":
-            return [
-                f"At the end of a game each secret an agent keeps pays {points['per_secret']} × agents ÷ those who keep it:",
-                "what few know is worth more. A secret obtained again pays nothing.",
-            ]
-        case "diversity":
-            return [f"At the end of a game each different secret an agent keeps pays {points['per_unique']}."]
-        case "targeted":
-            named = f"“{target}”" if target else "the target"
-            return [
-                f"At the end of a game {named} pays {points['target']} to whoever keeps it,",
-                f"every other secret {points['per_secret']}.",
-            ]
-    return [
-        f"A conversation pays each side: obtained only {points['only_obtained']}, both revealed {points['both']},",
-        f"neither {points['none']}, revealed only {points['only_revealed']}.",
-    ]
-
-
-def _points(written: object) -> dict[str, str]:
-    known = Scoring().model_dump()
-    if isinstance(written, Mapping):
-        known |= {name: value for name, value in written.items() if name in known}
-    return {name: _points_in_words(value) for name, value in known.items()}
-
-
-def _points_in_words(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
-
-
 WHAT, WHO, HOW = "what", "who", "how"
 
 
@@ -82,7 +49,7 @@ class FieldGroup:
     fields: tuple[Field, ...]
     folded: bool = False
     note: str = ""
-    """words under its title; `scoring` are those that follow the draft"""
+    """words under its title"""
     seldom: bool = False
     """opened by itself alone, not together with all others"""
 
@@ -138,46 +105,37 @@ def _how(own: list[FieldGroup], talks: bool) -> Iterator[FieldGroup]:
     if talks:
         yield _optional("Stop when sure", StopWhenSure, "stop", "What is planned is then the most that is asked.")
     yield _optional("Design", Design, "design", "Several batches: each combination of levels is one.")
-    yield _cluster()
+    given = ", ".join(f"{name} {info.default}" for name, info in Cluster.model_fields.items() if name != "resources")
+    note = f"Live calls leave from workers of a Ray cluster. Where one key is written, the others are: {given}. No batch keeps it."
+    yield _optional("Hands on Ray", Cluster, "cluster", note)
     yield from _providers()
 
 
-def _optional(title: str, section: type[StopWhenSure | Design], name: str, note: str) -> FieldGroup:
+def _optional(title: str, section: type[BaseModel], name: str, note: str) -> FieldGroup:
     """Nothing of it is written unless somebody wants it."""
     fields = (replace(field, default=UNSET, required=False) for field in fields_of(section, (name,)))
     return FieldGroup(title, tuple(fields), folded=True, note=note)
 
 
-def _cluster() -> FieldGroup:
-    """Nothing of it is written unless somebody wants hands."""
-    fields = (replace(field, default=UNSET) for field in fields_of(Cluster, ("cluster",)))
-    given = ", ".join(f"{name} {info.default}" for name, info in Cluster.model_fields.items() if name != "resources")
-    note = f"Live calls leave from workers of a Ray cluster. Where one key is written, the others are: {given}. No batch keeps it."
-    return FieldGroup("Hands on Ray", tuple(fields), note=note, folded=True)
-
-
 def _kind_groups(kind: str) -> dict[str, list[FieldGroup]]:
     """The groups of the kind's own section, by step."""
     spec, screens = load_kind(kind), screens_of(kind)
-    fields = fields_of(spec.settings(), (kind,), without={*spec.filled_in, *screens.elsewhere})
-    named = [replace(field, form=Form.PATH) if field.key in spec.files else field for field in fields]
+    fields = list(fields_of(spec.settings(), (kind,), without={*spec.filled_in, *screens.elsewhere}))
     placed = {WHAT: screens.what, WHO: screens.who, HOW: screens.how}
     known = {key for groups in placed.values() for _, keys in groups for key in keys.split()}
     models = " ".join(
-        _key(field) for field in named if field.form in (Form.MODEL, Form.MODELS) and _key(field) not in known
+        _key(field) for field in fields if field.form in (Form.MODEL, Form.MODELS) and _key(field) not in known
     )
     if models and not screens.who:
         placed[WHO] = (("Models", models),)
-    return _placed(placed, named, screens.rest, screens.notes)
+    return _placed(placed, fields, screens.rest)
 
 
 def _key(field: Field) -> str:
     return ".".join(map(str, field.path[1:]))
 
 
-def _placed(
-    order: Mapping[str, Groups], fields: Iterable[Field], last: str, notes: Mapping[str, str]
-) -> dict[str, list[FieldGroup]]:
+def _placed(order: Mapping[str, Groups], fields: Iterable[Field], last: str) -> dict[str, list[FieldGroup]]:
     """Fields by step and group; the rest behind those of the group `last`, which is made where there is none: of what
     is studied where nothing else is said about that, else of how."""
     left = {_key(field): field for field in fields}
@@ -189,7 +147,7 @@ def _placed(
     home.setdefault(last, []).extend(left.values())
     return {
         step: [
-            FieldGroup(title, tuple(found), folded=place > 0 or step == HOW, note=notes.get(title, ""))
+            FieldGroup(title, tuple(found), folded=place > 0 or step == HOW)
             for place, (title, found) in enumerate((title, found) for title, found in groups.items() if found)
         ]
         for step, groups in steps.items()

@@ -4,18 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Button, Input, Static
 
 from tidepool.tui.app.theme import STATES
-from tidepool.tui.app.widgets.rows import ItemRows, Piece, Rows
-from tidepool.tui.drawing.text import fitted, one_line, shortened
+from tidepool.tui.app.widgets.rows import Rows
+from tidepool.tui.drawing.text import one_line, shortened
 
 MOVING = {"app.focus_next", "app.focus_previous", "screen.copy_text", "command_palette", "help_quit"}
 
@@ -25,10 +24,6 @@ class Offer:
     binding: Binding
     node: DOMNode
     moves: bool
-
-    @property
-    def words(self) -> str:
-        return self.binding.description
 
 
 def offers(screen: Screen[object]) -> list[Offer]:
@@ -71,6 +66,7 @@ class Dialog(ModalScreen[T], Generic[T]):
 
     def accept(self) -> None:
         """Answers what the dialog was asked for, or says why it cannot."""
+        self.dismiss(None)
 
 
 def buttons(**labels: str) -> Horizontal:
@@ -88,23 +84,19 @@ class ErrorDialog(Dialog[None]):
     BINDINGS = [Binding("enter", "leave", "Close", show=False)]
     AUTO_FOCUS = "#close"
 
-    def __init__(self, message: str, title: str = "That did not work") -> None:
+    def __init__(self, message: str) -> None:
         super().__init__()
         self.message = message
-        self._title = title
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog -error") as box:
-            box.border_title = Content(self._title)
+            box.border_title = "That did not work"
             yield Static(Content(shortened(self.message)), classes="dialog-text")
             yield buttons(close="Close")
 
     def on_mount(self) -> None:
         """Long words are read from their beginning, though the button at their end has the focus."""
         self.call_after_refresh(self.query_one(VerticalScroll).scroll_home, animate=False)
-
-    def accept(self) -> None:
-        self.dismiss(None)
 
 
 class Confirm(Dialog[bool]):
@@ -121,9 +113,12 @@ class Confirm(Dialog[bool]):
         with VerticalScroll(classes="dialog") as box:
             box.border_title = Content(self._title)
             yield Static(Content(shortened(self._question)), classes="dialog-text")
-            with Horizontal(classes="dialog-buttons"):
-                yield Button(Content(f"{self._yes} (y)"), id="yes", variant="error")
-                yield Button(Content(f"{self._no} (n)"), id="no", variant="primary")
+            yield self.answers()
+
+    def answers(self) -> Horizontal:
+        """The two buttons."""
+        yes = Button(Content(f"{self._yes} (y)"), id="yes", variant="error")
+        return Horizontal(yes, Button(Content(f"{self._no} (n)"), id="no", variant="primary"), classes="dialog-buttons")
 
     def action_yes(self) -> None:
         self.dismiss(True)
@@ -139,12 +134,9 @@ class Help(Dialog[None]):
         super().__init__()
         self._text = getattr(about, "HELP", "")
         self._keys = [
-            (self._shown(about, offer.binding), offer.words, offer.binding.tooltip) for offer in offers(about)
+            (about.app.get_key_display(offer.binding), offer.binding.description, offer.binding.tooltip)
+            for offer in offers(about)
         ]
-
-    @staticmethod
-    def _shown(about: Screen[object], binding: Binding) -> str:
-        return about.app.get_key_display(binding)
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog -wide") as box:
@@ -163,14 +155,9 @@ class Help(Dialog[None]):
 
 def _legend() -> Content:
     parts = [
-        Content.assemble((f"{state.glyph} ", f"${_variable(name)}"), f"{state.meaning}   ")
-        for name, state in STATES.items()
+        Content.assemble((f"{glyph} ", f"$state-{name}"), f"{meaning}   ") for name, (glyph, meaning) in STATES.items()
     ]
     return Content("").join(parts)
-
-
-def _variable(name: str) -> str:
-    return f"state-{name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,16 +175,6 @@ def choice_of(one: str, title: str, detail: str) -> Choice:
     return Choice(one, one_line(title), one_line(detail))
 
 
-class ChoiceList(ItemRows[Choice]):
-    def draw(self, index: int, width: int) -> Sequence[Piece]:
-        choice = self.items[index]
-        share = max(12, width // 2)
-        return [
-            (f" {fitted(one_line(choice.title), share)} ", ""),
-            (fitted(one_line(choice.detail), width - share - 2), "dim"),
-        ]
-
-
 class SearchDialog(Dialog[T], Generic[T]):
     """A line to search in and a list below; the arrow keys go through the list while one types."""
 
@@ -212,27 +189,3 @@ class SearchDialog(Dialog[T], Generic[T]):
     def action_in_list(self, move: str, by: int) -> None:
         roll = self.query_one(Rows)
         (roll.action_step if move == "step" else roll.action_page)(by)
-
-
-class ChooseDialog(Dialog[str]):
-    """Answers the id of the one chosen."""
-
-    CSS_PATH = "../screens/library.tcss"
-    AUTO_FOCUS = "ChoiceList"
-
-    def __init__(self, title: str, choices: Sequence[Choice], *, take: str = "Take it") -> None:
-        super().__init__()
-        self._title, self._choices, self._take = title, choices, take
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -wide -choose") as box:
-            box.border_title = Content(self._title)
-            yield ChoiceList(self._choices)
-            yield buttons(take=f"{self._take} (enter)", cancel="Cancel")
-
-    @on(ChoiceList.Opened)
-    def _opened(self, event: ChoiceList.Opened) -> None:
-        self.dismiss(self._choices[event.index].id)
-
-    def accept(self) -> None:
-        self.dismiss(self._choices[self.query_one(ChoiceList).cursor].id)

@@ -16,7 +16,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.export import EXPORTERS
 from tidepool.engine.trust.gate import FOREIGN, MEANING, TrustQuestion
 from tidepool.storage.queries.watching import Watched
-from tidepool.tui.app.dialogs.basic import Dialog, buttons
+from tidepool.tui.app.dialogs.basic import Confirm, Dialog, buttons
 from tidepool.tui.app.kind_screens import installed
 from tidepool.tui.app.launching import command, environment
 from tidepool.tui.app.widgets.frame import TextLine
@@ -73,20 +73,16 @@ FIELDS = {
 }
 
 
-def current_limits(batch: Watched) -> dict[str, Any]:
-    """What rules the batch now, of its busiest provider."""
-    limits = json.loads(batch.limits)
-    providers = list(limits.get("providers", {}).values())
-    known: dict[str, Any] = max(providers, key=lambda one: one.get("in_flight", 0)) if providers else {}
-    return {**known, "budget_usd": limits.get("budget_usd", 0.0)}
-
-
 class LimitsDialog(Dialog[dict[str, Any]]):
     AUTO_FOCUS = "Input"
 
     def __init__(self, batch: Watched) -> None:
         super().__init__()
-        self._now = {name: str(current_limits(batch).get(name, "")) for name in FIELDS}
+        limits = json.loads(batch.limits)
+        providers = limits.get("providers", {}).values()
+        busiest: dict[str, Any] = max(providers, key=lambda one: one.get("in_flight", 0), default={})
+        now = {**busiest, "budget_usd": limits.get("budget_usd", 0.0)}
+        self._now = {name: str(now.get(name, "")) for name in FIELDS}
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog") as box:
@@ -97,21 +93,15 @@ class LimitsDialog(Dialog[dict[str, Any]]):
             yield Static("", id="fault", classes="fault")
             yield buttons(apply="Apply", cancel="Leave as they are")
 
-    def changes(self) -> dict[str, Any]:
-        """What differs from what rules now; raises where a value cannot be."""
-        return dict(
-            read_change(f"{name}={field.value.strip()}")
-            for name in FIELDS
-            if (field := self.query_one(f"#{name}", Input)).value.strip() != self._now[name]
-        )
-
     def on_input_changed(self) -> None:
-        self._check()
+        self._changes()
 
-    def _check(self) -> dict[str, Any] | None:
+    def _changes(self) -> dict[str, Any] | None:
+        """What differs from what rules now; None, and a word on it, where a value cannot be."""
         fault = self.query_one("#fault", Static)
+        typed = {name: self.query_one(f"#{name}", Input).value.strip() for name in FIELDS}
         try:
-            changes = self.changes()
+            changes = dict(read_change(f"{name}={value}") for name, value in typed.items() if value != self._now[name])
         except UsageError as error:
             fault.update(Content(shortened(str(error))))
             return None
@@ -119,39 +109,28 @@ class LimitsDialog(Dialog[dict[str, Any]]):
         return changes
 
     def accept(self) -> None:
-        if (changes := self._check()) is not None:
+        if (changes := self._changes()) is not None:
             self.dismiss(changes or None)
 
 
-class TrustDialog(Dialog[bool]):
+class TrustDialog(Confirm):
     """Yes or no to all of it; no has the focus."""
 
-    BINDINGS = [Binding("y", "yes", "Yes"), Binding("n", "leave", "No")]
-    AUTO_FOCUS = "#no"
-
     def __init__(self, question: TrustQuestion) -> None:
-        super().__init__()
-        self._question = question
+        super().__init__("", "Trust and resume", no="Cancel", title="Trust this batch?")
+        self._trust = question
 
     def compose(self) -> ComposeResult:
-        question = self._question
+        question = self._trust
         with Vertical(classes="dialog -wide") as box:
-            box.border_title = Content("Trust this batch?")
+            box.border_title = Content(self._title)
             words = f"{one_line(question.name)} ({question.admission.batch_id}) {FOREIGN}. It would use:"
             yield Static(Content(words), classes="dialog-text")
             rows = "\n".join(f"{what:<7} {one_line(told)}" for what, told in question.rows())
             with VerticalScroll(classes="dialog-rows"):  # read from its beginning, where code is named
                 yield Static(Content(rows), id="servers")
             yield Static(Content(MEANING), classes="dialog-text")
-            with Horizontal(classes="dialog-buttons"):
-                yield Button("Trust and resume (y)", id="yes", variant="error")
-                yield Button("Cancel (n)", id="no", variant="primary")
-
-    def action_yes(self) -> None:
-        self.dismiss(True)
-
-    def pressed(self, button: str) -> None:
-        self.dismiss(button == "yes")
+            yield self.answers()
 
 
 PUBLISH = "publish"

@@ -7,11 +7,10 @@ from pathlib import Path
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.widgets import Button, Input, Label, Static
+from textual.widgets import Input, Label, Static
 
-from tidepool.engine.call import stream
 from tidepool.engine.errors import TidepoolError
 from tidepool.engine.studies.kinds import KINDS
 from tidepool.storage.queries.watching import Watched
@@ -20,7 +19,7 @@ from tidepool.tui.app.compose.edits import value_at, values_of
 from tidepool.tui.app.dialogs.basic import Choice, Dialog, SearchDialog, buttons
 from tidepool.tui.app.kind_screens import STARTERS, installed, template
 from tidepool.tui.app.widgets.frame import TextLine
-from tidepool.tui.app.widgets.rows import ItemRows, Piece
+from tidepool.tui.app.widgets.rows import ItemRows, MarkedRows, Piece
 from tidepool.tui.drawing.configs import about, examples
 from tidepool.tui.drawing.text import fitted, one_line, shortened
 
@@ -200,52 +199,25 @@ class SaveDialog(Dialog[str]):
             self.dismiss(path)
 
 
-def drawn(choices: Sequence[Choice], count: int, seed: int) -> list[Choice]:
-    """So many of them by chance: the same for the same seed, whatever order they come in."""
-    among = sorted(choices, key=lambda choice: choice.id)
-    chosen = {one.id for one in stream(seed, "people taken from the library").sample(among, min(count, len(among)))}
-    return [choice for choice in choices if choice.id in chosen]
-
-
-class PickList(ItemRows[Choice]):
+class PickList(MarkedRows[Choice]):
     BINDINGS = [
-        Binding("space", "mark", "Mark"),
+        Binding("space", "screen.mark", "Mark"),
         Binding("a,ctrl+a", "screen.mark_all", "Mark all shown"),
-        Binding("n", "screen.to_count", "So many by chance"),
         Binding("slash", "screen.to_words", "Search", show=False),
     ]
-
-    def __init__(self, *, id: str) -> None:
-        super().__init__(id=id)
-        self.marked: dict[str, None] = {}
 
     def empty_text(self) -> str:
         return "nothing fits these words"
 
     def draw(self, index: int, width: int) -> Sequence[Piece]:
         choice = self.items[index]
-        mark: Piece = ("[x] ", "accent") if choice.id in self.marked else ("[ ] ", "dim")
+        mark: Piece = ("[x] ", "accent") if choice.id in self.marks else ("[ ] ", "dim")
         share = max(12, width * 2 // 5)
         return [mark, (fitted(choice.title, share) + " ", ""), (fitted(choice.detail, width - share - 5), "dim")]
 
-    def toggle(self, index: int) -> None:
-        if index < len(self.items):
-            one = self.items[index].id
-            if one in self.marked:
-                del self.marked[one]
-            else:
-                self.marked[one] = None
-            self.touch([index])
-
     def on_click(self, event: events.Click) -> None:
-        index = round(self.scroll_offset.y) + event.y
         if event.chain == 1:
-            self.toggle(index)
-
-    def action_mark(self) -> None:
-        self.toggle(self.cursor)
-        self.go_to(self.cursor + 1)
-        self.screen.query_one(PickDialog.PickedCount).show(len(self.marked))
+            self.toggle_mark(round(self.scroll_offset.y) + event.y)
 
 
 class PickDialog(Dialog[list[str]]):
@@ -256,14 +228,9 @@ class PickDialog(Dialog[list[str]]):
         Binding("down", "into_list", "Into the list", show=False),
     ]
 
-    class PickedCount(Static):
-        def show(self, marked: int) -> None:
-            self.update(Content(f"{marked:,} marked"))
-
-    def __init__(self, title: str, choices: Sequence[Choice], marked: Iterable[str], seed: int = 42) -> None:
+    def __init__(self, title: str, choices: Sequence[Choice], marked: Iterable[str]) -> None:
         super().__init__()
-        self._title, self._seed = title, seed
-        self._choices = list(choices)
+        self._title, self._choices = title, list(choices)
         self._marked = list(marked)
 
     def compose(self) -> ComposeResult:
@@ -271,12 +238,7 @@ class PickDialog(Dialog[list[str]]):
             box.border_title = Content(self._title)
             yield TextLine(placeholder="search: words of name, kind or id", id="words", compact=True)
             yield PickList(id="choices")
-            with Horizontal(classes="pick-count"):
-                yield self.PickedCount(id="tally")
-                yield Static(Content("· take"))
-                yield TextLine(id="count", compact=True, type="integer", placeholder="20")
-                yield Static(Content(f"by chance, seed {self._seed}"))
-                yield Button("Draw", id="draw", compact=True)
+            yield Static("", id="tally", classes="note")
             yield buttons(take="Take them (enter)", cancel="Cancel")
 
     @property
@@ -284,7 +246,7 @@ class PickDialog(Dialog[list[str]]):
         return self.query_one(PickList)
 
     def on_mount(self) -> None:
-        self.roll.marked = dict.fromkeys(self._marked)
+        self.roll.marks = dict.fromkeys(self._marked)
         self.roll.show(self._choices)
         self._count()
 
@@ -297,52 +259,22 @@ class PickDialog(Dialog[list[str]]):
         self.roll.focus()
 
     def action_mark_all(self) -> None:
-        shown = [choice.id for choice in self.roll.items]
-        if all(one in self.roll.marked for one in shown):
-            for one in shown:
-                del self.roll.marked[one]
-        else:
-            self.roll.marked.update(dict.fromkeys(shown))
-        self.roll.touch_all()
+        self.roll.toggle_all()
         self._count()
 
-    def action_to_count(self) -> None:
-        self.query_one("#count").focus()
+    def action_mark(self) -> None:
+        self.roll.mark_and_step()
+        self._count()
 
     def action_to_words(self) -> None:
         self.query_one("#words").focus()
 
-    def pressed(self, button: str) -> None:
-        if button == "draw":
-            self._draw()
-        else:
-            super().pressed(button)
-
-    def submitted(self, line: str) -> None:
-        if line == "count":
-            self._draw()
-        else:
-            self.accept()
-
-    def _draw(self) -> None:
-        """Marks so many of those shown, in place of what was marked among them."""
-        typed = self.query_one("#count", Input).value.strip()
-        if not typed.isdigit() or not int(typed):
-            self.query_one(self.PickedCount).update(Content("How many? Type a whole number."))
-            return
-        for choice in self.roll.items:
-            self.roll.marked.pop(choice.id, None)
-        self.roll.marked.update(dict.fromkeys(one.id for one in drawn(self.roll.items, int(typed), self._seed)))
-        self.roll.touch_all()
-        self._count()
-        self.roll.focus()
-
     @on(PickList.Opened)
     def accept(self) -> None:
-        self.dismiss(list(self.roll.marked))
+        self.dismiss(list(self.roll.marks))
 
     def on_click(self) -> None:
         self._count()
 
     def _count(self) -> None:
-        self.query_one(self.PickedCount).show(len(self.roll.marked))
+        self.query_one("#tally", Static).update(Content(f"{len(self.roll.marks):,} marked"))

@@ -93,10 +93,9 @@ class FormDialog(SavingDialog):
         keep: Keep,
         *,
         note: str = "",
-        verb: str = "Save",
     ) -> None:
         super().__init__()
-        self._title, self._note, self._verb = title, note, verb
+        self._title, self._note = title, note
         self._fields = list(fields)
         self._before = dict(record)
         self.record: Record = dict(record)
@@ -113,7 +112,7 @@ class FormDialog(SavingDialog):
                     yield FieldRow(field, UNSET if value is None else value)
             yield Static("", id="fault", classes="fault")
             yield Static("", id="help", classes="note")
-            yield buttons(keep=f"{self._verb} (ctrl+s)", cancel="Cancel")
+            yield buttons(keep="Save (ctrl+s)", cancel="Cancel")
 
     def changed(self) -> bool:
         self._take_in()

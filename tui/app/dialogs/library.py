@@ -12,25 +12,20 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.suggester import SuggestFromList
-from textual.widgets import Checkbox, Input, Label, Select, Static, TextArea
+from textual.widgets import Input, Label, Select, Static, TextArea
 
-from tidepool.engine.config.endpoints import resolve_model
-from tidepool.engine.config.loading import declared_model, user_providers
 from tidepool.engine.config.sections import Agent, Providers
 from tidepool.engine.config.toml_text import FORM, find_slip
 from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.engine.library.entity_types import EntityType, entity_type_from, generate, writing_tasks
-from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 from tidepool.engine.single_call import Price, SingleAnswer, ask_once, price_of, trial_call
 from tidepool.engine.trust.gate import servers_to_ask_about
 from tidepool.storage.library import StoredType
 from tidepool.tui.app.background import run_in_thread, while_open
-from tidepool.tui.app.compose.fields import offered_names, restored, visible
+from tidepool.tui.app.compose.fields import restored, visible
 from tidepool.tui.app.dialogs.basic import Dialog, buttons
 from tidepool.tui.app.dialogs.form import SavingDialog
 from tidepool.tui.app.library_items import examples
-from tidepool.tui.app.widgets.form_fields import Tick
 from tidepool.tui.app.widgets.frame import TextLine
 from tidepool.tui.app.widgets.rows import Passage, ReadingPane
 from tidepool.tui.drawing.text import at_most, dollars, one_line, shortened, span
@@ -80,9 +75,6 @@ class Wish:
     type: EntityType
     count: int
     seed: int
-    writer: str = ""
-    """the model that writes what the type leaves to one"""
-    backstory: bool = False
 
 
 class GenerateDialog(SavingDialog):
@@ -106,11 +98,6 @@ class GenerateDialog(SavingDialog):
                 yield TextLine("10", id="count", compact=True)
                 yield Label("seed")
                 yield TextLine("42", id="seed", compact=True)
-            with Horizontal(classes="pair"):
-                yield Label("texts by")
-                offered = SuggestFromList(offered_names(), case_sensitive=False)
-                yield TextLine(placeholder="a model, or nobody", id="writer", compact=True, suggester=offered)
-                yield Tick("with a backstory", id="backstory", compact=True)
             yield Static("", id="writing", classes="note")
             yield ReadingPane(id="examples")
             yield Static("", id="fault", classes="fault")
@@ -121,7 +108,6 @@ class GenerateDialog(SavingDialog):
 
     @on(Input.Changed)
     @on(Select.Changed)
-    @on(Checkbox.Changed)
     def _look(self) -> Wish | None:
         try:
             wish = self.wish()
@@ -130,7 +116,9 @@ class GenerateDialog(SavingDialog):
             return None
         self.fault("")
         self.query_one(ReadingPane).show(examples(wish.type, wish.seed, min(3, wish.count)))
-        self.query_one("#writing", Static).update(Content(_told(wish)))
+        left = ", ".join(task.dimension for task in writing_tasks(wish.type, generate(wish.type, 1, 0)[0]))
+        told = f"Left out: {one_line(left)}. `tidepool entities generate --model MODEL` has a model write them."
+        self.query_one("#writing", Static).update(Content(told if left else ""))
         return wish
 
     def wish(self) -> Wish:
@@ -139,50 +127,12 @@ class GenerateDialog(SavingDialog):
         count, seed = (_whole(self.query_one(f"#{name}", Input).value, name) for name in ("count", "seed"))
         if not 1 <= count <= MOST:
             raise UsageError(f"How many? From 1 to {MOST:,}.")
-        writer = self.query_one("#writer", Input).value.strip()
-        backstory = self.query_one("#backstory", Checkbox).value
-        if writer:
-            declared_model(writer)
-        elif backstory:
-            raise UsageError("A backstory needs a model that writes it: name one, such as simulated:persona.")
-        return Wish(kind, count, seed, writer, backstory)
+        return Wish(kind, count, seed)
 
     async def save(self) -> str | None:
         if (wish := self._look()) is None:
             return None
-        self.fault("making them …" if not wish.writer else f"{wish.writer} is writing …")
-        try:
-            return await self._keep(wish)
-        finally:
-            self.fault("")
-
-
-def calls_of(wish: Wish) -> int:
-    """Texts that a model will be asked for."""
-    if not wish.writer:
-        return 0
-    return wish.count * (len(_left(wish.type)) + wish.backstory)
-
-
-def _left(kind: EntityType) -> list[str]:
-    return [task.dimension for task in writing_tasks(kind, generate(kind, 1, 0)[0])]
-
-
-def _told(wish: Wish) -> str:
-    if calls := calls_of(wish):
-        free = _is_free(wish.writer)
-        return f"{calls:,} texts will be asked of {one_line(wish.writer)}" + ("." if free else ", which costs money.")
-    if left := _left(wish.type):
-        return f"Left out unless a model writes them: {one_line(', '.join(left))}."
-    return ""
-
-
-def _is_free(writer: str) -> bool:
-    """Without a look at tables of prices, which would hold up the form."""
-    name, _, model_name = resolve_model(writer).partition(":")
-    settings = user_providers().section(name)
-    tag = endpoint_of(name, settings).price(model_name) if is_endpoint(name, settings) else None
-    return name == "simulated" or (tag is not None and tag.cost(1, 1) == 0)
+        return await self._keep(wish)
 
 
 def _whole(text: str, name: str) -> int:

@@ -1,9 +1,8 @@
 """Choosing a model: letters search, the arrow keys choose, and a name that is in no list can be taken as it is typed."""
 
 import asyncio
-import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -84,24 +83,6 @@ def narrowed(offers: Sequence[OfferedModel], typed: str) -> list[OfferedModel]:
 
 PRICES = 9
 """cells of a price"""
-FRESH_SECONDS = 60.0
-"""that what the providers said is shown again without asking"""
-
-
-@dataclass(slots=True)
-class ReadLists:
-    """What was read last, and for which settings."""
-
-    providers: Providers | None = None
-    listed: dict[str, ListedProvider] = field(default_factory=dict)
-    at: float = 0.0
-
-    def for_these(self, providers: Providers) -> dict[str, ListedProvider]:
-        fresh = self.providers == providers and time.monotonic() - self.at < FRESH_SECONDS
-        return self.listed if fresh else {}
-
-
-READ = ReadLists()
 
 
 class OfferList(ItemRows[OfferedModel]):
@@ -163,9 +144,6 @@ class ModelDialog(SearchDialog[str]):
     async def _read(self) -> None:
         """First what is known without asking, then what each provider says that has a key and no stranger named."""
         providers = self._providers
-        if known_already := READ.for_these(providers):
-            self._put(list(known_already.values()))
-            return
         names = listed_names(providers)
 
         async def known() -> tuple[list[ListedProvider], list[str]]:
@@ -177,7 +155,6 @@ class ModelDialog(SearchDialog[str]):
             listed, askable = await run_in_thread(known)
             self._put(listed)
             await asyncio.gather(*(self._ask(name) for name in askable))
-            READ.providers, READ.listed, READ.at = providers, dict(self._listed), time.monotonic()
         except TidepoolError as error:
             self.query_one(".note", Static).update(Content(one_line(str(error))))
 

@@ -1,13 +1,14 @@
 """What the screens share: navigation, footer, the loop that reads the file, and the actions on a batch."""
 
 import asyncio
+import subprocess
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from textual import work
 from textual._context import NoActiveAppError
-from textual.app import ComposeResult, ScreenStackError
+from textual.app import ComposeResult, ScreenStackError, SuspendNotSupported
 from textual.binding import Binding
 from textual.events import Resize, ScreenResume
 from textual.reactive import Reactive
@@ -115,14 +116,14 @@ def _widest(cells: int, breakpoints: list[tuple[int, str]] | None) -> str:
 
 
 BATCH_BINDINGS = [
-    Binding("p", "pause", "Pause", id="batch.pause", tooltip="or let a paused batch go on"),
-    Binding("s", "stop", "Stop", id="batch.stop", tooltip="it can be resumed"),
-    Binding("u", "resume", "Resume", id="batch.resume", tooltip="goes on, retries failed units, buys nothing twice"),
-    Binding("l", "limits", "Limits", id="batch.limits", tooltip="change them while it runs"),
-    Binding("e", "export", "Export", id="batch.export", tooltip="JSON, CSV, SQLite, HTML, Markdown, Parquet"),
-    Binding("c", "duplicate", "Copy", id="batch.copy", tooltip="its config, to change and run anew"),
-    Binding("h", "code", "Code by hand", show=False, id="batch.code", tooltip="a blinded sample of it, one key a code"),
-    Binding("x", "delete", "Delete", id="batch.delete", tooltip="asks first"),
+    Binding("p", "pause", "Pause", tooltip="or let a paused batch go on"),
+    Binding("s", "stop", "Stop", tooltip="it can be resumed"),
+    Binding("u", "resume", "Resume", tooltip="goes on, retries failed units, buys nothing twice"),
+    Binding("l", "limits", "Limits", tooltip="change them while it runs"),
+    Binding("e", "export", "Export", tooltip="JSON, CSV, SQLite, HTML, Markdown, Parquet"),
+    Binding("c", "duplicate", "Copy", tooltip="its config, to change and run anew"),
+    Binding("h", "code", "Code by hand", show=False, tooltip="a blinded sample of it, one key a code"),
+    Binding("x", "delete", "Delete", tooltip="asks first"),
 ]
 
 RESUMABLE = ("interrupted", "partial", "failed", "pending")
@@ -223,20 +224,16 @@ class BatchActions(ModeScreen):
         if batch := self.shown_batch:
             await self.tidepool.compose_copy(batch)
 
-    @work(group="act")
-    async def action_code(self) -> None:
-        from tidepool.tui.app.dialogs.coding import CodingDialog, CodingStart
-
-        if (batch := self.shown_batch) is None or (wish := await self.app.push_screen_wait(CodingStart(batch))) is None:
+    def action_code(self) -> None:
+        """Hands the terminal to `tidepool code`, which shows one side after another, and takes it back."""
+        if (batch := self.shown_batch) is None:
             return
         try:
-            session = await self.tidepool.file.do(wish.session, self.tidepool.path, batch.id)
-            if wish.act == "code":
-                await self.app.push_screen_wait(CodingDialog(session))
-            else:
-                self.notify(one_line(await self.tidepool.file.do(wish.exchanged, session)), markup=False)
-        except TidepoolError as error:
-            self.tidepool.tell(error)
+            with self.app.suspend():
+                subprocess.run(launching.command(self.tidepool.path, "code", batch.id), env=launching.environment())
+        except SuspendNotSupported:
+            self.tidepool.tell(f"Coding needs a terminal of its own: run `tidepool code {batch.id}` there.")
+        self.app.refresh(layout=True)
         self.recount()
 
     def recount(self) -> None:

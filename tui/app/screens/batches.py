@@ -27,14 +27,14 @@ class BatchesScreen(BatchActions):
     HELP = """All batches of this file. Running ones move, whoever started them. Enter opens a batch: a running one to
     watch, an ended one with its results. Space marks several to compare. Type / to filter by name, kind or state."""
     BINDINGS = [
-        Binding("n", "app.go('compose')", "New", id="batches.new", tooltip="compose a study"),
+        Binding("n", "app.go('compose')", "New", tooltip="compose a study"),
         *BATCH_BINDINGS,
-        Binding("slash", "filter", "Filter", key_display="/", id="batches.filter", priority=True),
-        Binding("S", "sort", "Sort", id="batches.sort", tooltip="by age, name, state, cost, size"),
-        Binding("right", "unfold(True)", "Cells", id="batches.unfold", tooltip="the batches of a study beneath it"),
-        Binding("left", "unfold(False)", "Fold", show=False, id="batches.fold"),
-        Binding("space", "mark", "Mark", id="batches.mark", tooltip="several of them, to compare"),
-        Binding("m", "compare", "Compare", id="batches.compare", tooltip="the marked ones side by side"),
+        Binding("slash", "filter", "Filter", key_display="/", priority=True),
+        Binding("S", "sort", "Sort", tooltip="by age, name, state, cost, size"),
+        Binding("right", "unfold(True)", "Cells", tooltip="the batches of a study beneath it"),
+        Binding("left", "unfold(False)", "Fold", show=False),
+        Binding("space", "mark", "Mark", tooltip="several of them, to compare"),
+        Binding("m", "compare", "Compare", tooltip="the marked ones side by side"),
         Binding("escape", "clear", "Clear the filter", show=False),
         *(
             Binding(starter.key, f"start('{starter.key}')", starter.title, show=False, tooltip=starter.text)
@@ -64,8 +64,6 @@ class BatchesScreen(BatchActions):
     @property
     def shown_batch(self) -> Watched | None:
         return self.table.current if self.is_mounted else None
-
-    # -- the file ----------------------------------------------------------------------------------------
 
     async def look(self) -> None:
         """Where nothing was written and nothing runs, nothing is read; a process that died is noticed in a second."""
@@ -106,8 +104,6 @@ class BatchesScreen(BatchActions):
             Content("") if batch is None else detail(batch, self._briefs.of(batch)[1])
         )
         self.refresh_bindings()
-
-    # -- the person --------------------------------------------------------------------------------------
 
     @on(BatchList.Highlighted)
     def _moved(self) -> None:
@@ -159,7 +155,7 @@ class BatchesScreen(BatchActions):
         return super().check_action(action, parameters)
 
     def action_mark(self) -> None:
-        self.table.toggle_mark()
+        self.table.mark_and_step()
 
     def action_compare(self) -> None:
         marked = self.table.marked

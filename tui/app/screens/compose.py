@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
 
 from textual import events, on, work
 from textual.binding import Binding
@@ -10,20 +12,28 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher, Static, TextArea
 
+from tidepool.engine.config.toml_files import read_text
+from tidepool.engine.errors import TidepoolError
+from tidepool.storage.library import list_agents, list_entities
+from tidepool.storage.queries.watching import all_watched
+from tidepool.tui.app import launching
 from tidepool.tui.app.background import while_open
-from tidepool.tui.app.compose.draft import keep_draft
-from tidepool.tui.app.compose.edits import Put
+from tidepool.tui.app.compose.draft import DraftHistory, anchored, config_to_run, fresh, keep_draft, read_draft
+from tidepool.tui.app.compose.edits import Append, Drop, Put, value_at
 from tidepool.tui.app.compose.examination import Complaint, Examined, placed
-from tidepool.tui.app.compose.fields import Form, KeyPath
-from tidepool.tui.app.compose.outline import HOW, WHAT, WHO, pages_of
-from tidepool.tui.app.compose.plan_text import help_of, in_full, in_one_line, marked
+from tidepool.tui.app.compose.fields import UNSET, Form, KeyPath
+from tidepool.tui.app.compose.outline import HOW, WHAT, WHO, newcomer, pages_of, record_of
+from tidepool.tui.app.compose.plan_text import cost, help_of, in_full, in_one_line, is_free, key_words, marked
+from tidepool.tui.app.dialogs.basic import Confirm, choice_of
+from tidepool.tui.app.dialogs.draft import DraftOrigin, OpenDialog, PickDialog, SaveDialog
 from tidepool.tui.app.key_order import messages_handled
 from tidepool.tui.app.kind_screens import kind_titles
-from tidepool.tui.app.screens.draft_actions import PAUSE_SECONDS, DraftActions
+from tidepool.tui.app.provider_view import rules_in
+from tidepool.tui.app.screens.base import ModeScreen
 from tidepool.tui.app.widgets.form_fields import FieldRow, TomlEditor
 from tidepool.tui.app.widgets.form_pages import FormPage, PeoplePage
 from tidepool.tui.app.widgets.frame import NameStrip
-from tidepool.tui.drawing.text import one_line, shortened
+from tidepool.tui.drawing.text import dollars, one_line, shortened
 
 TOML, PLAN = "toml", "plan"
 LINES_BELOW, ROOM_FOR_KEYS = 3, 76
@@ -36,8 +46,11 @@ STEP_KEYS = {
     PLAN: ("f9", "The plan"),
 }
 
+PAUSE_SECONDS = 0.2
+"""in the typing, before the draft is kept and planned"""
 
-class ComposeScreen(DraftActions):
+
+class ComposeScreen(ModeScreen):
     MODE = "compose"
     PERIOD = 1.0
     CSS_PATH = "compose.tcss"
@@ -46,35 +59,29 @@ class ComposeScreen(DraftActions):
     is folded: enter on a title opens it, f3 all of them. f4 in a field for a model lists models with prices. Escape leaves
     a field, so that 1 to 6 go places again; the arrow keys on the two lines of names choose the kind and the step. The draft
     is kept while you type, beside the study file. ctrl+z takes back the last change, ctrl+y brings it again; in a text of
-    several lines they do so with its own letters first."""
+    several lines they do so with its own letters."""
     BINDINGS = [
-        Binding("ctrl+r", "run", "Run", id="compose.run", priority=True),
-        Binding("f2", "toml", "Form or TOML", id="compose.toml", priority=True),
-        Binding(
-            "ctrl+o",
-            "open",
-            "Start from",
-            id="compose.open",
-            priority=True,
-            tooltip="template, example, batch, file, earlier draft",
-        ),
-        Binding("ctrl+s", "save", "Save", id="compose.save", priority=True, tooltip="as a TOML file"),
+        Binding("ctrl+r", "run", "Run", priority=True),
+        Binding("f2", "toml", "Form or TOML", priority=True),
+        Binding("ctrl+o", "open", "Start from", priority=True, tooltip="template, example, batch, file, earlier draft"),
+        Binding("ctrl+s", "save", "Save", priority=True, tooltip="as a TOML file"),
         *(
-            Binding(key, f"step('{name}')", title, id=f"compose.{name}", priority=True, show=False)
+            Binding(key, f"step('{name}')", title, priority=True, show=False)
             for name, (key, title) in STEP_KEYS.items()
         ),
-        Binding("f3", "open_all", "Open or close all", id="compose.open_all", priority=True, show=False),
-        Binding("f8", "next_fault", "Next fault", id="compose.fault", priority=True, show=False),
+        Binding("f3", "open_all", "Open or close all", priority=True, show=False),
+        Binding("f8", "next_fault", "Next fault", priority=True, show=False),
         Binding("ctrl+pagedown", "page(1)", "Next step", show=False, priority=True),
         Binding("ctrl+pageup", "page(-1)", "Previous step", show=False, priority=True),
-        Binding("ctrl+z", "undo", "Undo", id="compose.undo", show=False),
-        Binding("ctrl+y", "redo", "Redo", id="compose.redo", show=False),
+        Binding("ctrl+z", "undo", "Undo", show=False),
+        Binding("ctrl+y", "redo", "Redo", show=False),
         Binding("escape", "leave_field", "Leave the field", show=False),
     ]
     AUTO_FOCUS = "#pages"
 
     def __init__(self) -> None:
         super().__init__()
+        self._history: DraftHistory | None = None
         self._examined = Examined()
         self._sentences: dict[KeyPath, str] = {}
         self._plan_shown = Content("")
@@ -82,9 +89,7 @@ class ComposeScreen(DraftActions):
         self._last_form_page = WHAT
         self._library_seen = -1
         self._building = asyncio.Lock()
-        self.form_pages: list[FormPage | PeoplePage] = []
-
-    # -- building ----------------------------------------------------------------------------------------
+        self.form_pages: list[FormPage] = []
 
     def compose_body(self) -> Iterable[Widget]:
         with Horizontal(id="compose-head"):
@@ -114,7 +119,7 @@ class ComposeScreen(DraftActions):
             kind = history.kind if history.readable else None
             if kind != self._kind_shown:
                 self.form_pages = []  # nobody is shown a page that goes or is not there yet
-                await switcher.query("FormPage, PeoplePage").remove()
+                await switcher.query(FormPage).remove()
                 pages = list(self._pages(kind)) if kind is not None else []
                 for one in pages:
                     one.display = False
@@ -128,15 +133,13 @@ class ComposeScreen(DraftActions):
             self.query_one("#kinds", NameStrip).show(history.kind or "")
             self._show_toml()
             for one in self.form_pages:
-                if one.id == f"page-{here}" and isinstance(one, FormPage):
+                if one.id == f"page-{here}" and not isinstance(one, PeoplePage):
                     await one.fill(self._sentences)
             self._turn_to(here)
 
-    def _pages(self, kind: str) -> Iterable[FormPage | PeoplePage]:
+    def _pages(self, kind: str) -> Iterable[FormPage]:
         for page in pages_of(kind):
             yield (PeoplePage if page.people else FormPage)(page, self.history.values, id=f"page-{page.name}")
-
-    # -- showing -----------------------------------------------------------------------------------------
 
     def _show_values(self) -> None:
         self.take_in()
@@ -195,8 +198,6 @@ class ComposeScreen(DraftActions):
             bar.styles.height = lines
         bar.update(words, layout=False)
 
-    # -- keeping and planning ----------------------------------------------------------------------------
-
     @work(group="study", exclusive=True)
     async def _study(self, pause: float = 0.0) -> None:
         """Writes the text, keeps the draft, works out the plan; a newer change takes over."""
@@ -206,9 +207,6 @@ class ComposeScreen(DraftActions):
         examined = await self.tidepool.examiner.examine(text, self.folder, self.tidepool.path)
         with while_open(self.app):
             self.show_examined(examined)
-
-    def study_soon(self) -> None:
-        self._study(PAUSE_SECONDS)
 
     def on_unmount(self) -> None:
         if self._history is not None and self._history.touched:
@@ -227,8 +225,6 @@ class ComposeScreen(DraftActions):
         if self.people is not None and seen != self._library_seen:
             self._library_seen = seen
             await self._read_library()
-
-    # -- typing ------------------------------------------------------------------------------------------
 
     # Keys are sacred: an editor says what is written, and the draft follows it. Nothing is written back into an editor
     # but what a person asked for elsewhere (another text, an undo), and only after everything typed was taken in.
@@ -268,8 +264,6 @@ class ComposeScreen(DraftActions):
     def _typed(self) -> None:
         self.take_in()
         self._study(PAUSE_SECONDS)
-
-    # -- pages -------------------------------------------------------------------------------------------
 
     @on(NameStrip.Chosen, "#pages")
     async def _page_chosen(self, event: NameStrip.Chosen) -> None:
@@ -349,8 +343,6 @@ class ComposeScreen(DraftActions):
         await self._rebuild(self._last_form_page)
         self._study()
 
-    # -- the whole draft ---------------------------------------------------------------------------------
-
     def load(self, text: str, source: str = "") -> None:
         """Takes a config as TOML, of another batch or a file. What was there before is kept among the earlier drafts."""
         if self.is_mounted:
@@ -366,10 +358,6 @@ class ComposeScreen(DraftActions):
 
     async def action_undo(self) -> None:
         await self._turn_back(self.history.undo, "Taken back", "There is nothing to take back.")
-
-    @property
-    def can_redo(self) -> bool:
-        return self.history.can_redo
 
     async def action_redo(self) -> None:
         await self._turn_back(self.history.redo, "Done again", "There is nothing to do again.")
@@ -387,3 +375,206 @@ class ComposeScreen(DraftActions):
         super().on_resize(event)
         self.set_class(event.size.width < ROOM_FOR_KEYS, "-slim")
         self._show_help()
+
+    @property
+    def history(self) -> DraftHistory:
+        if self._history is None:
+            kept = read_draft(self.tidepool.path)
+            self._history = DraftHistory(kept or fresh())
+        return self._history
+
+    @property
+    def folder(self) -> Path:
+        """Where relative paths of the draft start."""
+        source = self.history.draft.source
+        return Path(source).parent if source else Path.cwd()
+
+    def show_source(self) -> None:
+        source = self.history.draft.source
+        self.query_one("#compose-source", Static).update(Content(one_line(Path(source).name) if source else "draft"))
+
+    async def keep(self) -> None:
+        if not self.history.touched:
+            return
+        try:
+            await self.tidepool.file.do(keep_draft, self.tidepool.path, self.history.draft)
+        except OSError as error:
+            self.notify(f"The draft cannot be kept: {error.strerror}.", severity="warning", markup=False)
+
+    @property
+    def people(self) -> PeoplePage | None:
+        return next(iter(self.query(PeoplePage)), None)
+
+    async def _read_library(self) -> None:
+        page = self.people
+        if page is None:
+            return
+        query: Any = list_agents if page.participants.name == "agents" else list_entities
+        stored = await self.tidepool.file.look(query)
+        page.show_library({one.id: one for one in stored})
+
+    def _people_changed(self) -> None:
+        if self.people is not None:
+            self.people.show(self.history.values)
+        self._study(PAUSE_SECONDS)
+
+    def action_add_person(self) -> None:
+        self.take_in()
+        if (page := self.people) is not None:
+            self._add(page, newcomer(self.history.values, page.participants))
+
+    def _add(self, page: PeoplePage, record: dict[str, Any]) -> None:
+        self.history.edit(Append((page.participants.name,), record))
+        self._people_changed()
+        written = value_at(self.history.values, (page.participants.name,))
+        page.roll.go_to(len(written) - 1)
+        page.show(self.history.values)
+        page.query_one(".person").query(FieldRow).first().take_focus()
+
+    def action_copy_person(self) -> None:
+        self.take_in()
+        page = self.people
+        if page is None or (person := page.current) is None:
+            return
+        if person.place is None:
+            if stored := page._library.get(person.id):
+                self._name_ids(page, [one.id for one in page.roll.items if one.place is None and one is not person])
+                self._add(page, record_of(stored))
+            return
+        record = dict(value_at(self.history.values, (page.participants.name, person.place)))
+        self._add(page, {**record, "name": newcomer(self.history.values, page.participants)["name"]})
+
+    def action_remove_person(self) -> None:
+        self.take_in()
+        page = self.people
+        if page is None or (person := page.current) is None:
+            return
+        if person.place is None:
+            self._name_ids(page, [one.id for one in page.roll.items if one.place is None and one is not person])
+        else:
+            self.history.edit(Drop((page.participants.name,), person.place))
+        self._people_changed()
+        self.notify(f"Removed {person.cells[0]}. ctrl+z brings it back.", markup=False, timeout=3)
+
+    def _name_ids(self, page: PeoplePage, ids: list[str]) -> None:
+        self.history.edit(Put(page.participants.ids, ids or UNSET))
+
+    @work(group="pick")
+    async def action_pick_people(self) -> None:
+        if (page := self.people) is None:
+            return
+        await self._read_library()
+        if not page._library:
+            self.notify(
+                f"The library of this file has no {page.participants.name} yet: press 5 to fill it.", markup=False
+            )
+            return
+        choices = [choice_of(one.id, one.name, _detail(record_of(one))) for one in page._library.values()]
+        named = [person.id for person in page.roll.items if person.place is None]
+        dialog = PickDialog(f"Take {page.participants.name} from the library", choices, named)
+        ids = await self.app.push_screen_wait(dialog)
+        if ids is not None and ids != named:
+            self.take_in()
+            self._name_ids(page, ids)
+            self._people_changed()
+            page.roll.focus()
+
+    @on(FieldRow.OfferWanted)
+    def _offer_wanted(self, event: FieldRow.OfferWanted) -> None:
+        self._offer_models(event.row)
+
+    @work(group="models", exclusive=True)
+    async def _offer_models(self, row: FieldRow) -> None:
+        """Prices and addresses are those of the draft. Its field gets the name when the dialog is gone."""
+        from tidepool.tui.app.dialogs.models import ModelDialog
+
+        rules = rules_in(await self.settled())
+        chosen = row.value if isinstance(row.value, str) else ""
+        path = row.field.path
+        name = await self.app.push_screen_wait(ModelDialog(row.field.name, rules.providers, chosen))
+        if name is not None and row.is_attached and row.field.path == path:
+            row.take_offer(name)
+            row.take_focus()
+
+    @work(group="files")
+    async def action_open(self) -> None:
+        await self.settled()
+        batches = await self.tidepool.file.look(all_watched, self.tidepool.path)
+        origin = await self.app.push_screen_wait(OpenDialog(self.history.draft, batches))
+        if origin is None:
+            return
+        try:
+            text = await self._text_of(origin)
+        except TidepoolError as error:
+            self.tidepool.tell(error)
+            return
+        self.load(text, str(origin.path.resolve()) if origin.group == "file" and origin.path else "")
+
+    async def _text_of(self, origin: DraftOrigin) -> str:
+        """An example names the files beside it, which stay where they are."""
+        from tidepool.tui.drawing.configs import config_of
+
+        if origin.batch is not None:
+            return await self.tidepool.file.look(config_of, origin.batch.number)
+        if origin.path is None:
+            return origin.text or ""
+        text = read_text(origin.path)
+        return anchored(text, origin.path.parent) if origin.group == "example" else text
+
+    @work(group="files")
+    async def action_save(self) -> None:
+        text = await self.settled()
+        path = await self.app.push_screen_wait(SaveDialog(self.history.draft.source or self._suggested()))
+        if path is None:
+            return
+        try:
+            await self.tidepool.file.do(Path(path).write_text, text, encoding="utf-8")
+        except OSError as error:
+            self.tidepool.tell(f"{path} cannot be written: {error.strerror}. Choose another place.")
+            return
+        self.history.saved(path)
+        self.show_source()
+        await self.keep()
+        self.notify(one_line(f"Saved as {path}."), markup=False)
+
+    def _suggested(self) -> str:
+        name = value_at(self.history.values, ("batch", "name"))
+        words = "".join(c if c.isalnum() else "-" for c in name.casefold()) if isinstance(name, str) else ""
+        return f"{'-'.join(filter(None, words.split('-')))[:40] or 'study'}.toml"
+
+    @work(group="run", exclusive=True)
+    async def action_run(self) -> None:
+        text = await self.settled()
+        await self.keep()
+        examined = await self.tidepool.examiner.examine(text, self.folder, self.tidepool.path)
+        self.show_examined(examined)
+        if not examined.ready:
+            self.notify("Not ready yet: see what is marked.", severity="warning", markup=False)
+            await self.action_next_fault()
+            return
+        if not is_free(examined) and not await self._agreed(examined):
+            return
+        try:
+            path = await self.tidepool.file.do(
+                config_to_run, text, self.history.draft.source, self.folder, launching.log_folder()
+            )
+        except OSError as error:
+            self.tidepool.tell(f"The study cannot be handed to its process: {error.strerror}.")
+            return
+        self.tidepool.run_config(path, (examined.plan or {})["name"])
+
+    async def _agreed(self, examined: Examined) -> bool:
+        plan = examined.plan or {}
+        expected = cost(examined)
+        price = f"about {dollars(expected)}" if expected is not None else "a price that is not known"
+        cap = f"The budget caps it at {dollars(plan['budget_usd'])}." if plan["budget_usd"] else "No budget caps it."
+        question = f"This asks {', '.join(examined.models)}: {plan['calls']:,} calls for {price}. {cap}"
+        question = "\n\n".join((*key_words(plan), question, *plan["transport"]["words"]))
+        agreed = await self.app.push_screen_wait(Confirm(question, "Run", no="Not yet", title="Real models"))
+        return bool(agreed)
+
+
+def _detail(record: dict[str, Any]) -> str:
+    words = [record.get("model"), record.get("secret"), record.get("description")]
+    words += [f"{name} {value}" for name, value in dict(record.get("attributes", {})).items()]
+    return ", ".join(str(word) for word in words if word)

@@ -1,22 +1,63 @@
 """Library: the entities, entity types and agents of the file, to find, make, change, import and try."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 from rich.cells import cell_len
-from textual import on
+from textual import on, work
 from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.widget import Widget
 from textual.widgets import Input
 
-from tidepool.storage.library import Stamp, StoredAgent, StoredEntity, stamp
+from tidepool.engine.config.sections import Agent
+from tidepool.engine.errors import TidepoolError
+from tidepool.engine.library.contents import (
+    LibraryAdditions,
+    agent_from_entity,
+    agent_of,
+    agents_of_files,
+    entities_of_files,
+    entity_of,
+    keep,
+    secrets_for,
+    stored_entity,
+)
+from tidepool.engine.library.entity_types import generate
+from tidepool.storage import library
+from tidepool.storage.library import Stamp, StoredAgent, StoredEntity, StoredType, stamp
 from tidepool.storage.queries.watching import changes
 from tidepool.tui.app import library_items as shelves
-from tidepool.tui.app.library_items import SHELVES, Item, KnownType, details, found
-from tidepool.tui.app.screens.library_actions import LibraryActions
-from tidepool.tui.app.widgets.frame import ActionCard, Cards, NameStrip, TextLine
-from tidepool.tui.app.widgets.rows import Piece, ReadingPane, Rows
-from tidepool.tui.drawing.text import fitted
+from tidepool.tui.app.compose.outline import AGENT_FIELDS, ENTITY_FIELDS
+from tidepool.tui.app.dialogs.basic import Confirm
+from tidepool.tui.app.dialogs.form import FormDialog, SavingDialog
+from tidepool.tui.app.dialogs.library import (
+    NEW_TYPE,
+    GenerateDialog,
+    ImportDialog,
+    TryDialog,
+    TypeDialog,
+    Wish,
+    type_text,
+)
+from tidepool.tui.app.library_items import (
+    SHELVES,
+    Item,
+    KnownType,
+    agent_faults,
+    agent_in,
+    details,
+    entity_faults,
+    entity_in,
+    found,
+)
+from tidepool.tui.app.provider_view import rules_in_draft
+from tidepool.tui.app.screens.base import ModeScreen
+from tidepool.tui.app.widgets.frame import NameStrip, TextLine
+from tidepool.tui.app.widgets.rows import MarkedRows, Piece, ReadingPane
+from tidepool.tui.drawing.text import fitted, one_line
 
 COLUMNS = {
     "entities": ("name", "type", "who it is"),
@@ -25,7 +66,7 @@ COLUMNS = {
 }
 
 
-class ShelfList(Rows):
+class ShelfList(MarkedRows[Item]):
     BINDINGS = [
         Binding("enter", "open", "Read", id="library.read", tooltip="all of it; escape comes back", show=False),
         Binding(
@@ -33,7 +74,7 @@ class ShelfList(Rows):
             "screen.mark",
             "Mark",
             id="library.mark",
-            tooltip="several, to delete or to make agents of",
+            tooltip="several, to delete",
             show=False,
         ),
         Binding("right,l", "screen.shelf(1)", "Next shelf", show=False),
@@ -44,57 +85,24 @@ class ShelfList(Rows):
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.shelf = "entities"
-        self.items: list[Item] = []
-        self._marked: dict[str, None] = {}
         self.reading = True
         """until the library was read for the first time"""
+        self.nothing = ""
+        """why there are no rows"""
         self._longest = [0, 0]
         """cells of the first two columns"""
 
-    @property
-    def current(self) -> Item | None:
-        return self.items[self.cursor] if 0 <= self.cursor < len(self.items) else None
-
-    @property
-    def marked(self) -> list[Item]:
-        return [item for item in self.items if item.id in self._marked]
-
-    def show(self, shelf: str, items: Sequence[Item]) -> None:
-        """Takes the list anew; the cursor stays on its item."""
-        here = self.current.id if self.current and shelf == self.shelf else None
+    def show_shelf(self, shelf: str, items: Sequence[Item]) -> None:
         if shelf != self.shelf:
-            self._marked.clear()
-        self.shelf, self.items = shelf, list(items)
-        self._longest = [max((cell_len(item.cells[place]) for item in self.items), default=0) for place in (0, 1)]
-        self.set_count(len(self.items))
-        self.touch_all()
-        place = next((place for place, item in enumerate(self.items) if item.id == here), None)
-        self.go_to(self.cursor if place is None and here else place or 0)
-
-    def go_to_item(self, one: str) -> None:
-        if (place := next((place for place, item in enumerate(self.items) if item.id == one), None)) is not None:
-            self.go_to(place)
-
-    def toggle_mark(self) -> None:
-        if (item := self.current) is not None:
-            if self._marked.pop(item.id, 0) == 0:
-                self._marked[item.id] = None
-            self.touch([self.cursor])
-            self.go_to(self.cursor + 1)
-
-    def toggle_all(self) -> None:
-        if len(self.marked) == len(self.items):
-            self._marked.clear()
-        else:
-            self._marked.update(dict.fromkeys(item.id for item in self.items))
-        self.touch_all()
-
-    def forget_marks(self) -> None:
-        self._marked.clear()
+            self.shelf, self.items = shelf, []
+            self.marks.clear()
+            self.cursor = 0
+        self._longest = [max((cell_len(item.cells[place]) for item in items), default=0) for place in (0, 1)]
+        self.show(items)
         self.touch_all()
 
     def empty_text(self) -> str:
-        return "reading the library …" if self.reading else "nothing fits these words"
+        return "reading the library …" if self.reading else self.nothing
 
     def draw_header(self, width: int) -> Sequence[Piece]:
         first, second, third = self._widths(width)
@@ -104,7 +112,7 @@ class ShelfList(Rows):
     def draw(self, index: int, width: int) -> Sequence[Piece]:
         item = self.items[index]
         first, second, third = self._widths(width)
-        mark: Piece = ("✓ ", "accent") if item.id in self._marked else ("  ", "")
+        mark: Piece = ("✓ ", "accent") if item.id in self.marks else ("  ", "")
         return [
             mark,
             (fitted(item.cells[0], first) + " ", "strong"),
@@ -120,59 +128,34 @@ class ShelfList(Rows):
 
 
 FIRST_STEPS = {
-    "entities": (
-        "No entities yet. They are who takes part in simulations, and agents can be made of them.",
-        ActionCard("r", "Generate some", "people, fantasy characters, organisations: from a seed", "screen.generate"),
-        ActionCard("a", "Write one", "a name, a description, attributes of your own", "screen.new"),
-        ActionCard("i", "Import a file", "JSON, TOML or CSV", "screen.bring_in"),
-    ),
-    "agents": (
-        "No agents yet. They play the secret game: a name, a model, a secret, instructions.",
-        ActionCard("a", "Write one", "choose its model and what it is told", "screen.new"),
-        ActionCard("i", "Import a file", "JSON, TOML or CSV, as [[agents]] of a config", "screen.bring_in"),
-        ActionCard("c", "Take a champion", "the prompt that won an evolution becomes an agent", "screen.champion"),
-    ),
+    "entities": "No entities yet: r generates some, a writes one, i imports a file.",
+    "agents": "No agents yet: a writes one, i imports a file.",
 }
 """what to do with an empty shelf"""
 
-SOMETIMES = ("edit", "delete", "make_agents", "try", "champion", "generate")
-"""actions that depend on the shelf and what is under the cursor; the footer is made anew only where they change"""
+USUAL_MODEL = "simulated:guarded"
 
 
-class LibraryScreen(LibraryActions):
+class LibraryScreen(ModeScreen):
     MODE = "library"
     PERIOD = 1.0
     CSS_PATH = ["compose.tcss", "library.tcss"]
     HELP = """The library of this file: entities (who takes part in simulations), entity types (which generate any number of
     them from a seed) and agents (who play the secret game). Tab goes from shelf to shelf, slash searches as you type, enter
-    reads on in the text beside, escape comes back. Space marks several, to delete them or to make agents of them. What a
+    reads on in the text beside, escape comes back. Space marks several, to delete them. What a
     batch uses is frozen into it: changing the library changes no batch. An edited entity or agent gets a new id, since ids
     are made of the content."""
     BINDINGS = [
-        Binding("tab", "shelf(1)", "Shelf", id="library.shelf", tooltip="entities, types, agents", show=False),
+        Binding("tab", "shelf(1)", "Shelf", tooltip="entities, types, agents", show=False),
         Binding("shift+tab", "shelf(-1)", "Previous shelf", show=False),
-        Binding(
-            "slash",
-            "search",
-            "Search",
-            key_display="/",
-            id="library.search",
-            tooltip="as you type",
-            show=False,
-            priority=True,
-        ),
-        Binding("r", "generate", "Generate", id="library.generate", tooltip="entities of a type, from a seed"),
-        Binding("a,n", "new", "New", key_display="a", id="library.new"),
-        Binding("e", "edit", "Edit", id="library.edit"),
-        Binding("x,delete", "delete", "Delete", key_display="x", id="library.delete", tooltip="asks first"),
-        Binding("i", "bring_in", "Import", id="library.import", tooltip="JSON, TOML or CSV, by path"),
-        Binding(
-            "m", "make_agents", "Agent", id="library.agent", tooltip="make one of the entity, or of each one marked"
-        ),
-        Binding("t", "try", "Try", id="library.try", tooltip="one message to the agent, and its answer"),
-        Binding(
-            "c", "champion", "Champion", id="library.champion", tooltip="an agent of a prompt that won an evolution"
-        ),
+        Binding("slash", "search", "Search", key_display="/", tooltip="as you type", show=False, priority=True),
+        Binding("r", "generate", "Generate", tooltip="entities of a type, from a seed"),
+        Binding("a,n", "new", "New", key_display="a"),
+        Binding("e", "edit", "Edit"),
+        Binding("x,delete", "delete", "Delete", key_display="x", tooltip="asks first"),
+        Binding("i", "bring_in", "Import", tooltip="JSON, TOML or CSV, by path"),
+        Binding("m", "make_agent", "Agent", tooltip="make one of the entity"),
+        Binding("t", "try", "Try", tooltip="one message to the agent, and its answer"),
         Binding("escape", "back", "Back to the list", show=False),
     ]
     AUTO_FOCUS = "ShelfList"
@@ -185,7 +168,6 @@ class LibraryScreen(LibraryActions):
         self._stamp: Stamp | None = None
         self._wanted: str | None = None
         """what was just made, until it is in sight"""
-        self._offered: tuple[bool | None, ...] = ()
 
     def compose_body(self) -> Iterable[Widget]:
         with Horizontal(id="library-head"):
@@ -194,7 +176,6 @@ class LibraryScreen(LibraryActions):
         with Horizontal(id="library-main"):
             yield ShelfList(id="shelf")
             yield ReadingPane(id="details")
-        yield Cards(id="first-steps")
 
     @property
     def roll(self) -> ShelfList:
@@ -207,8 +188,6 @@ class LibraryScreen(LibraryActions):
     @property
     def chosen(self) -> list[Item]:
         return self.roll.marked or ([self.item] if self.item else [])
-
-    # -- the file ----------------------------------------------------------------------------------------
 
     async def look(self) -> None:
         """A batch that runs writes all the time; the library is read again only where it has changed itself."""
@@ -232,31 +211,18 @@ class LibraryScreen(LibraryActions):
         if self._wanted is not None and words and not any(one.id == self._wanted for one in found(everything, words)):
             self.query_one("#words", Input).value = words = ""
         roll.reading = self._stamp is None
-        roll.show(self.shelf, found(everything, words))
+        roll.nothing = "nothing fits these words" if everything else FIRST_STEPS.get(self.shelf, "")
+        roll.show_shelf(self.shelf, found(everything, words))
         if self._wanted is not None:
             roll.go_to_item(self._wanted)
             if any(item.id == self._wanted for item in everything):
                 self._wanted = None
-        self._show_empty(not everything and self._stamp is not None)
         self._tell()
-
-    def _show_empty(self, empty: bool) -> None:
-        steps = FIRST_STEPS.get(self.shelf)
-        cards = self.query_one(Cards)
-        cards.display = empty and steps is not None
-        self.query_one("#library-main").display = not cards.display
-        if cards.display and steps is not None:
-            cards.show(steps[0], steps[1:])
 
     def _tell(self) -> None:
         item = self.item
         self.query_one("#details", ReadingPane).show(details(item) if item else [])
-        offered = tuple(self.check_action(action, ()) for action in SOMETIMES)
-        if offered != self._offered:
-            self._offered = offered
-            self.refresh_bindings()
-
-    # -- the person --------------------------------------------------------------------------------------
+        self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         stored = self.item.stored if self.item else None
@@ -265,12 +231,10 @@ class LibraryScreen(LibraryActions):
                 return stored is not None and not getattr(stored, "damaged", False)
             case "delete":
                 return stored is not None and not (isinstance(stored, KnownType) and not stored.own)
-            case "make_agents":
+            case "make_agent":
                 return isinstance(stored, StoredEntity)
             case "try":
                 return isinstance(stored, StoredAgent) and not stored.damaged
-            case "champion":
-                return self.shelf == "agents"
             case "generate":
                 return self.shelf != "agents"
         return super().check_action(action, parameters)
@@ -319,14 +283,168 @@ class LibraryScreen(LibraryActions):
         """Out of the text, out of the search, and at last out of the marks."""
         field = self.query_one("#words", Input)
         if self.roll.has_focus and self.roll.marked and not field.value:
-            self.roll.forget_marks()
+            self.roll.marks.clear()
+            self.roll.touch_all()
         elif not self.query_one("#details", ReadingPane).has_focus:
             field.value = ""
         self.roll.focus()
 
     def action_mark(self) -> None:
-        self.roll.toggle_mark()
+        self.roll.mark_and_step()
 
     def action_mark_all(self) -> None:
         self.roll.toggle_all()
         self.notify(f"{len(self.roll.marked):,} marked.", markup=False, timeout=2)
+
+    async def _write(self, work: Callable[[], object]) -> None:
+        await self.tidepool.file.do(work)
+        self.nudge()
+
+    async def _asked(self, dialog: SavingDialog, shelf: str) -> None:
+        if one := await self.app.push_screen_wait(dialog):
+            self.point_to(shelf, one)
+
+    @work(group="act")
+    async def action_generate(self) -> None:
+        types = [one.type for item in self.library.types if isinstance(one := item.stored, KnownType) and one.type]
+        here = self.item.id if self.item and self.shelf == "types" else ""
+        await self._asked(GenerateDialog(types, here, self._generated), "entities")
+
+    async def _generated(self, wish: Wish) -> str:
+        entities = await self.tidepool.file.do(generate, wish.type, wish.count, wish.seed)
+        haul = await self.tidepool.file.do(
+            lambda: LibraryAdditions(tuple(stored_entity(entity, wish.type.name) for entity in entities))
+        )
+        await self._keep(haul)
+        return haul.entities[0].id
+
+    async def _keep(self, haul: LibraryAdditions) -> None:
+        kept = await self.tidepool.file.do(keep, self.tidepool.path, haul)
+        self.nudge()
+        added = [f"{kept.added:,} added"] if kept.added or not kept.types else []
+        known = [f"{kept.known:,} were there already"] if kept.known else []
+        types = [f"type {one_line(', '.join(kept.types))}"] if kept.types else []
+        self.notify(", ".join([*added, *types, *known]).capitalize() + ".", markup=False)
+
+    def action_new(self) -> None:
+        match self.shelf:
+            case "types":
+                self._write_type("A new entity type", NEW_TYPE, None)
+            case "agents":
+                self._write_agent("A new agent", {"model": USUAL_MODEL}, None)
+            case _:
+                self._write_entity("A new entity", {}, None)
+
+    def action_edit(self) -> None:
+        stored = self.item.stored if self.item else None
+        if isinstance(stored, StoredEntity) and not stored.damaged:
+            record = {"name": stored.name, "description": stored.description, "attributes": dict(stored.attributes)}
+            self._write_entity(f"Edit {one_line(stored.name)}", record, stored)
+        elif isinstance(stored, StoredAgent) and not stored.damaged:
+            self._write_agent(f"Edit {one_line(stored.name)}", stored.definition, stored)
+        elif isinstance(stored, KnownType):
+            note = "" if stored.own else "A built-in type: what you save is your own, and wins while it is there."
+            self._write_type(f"Edit {one_line(stored.name)}", type_text(stored.definition), stored, note)
+
+    @work(group="act")
+    async def _write_entity(self, title: str, record: Mapping[str, Any], old: StoredEntity | None) -> None:
+        async def write(said: dict[str, Any]) -> str:
+            new = entity_in(said, old.type if old else None)
+            if old is None:
+                await self._keep(LibraryAdditions((new,)))
+            else:
+                await self._write(partial(library.replace_entity, self.tidepool.path, old.id, new))
+            return new.id
+
+        await self._asked(FormDialog(title, ENTITY_FIELDS, record, entity_faults, write), "entities")
+
+    @work(group="act")
+    async def _write_agent(
+        self, title: str, record: Mapping[str, Any], old: StoredAgent | None, note: str = ""
+    ) -> None:
+        async def write(said: dict[str, Any]) -> str:
+            new = agent_in(said)
+            if old is None:
+                await self._keep(LibraryAdditions(agents=(new,)))
+            else:
+                await self._write(partial(library.replace_agent, self.tidepool.path, old.id, new))
+            return new.id
+
+        await self._asked(FormDialog(title, AGENT_FIELDS, record, agent_faults, write, note=note), "agents")
+
+    @work(group="act")
+    async def _write_type(self, title: str, text: str, old: KnownType | None, note: str = "") -> None:
+        async def write(new: StoredType) -> str:
+            if old is not None and old.own:
+                await self._write(partial(library.replace_type, self.tidepool.path, old.name, new))
+            else:
+                await self._write(partial(library.put_types, self.tidepool.path, [new]))
+            return new.name
+
+        await self._asked(TypeDialog(title, text, write, note=note), "types")
+
+    @work(group="act")
+    async def action_bring_in(self) -> None:
+        brought = ""
+
+        async def bring(holds: str, path: Path) -> str:
+            nonlocal brought
+            read = agents_of_files if holds == "agents" else entities_of_files
+            haul = await self.tidepool.file.do(lambda: read([path.expanduser()]))
+            await self._keep(haul)
+            brought, first = next(
+                (shelf, one[0])
+                for shelf, one in (("entities", haul.entities), ("types", haul.types), ("agents", haul.agents))
+                if one
+            )
+            return first.name if isinstance(first, StoredType) else first.id
+
+        if one := await self.app.push_screen_wait(ImportDialog(self.shelf, bring)):
+            self.point_to(brought, one)
+
+    @work(group="act")
+    async def action_delete(self) -> None:
+        items = self.chosen
+        if not items:
+            return
+        what = one_line(items[0].name) if len(items) == 1 else f"these {len(items):,} {self.shelf}"
+        question = f"Take {what} out of the library? Batches keep what they used; this cannot be undone."
+        if not await self.app.push_screen_wait(Confirm(question, "Delete", no="Keep")):
+            return
+        try:
+            await self._write(partial(_remove, self.tidepool.path, self.shelf, [item.id for item in items]))
+        except TidepoolError as error:
+            self.tidepool.tell(error)
+            self.nudge()
+
+    def action_make_agent(self) -> None:
+        stored = self.item.stored if self.item else None
+        if not isinstance(stored, StoredEntity):
+            return
+        try:
+            entity = entity_of(stored)
+        except TidepoolError as error:
+            self.tidepool.tell(error)
+            return
+        agent = agent_from_entity(entity, USUAL_MODEL, secrets_for([entity.name], 42)[0])
+        note = "Who it is stands in its instructions. Choose a model; the secret is a suggestion."
+        self._write_agent(f"An agent of {one_line(agent.name)}", agent.model_dump(mode="json"), None, note)
+
+    def action_try(self) -> None:
+        stored = self.item.stored if self.item else None
+        if not isinstance(stored, StoredAgent):
+            return
+        try:
+            agent: Agent = agent_of(stored)
+        except TidepoolError as error:
+            self.tidepool.tell(error)
+            return
+        self.app.push_screen(TryDialog(agent, rules_in_draft(self.tidepool.path).providers))
+
+
+def _remove(path: Path, shelf: str, ids: Sequence[str]) -> None:
+    if shelf == "types":
+        for name in ids:
+            library.remove_type(path, name)
+    else:
+        library.remove_exactly(path, "entity" if shelf == "entities" else "agent", ids)

@@ -19,7 +19,6 @@ from tidepool.engine.trust.gate import servers_to_ask_about
 from tidepool.tui.app.background import run_in_thread, while_open
 from tidepool.tui.app.dialogs.basic import Confirm
 from tidepool.tui.app.provider_view import (
-    GLYPHS,
     Card,
     ProviderRules,
     Trial,
@@ -31,6 +30,7 @@ from tidepool.tui.app.provider_view import (
     usual_model,
 )
 from tidepool.tui.app.screens.base import ModeScreen
+from tidepool.tui.app.theme import STATES
 from tidepool.tui.app.widgets.frame import Panel, PanelStrip, TextLine
 from tidepool.tui.app.widgets.rows import ItemRows, Piece, ReadingPane
 from tidepool.tui.drawing.text import at_most, fitted, one_line
@@ -47,7 +47,7 @@ class ProviderList(ItemRows[Card]):
         key = card.key_state
         where = one_line(card.listed.where) if card.listed else "…"
         return [
-            (f" {GLYPHS[colour]} ", colour),
+            (f" {STATES[colour][0]} ", colour),
             (fitted(card.title, 11), "strong"),
             (fitted(key, 12), "done" if key == "present" else "dim"),
             (fitted(where, _room(width)) + " ", "dim"),
@@ -94,15 +94,14 @@ class ModelTable(ItemRows[ListedModel]):
             batch = ["–", "–"]
         return [
             (f" {fitted(one_line(model.name), name)}", ""),
-            ("".join(fitted(price_words(price), 9, right=True) for price in live), _colour(model.input_usd)),
+            (
+                "".join(fitted(price_words(price), 9, right=True) for price in live),
+                "dim" if model.input_usd is None else "",
+            ),
             (fitted(batch[0], 10, right=True) + fitted(batch[1], 9, right=True), "dim"),
             (f"  {fitted(one_line(model.retires or ''), 10)} ", "mark"),
             (fitted(", ".join(model.presets), presets), "accent"),
         ]
-
-
-def _colour(price: float | None) -> str:
-    return "dim" if price is None else ""
 
 
 def _widths(width: int) -> tuple[int, int]:
@@ -125,24 +124,10 @@ class ProvidersScreen(ModeScreen):
     is called unknown. Addresses and Ollama servers are those of the study in Compose, and the defaults where it says
     nothing."""
     BINDINGS = [
-        Binding(
-            "t", "test", "Test call", id="providers.test", tooltip="one short question to a model; asks where it costs"
-        ),
-        Binding(
-            "r", "ask_again", "Ask again", id="providers.refresh", tooltip="for models, and whether servers answer"
-        ),
-        Binding(
-            "tab", "next_panel", "Panel", id="providers.panel", tooltip="the list, its models, what is known of it"
-        ),
-        Binding(
-            "slash",
-            "search",
-            "Search",
-            key_display="/",
-            id="providers.search",
-            tooltip="among the models",
-            priority=True,
-        ),
+        Binding("t", "test", "Test call", tooltip="one short question to a model; asks where it costs"),
+        Binding("r", "ask_again", "Ask again", tooltip="for models, and whether servers answer"),
+        Binding("tab", "next_panel", "Panel", tooltip="the list, its models, what is known of it"),
+        Binding("slash", "search", "Search", key_display="/", tooltip="among the models", priority=True),
         Binding("escape", "back", "Back to the list", show=False),
     ]
     AUTO_FOCUS = "ProviderList"
@@ -171,8 +156,6 @@ class ProvidersScreen(ModeScreen):
     @property
     def card(self) -> Card:
         return self.roll.current or self._cards["simulated"]
-
-    # -- asking ------------------------------------------------------------------------------------------
 
     async def look(self) -> None:
         """The study in Compose says where to ask: where it says something else than before, all are asked anew."""
@@ -227,8 +210,6 @@ class ProvidersScreen(ModeScreen):
         with while_open(self.app):
             self._show()
 
-    # -- showing -----------------------------------------------------------------------------------------
-
     def _show(self) -> None:
         self.roll.show([self._cards[name] for name in self._names])
         card = self.card
@@ -246,8 +227,6 @@ class ProvidersScreen(ModeScreen):
     def _opened(self) -> None:
         self.query_one(PanelStrip).choose("panel-models")
         self.query_one(ModelTable).focus()
-
-    # -- the person --------------------------------------------------------------------------------------
 
     def action_ask_again(self) -> None:
         if self._rules is not None:

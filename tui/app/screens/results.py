@@ -9,7 +9,19 @@ from textual.binding import Binding
 from textual.containers import Vertical
 from textual.widget import Widget
 
-from tidepool.engine.results.blocks import Block, Cell, Figure, Headline, Heat, Report, Table, Words, from_json, table
+from tidepool.engine.results.blocks import (
+    Block,
+    Cell,
+    Figure,
+    Headline,
+    Heat,
+    Level,
+    Report,
+    Table,
+    Words,
+    from_json,
+    table,
+)
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.queries.lists import watched_any
 from tidepool.storage.queries.watching import Watched
@@ -19,7 +31,6 @@ from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.screens.base import BATCH_BINDINGS, BatchActions
 from tidepool.tui.app.widgets.blocks import BlockList
 from tidepool.tui.app.widgets.conversations import ConversationsPane
-from tidepool.tui.app.widgets.family import FamilyPane
 from tidepool.tui.app.widgets.frame import Panel, PanelStrip
 from tidepool.tui.app.widgets.gauges import Gauges
 from tidepool.tui.app.widgets.transcript import TranscriptPane
@@ -33,47 +44,24 @@ class ResultsScreen(BatchActions):
     MODE = "results"
     HELP = """What came out of a batch: statistics with 95 % intervals, plots, and every conversation to read. Slash searches
     all that was said; n and N go from hit to hit. Filters narrow the list to talks in which a secret was revealed, to
-    failed ones, to one agent or one wave. Of an evolution there are answers to read, the champion's wrong ones first: i shows
-    what everybody answered to a problem, w what one prompt answered; of a mutation its episodes, step by step. Enter reads
+    failed ones, to one agent or one wave. Of an evolution there are answers to read, the champion's wrong ones first:
+    #12 in the search shows what everybody answered to a problem, @5b34 what one prompt answered; of a mutation its episodes. Enter reads
     the one under the cursor, escape comes back; b goes on with it from one message, drawn again or said otherwise. Tab goes from panel to panel."""
     BINDINGS = [
         *BATCH_BINDINGS,
-        Binding(
-            "slash",
-            "search",
-            "Search",
-            key_display="/",
-            id="results.search",
-            tooltip="in all that was said",
-            priority=True,
-        ),
-        Binding("n", "step(1)", "Next", show=False, id="results.next", tooltip="hit or conversation"),
-        Binding("N,shift+n", "step(-1)", "Previous", key_display="N", show=False, id="results.previous"),
-        Binding(
-            "i",
-            "narrow('problem')",
-            "Problem",
-            id="results.problem",
-            tooltip="what everybody answered to the one under the cursor; again: as before",
-        ),
-        Binding(
-            "w",
-            "narrow('genome')",
-            "Prompt",
-            id="results.prompt",
-            tooltip="all that the one under the cursor answered; again: as before",
-        ),
+        Binding("slash", "search", "Search", key_display="/", tooltip="in all that was said", priority=True),
+        Binding("n", "step(1)", "Next", show=False, tooltip="hit or conversation"),
+        Binding("N,shift+n", "step(-1)", "Previous", key_display="N", show=False),
         Binding(
             "b",
             "branch",
             "Branch",
             show=False,
-            id="results.branch",
             tooltip="the talk gone on with from one message, drawn again or said otherwise",
         ),
-        Binding("r", "reload", "Refresh", show=False, id="results.refresh", tooltip="works the statistics out anew"),
-        Binding("tab", "next_panel", "Panel", id="results.panel"),
-        Binding("escape", "back", "Back to the list", show=False, id="results.back"),
+        Binding("r", "reload", "Refresh", show=False, tooltip="works the statistics out anew"),
+        Binding("tab", "next_panel", "Panel"),
+        Binding("escape", "back", "Back to the list", show=False),
     ]
     AUTO_FOCUS = "#overview"
 
@@ -96,14 +84,12 @@ class ResultsScreen(BatchActions):
             yield _page("Statistics", BlockList(id="statistics", empty="working it out …"))
             yield _page("Plots", BlockList(id="plots", empty="working it out …"))
             yield _page("Talks", ConversationsPane(id="talks"))
-            yield _page("Family", FamilyPane(id="family"), offered=False)
+            yield _page("Family", BlockList(id="family", empty="working it out …"), offered=False)
             yield _page("Compare", BlockList(id="compare"), offered=False)
 
     @property
     def shown_batch(self) -> Watched | None:
         return self._batch
-
-    # -- the file ----------------------------------------------------------------------------------------
 
     async def look(self) -> None:
         gauges, talks = self.query_one(Gauges), self.query_one(ConversationsPane)
@@ -111,6 +97,7 @@ class ResultsScreen(BatchActions):
             self._batch, self._whole = await self.tidepool.current_batch(), False
             if self._batch is None:
                 gauges.show(None, None)
+                await self._tell_instead("Nothing to show yet: 2 composes a study.", "quiet")
                 return
             strip = self.query_one(PanelStrip)
             strip.offer("panel-talks", not self._batch.cells)
@@ -153,9 +140,7 @@ class ResultsScreen(BatchActions):
             await self.query_one("#overview", BlockList).show([*so_far(batch, finding), *drawn[:1]])
             await self.query_one("#statistics", BlockList).show([*headline, *told, Words(LATER, "quiet")])
             await self.query_one("#plots", BlockList).show(drawn or [Words("nothing to draw yet", "quiet")])
-            if (
-                finding.headline != self._shown_of and not self.query_one(FamilyPane).has_focus_within
-            ):  # nobody walks in it
+            if finding.headline != self._shown_of:
                 self._shown_of = finding.headline
                 await self._show_family(batch)
 
@@ -164,7 +149,7 @@ class ResultsScreen(BatchActions):
         try:
             report: Report = from_json(await self._ask("study" if batch.cells else "report", batch=batch.id))
         except TidepoolError as error:
-            await self._lack(error)
+            await self._tell_instead(f"The statistics of this batch cannot be worked out: {error}", "warning")
             return
         drawn = [block for block in report.findings if isinstance(block, Figure | Heat)]
         told = [block for block in report.findings if block not in drawn]
@@ -178,18 +163,18 @@ class ResultsScreen(BatchActions):
             await self._show_family(batch)
 
     async def _show_family(self, batch: Watched) -> None:
-        """An evolution's champion, whom it descends from, and all others."""
+        """An evolution's champion, and whom it descends from."""
         has_one = screens_of(batch.kind).family and not batch.cells
         self.query_one(PanelStrip).offer("panel-family", has_one)
         if has_one:
-            await self.query_one(FamilyPane).open(batch.number, await self._ask("family", batch=batch.id))
+            tree = from_json(await self._ask("family", batch=batch.id))
+            await self.query_one("#family", BlockList).show(tree)
 
-    async def _lack(self, error: TidepoolError) -> None:
-        """The talks can be read all the same, so no dialog lies over them."""
-        words = Words(f"The statistics of this batch cannot be worked out: {error}", "warning")
+    async def _tell_instead(self, words: str, level: Level) -> None:
+        """In place of the statistics; the talks can be read all the same, so no dialog lies over them."""
         with while_open(self.app):
             for page in ("#overview", "#statistics", "#plots"):
-                await self.query_one(page, BlockList).show([words])
+                await self.query_one(page, BlockList).show([Words(words, level)])
 
     @work(exclusive=True, group="compare")
     async def _compare(self, numbers: list[int]) -> None:
@@ -210,8 +195,6 @@ class ResultsScreen(BatchActions):
 
     async def _ask(self, job: str, **details: Any) -> Any:
         return await self.tidepool.counting.ask(job, path=str(self.tidepool.path), **details)
-
-    # -- the person --------------------------------------------------------------------------------------
 
     def action_reload(self) -> None:
         """Of a batch that goes on: the statistics in full, as they are now; once more, as they come again."""
@@ -238,12 +221,6 @@ class ResultsScreen(BatchActions):
         self.query_one(PanelStrip).choose("panel-talks")
         self.query_one(ConversationsPane).step(by)
 
-    def action_narrow(self, to: str) -> None:
-        family = self.query_one(FamilyPane)
-        prompt = family.selected if to == "genome" and family.has_focus_within else None
-        self.query_one(PanelStrip).choose("panel-talks")
-        self.query_one(ConversationsPane).narrow(to, prompt)
-
     @work(group="act")
     async def action_branch(self) -> None:
         from tidepool.tui.app.dialogs.branch import branch
@@ -256,8 +233,6 @@ class ResultsScreen(BatchActions):
                 self.tidepool.tell(error)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "narrow":
-            return self._batch is not None and not self._batch.cells and screens_of(self._batch.kind).reads == "answers"
         if action == "branch":
             return self._batch is not None and not self._batch.cells and screens_of(self._batch.kind).by_wave
         return super().check_action(action, parameters)

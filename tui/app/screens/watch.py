@@ -17,9 +17,8 @@ from tidepool.engine.results.blocks import places_of
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.queries import lists, watching
 from tidepool.storage.queries.lists import Transcript, everybody, readable, watched_any
-from tidepool.storage.queries.watching import LogLine, ProviderBatchLine, Watched, WaveLine
+from tidepool.storage.queries.watching import LogLine, Watched, WaveLine
 from tidepool.tui.app.background import while_open
-from tidepool.tui.app.dialogs.basic import Choice, ChooseDialog, Confirm
 from tidepool.tui.app.findings import EstimateReader, InterimEstimate
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.screens.base import BATCH_BINDINGS, BatchActions
@@ -36,7 +35,6 @@ from tidepool.tui.app.widgets.watch_panels import (
     WavesTable,
     front_of,
 )
-from tidepool.tui.drawing.text import ago, one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +54,15 @@ class WatchQuery:
 class WatchData:
     batch: Watched
     units: int
-    columns: int
     front: Front
     wave_count: int
     waves: list[WaveLine]
     talk: Transcript | None
     log: list[LogLine]
+
+    @property
+    def columns(self) -> int:
+        return max((len(states) for states in self.front.cells.values()), default=self.wave_count)
 
 
 def read_watch_data(
@@ -71,40 +72,27 @@ def read_watch_data(
     batch = watched_any(connection, path, query.batch_number)
     if batch is None:
         return None
-    if batch.cells:
-        return _read_study(connection, batch, query)
     number = batch.number
-    wave_count = watching.wave_count(connection, number)
-    cells = watching.cells(connection, number, *query.rows)
-    front = front_of(
-        batch.kind,
-        watching.unit_lines(connection, number, *query.rows),
-        cells,
-        _under_way(connection, batch, query.rows, orders),
-        max(wave_count, query.columns),
-    )
-    return WatchData(
-        batch,
-        max(batch.units_total, watching.last_begun(connection, number)),
-        max((len(states) for states in front.cells.values()), default=wave_count),
-        front,
-        wave_count,
-        watching.wave_lines(connection, number, *query.waves),
-        readable(connection, number, query.selected),
-        watching.log_after(connection, number, query.log_after),
-    )
-
-
-def _read_study(connection: sqlite3.Connection, study: Watched, query: WatchQuery) -> WatchData:
-    """Of a study each row is a batch, and each column one of its waves."""
-    cells = lists.study_cells(connection, study.number)
-    waves = lists.cell_waves(connection, cells, *query.rows)
-    wave_count, lines = lists.study_wave_lines(connection, study.id, -study.number, *query.waves)
-    rows = lists.cell_lines(cells, *query.rows)
-    front = front_of(study.kind, rows, waves, {}, max(wave_count, query.columns))
-    columns = max((len(states) for states in front.cells.values()), default=wave_count)
-    log = lists.study_log_after(connection, study.id, query.log_after)
-    return WatchData(study, len(cells), columns, front, wave_count, lines, None, log)
+    if batch.cells:  # each row is a batch of the study, and each column one of its waves
+        cells = lists.study_cells(connection, number)
+        units, rows = len(cells), lists.cell_lines(cells, *query.rows)
+        answered = lists.cell_waves(connection, cells, *query.rows)
+        waiting: dict[int, set[int]] = {}
+        wave_count, waves = lists.study_wave_lines(connection, batch.id, -number, *query.waves)
+        talk, log = None, lists.study_log_after(connection, batch.id, query.log_after)
+    else:
+        units = max(batch.units_total, watching.last_begun(connection, number))
+        rows = watching.unit_lines(connection, number, *query.rows)
+        answered = watching.cells(connection, number, *query.rows)
+        waiting = _under_way(connection, batch, query.rows, orders)
+        wave_count = watching.wave_count(connection, number)
+        waves = watching.wave_lines(connection, number, *query.waves)
+        talk, log = (
+            readable(connection, number, query.selected),
+            watching.log_after(connection, number, query.log_after),
+        )
+    front = front_of(batch.kind, rows, answered, waiting, max(wave_count, query.columns))
+    return WatchData(batch, units, front, wave_count, waves, talk, log)
 
 
 def _under_way(
@@ -127,17 +115,6 @@ def _under_way(
     return waves
 
 
-GIVE_UP = "Give up this provider batch? It is cancelled and what it has finished is kept; the rest of its calls is bought again."
-
-
-def _choice(order: ProviderBatchLine) -> Choice:
-    state = one_line(order.remote_state or order.state)
-    title = f"{one_line(order.provider)} {state}, {ago(order.created_at)}"
-    return Choice(
-        order.id, title, f"wave {order.wave:,}, {order.count:,} calls, {one_line(order.remote_id or order.id)}"
-    )
-
-
 class WatchScreen(BatchActions):
     MODE = "watch"
     HELP = """A batch as it runs: each row a conversation (or another unit), each cell a call. Choose a row to read it on
@@ -145,17 +122,9 @@ class WatchScreen(BatchActions):
     second, wherever it runs; closing the app does not stop it."""
     BINDINGS = [
         *BATCH_BINDINGS,
-        Binding("f", "follow", "Follow", id="watch.follow", tooltip="keeps the rows that move in view"),
-        Binding(
-            "b",
-            "orders",
-            "Provider batches",
-            show=False,
-            id="watch.orders",
-            tooltip="those under way, with state and age; one can be given up",
-        ),
-        Binding("tab", "next_panel", "Next panel", show=False, id="watch.panel"),
-        Binding("enter", "read", "Read", show=False, id="watch.read", tooltip="the conversation under the cursor"),
+        Binding("f", "follow", "Follow", tooltip="keeps the rows that move in view"),
+        Binding("tab", "next_panel", "Next panel", show=False),
+        Binding("enter", "read", "Read", show=False, tooltip="the conversation under the cursor"),
     ]
     AUTO_FOCUS = "Wavefront"
 
@@ -185,8 +154,6 @@ class WatchScreen(BatchActions):
     @property
     def shown_batch(self) -> Watched | None:
         return self._batch
-
-    # -- the file ----------------------------------------------------------------------------------------
 
     async def look(self) -> None:
         if (batch := await self._batch_in_hand()) is None:
@@ -226,7 +193,7 @@ class WatchScreen(BatchActions):
             found = await self.tidepool.counting.ask("expected", path=str(self.tidepool.path), batch=batch.id)
             if self._batch is not None and self._batch.number == batch.number:
                 columns = found["waves"] if screens_of(batch.kind).by_wave else 0
-                self._expected = Expected(found["calls"], found["exact"], columns, tuple(found["simulated"]))
+                self._expected = Expected(found["calls"], found["exact"], columns)
                 self.nudge()
 
     @work(group="find")
@@ -281,8 +248,6 @@ class WatchScreen(BatchActions):
             if not first <= lowest <= last:
                 front.scroll_to(y=max(0, lowest - 3), animate=False)
 
-    # -- the person --------------------------------------------------------------------------------------
-
     @on(Wavefront.Highlighted)
     @on(Wavefront.Scrolled)
     def _look_now(self) -> None:
@@ -292,25 +257,6 @@ class WatchScreen(BatchActions):
         front = self.query_one(Wavefront)
         front.follow = not front.follow
         self.notify("Following what moves." if front.follow else "Staying here.", markup=False, timeout=2)
-
-    @work(group="act")
-    async def action_orders(self) -> None:
-        if (batch := self.shown_batch) is None:
-            return
-        orders = [one for one in await self.tidepool.file.look(watching.order_lines, abs(batch.number)) if one.open]
-        if not orders:
-            self.notify("No provider batches are under way.", markup=False)
-            return
-        chosen = await self.app.push_screen_wait(
-            ChooseDialog("Provider batches under way", [_choice(one) for one in orders], take="Give up")
-        )
-        if chosen is not None and await self.app.push_screen_wait(Confirm(GIVE_UP, "Give up", no="Keep")):
-            if not batch.running:
-                self.tidepool.tell(
-                    f"Nobody runs this batch: `tidepool orders {batch.id} --give-up {chosen}` gives it up."
-                )
-                return
-            await self._told(batch, "give up", {"order": chosen})
 
     def action_next_panel(self) -> None:
         self.query_one(PanelStrip).choose_next()

@@ -8,8 +8,8 @@ from textual.message import Message
 
 from tidepool.storage.queries.lists import cell_name
 from tidepool.storage.queries.watching import Watched
-from tidepool.tui.app.theme import BATCH_GLYPHS, BATCH_STATES
-from tidepool.tui.app.widgets.rows import Piece, Rows
+from tidepool.tui.app.theme import BATCH_STATES
+from tidepool.tui.app.widgets.rows import MarkedRows, Piece
 from tidepool.tui.drawing.text import ago, count, dollars, fitted, one_line, percent
 
 ORDERS: dict[str, tuple[Callable[[Watched], Any], bool]] = {
@@ -59,7 +59,7 @@ def bar(done: int, failed: int, total: int, width: int = BAR) -> list[Piece]:
     return [piece for piece in pieces if piece[0]]
 
 
-class BatchList(Rows):
+class BatchList(MarkedRows[Watched]):
     BINDINGS = [Binding("enter", "open", "Open", id="batches.open")]
 
     class SortAsked(Message):
@@ -67,48 +67,22 @@ class BatchList(Rows):
 
     def __init__(self, brief: Callable[[Watched], str] = lambda batch: "", *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._batches: list[Watched] = []
         self._brief = brief
         """what a batch has found, in a few letters"""
-        self._marked: set[str] = set()
         self.order = "age"
         self.unfolded: set[str] = set()
         """studies whose cells are shown"""
 
     @property
-    def current(self) -> Watched | None:
-        return self._batches[self.cursor] if 0 <= self.cursor < len(self._batches) else None
-
-    @property
     def in_view(self) -> list[Watched]:
         first, last = self.rows_in_view
-        return self._batches[first : last + 1]
-
-    @property
-    def marked(self) -> list[Watched]:
-        return [batch for batch in self._batches if batch.id in self._marked]
+        return self.items[first : last + 1]
 
     def unfold(self, study_id: str, unfolded: bool) -> None:
         (self.unfolded.add if unfolded else self.unfolded.discard)(study_id)
         if not unfolded and (here := self.current) is not None and here.study_id == study_id:
-            self.go_to(next((i for i, batch in enumerate(self._batches) if batch.id == study_id), self.cursor))
+            self.go_to_item(study_id)
         self.touch_all()
-
-    def toggle_mark(self) -> None:
-        if batch := self.current:
-            self._marked ^= {batch.id}
-            self.touch([self.cursor])
-            self.go_to(self.cursor + 1)
-
-    def show(self, batches: Sequence[Watched]) -> None:
-        """Takes the list anew; the cursor stays on its batch."""
-        here = self.current
-        before, self._batches = self._batches, list(batches)
-        changed = [index for index, batch in enumerate(self._batches) if index >= len(before) or before[index] != batch]
-        self.set_count(len(self._batches))
-        self.touch(changed)
-        if here is not None and (self.current is None or self.current.id != here.id):
-            self.go_to(next((i for i, batch in enumerate(self._batches) if batch.id == here.id), self.cursor))
 
     def copied(self) -> str:
         """Its id, which commands take."""
@@ -138,14 +112,14 @@ class BatchList(Rows):
         return fitted(words, width, right=right)
 
     def draw(self, index: int, width: int) -> Sequence[Piece]:
-        batch = self._batches[index]
+        batch = self.items[index]
         status = status_of(batch)
-        colour = BATCH_STATES.get(status, "")
+        glyph, colour = BATCH_STATES.get(status, (" ", ""))
         name, kind, bar_width, found = _widths(width)
-        mark: Piece = ("✓ ", "accent") if batch.id in self._marked else ("  ", "")
+        mark: Piece = ("✓ ", "accent") if batch.id in self.marks else ("  ", "")
         pieces: list[Piece] = [
             mark,
-            (f"{BATCH_GLYPHS.get(status, ' ')} ", colour),
+            (f"{glyph} ", colour),
             (fitted(self._told(batch, name), name) + " ", ""),
         ]
         if kind:
@@ -170,7 +144,7 @@ class BatchList(Rows):
             return f"{'▾' if batch.id in self.unfolded else '▸'} {one_line(batch.name)} ({batch.cells:,} cells)"
         if not batch.study_id:
             return one_line(batch.name)
-        study = next((one.name for one in self._batches if one.id == batch.study_id), "")
+        study = next((one.name for one in self.items if one.id == batch.study_id), "")
         return f"  {one_line(cell_name(batch.name, study, room - 2))}"
 
     def header_clicked(self, x: int) -> None:

@@ -19,7 +19,7 @@ from tidepool.storage.queries.lists import everybody
 from tidepool.storage.queries.search import Hit
 from tidepool.storage.queries.watching import Watched
 from tidepool.tui.app.background import while_open
-from tidepool.tui.app.transcript_sources import SPLITS, TranscriptSource, Wanted, filter_of, transcript_source
+from tidepool.tui.app.transcript_sources import TranscriptSource, Wanted, filter_of, transcript_source
 from tidepool.tui.app.widgets.frame import TextLine
 from tidepool.tui.app.widgets.rows import Piece, Rows, marked_name
 from tidepool.tui.app.widgets.transcript import TranscriptPane
@@ -41,7 +41,7 @@ class ConversationList(Rows):
         self._hits: list[Hit] | None = None
         self.all_read = True
         """all that was said can be searched by now"""
-        self._words: tuple[str, ...] = ()
+        self.words: tuple[str, ...] = ()
 
     @property
     def hit(self) -> Hit | None:
@@ -54,10 +54,6 @@ class ConversationList(Rows):
         if self._hits is not None:
             return self.hit.sequence_number if self.hit else None
         return self._numbers[self.cursor] if self.cursor < len(self._numbers) else None
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        return self._words
 
     @property
     def wanted(self) -> list[int]:
@@ -74,7 +70,7 @@ class ConversationList(Rows):
         return self._hits[-1].call_id if self._hits else 0
 
     def show_all(self, numbers: "array[int]", words: Sequence[str] = ()) -> None:
-        self._numbers, self._hits, self._words = numbers, None, tuple(word.casefold() for word in words)
+        self._numbers, self._hits, self.words = numbers, None, tuple(word.casefold() for word in words)
         self._heads = {}
         self._anew(len(numbers))
 
@@ -94,7 +90,7 @@ class ConversationList(Rows):
         self.touch_all()
 
     def show_hits(self, hits: Sequence[Hit], words: Sequence[str]) -> None:
-        self._hits, self._words = list(hits), tuple(word.casefold() for word in words)
+        self._hits, self.words = list(hits), tuple(word.casefold() for word in words)
         self._anew(len(self._hits))
 
     def add_hits(self, hits: Sequence[Hit]) -> None:
@@ -130,7 +126,7 @@ class ConversationList(Rows):
             (f"{hit.sequence_number:>7,} ", "dim"),
             (fitted(turn, 3, right=True) + " ", "dim"),
             (fitted(name, 12) + " ", style),
-            *_marked(text[: max(10, width)], self._words),
+            *_marked(text[: max(10, width)], self.words),
         ]
 
     def _draw_head(self, index: int) -> Sequence[Piece]:
@@ -169,7 +165,6 @@ class ConversationsPane(Vertical):
         self._ids: tuple[int, int] = (0, -1)
         self._turn: int | None = None
         self._found_at = 0.0
-        self._before: Wanted | None = None
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="talk-filters"):
@@ -200,8 +195,6 @@ class ConversationsPane(Vertical):
             part if isinstance(part, str | int) and not isinstance(part, bool) else None,
         )
 
-    # -- the batch ---------------------------------------------------------------------------------------
-
     async def open(self, batch: Watched) -> None:
         self._batch, before = batch, self.source.title
         self.source = self.list.source = transcript_source(batch.kind)
@@ -220,7 +213,6 @@ class ConversationsPane(Vertical):
         if people and not self.source.lists_hits:
             who.value = people[0][1]
         search_line.value = ""
-        self._before = None
         self._ids = (0, -1)
         self._find(CHOOSING_SECONDS)
 
@@ -242,8 +234,6 @@ class ConversationsPane(Vertical):
         found = await self._app.file.look(read, batch.number, number)
         turn, self._turn = self._turn, None
         text.show(found, self.list.words, turn)
-
-    # -- finding -----------------------------------------------------------------------------------------
 
     @on(Input.Changed, "#search")
     def _typed(self) -> None:
@@ -326,8 +316,6 @@ class ConversationsPane(Vertical):
     def _say(self, text: str) -> None:
         self.query_one("#found", Static).update(Content(text))
 
-    # -- the person --------------------------------------------------------------------------------------
-
     @on(ConversationList.Highlighted)
     def _moved(self) -> None:
         self._turn = self.list.hit.turn if self.list.hit else None
@@ -367,31 +355,6 @@ class ConversationsPane(Vertical):
         if not self.source.lists_hits and not self.filter.words:
             self.query_one("#agent", Select).clear()
         self.screen.set_focus(self.query_one("#search", Input))  # at once: letters may be right behind
-
-    def narrow(self, to: str, prompt: str | None = None) -> None:
-        """Filters by the problem or prompt of the selected answer, for all models; called again, restores the filter.
-        `prompt`: to that one."""
-        answer = self.query_one("#talk-text", TranscriptPane).answer
-        if prompt is not None:
-            typed = f"@{prompt}"
-        elif answer is not None:
-            typed = f"#{answer.problem}" if to == "problem" else f"@{answer.genome_id}"
-        else:
-            return
-        if self.filter.words == typed and prompt is None:
-            self._filter(self._before or Wanted())
-            self._before = None
-        else:
-            self._before = self._before or self.filter
-            split = answer.split if answer and to == "problem" and answer.split in SPLITS else None
-            self._filter(Wanted(typed, self.filter.show, None, split))
-        self.list.focus()
-
-    def _filter(self, wanted: Wanted) -> None:
-        for place, value in (("#agent", wanted.who), ("#wave", wanted.part)):
-            select = self.query_one(place, Select)
-            select.value = Select.NULL if value is None else value
-        self.query_one("#search", Input).value = wanted.words
 
     def _nudge(self) -> None:
         nudge = getattr(self.screen, "nudge", None)

@@ -3,9 +3,7 @@
 All editors have the same two verbs: show a value, and say the one they hold.
 """
 
-import asyncio
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from textual import events, on
@@ -14,7 +12,7 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
-from textual.suggester import Suggester, SuggestFromList
+from textual.suggester import SuggestFromList
 from textual.widget import Widget
 from textual.widgets import Checkbox, Input, OptionList, Select, Static, TextArea
 
@@ -24,7 +22,6 @@ from tidepool.tui.app.compose.fields import (
     Form,
     KeyPath,
     offered_names,
-    path_beginning,
     read,
     restored,
     shown,
@@ -49,17 +46,6 @@ HINTS = {
 }
 
 
-class FileNames(Suggester):
-    """Files and folders beside the study, as a path is typed: right takes what is offered."""
-
-    def __init__(self) -> None:
-        super().__init__(use_cache=False, case_sensitive=True)
-        self.folder = Path()
-
-    async def get_suggestion(self, value: str) -> str | None:
-        return await asyncio.to_thread(path_beginning, self.folder, value) if value else None
-
-
 OFFER = Binding("f4", "offer", "Choose a model", id="compose.offer", tooltip="from a list with prices", show=False)
 
 
@@ -78,20 +64,12 @@ class LineEditor(Offered, TextLine):
     BINDINGS = [OFFER]
 
     def __init__(self, field: Field) -> None:
-        suggester: Suggester | None = None
-        if field.form is Form.MODEL:
-            suggester = SuggestFromList(offered_names(), case_sensitive=False)
-        elif field.form is Form.PATH:
-            suggester = FileNames()
+        is_model = field.form is Form.MODEL
         super().__init__(
             placeholder=one_line(shown(field.form, field.default)),
-            suggester=suggester,
+            suggester=SuggestFromList(offered_names(), case_sensitive=False) if is_model else None,
         )
         self.form = field.form
-
-    def on_mount(self) -> None:
-        if isinstance(self.suggester, FileNames):
-            self.suggester.folder = getattr(self.screen, "folder", Path())
 
     def show(self, value: Any) -> None:
         text = visible(shown(self.form, value))
@@ -108,24 +86,7 @@ class LineEditor(Offered, TextLine):
         return read(self.form, restored(self.value))
 
 
-class StepsBack:
-    """Takes back its own typing first, then what was changed in the study before."""
-
-    def action_undo(self: Any) -> None:
-        if self.history.undo_stack:
-            self.undo()
-        else:
-            self.screen.call_next(self.screen.run_action, "screen.undo")
-
-    def action_redo(self: Any) -> None:
-        """The other way round: what was taken back last comes again first."""
-        if getattr(self.screen, "can_redo", False) or not self.history.redo_stack:
-            self.screen.call_next(self.screen.run_action, "screen.redo")
-        else:
-            self.redo()
-
-
-class TextEditor(Offered, StepsBack, TextArea):
+class TextEditor(Offered, TextArea):
     """Several lines; it grows with its text."""
 
     BINDINGS = [OFFER]
@@ -167,7 +128,7 @@ class TextEditor(Offered, StepsBack, TextArea):
         return read(self.form, restored(self.text))
 
 
-class TomlEditor(StepsBack, TextArea):
+class TomlEditor(TextArea):
     """The whole study as text."""
 
     _known = ""
@@ -345,7 +306,7 @@ class FieldRow(Vertical):
         super().__init__(classes=f"-{field.form.name.lower()}" + ("" if value is UNSET else " -written"))
         self.field = field
         self._key = key or field.key
-        self._value = value
+        self.value = value
         self._editor = editor_for(field, value)
         self._heard: Any = None
         """what the editor said when it was last shown a value, or listened to"""
@@ -378,15 +339,13 @@ class FieldRow(Vertical):
         if self.fault:
             self._complain_now()
 
-    # -- for the form ------------------------------------------------------------------------------------
-
     def show(self, value: Any) -> None:
         """Another value in place of what was typed: only where somebody asked for it, or the draft could be older than
         the keys. Take over what was typed first."""
-        if self._shown and not (_same(value, self._value) and _same(value, self._editor.said)):
-            self._value = value
+        if self._shown and not (_same(value, self.value) and _same(value, self._editor.said)):
+            self.value = value
             self._show_now()
-        self._value = value
+        self.value = value
 
     def bind_to(self, path: KeyPath, value: Any) -> None:
         """The same field of another record; what was typed so far belongs to the one before."""
@@ -431,11 +390,9 @@ class FieldRow(Vertical):
             self.post_message(self.Edited(self))
 
     def _show_now(self) -> None:
-        self.set_class(self._value is not UNSET, "-written")
-        self._editor.show(self._value)
+        self.set_class(self.value is not UNSET, "-written")
+        self._editor.show(self.value)
         self._heard, self._shown = self._editor.said, True
-
-    # -- the person --------------------------------------------------------------------------------------
 
     def on_descendant_focus(self) -> None:
         self._mark(here=True)
@@ -466,15 +423,11 @@ class FieldRow(Vertical):
         if not self._shown or _same(said, self._heard):
             return False
         self._heard = said
-        if _same(said, self._value) or (self._value is UNSET and self._is_default(said)):
+        if _same(said, self.value) or (self.value is UNSET and self._is_default(said)):
             return False
-        self._value = self._typed[self.field.path] = said
+        self.value = self._typed[self.field.path] = said
         self.set_class(said is not UNSET, "-written")
         return True
-
-    @property
-    def value(self) -> Any:
-        return self._value
 
     def _is_default(self, said: Any) -> bool:
         """A box that stands where it stood by itself says nothing new."""

@@ -1,7 +1,6 @@
 """The pages of the form: groups of fields, folded until they are wanted or wrong, and the list of people."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from textual import events, on
@@ -9,7 +8,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Button, Static
 
 from tidepool.tui.app.compose.edits import value_at
@@ -24,7 +22,6 @@ from tidepool.tui.app.compose.outline import (
     Stored,
     people_in,
     record_of,
-    scoring_in_words,
 )
 from tidepool.tui.app.widgets.form_fields import FieldRow
 from tidepool.tui.app.widgets.rows import ItemRows, Piece
@@ -66,7 +63,7 @@ class GroupBox(Vertical):
         if self.group.title:
             yield GroupHead(classes="group-head") if self.group.folded else Static(classes="group-head")
         if self.group.note:
-            yield Static("", classes="group-note")
+            yield Static(Content(self.group.note), classes="group-note")
         if not self.folded:
             yield from self._new_rows()
 
@@ -139,17 +136,6 @@ class GroupBox(Vertical):
         self._tell(".group-head", words)
 
     def _note(self) -> None:
-        if self.group.note == "scoring":
-            mode = value_at(self._values, ("secret_game", "mode"))
-            target = value_at(self._values, ("secret_game", "targeted_secret"))
-            lines = scoring_in_words(
-                mode if isinstance(mode, str) else "standard",
-                value_at(self._values, ("secret_game", "scoring")),
-                target if isinstance(target, str) else "",
-            )
-            self._tell(".group-note", Content(shortened("\n".join(lines))))
-        elif self.group.note:
-            self._tell(".group-note", Content(self.group.note))
         if self.group.note:
             self.query_one(".group-note").display = not self.folded
 
@@ -166,35 +152,9 @@ class StartLine(Static, can_focus=True):
         await self.run_action("screen.open")
 
 
-class GroupBoxes:
-    """What pages have in common: groups of fields."""
+class FormPage(VerticalScroll, can_focus=False):
+    """A step of the form: groups of fields."""
 
-    page: OutlinePage
-    boxes: list[GroupBox]
-
-    async def open_all(self) -> None:
-        """Opens every group but those that are seldom wanted, or closes them all where they are open."""
-        folding = [box for box in self.boxes if box.group.folded]
-        closed = any(box.folded for box in folding if not box.group.seldom)
-        for box in folding:
-            if not closed or not box.group.seldom:
-                await box.fold(not closed)
-
-    def group_paths(self) -> list[KeyPath]:
-        """Of all fields, seen or folded."""
-        return [field.path for group in self.page.groups for field in group.fields]
-
-    async def go_into(self, path: KeyPath) -> bool:
-        """Puts the cursor into a field, out of its fold if need be."""
-        for box in self.boxes:
-            if any(field.path == path for field in box.group.fields):
-                await box.fold(False)
-                next(row for row in box.rows if row.field.path == path).take_focus()
-                return True
-        return False
-
-
-class FormPage(GroupBoxes, VerticalScroll, can_focus=False):
     def __init__(self, page: OutlinePage, values: Mapping[str, Any], *, id: str) -> None:
         super().__init__(id=id)
         self.page = page
@@ -223,15 +183,30 @@ class FormPage(GroupBoxes, VerticalScroll, can_focus=False):
         for box in self.boxes:
             box.follow(values)
 
-    def paths(self) -> list[KeyPath]:
-        return self.group_paths()
-
     def complain(self, sentences: Mapping[KeyPath, str]) -> None:
         for box in self.boxes:
             box.complain(sentences)
 
-    async def go_to(self, path: KeyPath) -> None:
-        await self.go_into(path)
+    def paths(self) -> list[KeyPath]:
+        """Of all fields, seen or folded."""
+        return [field.path for group in self.page.groups for field in group.fields]
+
+    async def go_to(self, path: KeyPath) -> bool:
+        """Puts the cursor into a field, out of its fold if need be."""
+        for box in self.boxes:
+            if any(field.path == path for field in box.group.fields):
+                await box.fold(False)
+                next(row for row in box.rows if row.field.path == path).take_focus()
+                return True
+        return False
+
+    async def open_all(self) -> None:
+        """Opens every group but those that are seldom wanted, or closes them all where they are open."""
+        folding = [box for box in self.boxes if box.group.folded]
+        closed = any(box.folded for box in folding if not box.group.seldom)
+        for box in folding:
+            if not closed or not box.group.seldom:
+                await box.fold(not closed)
 
 
 class PeopleList(ItemRows[Person]):
@@ -271,19 +246,13 @@ class PeopleList(ItemRows[Person]):
         ]
 
 
-class PeoplePage(GroupBoxes, Vertical):
-    @dataclass
-    class Moved(Message):
-        """Another one is under the cursor."""
-
-        page: "PeoplePage"
+class PeoplePage(FormPage):
+    """The step of who takes part, where those are written one by one."""
 
     def __init__(self, page: OutlinePage, values: Mapping[str, Any], *, id: str) -> None:
-        super().__init__(id=id)
-        self.page = page
+        super().__init__(page, values, id=id)
         self.participants = PARTICIPANT_KINDS[page.people]
         self.boxes = [GroupBox(group, values) for group in page.groups]
-        self._values = values
         self._library: Mapping[str, Stored] = {}
         self._sentences: Mapping[KeyPath, str] = {}
 
@@ -318,14 +287,11 @@ class PeoplePage(GroupBoxes, Vertical):
     def _rows(self) -> list[FieldRow]:
         return list(self.query_one(".person").query(FieldRow))
 
-    # -- for the screen ----------------------------------------------------------------------------------
-
     def show(self, values: Mapping[str, Any]) -> None:
         """Other values, into the fields too."""
         self.follow(values)
         if self.is_mounted:
-            for box in self.boxes:
-                box.show(values)
+            super().show(values)
             self._show_person(anew=True)
 
     def follow(self, values: Mapping[str, Any]) -> None:
@@ -337,8 +303,7 @@ class PeoplePage(GroupBoxes, Vertical):
         people = people_in(values, self.participants, self._library)
         wrong = {path[1] for path in self._sentences if path[:1] == (self.participants.name,) and len(path) > 1}
         self.roll.show_people(people, {place for place in wrong if isinstance(place, int)})
-        for box in self.boxes:
-            box.follow(values)
+        super().follow(values)
         self._show_person()
 
     def show_library(self, library: Mapping[str, Stored]) -> None:
@@ -350,8 +315,7 @@ class PeoplePage(GroupBoxes, Vertical):
         self.follow(self._values)
         for row in self._rows() if self.is_mounted else ():
             row.complain(sentences.get(row.field.path, ""))
-        for box in self.boxes:
-            box.complain(sentences)
+        super().complain(sentences)
 
     def paths(self) -> list[KeyPath]:
         """Of all fields of all who are written here."""
@@ -363,16 +327,16 @@ class PeoplePage(GroupBoxes, Vertical):
             for field in self.participants.fields
         ]
         return [
-            *self.group_paths(),
+            *super().paths(),
             self.participants.ids,
             *inner,
             *((self.participants.name, place) for place in range(count)),
             (self.participants.name,),
         ]
 
-    async def go_to(self, path: KeyPath) -> None:
-        if await self.go_into(path):
-            return
+    async def go_to(self, path: KeyPath) -> bool:
+        if await super().go_to(path):
+            return True
         if len(path) > 1 and isinstance(path[1], int):
             self.roll.go_to(path[1])
             self._show_person()
@@ -381,13 +345,11 @@ class PeoplePage(GroupBoxes, Vertical):
             row.take_focus()
         else:
             self.roll.focus()
-
-    # -- the one under the cursor ------------------------------------------------------------------------
+        return True
 
     @on(PeopleList.Highlighted)
     def _moved(self) -> None:
         self._show_person()
-        self.post_message(self.Moved(self))
 
     @on(PeopleList.Opened)
     def _opened(self) -> None:

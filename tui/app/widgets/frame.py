@@ -16,7 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Footer, Input, Static
 from textual.widgets._footer import FooterKey, FooterLabel
 
-from tidepool.tui.app.kind_screens import STARTERS
+from tidepool.tui.app.kind_screens import STARTERS, Starter
 from tidepool.tui.drawing.text import one_line
 
 
@@ -53,15 +53,11 @@ class ModeTab(Static):
         super().__init__(text, classes="-here" if here else None)
         self.mode = mode
 
-    def on_click(self) -> None:
-        self.post_message(Navigation.Went(self.mode))
+    async def on_click(self) -> None:
+        await self.run_action(f"app.go('{self.mode}')")
 
 
 class Navigation(Horizontal):
-    @dataclass
-    class Went(Message):
-        mode: str
-
     def __init__(self, here: str) -> None:
         super().__init__()
         self._here = here
@@ -147,15 +143,12 @@ class PanelName(Static):
         self.panel = panel
 
     def on_click(self) -> None:
-        self.post_message(PanelStrip.Asked(self.panel))
+        if isinstance(self.parent, PanelStrip):
+            self.parent.choose_panel(self.panel)
 
 
 class PanelStrip(Horizontal):
     """The names of the screen's panels, to click on; the chosen one has the focus."""
-
-    @dataclass
-    class Asked(Message):
-        panel: Panel
 
     def __init__(self) -> None:
         super().__init__()
@@ -178,7 +171,7 @@ class PanelStrip(Horizontal):
         for name in self.query(PanelName):
             name.display = name.panel.offered
         if any(panel.has_class("-chosen") and not panel.offered for panel in self._all):
-            self._choose(self._panels[0])
+            self.choose_panel(self._panels[0])
 
     def rename(self, panel_id: str, title: str) -> None:
         for panel in self._all:
@@ -196,20 +189,17 @@ class PanelStrip(Horizontal):
         await self.mount_all(PanelName(panel) for panel in self._found)
         for name in self.query(PanelName):
             name.display = name.panel.offered
-        self._choose(self._panels[0], focus=False)
+        self.choose_panel(self._panels[0], focus=False)
 
     def choose(self, panel_id: str, *, focus: bool = True) -> None:
-        self._choose(next(panel for panel in self._panels if panel.id == panel_id), focus=focus)
+        self.choose_panel(next(panel for panel in self._panels if panel.id == panel_id), focus=focus)
 
     def choose_next(self) -> None:
         panels = self._panels
         here = next((i for i, panel in enumerate(panels) if panel.has_class("-chosen")), 0)
-        self._choose(panels[(here + 1) % len(panels)])
+        self.choose_panel(panels[(here + 1) % len(panels)])
 
-    def on_panel_strip_asked(self, event: Asked) -> None:
-        self._choose(event.panel)
-
-    def _choose(self, chosen: Panel, *, focus: bool = True) -> None:
+    def choose_panel(self, chosen: Panel, *, focus: bool = True) -> None:
         holders = {panel.parent for panel in self._all if isinstance(panel.parent, Widget)}
         marks: list[tuple[DOMNode, str, bool]] = [
             *((panel, "-chosen", panel is chosen) for panel in self._all),
@@ -308,44 +298,21 @@ class NameStrip(Horizontal, can_focus=True):
         self.choose(names[(place + by) % len(names)])
 
 
-@dataclass(frozen=True, slots=True)
-class ActionCard:
-    key: str
-    title: str
-    text: str
-    action: str
+class StarterCard(Static):
+    """Something to try: a click does what its key does."""
 
-
-class CardView(Static):
-    def __init__(self, card: ActionCard) -> None:
+    def __init__(self, starter: Starter) -> None:
         super().__init__(
             Content.assemble(
-                (f" {card.key} ", "bold $text on $primary-muted"),
-                (f"  {card.title}", "bold"),
-                (f"\n     {card.text}", "$quiet"),
+                (f" {starter.key} ", "bold $text on $primary-muted"),
+                (f"  {starter.title}", "bold"),
+                (f"\n     {starter.text}", "$quiet"),
             )
         )
-        self.card = card
+        self._action = f"screen.start('{starter.key}')"
 
     async def on_click(self) -> None:
-        await self.run_action(self.card.action)
-
-
-class Cards(Vertical):
-    def __init__(self, *, id: str) -> None:
-        super().__init__(id=id)
-        self._shown: tuple[str, Sequence[ActionCard]] = ("", ())
-        self.display = False
-
-    def show(self, sentence: str, cards: Sequence[ActionCard]) -> None:
-        if self._shown != (sentence, cards):
-            self._shown = (sentence, cards)
-            self.call_next(self._fill)
-
-    async def _fill(self) -> None:
-        sentence, cards = self._shown
-        await self.remove_children()
-        await self.mount_all([Static(Content(sentence)), *map(CardView, cards)])
+        await self.run_action(self._action)
 
 
 class Greeting(Vertical):
@@ -360,7 +327,7 @@ class Greeting(Vertical):
         )
         yield Static(Content("Nothing here yet. Try one of these: no key, no network, no cost."))
         for one in STARTERS:
-            yield CardView(ActionCard(one.key, one.title, one.text, f"screen.start('{one.key}')"))
+            yield StarterCard(one)
         yield Static(
             Content.assemble(
                 ("2", "bold $accent"),

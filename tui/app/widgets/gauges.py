@@ -16,7 +16,7 @@ from textual.widgets import Static
 from tidepool.engine.results.blocks import Figure, Headline, line
 from tidepool.storage.queries.watching import Stretch, Watched
 from tidepool.storage.states import BatchStatus
-from tidepool.tui.app.theme import BATCH_GLYPHS, BATCH_STATES
+from tidepool.tui.app.theme import BATCH_STATES
 from tidepool.tui.app.widgets.batch_list import bar, status_of
 from tidepool.tui.drawing.text import count, dollars, fitted, one_line, percent, rate, requests, resting, span
 
@@ -74,17 +74,7 @@ class Throughput:
 
     @property
     def speed(self) -> float:
-        """Calls a second over the last few seconds."""
-        calls = seconds = 0.0
-        for beat in reversed(self.beats):
-            calls, seconds = calls + beat.calls, seconds + beat.seconds
-            if seconds >= 3:
-                break
-        return calls / seconds if seconds > 0 else 0.0
-
-    @property
-    def steady(self) -> float:
-        """Calls a second, the newest seconds weighing most: what is left is told by it, and does not jump with every beat."""
+        """Calls a second, the newest seconds weighing most, so that it does not jump with every beat."""
         if not self.beats:
             return 0.0
         end = self.beats[-1].at
@@ -100,10 +90,6 @@ class Throughput:
     @property
     def latency(self) -> float | None:
         return next((beat.latency for beat in reversed(self.beats) if beat.latency is not None), None)
-
-    def money(self) -> list[float]:
-        """Dollars spent up to the end of each beat."""
-        return list(accumulate(beat.cost_usd for beat in self.beats))
 
 
 def merged(beats: Sequence[Beat]) -> list[Beat]:
@@ -162,21 +148,6 @@ def figures(pulse: Throughput) -> dict[str, Figure]:
     }
 
 
-BLOCKS = " ▁▂▃▄▅▆▇█"
-
-
-def spark(values: Sequence[float | None], width: int) -> str:
-    """The last of the values as a line of little bars, the highest one full."""
-    shown = [value or 0.0 for value in values]
-    while len(shown) > 2 * width:
-        shown = [max(shown[i : i + 2]) for i in range(0, len(shown), 2)]
-    shown = shown[-width:]
-    top = max(shown, default=0.0)
-    if top <= 0:
-        return ("▁" * len(shown)).rjust(width)
-    return "".join(BLOCKS[max(1, round(8 * value / top))] for value in shown).rjust(width)
-
-
 LONGEST_REASON = 60
 """letters of why a batch ended, so that its name is seen too; the overview has all of it"""
 
@@ -190,8 +161,6 @@ class Expected:
     """else their number is an estimate"""
     columns: int = 0
     """waves that it is to have, where a unit's calls stand by wave"""
-    simulated: tuple[str, ...] = ()
-    """roles that are simulated beside real models"""
 
     @property
     def about(self) -> str:
@@ -240,37 +209,31 @@ def seconds_left(batch: Watched, pulse: Throughput | None, expected: Expected) -
     if not batch.running or not done or whole <= done or batch.paused or 0 < expected.calls <= batch.calls:
         return None
     by_all = batch.seconds / done * (whole - done)
-    if expected.calls and pulse is not None and pulse.steady > 0:
-        return min((whole - done) / pulse.steady, MOST_SLOWER * by_all)
+    if expected.calls and pulse is not None and pulse.speed > 0:
+        return min((whole - done) / pulse.speed, MOST_SLOWER * by_all)
     return by_all
 
 
 def lines(batch: Watched, pulse: Throughput | None, expected: Expected, width: int) -> list[Content]:
-    return [_name(batch, expected, width), _progress(batch, pulse, expected, width), _pace(batch, pulse, width)]
+    return [_name(batch, width), _progress(batch, pulse, expected, width), _pace(batch, pulse)]
 
 
-def _name(batch: Watched, expected: Expected, width: int) -> Content:
+def _name(batch: Watched, width: int) -> Content:
     status = status_of(batch)
-    colour = f"$state-{BATCH_STATES.get(status, 'waiting')}"
+    glyph, state = BATCH_STATES.get(status, (" ", "waiting"))
     said: str = one_line(status.replace("in_progress", "running"))
     if batch.reason and not batch.running:
         said += f": {one_line(batch.reason, LONGEST_REASON)}"
     for provider, rest in batch.resting.items():
         said += f": {one_line(resting(provider, **rest))}"
-    right = one_line(f"{batch.kind.replace('_', ' ')} · {batch.id}") + _simulated(batch, expected)
-    left = f"{BATCH_GLYPHS.get(status, ' ')} {said}  "
+    right: str = one_line(f"{batch.kind.replace('_', ' ')} · {batch.id}")
+    if batch.simulated:
+        right += " · simulated in part" if batch.partly_simulated else " · simulated"
+    left = f"{glyph} {said}  "
     room = max(10, width - len(left) - len(right) - 1)
     return Content.assemble(
-        (left, f"bold {colour}"), (fitted(one_line(batch.name), room), "bold"), " ", (right, "$quiet")
+        (left, f"bold $state-{state}"), (fitted(one_line(batch.name), room), "bold"), " ", (right, "$quiet")
     )
-
-
-def _simulated(batch: Watched, expected: Expected) -> str:
-    if not batch.simulated:
-        return ""
-    if not batch.partly_simulated:
-        return " · simulated"
-    return f" · simulated: {' and '.join(expected.simulated)}" if expected.simulated else " · simulated in part"
 
 
 def _progress(batch: Watched, pulse: Throughput | None, expected: Expected, width: int) -> Content:
@@ -306,26 +269,13 @@ def _rare(batch: Watched, going: bool) -> list[tuple[int, str]]:
     ]
 
 
-def _pace(batch: Watched, pulse: Throughput | None, width: int) -> Content:
-    beats = pulse.beats if pulse else []
-    money = pulse.money() if pulse else []
+def _pace(batch: Watched, pulse: Throughput | None) -> Content:
     speed = pulse.speed if pulse and batch.running else (batch.calls / batch.seconds if batch.seconds else 0.0)
     latency = pulse.latency if pulse else None
-    curves: list[tuple[str, Sequence[float | None], str]] = [
-        ("speed", [beat.speed for beat in beats], rate(speed)),
-        ("latency", [beat.latency for beat in beats], span(latency) if latency else "–"),
-        ("spent", money, _money(batch)),
-    ]
+    figures = {"speed": rate(speed), "latency": span(latency) if latency else "–", "spent": _money(batch)}
+    gauges = [Content.assemble((f"{name} ", "$quiet"), (value, "bold")) for name, value in figures.items()]
     flight = _in_flight(batch)
-    words = sum(len(name) + len(value) + 2 for name, _, value in curves) + 3 * len(curves) + len(flight)
-    each = max(4, (width - words) // len(curves))
-    gauges = [_gauge(name, spark(values, each) if any(values) else "", value) for name, values, value in curves]
     return Content("   ").join([*gauges, Content.styled(flight, "$quiet")] if flight else gauges)
-
-
-def _gauge(name: str, line: str, value: str) -> Content:
-    pieces = [(f"{name} ", "$quiet"), (line, "$primary"), (f" {value}", "bold")]
-    return Content.assemble(*(piece for piece in pieces if piece[0].strip()))
 
 
 def _money(batch: Watched) -> str:

@@ -6,7 +6,7 @@ and only those of them that are in view are drawn again.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -83,12 +83,10 @@ class Rows(ScrollView, can_focus=True):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
-        self._count = 0
+        self.count = 0
         self._drawn: dict[int, Strip] = {}
         self._styles: dict[str, Style] = {}
         self._was_at_end = True
-
-    # -- for subclasses ----------------------------------------------------------------------------------
 
     def draw(self, index: int, width: int) -> Sequence[Piece]:
         """One row as styled pieces of text."""
@@ -109,19 +107,13 @@ class Rows(ScrollView, can_focus=True):
         """What is copied: the row under the cursor, else all that is in view."""
         first, last = (self.cursor, self.cursor) if self.has_cursor else self.rows_in_view
         rows = ("".join(text for text, _ in self.draw(index, self.view_width)) for index in range(first, last + 1))
-        return "\n".join(row.rstrip() for row in rows).strip() if self._count else ""
-
-    # -- for owners --------------------------------------------------------------------------------------
-
-    @property
-    def count(self) -> int:
-        return self._count
+        return "\n".join(row.rstrip() for row in rows).strip() if self.count else ""
 
     def set_count(self, count: int) -> None:
-        if count == self._count:
+        if count == self.count:
             return
         at_end = self.is_vertical_scroll_end
-        self._count = count
+        self.count = count
         self._measure()
         if self.cursor >= count:
             self.cursor = max(0, count - 1)
@@ -147,23 +139,21 @@ class Rows(ScrollView, can_focus=True):
         """The first and last row in view; the last lies before the first where there is none."""
         first = round(self.scroll_offset.y)
         height = max(0, self.scrollable_content_region.height - self._header_height)
-        return first, min(self._count, first + height) - 1
+        return first, min(self.count, first + height) - 1
 
     @property
     def view_width(self) -> int:
         return self.scrollable_content_region.width
 
     def go_to(self, index: int) -> None:
-        self.cursor = max(0, min(index, self._count - 1))
-
-    # -- drawing -----------------------------------------------------------------------------------------
+        self.cursor = max(0, min(index, self.count - 1))
 
     @property
     def _header_height(self) -> int:
         return 0 if self.draw_header(0) is None else 1
 
     def _measure(self) -> None:
-        self.virtual_size = Size(max(1, self.row_width()), self._count + self._header_height)
+        self.virtual_size = Size(max(1, self.row_width()), self.count + self._header_height)
 
     def style_named(self, name: str) -> Style:
         style = self._styles.get(name)
@@ -180,8 +170,8 @@ class Rows(ScrollView, can_focus=True):
             return _over(self._strip(self.draw_header(width) or (), width), self.style_named("header"))
         left, top = round(self.scroll_offset.x), round(self.scroll_offset.y)
         index = top + y - header
-        if index >= self._count:
-            if self._count == 0 and y == header and self.empty_text():
+        if index >= self.count:
+            if self.count == 0 and y == header and self.empty_text():
                 return self._strip([(f" {self.empty_text()}", "dim")], width)
             return Strip.blank(width, self.style_named(""))
         strip = self._row(index, max(width, self.row_width()))
@@ -217,26 +207,17 @@ class Rows(ScrollView, can_focus=True):
         self._drawn.clear()
         super().notify_style_update()
 
-    # -- the person --------------------------------------------------------------------------------------
-
     def on_resize(self, event: events.Resize) -> None:
         self._drawn.clear()
         self._measure()
 
-    def on_focus(self) -> None:
-        self.refresh()
-
-    def on_blur(self) -> None:
-        self.refresh()
-
     def validate_cursor(self, cursor: int) -> int:
-        return max(0, min(cursor, max(0, self._count - 1)))
+        return max(0, min(cursor, max(0, self.count - 1)))
 
     def watch_cursor(self, before: int, cursor: int) -> None:
         if not self.has_cursor:
             return
         self._show(cursor)
-        self.touch(())
         top = self._header_height - round(self.scroll_offset.y)
         for index in (before, cursor):
             self.refresh(Region(0, index + top, self.size.width, 1))
@@ -254,7 +235,7 @@ class Rows(ScrollView, can_focus=True):
         index = round(self.scroll_offset.y) + event.y - self._header_height
         if event.y < self._header_height:
             self.header_clicked(event.x)
-        elif index < self._count and self.has_cursor:
+        elif index < self.count and self.has_cursor:
             already = index == self.cursor
             self.cursor = index
             if event.chain == 2 and already:
@@ -277,18 +258,18 @@ class Rows(ScrollView, can_focus=True):
         """Where there is nothing to go through, the key may mean something else, and the footer shows that."""
         if action in ("scroll_left", "scroll_right"):
             return self.allow_horizontal_scroll
-        return self._count > 0 if action == "edge" else super().check_action(action, parameters)
+        return self.count > 0 if action == "edge" else super().check_action(action, parameters)
 
     def action_edge(self, last: bool) -> None:
         if self.has_cursor:
-            self.go_to(self._count - 1 if last else 0)
+            self.go_to(self.count - 1 if last else 0)
         elif last:
             self.scroll_end(animate=False)
         else:
             self.scroll_home(animate=False)
 
     def action_open(self) -> None:
-        if self._count and self.has_cursor:
+        if self.count and self.has_cursor:
             self.post_message(self.Opened(self, self.cursor))
 
 
@@ -311,8 +292,63 @@ class ItemRows(Rows, Generic[T]):
         return self.items[self.cursor] if 0 <= self.cursor < len(self.items) else None
 
     def show(self, items: Iterable[T]) -> None:
-        self.items = list(items)
+        """Takes the list anew, and draws the rows that differ."""
+        before, self.items = self.items, list(items)
         self.set_count(len(self.items))
+        self.touch(place for place, item in enumerate(self.items) if place >= len(before) or before[place] != item)
+
+
+class Identified(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+ItemT = TypeVar("ItemT", bound=Identified)
+
+
+class MarkedRows(ItemRows[ItemT], Generic[ItemT]):
+    """Items with an id: several can be marked, and the cursor stays on its item when the list changes."""
+
+    def __init__(self, items: Iterable[ItemT] = (), *, id: str | None = None) -> None:
+        super().__init__(items, id=id)
+        self.marks: dict[str, None] = {}
+        """the ids, in the order in which they were marked"""
+
+    @property
+    def marked(self) -> list[ItemT]:
+        return [item for item in self.items if item.id in self.marks]
+
+    def show(self, items: Iterable[ItemT]) -> None:
+        here = self.current
+        super().show(items)
+        if here is not None:
+            self.go_to_item(here.id)
+
+    def go_to_item(self, item_id: str) -> None:
+        if (place := next((place for place, item in enumerate(self.items) if item.id == item_id), None)) is not None:
+            self.go_to(place)
+
+    def toggle_mark(self, place: int) -> None:
+        if place < len(self.items):
+            item_id = self.items[place].id
+            if item_id in self.marks:
+                del self.marks[item_id]
+            else:
+                self.marks[item_id] = None
+            self.touch([place])
+
+    def mark_and_step(self) -> None:
+        """Marks the item under the cursor, and goes to the next one."""
+        self.toggle_mark(self.cursor)
+        self.go_to(self.cursor + 1)
+
+    def toggle_all(self) -> None:
+        """Marks all that are shown, or none of them where all are."""
+        shown = dict.fromkeys(item.id for item in self.items)
+        if shown.keys() <= self.marks.keys():
+            self.marks = {one: None for one in self.marks if one not in shown}
+        else:
+            self.marks |= shown
         self.touch_all()
 
 
@@ -336,22 +372,20 @@ class Passage:
 
 
 class ReadingPane(Rows):
+    """Passages of text, laid out for the width there is."""
+
     has_cursor = False
 
     def __init__(self, *, id: str | None = None, empty: str = "") -> None:
         super().__init__(id=id)
-        self._passages: list[Passage] = []
+        self.passages: list[Passage] = []
         self._lines: list[tuple[Piece, ...]] = []
         self._empty = empty
 
-    @property
-    def passages(self) -> list[Passage]:
-        return self._passages
-
     def show(self, passages: Sequence[Passage], *, at_end: bool = False) -> None:
-        if list(passages) == self._passages:
+        if list(passages) == self.passages:
             return
-        self._passages = list(passages)
+        self.passages = list(passages)
         self._lay_out()
         if at_end:
             self.call_after_refresh(self.scroll_end, animate=False)
@@ -359,9 +393,9 @@ class ReadingPane(Rows):
             self.scroll_home(animate=False)
 
     def _lay_out(self) -> None:
-        self._lines = laid_out(self._passages, self.view_width)
+        self._lines = laid_out(self.passages, self.view_width)
         self._drawn.clear()
-        self._count = len(self._lines)
+        self.count = len(self._lines)
         self._measure()
         self.refresh()
 

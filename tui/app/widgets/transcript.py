@@ -115,19 +115,13 @@ def answer_lines(read: ReadAnswer, width: int, words: Sequence[str] = ()) -> lis
         TranscriptLine(((title, "strong"), ("" if answer.grade == "ungraded" else f"  {mark} {answer.grade}", style)))
     ]
     for name, told in answer_facts(answer):
-        text = plain(told)
-        lines += [TranscriptLine(()), TranscriptLine(((f" {one_line(name)}", "accent"),))]
-        lines += _body(text, width, _hits(text, words), "")
+        lines += [TranscriptLine(()), TranscriptLine(((f" {one_line(name)}", "accent"),)), *_said(told, width, words)]
     if answer.reply is not None:
-        text = plain(answer.reply)
-        lines += [
-            TranscriptLine(()),
-            TranscriptLine(((" reply", "accent"), (f"  {one_line(answer.model or '')}", "dim"))),
-        ]
-        lines += _body(text, width, _hits(text, words), "")
+        head = ((" reply", "accent"), (f"  {one_line(answer.model or '')}", "dim"))
+        lines += [TranscriptLine(()), TranscriptLine(head), *_said(answer.reply, width, words)]
     who = one_line(answer.genome_id) + (f", {read.role}" if read.role else "")
     lines += [TranscriptLine(()), TranscriptLine(((" prompt", "accent"), (f"  {who}", "dim")))]
-    lines += _body(plain(read.prompt), width, [], "")
+    lines += _said(read.prompt, width, ())
     if answer.grade == "ungraded":
         lines += [TranscriptLine(()), *_body(NOT_KEPT, width, [], "dim")]
     return lines

@@ -175,7 +175,7 @@ class Wavefront(Rows):
         states = self._front.cells.get(number) or ("waiting",) * self._columns
         gap = " " * (self._cell_width() - 1)
         for state, group in groupby(states):
-            pieces.append(((STATES[state].glyph + gap) * len(list(group)), state))
+            pieces.append(((STATES[state][0] + gap) * len(list(group)), state))
         if failed and line is not None and line.error:
             pieces.append((f"  {one_line(line.error)}", "failed"))
         return pieces
