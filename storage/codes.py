@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tidepool.storage import db
 from tidepool.storage.batches import find_batch
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import writing
@@ -189,11 +190,6 @@ class NewCode(NamedTuple):
 
 def put_codes(path: Path, batch_id: str, coder: str, new: Iterable[NewCode]) -> None:
     """All of them or none; what the same coder said of the same place before is replaced."""
-    from sqlmodel import insert
-
-    from tidepool.storage.sql import execute
-    from tidepool.storage.tables import Code
-
     now = time.time()
     with writing(path) as connection:
         number = find_batch(connection, batch_id)["number"]
@@ -208,7 +204,7 @@ def put_codes(path: Path, batch_id: str, coder: str, new: Iterable[NewCode]) -> 
             }
             for one in new
         )
-        execute(connection, insert(Code).prefix_with("OR REPLACE"), rows)
+        db.execute(connection, db.insert(db.Code).prefix_with("OR REPLACE"), rows)
 
 
 def _key(batch_number: int, place: Place) -> dict[str, int]:
@@ -216,14 +212,9 @@ def _key(batch_number: int, place: Place) -> dict[str, int]:
 
 
 def remove_code(path: Path, batch_id: str, coder: str, place: Place) -> None:
-    from sqlmodel import delete
-
-    from tidepool.storage.sql import execute
-    from tidepool.storage.tables import Code
-
     with writing(path) as connection:
         number = find_batch(connection, batch_id)["number"]
-        execute(connection, delete(Code).filter_by(**_key(number, place), coder=coder))
+        db.execute(connection, db.delete(db.Code).filter_by(**_key(number, place), coder=coder))
 
 
 def put_sample(
@@ -231,16 +222,14 @@ def put_sample(
 ) -> None:
     """The sample, and the weights that codes have by it: of sides, or of messages where `turns` are coded. What lies
     outside the sample stands for nothing."""
-    from sqlmodel import col, insert, update
-
-    from tidepool.storage.sql import execute
-    from tidepool.storage.tables import Code, Finding
-
     with writing(path) as connection:
         number = find_batch(connection, batch_id)["number"]
         finding = {"batch_number": number, "name": name, "content": json.dumps(sample)}
-        execute(connection, insert(Finding).prefix_with("OR REPLACE").values(finding))
-        coded = col(Code.turn) != 0 if turns else col(Code.turn) == 0
-        execute(connection, update(Code).where(col(Code.unit_id).between(*_bounds(number)), coded).values(weight=None))
+        db.execute(connection, db.insert(db.Finding).prefix_with("OR REPLACE").values(finding))
+        coded = db.col(db.Code.turn) != 0 if turns else db.col(db.Code.turn) == 0
+        db.execute(
+            connection,
+            db.update(db.Code).where(db.col(db.Code.unit_id).between(*_bounds(number)), coded).values(weight=None),
+        )
         for place, weight in weights:
-            execute(connection, update(Code).filter_by(**_key(number, place)).values(weight=weight))
+            db.execute(connection, db.update(db.Code).filter_by(**_key(number, place)).values(weight=weight))

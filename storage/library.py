@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from tidepool.storage import db
 from tidepool.storage.errors import FileError, NotFound
 from tidepool.storage.file import prepare, settle, writing
 
@@ -94,26 +95,18 @@ def find_agents(connection: sqlite3.Connection, references: Iterable[str]) -> li
 
 def add_entities(path: Path, entities: Sequence[StoredEntity]) -> int:
     """Returns how many were new."""
-    from tidepool.storage.tables import LibraryEntity
-
-    return _add(path, LibraryEntity, [_entity_columns(entity) for entity in entities])
+    return _add(path, db.LibraryEntity, [_entity_columns(entity) for entity in entities])
 
 
 def add_agents(path: Path, agents: Sequence[StoredAgent]) -> int:
-    from tidepool.storage.tables import LibraryAgent
-
-    return _add(path, LibraryAgent, [_agent_columns(agent) for agent in agents])
+    return _add(path, db.LibraryAgent, [_agent_columns(agent) for agent in agents])
 
 
 def _add(path: Path, table: "type[SQLModel]", rows: Sequence[dict[str, Any]]) -> int:
     """Rows whose id is there already are left as they are. Returns how many were new."""
-    from sqlmodel import insert
-
-    from tidepool.storage.sql import execute
-
     with writing(path) as connection:
         before = connection.total_changes
-        execute(connection, insert(table).prefix_with("OR IGNORE"), rows)
+        db.execute(connection, db.insert(table).prefix_with("OR IGNORE"), rows)
         added = connection.total_changes - before
     settle(path)
     return added
@@ -135,28 +128,20 @@ def _agent_columns(agent: StoredAgent) -> dict[str, Any]:
 
 def replace_entity(path: Path, old_id: str, entity: StoredEntity) -> None:
     """An edit: another content has another id, and stands where the old one stood."""
-    from tidepool.storage.tables import LibraryEntity
-
-    _replace(path, LibraryEntity, old_id, _entity_columns(entity))
+    _replace(path, db.LibraryEntity, old_id, _entity_columns(entity))
 
 
 def replace_agent(path: Path, old_id: str, agent: StoredAgent) -> None:
-    from tidepool.storage.tables import LibraryAgent
-
-    _replace(path, LibraryAgent, old_id, _agent_columns(agent))
+    _replace(path, db.LibraryAgent, old_id, _agent_columns(agent))
 
 
 def _replace(path: Path, table: "type[SQLModel]", old_id: str, columns: dict[str, Any]) -> None:
     """In the place of the old one; where the new one is there already, the old one goes."""
-    from sqlmodel import delete, insert, update
-
-    from tidepool.storage.sql import execute
-
     with writing(path) as connection:
-        changed = update(table).prefix_with("OR IGNORE").filter_by(id=old_id).values(**columns)
-        if not execute(connection, changed).rowcount:
-            execute(connection, insert(table).prefix_with("OR IGNORE"), [columns])
-            execute(connection, delete(table).filter_by(id=old_id))
+        changed = db.update(table).prefix_with("OR IGNORE").filter_by(id=old_id).values(**columns)
+        if not db.execute(connection, changed).rowcount:
+            db.execute(connection, db.insert(table).prefix_with("OR IGNORE"), [columns])
+            db.execute(connection, db.delete(table).filter_by(id=old_id))
     settle(path)
 
 
@@ -167,16 +152,11 @@ def replace_type(path: Path, old_name: str, kind: StoredType) -> None:
 
 def put_types(path: Path, types: Sequence[StoredType], instead_of: str | None = None) -> None:
     """A type of the same name is replaced: entities generated before keep what they are."""
-    from sqlmodel import col, delete, insert
-
-    from tidepool.storage.sql import execute
-    from tidepool.storage.tables import LibraryType
-
     rows = [{"name": one.name, "definition": _json(one.definition), "created_at": time.time()} for one in types]
     with writing(path) as connection:
         if instead_of is not None:
-            execute(connection, delete(LibraryType).where(col(LibraryType.name) == instead_of))
-        execute(connection, insert(LibraryType).prefix_with("OR REPLACE"), rows)
+            db.execute(connection, db.delete(db.LibraryType).filter_by(name=instead_of))
+        db.execute(connection, db.insert(db.LibraryType).prefix_with("OR REPLACE"), rows)
     settle(path)
 
 
@@ -198,23 +178,13 @@ def remove_exactly(path: Path, shelf: Shelf, ids: Sequence[str]) -> None:
 
 
 def _delete(connection: sqlite3.Connection, shelf: Shelf, ids: Sequence[str]) -> None:
-    from sqlmodel import delete
-
-    from tidepool.storage.sql import execute
-    from tidepool.storage.tables import LibraryAgent, LibraryEntity
-
     for one in ids:
-        execute(connection, delete(LibraryEntity if shelf == "entity" else LibraryAgent).filter_by(id=one))
+        db.execute(connection, db.delete(db.LibraryEntity if shelf == "entity" else db.LibraryAgent).filter_by(id=one))
 
 
 def remove_type(path: Path, name: str) -> None:
-    from sqlmodel import col, delete
-
-    from tidepool.storage.sql import execute
-    from tidepool.storage.tables import LibraryType
-
     with writing(path) as connection:
-        if not execute(connection, delete(LibraryType).where(col(LibraryType.name) == name)).rowcount:
+        if not db.execute(connection, db.delete(db.LibraryType).filter_by(name=name)).rowcount:
             raise NotFound(f"The library has no entity type {name!r}.")
     settle(path)
 

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 WRITES = re.compile(r"\b(INSERT (OR \w+ )?INTO|REPLACE INTO|UPDATE [\w\".{}]+ SET|DELETE FROM)\b")
 FULL_TEXT = "INSERT INTO message_search"
 """FTS5 has no class: its index is filled and emptied by statements of its own"""
-OWN_DATABASES = {"engine/trust/record.py", "engine/simulated/purchase_log.py"}
+OWN_DATABASES = {"engine/trust/record.py", "engine/providers/simulated/purchase_log.py", "engine/bench.py"}
 """they keep files of their own, which are no study files"""
 
 BLOCKED = """
