@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 
 from tests.engine.studies.evolution.running import run, study
-from tests.support.all_kinds import file_of_all_kinds
-from tests.support.state import change
 from tidepool.engine.errors import NotFound
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.studies.evolution.replies import FoundAnswers, as_json, found_answers, genome_named, problem_blocks
@@ -194,25 +192,3 @@ def test_a_prompt_with_other_examples_is_another_prompt(evolved: Path, tmp_path:
                 f"VALUES (1, 9, '{name}', '[]', 'seed', 'Think.', '{{\"examples\": {examples}}}')"
             )
         assert [twins(connection, 1, name) for name in ("aa", "cc")] == [("aa", "bb"), ("cc",)]
-
-
-def test_replies_of_a_batch_from_before_answers_were_kept_are_read_without_grades(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = file_of_all_kinds(tmp_path / "study.db")
-    change(path, "DELETE FROM answer")
-    assert main(["--db", str(path), "show", "46e2", "--genome", "champion"]) == 0
-    shown = capsys.readouterr().out
-    assert "From before answers were kept" in shown and "held-out problems: 10 replies" in shown
-    assert "problem 1\n" in shown and "right," not in shown and "wrong" not in shown
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute(
-            "INSERT INTO answer SELECT unit_id, step, 0, 'known', 'judge', 0, 0, '7', 1, 1.0, NULL FROM call "
-            "WHERE step LIKE 'validation/p0/%' LIMIT 1"
-        )
-        connection.commit()
-    with reading(path) as connection:
-        both = found_answers(connection, find_batch(connection, "46e2"), AnswerFilter()).answers
-    assert [answer.grade for answer in both][:2] == ["right", "ungraded"] and len(both) > 100
-    assert main(["--db", str(path), "show", "0c13", "--genome", "champion"]) == 2
-    assert "only an evolution has prompts" in capsys.readouterr().err
