@@ -104,19 +104,13 @@ def game_sides(connection: sqlite3.Connection, batch_number: int) -> list[GameSi
         _bounds(batch_number),
     )
     return [
-        GameSide(
-            row["unit_id"] & _MASK,
-            row["side"],
-            row["agent"],
-            bool(row["revealed"]),
-            bool(row["uncertain"]),
-            row["detector"],
-            row["turn"],
-            None if row["verdict"] is None else bool(row["verdict"]),
-            row["details"],
-            row["secret"],
+        side._replace(
+            number=side.number & _MASK,
+            revealed=bool(side.revealed),
+            uncertain=bool(side.uncertain),
+            verdict=None if side.verdict is None else bool(side.verdict),
         )
-        for row in rows
+        for side in (GameSide(*row) for row in rows)
     ]
 
 
@@ -178,9 +172,6 @@ def message_turns(connection: sqlite3.Connection, batch_number: int) -> list[tup
     return [(row[0] & _MASK, row[1]) for row in rows]
 
 
-# -- writing: each word is committed when it is given -----------------------------------------------------------
-
-
 class NewCode(NamedTuple):
     place: Place
     agent: str
@@ -193,17 +184,8 @@ def put_codes(path: Path, batch_id: str, coder: str, new: Iterable[NewCode]) -> 
     now = time.time()
     with writing(path) as connection:
         number = find_batch(connection, batch_id)["number"]
-        rows = (
-            {
-                **_key(number, one.place),
-                "coder": coder,
-                "agent": one.agent,
-                "code": one.code,
-                "weight": one.weight,
-                "at": now,
-            }
-            for one in new
-        )
+        said = ({"agent": one.agent, "code": one.code, "weight": one.weight, **_key(number, one.place)} for one in new)
+        rows = [{**one, "coder": coder, "at": now} for one in said]
         db.execute(connection, db.insert(db.Code).prefix_with("OR REPLACE"), rows)
 
 

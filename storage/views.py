@@ -51,8 +51,6 @@ FINISH_REASONS = ("complete", "cut", "filtered", "refused", "tool", "empty", "er
 """why a reply ended, in words that are the same for every provider"""
 
 
-# -- batches, studies, and what happened while they ran -------------------------------------------------------
-
 BATCHES = View(
     "batches",
     "One row for each batch: one config, run once.",
@@ -209,8 +207,6 @@ RECORDS = View(
     FROM batch b JOIN record r ON r.unit_id BETWEEN b.number << 32 AND ((b.number + 1) << 32) - 1""",
 )
 
-
-# -- conversations and what came of them ----------------------------------------------------------------------
 
 CONVERSATIONS = View(
     "conversations",
@@ -397,8 +393,6 @@ CODES = View(
     FROM batch b JOIN unit u ON u.batch_number = b.number JOIN code k ON k.unit_id = u.id""",
 )
 
-
-# -- prompt evolution and query mutation ----------------------------------------------------------------------
 
 GENOMES = View(
     "genomes",

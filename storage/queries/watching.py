@@ -208,9 +208,6 @@ def changes(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA data_version").fetchone()[0])
 
 
-# -- the wavefront -------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class UnitLine:
     sequence_number: int
@@ -266,9 +263,6 @@ def cells(
 def last_begun(connection: sqlite3.Connection, batch_number: int) -> int:
     """The highest sequence number that has a row; 0 before the first."""
     return last_unit(connection, batch_number)
-
-
-# -- waves, provider batches, log ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,9 +360,6 @@ def read_log(connection: sqlite3.Connection, where: str, whose: object, after: i
         (whose, after, most),
     ).fetchall()
     return [whole(LogLine(*row)) for row in reversed(rows)]
-
-
-# -- the past ------------------------------------------------------------------------------------------------
 
 
 MOST_SAMPLED = 4_000
