@@ -251,8 +251,8 @@ class Tally:
         for number in sorted(self._dirty_waves):
             wave = self._waves[number]
             transport = "+".join(sorted(wave.transports))
-            counts = (wave.calls, wave.failed, wave.cached, wave.retried)
-            self._writer.put(_WAVE, (self._batch_number, number, *counts, wave.seconds, transport))
+            figures = (wave.calls, wave.failed, wave.cached, wave.retried, wave.seconds)
+            self._writer.put(_WAVE, (self._batch_number, number, *figures, transport))
             self.on_wave(number, wave.calls)
         self._dirty_waves.clear()
 

@@ -8,7 +8,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sqlmodel import SQLModel
 
 Shelf = Literal["entity", "agent"]
+_PLURALS = {"entity": "entities", "agent": "agents"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +96,11 @@ def find_agents(connection: sqlite3.Connection, references: Iterable[str]) -> li
 
 def add_entities(path: Path, entities: Sequence[StoredEntity]) -> int:
     """Returns how many were new."""
-    return _add(path, db.LibraryEntity, [_entity_columns(entity) for entity in entities])
+    return _add(path, db.LibraryEntity, list(map(_columns, entities)))
 
 
 def add_agents(path: Path, agents: Sequence[StoredAgent]) -> int:
-    return _add(path, db.LibraryAgent, [_agent_columns(agent) for agent in agents])
+    return _add(path, db.LibraryAgent, list(map(_columns, agents)))
 
 
 def _add(path: Path, table: "type[SQLModel]", rows: Sequence[dict[str, Any]]) -> int:
@@ -112,27 +113,19 @@ def _add(path: Path, table: "type[SQLModel]", rows: Sequence[dict[str, Any]]) ->
     return added
 
 
-def _entity_columns(entity: StoredEntity) -> dict[str, Any]:
-    columns = {"id": entity.id, "name": entity.name, "type": entity.type, "description": entity.description}
-    return {**columns, "attributes": _json(entity.attributes), "created_at": time.time()}
-
-
-def _agent_columns(agent: StoredAgent) -> dict[str, Any]:
-    return {
-        "id": agent.id,
-        "name": agent.name,
-        "definition": _json(agent.definition),
-        "created_at": time.time(),
-    }
+def _columns(stored: StoredEntity | StoredAgent) -> dict[str, Any]:
+    values = {name: value for name, value in asdict(stored).items() if name != "damaged"}
+    texts = {name: _json(value) if isinstance(value, dict) else value for name, value in values.items()}
+    return {**texts, "created_at": time.time()}
 
 
 def replace_entity(path: Path, old_id: str, entity: StoredEntity) -> None:
     """An edit: another content has another id, and stands where the old one stood."""
-    _replace(path, db.LibraryEntity, old_id, _entity_columns(entity))
+    _replace(path, db.LibraryEntity, old_id, _columns(entity))
 
 
 def replace_agent(path: Path, old_id: str, agent: StoredAgent) -> None:
-    _replace(path, db.LibraryAgent, old_id, _agent_columns(agent))
+    _replace(path, db.LibraryAgent, old_id, _columns(agent))
 
 
 def _replace(path: Path, table: "type[SQLModel]", old_id: str, columns: dict[str, Any]) -> None:
@@ -214,9 +207,8 @@ def _matches(reference: str, ids: list[str], shelf: Shelf) -> list[str]:
     if not matching:
         near = get_close_matches(reference, ids, n=1, cutoff=0.4)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        several = {"entity": "entities", "agent": "agents"}[shelf]
         raise NotFound(
-            f"The library of this file has no {shelf} {reference!r}.{hint} `tidepool {several} list` shows those there are."
+            f"The library of this file has no {shelf} {reference!r}.{hint} `tidepool {_PLURALS[shelf]} list` shows those there are."
         )
     return matching
 
@@ -249,10 +241,9 @@ def _mapping(text: object) -> tuple[dict[str, Any], bool]:
 
 def _sound(stored: Found, shelf: Shelf) -> Found:
     if stored.damaged:
-        several = {"entity": "entities", "agent": "agents"}[shelf]
         raise FileError(
             f"The library's {shelf} {stored.id!r} is damaged: what it holds cannot be read. "
-            f"`tidepool {several} remove` takes it out."
+            f"`tidepool {_PLURALS[shelf]} remove` takes it out."
         )
     return stored
 

@@ -200,7 +200,8 @@ def with_studies(connection: sqlite3.Connection, lines: Sequence[Line]) -> list[
     for line in lines:
         if not line.study_id:
             found.append(line)
-        elif beneath := cells.pop(line.study_id, []):
+        elif line.study_id in cells:
+            beneath: list[Line] = cells.pop(line.study_id)
             found += [study_line(beneath, line.study_id, names[line.study_id]), *beneath]
     return found
 

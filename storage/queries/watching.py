@@ -322,7 +322,7 @@ def read_waves(
         f"WHERE {where} GROUP BY wave ORDER BY wave LIMIT ? OFFSET ?",
         (*values, most, skip),
     ).fetchall()
-    return [whole(WaveLine(*row, tuple(order for order in orders if order.wave == row[0]))) for row in rows]
+    return [whole(WaveLine(*row, orders=tuple(order for order in orders if order.wave == row[0]))) for row in rows]
 
 
 def order_lines(connection: sqlite3.Connection, batch_number: int, most: int = 1_000) -> list[ProviderBatchLine]:

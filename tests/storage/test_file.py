@@ -25,7 +25,6 @@ from tidepool.storage.file import (
     writing,
 )
 from tidepool.storage.schema import CURRENT
-from tidepool.tui.command.main import main
 
 
 def files_beside(path: Path) -> list[str]:
