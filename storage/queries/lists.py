@@ -202,7 +202,8 @@ def with_studies(connection: sqlite3.Connection, lines: Sequence[Line]) -> list[
             found.append(line)
         elif line.study_id in cells:
             beneath: list[Line] = cells.pop(line.study_id)
-            found += [study_line(beneath, line.study_id, names[line.study_id]), *beneath]
+            found.append(study_line(beneath, line.study_id, names[line.study_id]))
+            found += beneath
     return found
 
 

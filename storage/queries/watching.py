@@ -6,7 +6,7 @@ conversations costs as much as watching ten. All run in autocommit.
 
 import json
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -322,7 +322,7 @@ def read_waves(
         f"WHERE {where} GROUP BY wave ORDER BY wave LIMIT ? OFFSET ?",
         (*values, most, skip),
     ).fetchall()
-    return [whole(WaveLine(*row, orders=tuple(order for order in orders if order.wave == row[0]))) for row in rows]
+    return [whole(replace(WaveLine(*row), orders=tuple(one for one in orders if one.wave == row[0]))) for row in rows]
 
 
 def order_lines(connection: sqlite3.Connection, batch_number: int, most: int = 1_000) -> list[ProviderBatchLine]:
