@@ -66,8 +66,8 @@ def large_batch(path: Path, messages: int) -> int:
         )
         connection.executemany(
             "INSERT INTO call (unit_id, step, wave, turn, speaker, model, key, status, text, input_tokens, "
-            "output_tokens, seconds, source, attempts, at) "
-            "VALUES (?, ?, ?, ?, 'Ada', 'm', ?, 'answered', ?, 0, 0, 0, 'live', 1, 0)",
+            "output_tokens, seconds, source, attempts, at, reasoning_tokens, usage_missing) "
+            "VALUES (?, ?, ?, ?, 'Ada', 'm', ?, 'answered', ?, 0, 0, 0, 'live', 1, 0, 0, 0)",
             _calls(number, talks),
         )
         connection.execute("UPDATE batch SET status = 'completed' WHERE number = ?", (number,))

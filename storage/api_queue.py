@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 
+from tidepool.storage import db
 from tidepool.storage.errors import BatchLocked
 from tidepool.storage.file import reading, writing
 from tidepool.storage.lock_files import is_held
@@ -47,14 +48,9 @@ def simulation_batch(connection: sqlite3.Connection, batch_id: str) -> sqlite3.R
 
 def queue(path: Path, batch_id: str) -> str | None:
     """A pending batch waits for its turn; returns its frozen config, or None where there is no such batch."""
-    from sqlmodel import col, update
-
-    from tidepool.storage.sql import execute
-    from tidepool.storage.tables import Batch
-
-    pending = update(Batch).where(col(Batch.id) == batch_id, col(Batch.status) == BatchStatus.PENDING)
+    pending = db.update(db.Batch).filter_by(id=batch_id, status=BatchStatus.PENDING)
     with writing(path) as connection:
-        execute(connection, pending.values(reason=QUEUED))
+        db.execute(connection, pending.values(reason=QUEUED))
     return config_of(path, batch_id)
 
 
@@ -63,17 +59,12 @@ def requeue(path: Path, batch_id: str, status: str) -> str | None:
 
     Whoever runs a batch takes its lock before it writes a word about it, and its word waits for this transaction.
     """
-    from sqlmodel import col, update
-
-    from tidepool.storage.sql import execute
-    from tidepool.storage.tables import Batch
-
-    stopped = update(Batch).where(col(Batch.id) == batch_id, col(Batch.status) == status)
+    stopped = db.update(db.Batch).filter_by(id=batch_id, status=status)
     with writing(path) as connection:
         if is_held(path, batch_id):
             raise BatchLocked(f"Batch {batch_id} is running: nothing to resume.")
         values = {"status": BatchStatus.PENDING, "reason": QUEUED, "stop_code": None}
-        changed = execute(connection, stopped.values(**values)).rowcount
+        changed = db.execute(connection, stopped.values(**values)).rowcount
     return config_of(path, batch_id) if changed else None
 
 
@@ -95,18 +86,11 @@ def states_of(path: Path, batch_ids: Iterable[str]) -> list[sqlite3.Row]:
 
 def note_failure(path: Path, batch_id: str, reason: str) -> None:
     """A queued batch could not start, or not go on where it has some units already."""
-    from sqlmodel import col, update
-
-    from tidepool.storage.sql import execute
-    from tidepool.storage.tables import Batch
-
-    queued = update(Batch).where(
-        col(Batch.id) == batch_id, col(Batch.status) == BatchStatus.PENDING, col(Batch.reason) == QUEUED
-    )
+    queued = db.update(db.Batch).filter_by(id=batch_id, status=BatchStatus.PENDING, reason=QUEUED)
     with writing(path) as connection:
         row = connection.execute(
             "SELECT p.units_completed FROM batch b JOIN progress p ON p.batch_number = b.number WHERE b.id = ?",
             (batch_id,),
         ).fetchone()
         status = BatchStatus.INTERRUPTED if row is not None and row[0] > 0 else BatchStatus.FAILED
-        execute(connection, queued.values(reason=storable(reason), status=status))
+        db.execute(connection, queued.values(reason=storable(reason), status=status))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tidepool.storage import locks
+from tidepool.storage import db, locks
 from tidepool.storage.errors import BatchLocked, FileError, NotFound
 from tidepool.storage.file import reading, settle, writing
 from tidepool.storage.lock_files import BATCH_ID, is_held
@@ -65,11 +65,8 @@ def insert_batch(
 ) -> tuple[str, int]:
     """The same within a transaction; returns its id and its number. A branch comes with its origin, and with what it goes on
     from as records."""
-    from tidepool.storage.sql import add
-    from tidepool.storage.tables import Batch, Progress, Record
-
     batch_id = secrets.token_hex(6)
-    row = Batch(
+    row = db.Batch(
         id=batch_id,
         kind=batch.kind,
         name=batch.name,
@@ -81,10 +78,10 @@ def insert_batch(
         created_at=time.time(),
         origin=origin,
     )
-    number = checked_number(add(connection, row))
-    add(connection, Progress(batch_number=number))
+    number = checked_number(db.add(connection, row))
+    db.add(connection, db.Progress(batch_number=number))
     for name, position, content in records:
-        add(connection, Record(unit_id=unit_id(number, 0), name=name, position=position, content=content))
+        db.add(connection, db.Record(unit_id=unit_id(number, 0), name=name, position=position, content=content))
     return batch_id, number
 
 
@@ -187,17 +184,12 @@ def is_running(path: Path, batch: sqlite3.Row, progress: sqlite3.Row) -> bool:
 
 
 def begin(path: Path, batch_id: str, *, simulated: bool) -> None:
-    from sqlmodel import col, update
-
-    from tidepool.storage.sql import execute
-    from tidepool.storage.tables import Batch, Progress
-
     with writing(path) as connection:
         number = find_batch(connection, batch_id)["number"]
-        execute(
+        db.execute(
             connection,
-            update(Batch)
-            .where(col(Batch.number) == number)
+            db.update(db.Batch)
+            .filter_by(number=number)
             .values(
                 status=BatchStatus.IN_PROGRESS,
                 reason=None,
@@ -208,65 +200,52 @@ def begin(path: Path, batch_id: str, *, simulated: bool) -> None:
                 simulated=simulated,
             ),
         )
-        beat = update(Progress).where(col(Progress.batch_number) == number)
-        execute(connection, beat.values(heartbeat_at=time.time(), replayed=0))
+        beat = db.update(db.Progress).filter_by(batch_number=number)
+        db.execute(connection, beat.values(heartbeat_at=time.time(), replayed=0))
         book_under_way(connection, number)
         forget_words(connection, batch_id)
 
 
 def book_under_way(connection: sqlite3.Connection, batch_number: int) -> int:
     """Nobody runs the batch any more: calls that were under way may have been charged, and count as bought."""
-    from sqlmodel import col, update
-
-    from tidepool.storage.sql import execute
-    from tidepool.storage.tables import Progress, Surplus
-
     under_way = "FROM surplus WHERE batch_number = ? AND reason = ?"
     calls, cost, unpriced = connection.execute(
         f"SELECT count(*), coalesce(sum(cost_usd), 0), coalesce(sum(cost_usd IS NULL), 0) {under_way}",
         (batch_number, UNDER_WAY),
     ).fetchone()
-    spent = update(Progress).where(col(Progress.batch_number) == batch_number)
-    execute(
+    spent = db.update(db.Progress).filter_by(batch_number=batch_number)
+    db.execute(
         connection,
         spent.values(
-            bought=col(Progress.bought) + calls,
-            cost_usd=col(Progress.cost_usd) + cost,
-            unpriced=col(Progress.unpriced) + unpriced,
+            bought=db.col(db.Progress.bought) + calls,
+            cost_usd=db.col(db.Progress.cost_usd) + cost,
+            unpriced=db.col(db.Progress.unpriced) + unpriced,
             in_flight="[]",
             in_flight_usd=0.0,
         ),
     )
-    left = update(Surplus).where(col(Surplus.batch_number) == batch_number, col(Surplus.reason) == UNDER_WAY)
-    execute(connection, left.values(reason=KILLED))
+    left = db.update(db.Surplus).filter_by(batch_number=batch_number, reason=UNDER_WAY)
+    db.execute(connection, left.values(reason=KILLED))
     return int(calls)
 
 
 def forget_words(connection: sqlite3.Connection, batch_id: str) -> None:
     """What was said to a process that runs the batch no longer."""
-    from sqlmodel import col, update
-
-    from tidepool.storage.sql import execute
-    from tidepool.storage.tables import Control
-
     number = find_batch(connection, batch_id)["number"]
-    pending = update(Control).where(col(Control.taken_at).is_(None), col(Control.batch_number) == number)
-    execute(connection, pending.values(taken_at=time.time()))
+    pending = db.update(db.Control).filter_by(batch_number=number, taken_at=None)
+    db.execute(connection, pending.values(taken_at=time.time()))
 
 
 def rewrite_configs(path: Path, configs: Mapping[str, str], note: str = "") -> None:
     """Limits that were changed hold for the next resume too; `note` goes into the log of each batch."""
-    from sqlmodel import col, update
-
-    from tidepool.storage.sql import add, execute
-    from tidepool.storage.tables import Batch, LogLine
-
     with writing(path) as connection:
         for batch_id, config in configs.items():
-            execute(connection, update(Batch).where(col(Batch.id) == batch_id).values(config=config))
+            db.execute(connection, db.update(db.Batch).filter_by(id=batch_id).values(config=config))
             if note:
                 number = find_batch(connection, batch_id)["number"]
-                add(connection, LogLine(batch_number=number, at=time.time(), level="info", message=storable(note)))
+                db.add(
+                    connection, db.LogLine(batch_number=number, at=time.time(), level="info", message=storable(note))
+                )
 
 
 def replies_of(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[bytes, str, bytes | None]]:
@@ -278,53 +257,36 @@ def replies_of(connection: sqlite3.Connection, batch_number: int) -> Iterator[tu
 
 def seal_replies(connection: sqlite3.Connection, batch_id: str, seal: Callable[[bytes, str], bytes]) -> None:
     """All replies of the batch become its user's own."""
-    from sqlalchemy import bindparam
-    from sqlmodel import col, update
-
-    from tidepool.storage.sql import execute
-    from tidepool.storage.tables import Call
-
     number = find_batch(connection, batch_id)["number"]
     bounds = unit_range(number)
     rows = connection.execute(
         "SELECT key, text, id FROM call WHERE unit_id BETWEEN ? AND ? AND status = 'answered'", bounds
     ).fetchall()
-    statement = update(Call).where(col(Call.id) == bindparam("call")).values(seal=bindparam("mark"))
-    execute(connection, statement, [{"call": identity, "mark": seal(key, text)} for key, text, identity in rows])
+    statement = db.update(db.Call).where(db.col(db.Call.id) == db.bindparam("call")).values(seal=db.bindparam("mark"))
+    db.execute(connection, statement, [{"call": identity, "mark": seal(key, text)} for key, text, identity in rows])
 
 
 def end(
     path: Path, batch_id: str, *, status: BatchStatus, reason: str | None, stop_code: StopCode | None = None
 ) -> None:
     """`reason` says to people why the batch ended before its plan did, `stop_code` to programs."""
-    from sqlmodel import col, insert, update
-
-    from tidepool.storage.sql import execute
-    from tidepool.storage.tables import Batch, Finding, Progress
-
     with reading(path) as connection:
         number = find_batch(connection, batch_id)["number"]
         counts = counts_to_keep(connection, number)
     findings = [{"batch_number": number, "name": name, "content": content} for name, content in counts.items()]
     with writing(path) as connection:
-        execute(connection, insert(Finding).prefix_with("OR REPLACE"), findings)
-        ended = update(Batch).where(col(Batch.number) == number)
+        db.execute(connection, db.insert(db.Finding).prefix_with("OR REPLACE"), findings)
+        ended = db.update(db.Batch).filter_by(number=number)
         reason = reason and storable(reason)
         values = {"status": status, "reason": reason, "stop_code": stop_code}
-        execute(connection, ended.values(**values, paused=False, finished_at=time.time()))
-        execute(connection, update(Progress).where(col(Progress.batch_number) == number).values(in_flight="[]"))
+        db.execute(connection, ended.values(**values, paused=False, finished_at=time.time()))
+        db.execute(connection, db.update(db.Progress).filter_by(batch_number=number).values(in_flight="[]"))
         book_under_way(connection, number)
 
 
 def reopen_failures(path: Path, batch_id: str) -> int:
     """Forgets the failures of units that nobody has read, so that a resume tries them again. Unusable replies stay paid for."""
-    from sqlalchemy import func, literal, select
-    from sqlmodel import col, delete, insert, update
-
-    from tidepool.storage.sql import execute
-    from tidepool.storage.tables import Call, Surplus, Unit
-
-    provider = func.substr(Call.model, 1, func.instr(Call.model, ":") - 1)
+    provider = db.func.substr(db.Call.model, 1, db.func.instr(db.Call.model, ":") - 1)
     copied = ("unit_id", "step", "text", "input_tokens", "output_tokens", "cost_usd", "at")
     with writing(path) as connection:
         number = find_batch(connection, batch_id)["number"]
@@ -332,29 +294,23 @@ def reopen_failures(path: Path, batch_id: str) -> int:
             "SELECT id FROM unit WHERE batch_number = ? AND status = 'failed' AND NOT sealed", (number,)
         ).fetchall()
         for (unit,) in failed:
-            lost = (col(Call.unit_id) == unit, col(Call.status) == CallStatus.FAILED)
-            paid = select(
-                *(literal(number), func.coalesce(Call.order_id, provider)),
-                *(getattr(Call, name) for name in copied),
-                col(Call.finish_reason),
-            ).where(*lost, col(Call.finish_reason).is_not(None))
+            lost = (db.col(db.Call.unit_id) == unit, db.col(db.Call.status) == CallStatus.FAILED)
+            paid = db.select(
+                *(db.literal(number), db.func.coalesce(db.Call.order_id, provider)),
+                *(getattr(db.Call, name) for name in copied),
+                db.col(db.Call.finish_reason),
+            ).where(*lost, db.col(db.Call.finish_reason).is_not(None))
             names = ["batch_number", "order_id", *copied, "reason"]
-            execute(connection, insert(Surplus).from_select(names, paid))
-            execute(connection, delete(Call).where(*lost))
-            again = update(Unit).where(col(Unit.id) == unit)
-            execute(connection, again.values(status=UnitStatus.IN_PROGRESS, error=None))
+            db.execute(connection, db.insert(db.Surplus).from_select(names, paid))
+            db.execute(connection, db.delete(db.Call).where(*lost))
+            again = db.update(db.Unit).filter_by(id=unit)
+            db.execute(connection, again.values(status=UnitStatus.IN_PROGRESS, error=None))
         recount(connection, number)
     return len(failed)
 
 
 def recount(connection: sqlite3.Connection, batch_number: int) -> None:
     """Brings the running counters back to what the ledger says."""
-    from sqlalchemy import func
-    from sqlmodel import col, update
-
-    from tidepool.storage.sql import execute
-    from tidepool.storage.tables import Progress, Wave
-
     bounds = unit_range(batch_number)
     totals = connection.execute(
         "SELECT count(*), coalesce(sum(status = 'failed'), 0), "
@@ -372,19 +328,19 @@ def recount(connection: sqlite3.Connection, batch_number: int) -> None:
         (batch_number,),
     ).fetchone()
     calls, failed, cached, answered = totals
-    bought = func.max(col(Progress.bought), answered + surplus)
+    bought = db.func.max(db.col(db.Progress.bought), answered + surplus)
     counts = {"calls": calls, "failed": failed, "cached": cached, "bought": bought}
     ended = {"units_completed": units[0], "units_failed": units[1]}
-    execute(connection, update(Progress).where(col(Progress.batch_number) == batch_number).values(**counts, **ended))
-    waves = update(Wave).where(col(Wave.batch_number) == batch_number)
-    execute(connection, waves.values(calls=0, failed=0, cached=0))
+    db.execute(connection, db.update(db.Progress).filter_by(batch_number=batch_number).values(**counts, **ended))
+    waves = db.update(db.Wave).filter_by(batch_number=batch_number)
+    db.execute(connection, waves.values(calls=0, failed=0, cached=0))
     for row in connection.execute(
         "SELECT wave, count(*) AS calls, sum(status = 'failed') AS failed, sum(source = 'cache') AS cached "
         f"FROM call WHERE unit_id BETWEEN ? AND ? AND {ASKED} GROUP BY wave",
         bounds,
     ).fetchall():
         counts = {name: row[name] for name in ("calls", "failed", "cached")}
-        execute(connection, waves.where(col(Wave.wave) == row["wave"]).values(**counts))
+        db.execute(connection, waves.filter_by(wave=row["wave"]).values(**counts))
 
 
 def steer(path: Path, reference: str, command: str, arguments: dict[str, Any] | None = None) -> str:
@@ -399,12 +355,9 @@ def steer(path: Path, reference: str, command: str, arguments: dict[str, Any] | 
 
 
 def leave_word(path: Path, batch_number: int, command: str, arguments: dict[str, Any] | None = None) -> None:
-    from tidepool.storage.sql import add
-    from tidepool.storage.tables import Control
-
-    word = Control(batch_number=batch_number, at=time.time(), command=command, arguments=json.dumps(arguments or {}))
+    word = db.Control(batch_number=batch_number, at=time.time(), command=command, arguments=json.dumps(arguments or {}))
     with writing(path) as connection:
-        add(connection, word)
+        db.add(connection, word)
 
 
 def shown_status(path: Path, batch: sqlite3.Row) -> str:
@@ -444,23 +397,20 @@ def delete_batch(path: Path, reference: str) -> str:
 
 def delete_rows(connection: sqlite3.Connection, number: int) -> None:
     """All that the file holds of a batch, and what only this batch had use for."""
-    from sqlalchemy import delete, exists, select
-
-    from tidepool.storage.sql import execute, table_of, tables_with
-    from tidepool.storage.tables import Batch, Call, Prompt, Study
-
     bounds = unit_range(number)
     search.forget(connection, *bounds)
-    for table in tables_with("batch_number"):
-        execute(connection, delete(table).where(table.c.batch_number == number))
-    for table in tables_with("unit_id"):
-        execute(connection, delete(table).where(table.c.unit_id.between(*bounds)))
-    batch, study, call, prompt = (table_of(one) for one in (Batch, Study, Call, Prompt))
-    execute(connection, delete(batch).where(batch.c.number == number))
-    studies = select(batch.c.study_id).where(batch.c.study_id.is_not(None))
-    execute(connection, delete(study).where(study.c.id.not_in(studies)))
-    used = select(call.c.prompt).where(call.c.prompt.is_not(None))
-    execute(connection, delete(prompt).where(~exists(select(1).select_from(batch)) | prompt.c.hash.not_in(used)))
+    for table in db.tables_with("batch_number"):
+        db.execute(connection, db.delete(table).where(table.c.batch_number == number))
+    for table in db.tables_with("unit_id"):
+        db.execute(connection, db.delete(table).where(table.c.unit_id.between(*bounds)))
+    batch, study, call, prompt = (db.table_of(one) for one in (db.Batch, db.Study, db.Call, db.Prompt))
+    db.execute(connection, db.delete(batch).where(batch.c.number == number))
+    studies = db.select(batch.c.study_id).where(batch.c.study_id.is_not(None))
+    db.execute(connection, db.delete(study).where(study.c.id.not_in(studies)))
+    used = db.select(call.c.prompt).where(call.c.prompt.is_not(None))
+    db.execute(
+        connection, db.delete(prompt).where(~db.exists(db.select(1).select_from(batch)) | prompt.c.hash.not_in(used))
+    )
 
 
 def open_provider_batches(connection: sqlite3.Connection, batch_number: int) -> list[dict[str, Any]]:

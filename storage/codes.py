@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tidepool.storage import db
 from tidepool.storage.batches import find_batch
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import writing
@@ -103,19 +104,13 @@ def game_sides(connection: sqlite3.Connection, batch_number: int) -> list[GameSi
         _bounds(batch_number),
     )
     return [
-        GameSide(
-            row["unit_id"] & _MASK,
-            row["side"],
-            row["agent"],
-            bool(row["revealed"]),
-            bool(row["uncertain"]),
-            row["detector"],
-            row["turn"],
-            None if row["verdict"] is None else bool(row["verdict"]),
-            row["details"],
-            row["secret"],
+        side._replace(
+            number=side.number & _MASK,
+            revealed=bool(side.revealed),
+            uncertain=bool(side.uncertain),
+            verdict=None if side.verdict is None else bool(side.verdict),
         )
-        for row in rows
+        for side in (GameSide(*row) for row in rows)
     ]
 
 
@@ -177,9 +172,6 @@ def message_turns(connection: sqlite3.Connection, batch_number: int) -> list[tup
     return [(row[0] & _MASK, row[1]) for row in rows]
 
 
-# -- writing: each word is committed when it is given -----------------------------------------------------------
-
-
 class NewCode(NamedTuple):
     place: Place
     agent: str
@@ -189,26 +181,12 @@ class NewCode(NamedTuple):
 
 def put_codes(path: Path, batch_id: str, coder: str, new: Iterable[NewCode]) -> None:
     """All of them or none; what the same coder said of the same place before is replaced."""
-    from sqlmodel import insert
-
-    from tidepool.storage.sql import execute
-    from tidepool.storage.tables import Code
-
     now = time.time()
     with writing(path) as connection:
         number = find_batch(connection, batch_id)["number"]
-        rows = (
-            {
-                **_key(number, one.place),
-                "coder": coder,
-                "agent": one.agent,
-                "code": one.code,
-                "weight": one.weight,
-                "at": now,
-            }
-            for one in new
-        )
-        execute(connection, insert(Code).prefix_with("OR REPLACE"), rows)
+        said = ({"agent": one.agent, "code": one.code, "weight": one.weight, **_key(number, one.place)} for one in new)
+        rows = [{**one, "coder": coder, "at": now} for one in said]
+        db.execute(connection, db.insert(db.Code).prefix_with("OR REPLACE"), rows)
 
 
 def _key(batch_number: int, place: Place) -> dict[str, int]:
@@ -216,14 +194,9 @@ def _key(batch_number: int, place: Place) -> dict[str, int]:
 
 
 def remove_code(path: Path, batch_id: str, coder: str, place: Place) -> None:
-    from sqlmodel import delete
-
-    from tidepool.storage.sql import execute
-    from tidepool.storage.tables import Code
-
     with writing(path) as connection:
         number = find_batch(connection, batch_id)["number"]
-        execute(connection, delete(Code).filter_by(**_key(number, place), coder=coder))
+        db.execute(connection, db.delete(db.Code).filter_by(**_key(number, place), coder=coder))
 
 
 def put_sample(
@@ -231,16 +204,14 @@ def put_sample(
 ) -> None:
     """The sample, and the weights that codes have by it: of sides, or of messages where `turns` are coded. What lies
     outside the sample stands for nothing."""
-    from sqlmodel import col, insert, update
-
-    from tidepool.storage.sql import execute
-    from tidepool.storage.tables import Code, Finding
-
     with writing(path) as connection:
         number = find_batch(connection, batch_id)["number"]
         finding = {"batch_number": number, "name": name, "content": json.dumps(sample)}
-        execute(connection, insert(Finding).prefix_with("OR REPLACE").values(finding))
-        coded = col(Code.turn) != 0 if turns else col(Code.turn) == 0
-        execute(connection, update(Code).where(col(Code.unit_id).between(*_bounds(number)), coded).values(weight=None))
+        db.execute(connection, db.insert(db.Finding).prefix_with("OR REPLACE").values(finding))
+        coded = db.col(db.Code.turn) != 0 if turns else db.col(db.Code.turn) == 0
+        db.execute(
+            connection,
+            db.update(db.Code).where(db.col(db.Code.unit_id).between(*_bounds(number)), coded).values(weight=None),
+        )
         for place, weight in weights:
-            execute(connection, update(Code).filter_by(**_key(number, place)).values(weight=weight))
+            db.execute(connection, db.update(db.Code).filter_by(**_key(number, place)).values(weight=weight))

@@ -1,9 +1,7 @@
 """Folders: the user's own, and scratch folders whose files take their place when they are whole.
 
 Who makes a scratch folder holds a lock on it, which frees itself however its process ends, and leaves a note of it in the
-user's state folder. The next command reads the notes (`sweep`) and removes each folder whose lock is free. Files that were
-whole, and had begun to move to their place, are moved there to the end: of several files that belong together all are new,
-or none.
+user's state folder. The next command reads the notes (`sweep`) and removes each folder whose lock is free.
 """
 
 import errno
@@ -13,7 +11,6 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from stat import S_IMODE
 
 FOLDER_VARIABLE = "TIDEPOOL_STATE"
 CONFIG_VARIABLE = "TIDEPOOL_CONFIG"
@@ -56,21 +53,26 @@ def refuse_what_others_wrote(path: Path) -> None:
         raise PermissionError(f"{path} is not a regular file")
 
 
-PREFIX = ".tidepool-"
-MAKING, WHOLE = ".part", ".whole"
+PREFIX = f".tidepool-{os.uname().nodename}-"
+"""the machine is part of it: locks do not cross a network share"""
 
 
 @contextmanager
 def scratch_in(folder: Path) -> Iterator[Path]:
     """A new folder in `folder`; it is gone at the end."""
-    _sweep_in(folder)
-    scratch, descriptor = _locked(folder)
-    note = _noted(scratch)
+    scratch = folder / f"{PREFIX}{os.urandom(8).hex()}"
+    note = _note(scratch)
+    scratch.mkdir(mode=0o700)  # others must not add files that would then take a place
+    descriptor = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY)
     try:
+        with suppress(OSError):  # a disk without locks: nobody tidies there either
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if note is not None:
+            with suppress(OSError):
+                note.write_text(str(scratch.resolve()), encoding="utf-8")
         yield scratch
     finally:
-        for left in (scratch, scratch.with_suffix(WHOLE)):
-            _remove(left)
+        _remove(scratch)
         if note is not None:
             with suppress(OSError):
                 note.unlink()
@@ -82,159 +84,62 @@ def whole_folder(folder: Path) -> Iterator[Path]:
     """A scratch folder whose files move into `folder` together at the end; what else lies there stays."""
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, "it is a file, not a folder", str(folder))
-    with scratch_in(_on_its_disk(folder)) as scratch:
+    nearest = next(one for one in (folder, *folder.absolute().parents) if one.is_dir())
+    with scratch_in(nearest) as scratch:  # on the same disk, so that a move is a change of name
         yield scratch
-        mode = _usual_mode(scratch)
         for path in (*scratch.rglob("*"), scratch):
             _to_disk(path)
-        if not _becomes(scratch, folder, mode):
-            _move_up(scratch, folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in sorted(scratch.iterdir()):
+            path.replace(folder / path.name)
+        _to_disk(folder)
 
 
 def is_scratch(folder: Path) -> bool:
     """Or lies in one."""
-    return any(one.name.startswith(PREFIX) and one.suffix == MAKING for one in (folder, *folder.parents))
+    return any(one.name.startswith(PREFIX) for one in (folder, *folder.parents))
 
 
 def sweep() -> None:
     """Tidies away what crashed commands of this user left on this machine, wherever it lies."""
-    try:
-        notes = list((state_folder() / "scratch").iterdir())
-    except OSError:
-        return
-    for note in notes:
-        with suppress(OSError, ValueError):
-            scratch = Path(note.read_text(encoding="utf-8"))
-            if note.name == _token(scratch) and _tidied(scratch):
-                note.unlink()
+    with suppress(OSError):
+        for note in list((state_folder() / "scratch").iterdir()):
+            with suppress(OSError, ValueError):
+                scratch = Path(note.read_text(encoding="utf-8"))
+                if note.name == scratch.name and scratch.name.startswith(PREFIX):
+                    _remove_unlocked(scratch)
+                    note.unlink()
 
 
-# -- beneath -------------------------------------------------------------------------------------------------
-
-
-def _name(token: str) -> str:
-    """The machine is part of it: locks do not cross a network share."""
-    return f"{PREFIX}{os.uname().nodename}-{token}{MAKING}"
-
-
-def _token(scratch: Path) -> str:
-    token = scratch.stem.rpartition("-")[2]
-    return token if scratch.name == _name(token) else ""
-
-
-def _locked(folder: Path) -> tuple[Path, int]:
-    """Another command may take an empty folder away before it is locked: then there is another."""
-    while True:
-        scratch = folder / _name(os.urandom(8).hex())
-        scratch.mkdir(mode=0o700)  # others must not add files that would then take a place
-        with suppress(FileNotFoundError):
-            descriptor = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY)
-            with suppress(OSError):  # a disk without locks: nobody tidies there either
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if scratch.exists():
-                return scratch, descriptor
-            os.close(descriptor)
-
-
-def _noted(scratch: Path) -> Path | None:
-    """Where no note can be left, the next command that writes to the same folder tidies up."""
+def _note(scratch: Path) -> Path | None:
+    """Where the note of a scratch folder lies; None where none can be left."""
     try:
         notes = state_folder() / "scratch"
         notes.mkdir(parents=True, exist_ok=True, mode=0o700)
-        note = notes / _token(scratch)
-        note.write_text(str(scratch.resolve()), encoding="utf-8")
     except OSError:
         return None
-    return note
+    return notes / scratch.name
 
 
-def _sweep_in(folder: Path) -> None:
-    with suppress(OSError):
-        for entry in list(os.scandir(folder)):
-            if entry.name.startswith(PREFIX) and entry.is_dir(follow_symlinks=False):
-                scratch = Path(entry.path).with_suffix(MAKING)
-                if _token(scratch):
-                    _tidied(scratch)
-
-
-def _tidied(scratch: Path) -> bool:
-    """Whether the folder is gone: its lock was free, or it never was. One that others could write to stays as it is."""
-    gone = True
-    for place in (scratch, scratch.with_suffix(WHOLE)):
-        try:
-            descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        except OSError as error:
-            gone = gone and isinstance(error, FileNotFoundError)
-            continue
-        try:
-            status = os.fstat(descriptor)
-            if status.st_uid != os.geteuid() or status.st_mode & 0o022:
-                # In a shared folder anybody can make one of this name: its files would replace this user's.
-                raise PermissionError
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if place.suffix == WHOLE:
-                _take_places(place)
-            _remove(place)
-        except OSError:
-            gone = False
-        finally:
-            os.close(descriptor)
-    return gone
-
-
-def _remove(place: Path) -> None:
-    if place.exists():
-        from shutil import rmtree  # loaded where there is something to remove: every command looks
-
-        rmtree(place, ignore_errors=True)
-
-
-def _on_its_disk(folder: Path) -> Path:
-    """The folder itself, else the nearest above it that exists: what lies there moves to it by a change of name."""
-    while not folder.is_dir() and folder != folder.parent:
-        folder = folder.parent
-    return folder
-
-
-def _usual_mode(folder: Path) -> int:
-    """Of a new folder in `folder`. One is made to see it: to read the umask is to change it, for all threads."""
-    new = folder / PREFIX
-    new.mkdir()
-    mode = S_IMODE(new.stat().st_mode)
-    new.rmdir()
-    return mode
-
-
-def _becomes(scratch: Path, folder: Path, mode: int) -> bool:
-    """Where there is no such folder yet, the scratch folder takes its name; where somebody made one meanwhile, it moves in."""
-    if scratch.parent == folder:
-        return False
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    scratch.chmod(mode)
+def _remove_unlocked(scratch: Path) -> None:
+    """Raises OSError where another process holds the folder's lock, or the folder is another user's."""
     try:
-        scratch.rename(folder)
-        _to_disk(folder.parent)
-    except FileExistsError:
-        return False
-    except OSError as error:
-        if error.errno == errno.ENOTEMPTY:
-            return False
-        raise
-    return True
+        descriptor = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return
+    try:
+        if os.fstat(descriptor).st_uid != os.geteuid():
+            raise PermissionError
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _remove(scratch)
+    finally:
+        os.close(descriptor)
 
 
-def _move_up(scratch: Path, folder: Path) -> None:
-    """From the change of its own name on, the files of a scratch folder reach their place whatever happens."""
-    whole = folder / scratch.with_suffix(WHOLE).name
-    scratch.rename(whole)
-    _take_places(whole)
-    _to_disk(folder)
-    whole.rmdir()
+def _remove(folder: Path) -> None:
+    from shutil import rmtree  # loaded where there is something to remove: every command looks
 
-
-def _take_places(whole: Path) -> None:
-    for path in sorted(whole.iterdir()):
-        path.replace(whole.parent / path.name)
+    rmtree(folder, ignore_errors=True)
 
 
 def _to_disk(path: Path) -> None:

@@ -251,19 +251,8 @@ class Tally:
         for number in sorted(self._dirty_waves):
             wave = self._waves[number]
             transport = "+".join(sorted(wave.transports))
-            self._writer.put(
-                _WAVE,
-                (
-                    self._batch_number,
-                    number,
-                    wave.calls,
-                    wave.failed,
-                    wave.cached,
-                    wave.retried,
-                    wave.seconds,
-                    transport,
-                ),
-            )
+            figures = (wave.calls, wave.failed, wave.cached, wave.retried, wave.seconds)
+            self._writer.put(_WAVE, (self._batch_number, number, *figures, transport))
             self.on_wave(number, wave.calls)
         self._dirty_waves.clear()
 
@@ -342,8 +331,6 @@ class Ledger:
         self._prompts: set[bytes] = set()
         self._has_cache = False
 
-    # -- reading -----------------------------------------------------------------------------------------
-
     def recall(self, first: int, last: int) -> dict[int, Remembered]:
         """Units first..last (sequence numbers) as the file knows them, with their answered and failed calls."""
         bounds = (unit_id(self.batch_number, first), unit_id(self.batch_number, last))
@@ -402,8 +389,6 @@ class Ledger:
         )
         return next((row for row in rows if fits is None or fits(row)), None)
 
-    # -- calls -------------------------------------------------------------------------------------------
-
     def enter(self, entry: CallRecord, asked_at: float, *, counted: bool = True) -> None:
         """Queues a call's row; `asked_at` is the monotonic moment at which its story asked. What nobody was asked for is
         not counted as a call."""
@@ -448,8 +433,6 @@ class Ledger:
             self.writer.put(_INSERT_PROMPT, (entry.prompt, entry.system))
         return entry.prompt
 
-    # -- units -------------------------------------------------------------------------------------------
-
     def start_unit(
         self,
         sequence_number: int,
@@ -492,8 +475,6 @@ class Ledger:
         """Another unit reads this one's outcome: a failure in it must replay as one for ever."""
         self.writer.put(_SEAL, _SEAL.row(sealed=True, id=unit_id(self.batch_number, sequence_number)))
 
-    # -- what studies keep -------------------------------------------------------------------------------
-
     def put_outcome(self, sequence_number: int, **columns: Any) -> None:
         self._put(Outcome, {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
 
@@ -530,14 +511,8 @@ class Ledger:
         self._put(TrainingUpdate, {"batch_number": self.batch_number, **columns})
 
     def put_finding(self, name: str, content: Any) -> None:
-        self._put(
-            Finding,
-            {
-                "batch_number": self.batch_number,
-                "name": name,
-                "content": json.dumps(content, ensure_ascii=False),
-            },
-        )
+        text = json.dumps(content, ensure_ascii=False)
+        self._put(Finding, {"batch_number": self.batch_number, "name": name, "content": text})
 
     def put_record(self, name: str, position: int, content: Any, sequence_number: int = 0) -> None:
         """A row of a kind that has no table of its own; of a unit, or of the batch as a whole."""
@@ -546,12 +521,8 @@ class Ledger:
         self._put(Record, {"unit_id": unit, "name": name, "position": position, "content": text})
 
     def log(self, level: str, message: str) -> None:
-        message = storable(message)[:LONGEST_LINE]
-        self._put(
-            LogLine,
-            {"batch_number": self.batch_number, "at": time.time(), "level": level, "message": message},
-            "",
-        )
+        line = {"at": time.time(), "level": level, "message": storable(message)[:LONGEST_LINE]}
+        self._put(LogLine, {"batch_number": self.batch_number, **line}, "")
 
     def _put(self, table: type[SQLModel], values: Mapping[str, Any], conflict: str = "REPLACE") -> None:
         """A note of sandboxed code, a metric's name or an error may hold a key, so every text passes `storable`."""

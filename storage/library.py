@@ -8,12 +8,13 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from tidepool.storage import db
 from tidepool.storage.errors import FileError, NotFound
 from tidepool.storage.file import prepare, settle, writing
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from sqlmodel import SQLModel
 
 Shelf = Literal["entity", "agent"]
+_PLURALS = {"entity": "entities", "agent": "agents"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,69 +96,45 @@ def find_agents(connection: sqlite3.Connection, references: Iterable[str]) -> li
 
 def add_entities(path: Path, entities: Sequence[StoredEntity]) -> int:
     """Returns how many were new."""
-    from tidepool.storage.tables import LibraryEntity
-
-    return _add(path, LibraryEntity, [_entity_columns(entity) for entity in entities])
+    return _add(path, db.LibraryEntity, list(map(_columns, entities)))
 
 
 def add_agents(path: Path, agents: Sequence[StoredAgent]) -> int:
-    from tidepool.storage.tables import LibraryAgent
-
-    return _add(path, LibraryAgent, [_agent_columns(agent) for agent in agents])
+    return _add(path, db.LibraryAgent, list(map(_columns, agents)))
 
 
 def _add(path: Path, table: "type[SQLModel]", rows: Sequence[dict[str, Any]]) -> int:
     """Rows whose id is there already are left as they are. Returns how many were new."""
-    from sqlmodel import insert
-
-    from tidepool.storage.sql import execute
-
     with writing(path) as connection:
         before = connection.total_changes
-        execute(connection, insert(table).prefix_with("OR IGNORE"), rows)
+        db.execute(connection, db.insert(table).prefix_with("OR IGNORE"), rows)
         added = connection.total_changes - before
     settle(path)
     return added
 
 
-def _entity_columns(entity: StoredEntity) -> dict[str, Any]:
-    columns = {"id": entity.id, "name": entity.name, "type": entity.type, "description": entity.description}
-    return {**columns, "attributes": _json(entity.attributes), "created_at": time.time()}
-
-
-def _agent_columns(agent: StoredAgent) -> dict[str, Any]:
-    return {
-        "id": agent.id,
-        "name": agent.name,
-        "definition": _json(agent.definition),
-        "created_at": time.time(),
-    }
+def _columns(stored: StoredEntity | StoredAgent) -> dict[str, Any]:
+    values = {name: value for name, value in asdict(stored).items() if name != "damaged"}
+    texts = {name: _json(value) if isinstance(value, dict) else value for name, value in values.items()}
+    return {**texts, "created_at": time.time()}
 
 
 def replace_entity(path: Path, old_id: str, entity: StoredEntity) -> None:
     """An edit: another content has another id, and stands where the old one stood."""
-    from tidepool.storage.tables import LibraryEntity
-
-    _replace(path, LibraryEntity, old_id, _entity_columns(entity))
+    _replace(path, db.LibraryEntity, old_id, _columns(entity))
 
 
 def replace_agent(path: Path, old_id: str, agent: StoredAgent) -> None:
-    from tidepool.storage.tables import LibraryAgent
-
-    _replace(path, LibraryAgent, old_id, _agent_columns(agent))
+    _replace(path, db.LibraryAgent, old_id, _columns(agent))
 
 
 def _replace(path: Path, table: "type[SQLModel]", old_id: str, columns: dict[str, Any]) -> None:
     """In the place of the old one; where the new one is there already, the old one goes."""
-    from sqlmodel import delete, insert, update
-
-    from tidepool.storage.sql import execute
-
     with writing(path) as connection:
-        changed = update(table).prefix_with("OR IGNORE").filter_by(id=old_id).values(**columns)
-        if not execute(connection, changed).rowcount:
-            execute(connection, insert(table).prefix_with("OR IGNORE"), [columns])
-            execute(connection, delete(table).filter_by(id=old_id))
+        changed = db.update(table).prefix_with("OR IGNORE").filter_by(id=old_id).values(**columns)
+        if not db.execute(connection, changed).rowcount:
+            db.execute(connection, db.insert(table).prefix_with("OR IGNORE"), [columns])
+            db.execute(connection, db.delete(table).filter_by(id=old_id))
     settle(path)
 
 
@@ -167,16 +145,11 @@ def replace_type(path: Path, old_name: str, kind: StoredType) -> None:
 
 def put_types(path: Path, types: Sequence[StoredType], instead_of: str | None = None) -> None:
     """A type of the same name is replaced: entities generated before keep what they are."""
-    from sqlmodel import col, delete, insert
-
-    from tidepool.storage.sql import execute
-    from tidepool.storage.tables import LibraryType
-
     rows = [{"name": one.name, "definition": _json(one.definition), "created_at": time.time()} for one in types]
     with writing(path) as connection:
         if instead_of is not None:
-            execute(connection, delete(LibraryType).where(col(LibraryType.name) == instead_of))
-        execute(connection, insert(LibraryType).prefix_with("OR REPLACE"), rows)
+            db.execute(connection, db.delete(db.LibraryType).filter_by(name=instead_of))
+        db.execute(connection, db.insert(db.LibraryType).prefix_with("OR REPLACE"), rows)
     settle(path)
 
 
@@ -198,23 +171,13 @@ def remove_exactly(path: Path, shelf: Shelf, ids: Sequence[str]) -> None:
 
 
 def _delete(connection: sqlite3.Connection, shelf: Shelf, ids: Sequence[str]) -> None:
-    from sqlmodel import delete
-
-    from tidepool.storage.sql import execute
-    from tidepool.storage.tables import LibraryAgent, LibraryEntity
-
     for one in ids:
-        execute(connection, delete(LibraryEntity if shelf == "entity" else LibraryAgent).filter_by(id=one))
+        db.execute(connection, db.delete(db.LibraryEntity if shelf == "entity" else db.LibraryAgent).filter_by(id=one))
 
 
 def remove_type(path: Path, name: str) -> None:
-    from sqlmodel import col, delete
-
-    from tidepool.storage.sql import execute
-    from tidepool.storage.tables import LibraryType
-
     with writing(path) as connection:
-        if not execute(connection, delete(LibraryType).where(col(LibraryType.name) == name)).rowcount:
+        if not db.execute(connection, db.delete(db.LibraryType).filter_by(name=name)).rowcount:
             raise NotFound(f"The library has no entity type {name!r}.")
     settle(path)
 
@@ -244,9 +207,8 @@ def _matches(reference: str, ids: list[str], shelf: Shelf) -> list[str]:
     if not matching:
         near = get_close_matches(reference, ids, n=1, cutoff=0.4)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        several = {"entity": "entities", "agent": "agents"}[shelf]
         raise NotFound(
-            f"The library of this file has no {shelf} {reference!r}.{hint} `tidepool {several} list` shows those there are."
+            f"The library of this file has no {shelf} {reference!r}.{hint} `tidepool {_PLURALS[shelf]} list` shows those there are."
         )
     return matching
 
@@ -279,10 +241,9 @@ def _mapping(text: object) -> tuple[dict[str, Any], bool]:
 
 def _sound(stored: Found, shelf: Shelf) -> Found:
     if stored.damaged:
-        several = {"entity": "entities", "agent": "agents"}[shelf]
         raise FileError(
             f"The library's {shelf} {stored.id!r} is damaged: what it holds cannot be read. "
-            f"`tidepool {several} remove` takes it out."
+            f"`tidepool {_PLURALS[shelf]} remove` takes it out."
         )
     return stored
 

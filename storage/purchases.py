@@ -72,29 +72,19 @@ class SurplusBook:
         self._ledger.writer.put(_ARRIVED, (number,))
 
     def _row(self, surplus: Surplus) -> tuple[object, ...]:
-        unit, step = surplus.address
-        return (
-            self._ledger.batch_number,
-            surplus.order_id,
-            unit,
-            step,
-            surplus.text,
-            surplus.input_tokens,
-            surplus.output_tokens,
-            surplus.cost_usd,
-            time.time(),
-            surplus.reason,
-        )
+        figures = (surplus.input_tokens, surplus.output_tokens, surplus.cost_usd)
+        head = (self._ledger.batch_number, surplus.order_id, *surplus.address, surplus.text)
+        return (*head, *figures, time.time(), surplus.reason)
 
 
 Address = tuple[int, str]
 """a unit's id and the step in it"""
 
-_provider_batches_COLUMNS = (
+_ORDER_COLUMNS = (
     *("id", "batch_number", "provider", "lot", "upload_id", "unsure", "state", "calls", "count", "wave"),
     *("content_hash", "reservation_usd", "created_at"),
 )
-_INTEND = insert_into(ProviderBatch, *_provider_batches_COLUMNS)
+_INTEND = insert_into(ProviderBatch, *_ORDER_COLUMNS)
 _CREATING = update_by(ProviderBatch, ["id"], ["state", "upload_id"])
 _CREATED = update_by(ProviderBatch, ["id"], ["state", "remote_id", "unsure"])
 _POLLED = update_by(ProviderBatch, ["id"], ["remote_state", "polled_at"])
@@ -128,28 +118,11 @@ class ProviderBatchBook:
         self._ids: dict[int, str] = {}
         """of other batches of the study, by number"""
 
-    # -- writing -----------------------------------------------------------------------------------------
-
     def intend(self, job: StoredProviderBatch) -> None:
         calls = json.dumps([self._written(unit, step, key) for (unit, step), key in job.calls], separators=(",", ":"))
-        self._ledger.writer.put(
-            _INTEND,
-            (
-                job.order_id,
-                self._ledger.batch_number,
-                job.provider,
-                job.group,
-                "",
-                False,
-                ProviderBatchPhase.INTENDED,
-                calls,
-                len(job.calls),
-                job.wave,
-                job.content_hash,
-                job.reservation_usd,
-                job.created_at,
-            ),
-        )
+        row = (job.order_id, self._ledger.batch_number, job.provider, job.group, "", False, ProviderBatchPhase.INTENDED)
+        content = (calls, len(job.calls), job.wave, job.content_hash, job.reservation_usd, job.created_at)
+        self._ledger.writer.put(_INTEND, (*row, *content))
 
     def creating(self, order_id: str, upload_id: str) -> None:
         self._put(_CREATING, order_id, state=ProviderBatchPhase.CREATING, upload_id=upload_id)
@@ -187,8 +160,6 @@ class ProviderBatchBook:
             if (batch_number := numbers[batch_id]) is not None:
                 yield (unit_id(batch_number, number), step), key
 
-    # -- reading -----------------------------------------------------------------------------------------
-
     def open(self) -> Iterator[StoredProviderBatch]:
         """One by one: together they may hold a million calls."""
         ids = self._ledger.reader.execute(
@@ -197,19 +168,14 @@ class ProviderBatchBook:
         ).fetchall()
         for (order_id,) in ids:
             row = self._ledger.reader.execute("SELECT * FROM provider_batch WHERE id = ?", (order_id,)).fetchone()
+            same = ("provider", "wave", "content_hash", "reservation_usd", "created_at", "upload_id", "remote_id")
             yield StoredProviderBatch(
-                row["id"],
-                row["provider"],
-                row["lot"],
-                list(self._read(json.loads(row["calls"]))),
-                row["wave"],
-                row["content_hash"],
-                row["reservation_usd"],
-                row["created_at"],
-                ProviderBatchPhase(row["state"]),
-                row["upload_id"],
-                row["remote_id"],
-                bool(row["unsure"]),
+                order_id=row["id"],
+                group=row["lot"],
+                calls=list(self._read(json.loads(row["calls"]))),
+                phase=ProviderBatchPhase(row["state"]),
+                unsure=bool(row["unsure"]),
+                **{name: row[name] for name in same},
             )
 
     def calls_open(self) -> int:

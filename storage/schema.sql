@@ -62,8 +62,8 @@ CREATE TABLE call (
     finish_reason VARCHAR,
     served_model VARCHAR,
     thought TEXT,
-    reasoning_tokens INTEGER DEFAULT 0 NOT NULL,
-    usage_missing BOOLEAN DEFAULT 0 NOT NULL,
+    reasoning_tokens INTEGER NOT NULL,
+    usage_missing BOOLEAN NOT NULL,
     seal BLOB,
     PRIMARY KEY (id)
 );
@@ -231,11 +231,11 @@ CREATE TABLE progress (
     heartbeat_at FLOAT NOT NULL,
     in_flight VARCHAR NOT NULL,
     limits VARCHAR NOT NULL,
-    in_flight_usd FLOAT DEFAULT 0 NOT NULL,
-    reasoning_tokens INTEGER DEFAULT 0 NOT NULL,
-    cut INTEGER DEFAULT 0 NOT NULL,
-    unusable INTEGER DEFAULT 0 NOT NULL,
-    usage_missing INTEGER DEFAULT 0 NOT NULL,
+    in_flight_usd FLOAT NOT NULL,
+    reasoning_tokens INTEGER NOT NULL,
+    cut INTEGER NOT NULL,
+    unusable INTEGER NOT NULL,
+    usage_missing INTEGER NOT NULL,
     PRIMARY KEY (batch_number)
 );
 

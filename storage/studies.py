@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tidepool.storage import db
 from tidepool.storage.batches import (
     NewBatch,
     counted_back,
@@ -61,41 +62,28 @@ class StoredCell:
 
 def create_study(path: Path, name: str, design: Mapping[str, Any], cells: Sequence[NewCell]) -> tuple[str, list[str]]:
     """All of it in one transaction; returns the study's id, and those of its batches."""
-    from tidepool.storage.sql import add
-    from tidepool.storage.tables import Study
-
     study_id = secrets.token_hex(6)
     text = json.dumps(design, ensure_ascii=False)
     with writing(path) as connection:
-        add(connection, Study(id=study_id, name=name, design=text, created_at=time.time()))
+        db.add(connection, db.Study(id=study_id, name=name, design=text, created_at=time.time()))
         return study_id, list(_insert(connection, study_id, cells))
 
 
 def add_cells(path: Path, study_id: str, design: Mapping[str, Any], cells: Sequence[NewCell]) -> list[str]:
     """More cells of a study, whose design is now this one."""
-    from sqlmodel import col, update
-
-    from tidepool.storage.sql import execute
-    from tidepool.storage.tables import Study
-
-    changed = update(Study).where(col(Study.id) == study_id).values(design=json.dumps(design, ensure_ascii=False))
+    changed = db.update(db.Study).filter_by(id=study_id).values(design=json.dumps(design, ensure_ascii=False))
     with writing(path) as connection:
-        execute(connection, changed)
+        db.execute(connection, changed)
         return list(_insert(connection, study_id, cells))
 
 
 def _insert(connection: sqlite3.Connection, study_id: str, cells: Sequence[NewCell]) -> Iterator[str]:
-    from sqlmodel import col, update
-
-    from tidepool.storage.sql import add, execute
-    from tidepool.storage.tables import Batch, StudyCell
-
     for cell in cells:
         batch_id, number = insert_batch(connection, cell.batch)
-        of_study = update(Batch).where(col(Batch.number) == number)
-        execute(connection, of_study.values(study_id=study_id, replicate=cell.replicate))
+        of_study = db.update(db.Batch).filter_by(number=number)
+        db.execute(connection, of_study.values(study_id=study_id, replicate=cell.replicate))
         for factor, level in cell.levels.items():
-            add(connection, StudyCell(batch_number=number, factor=factor, level=level))
+            db.add(connection, db.StudyCell(batch_number=number, factor=factor, level=level))
         yield batch_id
 
 

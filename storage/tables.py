@@ -13,20 +13,13 @@ the views (`views.py`), never these tables. A later version adds its columns at 
 import re
 import textwrap
 from collections.abc import Iterator
-from typing import Any
 
-from sqlalchemy import Boolean, Column, Float, Index, Integer, LargeBinary, Text, text
+from sqlalchemy import Column, Index, LargeBinary, Text, text
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
-from sqlalchemy.types import TypeEngine
 from sqlmodel import Field, SQLModel
 
 from tidepool.storage.views import VIEWS
-
-
-def zero(kind: type[TypeEngine[Any]]) -> "Column[Any]":
-    """A counter that an INSERT need not name."""
-    return Column(kind, nullable=False, server_default=text("0"))
 
 
 class Batch(SQLModel, table=True):
@@ -92,14 +85,14 @@ class Progress(SQLModel, table=True):
     """some of the calls under way, as [sequence number, wave] pairs"""
     limits: str = "{}"
     """what rules the calls at the moment, for watchers"""
-    in_flight_usd: float = Field(default=0.0, sa_column=zero(Float))
+    in_flight_usd: float = 0.0
     """what the calls under way may cost: spent, perhaps, if the process dies now"""
-    reasoning_tokens: int = Field(default=0, sa_column=zero(Integer))
-    cut: int = Field(default=0, sa_column=zero(Integer))
+    reasoning_tokens: int = 0
+    cut: int = 0
     """replies that reached their length limit"""
-    unusable: int = Field(default=0, sa_column=zero(Integer))
+    unusable: int = 0
     """replies that were paid for and are no answers"""
-    usage_missing: int = Field(default=0, sa_column=zero(Integer))
+    usage_missing: int = 0
     """replies without believable usage, counted at the most they can have cost"""
 
 
@@ -174,9 +167,9 @@ class Call(SQLModel, table=True):
     """the model that the provider says has answered"""
     thought: str | None = Field(default=None, sa_type=Text)
     """reasoning that came with the reply and was not said"""
-    reasoning_tokens: int = Field(default=0, sa_column=zero(Integer))
+    reasoning_tokens: int = 0
     """a part of the output tokens"""
-    usage_missing: bool = Field(default=False, sa_column=zero(Boolean))
+    usage_missing: bool = False
     """the provider gave no believable usage: tokens and cost are the worst case"""
     seal: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
     """in a batch that runs code: a keyed hash of the text, by which its user knows the reply again"""

@@ -4,9 +4,11 @@ Each view is a query with the meaning of every column. Names and order of column
 the others. `schema.sql` and `docs/data.md` are generated from this list.
 """
 
-from collections.abc import Iterator
+import re
+import textwrap
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 from tidepool.storage.states import STALE_SECONDS, BatchStatus, ProviderBatchPhase, Source, StopCode, UnitStatus
 
@@ -31,53 +33,49 @@ class View:
     query: str
 
 
+def columns(table: str, **values: Iterable[str]) -> tuple[ViewColumn, ...]:
+    """Reads lines of `name | type | meaning`; a line that is indented continues the one before. `values` are closed lists."""
+    lines = re.sub(r"\n +", " ", textwrap.dedent(table).strip()).splitlines()
+    cells = [line.split(" | ") for line in lines]
+    return tuple(
+        ViewColumn(name, cast(ColumnType, kind), meaning, tuple(values.get(name, ()))) for name, kind, meaning in cells
+    )
+
+
 def moment(column: str) -> str:
     """Seconds since 1970 as a text that sorts and that every tool reads."""
     return f"strftime('%Y-%m-%dT%H:%M:%fZ', {column}, 'unixepoch')"
 
 
-BATCH_ID = ViewColumn("batch_id", "text", "The batch.")
-CONVERSATION_ID = ViewColumn("conversation_id", "integer", "The conversation: `conversations.id`.")
 FINISH_REASONS = ("complete", "cut", "filtered", "refused", "tool", "empty", "error")
 """why a reply ended, in words that are the same for every provider"""
 
 
-# -- batches, studies, and what happened while they ran -------------------------------------------------------
-
 BATCHES = View(
     "batches",
     "One row for each batch: one config, run once.",
-    (
-        ViewColumn("id", "text", "Names the batch everywhere, in the command and in file names."),
-        ViewColumn("study_id", "text", "The study it is a cell of; empty for a batch of its own."),
-        ViewColumn(
-            "kind", "text", "`secret_game`, `simulation`, `evolution`, `mutation`, or the name of a plugin's kind."
-        ),
-        ViewColumn("name", "text", "As the config names it."),
-        ViewColumn(
-            "status",
-            "text",
-            "How far it is. A batch whose process died shows as interrupted, also on a copy of the file.",
-            values=tuple(BatchStatus),
-        ),
-        ViewColumn("reason", "text", "Why it stopped, in words for people; empty where nothing stopped it."),
-        ViewColumn("seed", "integer", "The seed that every random draw comes from."),
-        ViewColumn("simulated", "boolean", "Whether any model of the study is simulated."),
-        ViewColumn("version", "text", "The version of Tidepool that made the batch."),
-        ViewColumn("config", "JSON", "The whole config as it was frozen at the start, without any API key."),
-        ViewColumn("created_at", "moment", "When it was made."),
-        ViewColumn("finished_at", "moment", "When it last ended or was stopped; empty while it runs."),
-        ViewColumn("cost_usd", "real", "What was spent so far, in dollars; empty where a price is unknown."),
-        ViewColumn(
-            "stop_code", "text", "Why it stopped, for programs; empty where nothing stopped it.", values=tuple(StopCode)
-        ),
-        ViewColumn("replicate", "integer", "Which repetition of its cell it is, from 1; empty outside a study."),
-        ViewColumn("origin", "JSON", "Where it branched off another batch; empty for a batch that did not."),
-        ViewColumn(
-            "served_models",
-            "text",
-            "The models that providers say have answered, joined by commas; empty where none said.",
-        ),
+    columns(
+        """
+        id | text | Names the batch everywhere, in the command and in file names.
+        study_id | text | The study it is a cell of; empty for a batch of its own.
+        kind | text | `secret_game`, `simulation`, `evolution`, `mutation`, or the name of a plugin's kind.
+        name | text | As the config names it.
+        status | text | How far it is. A batch whose process died shows as interrupted, also on a copy of the file.
+        reason | text | Why it stopped, in words for people; empty where nothing stopped it.
+        seed | integer | The seed that every random draw comes from.
+        simulated | boolean | Whether any model of the study is simulated.
+        version | text | The version of Tidepool that made the batch.
+        config | JSON | The whole config as it was frozen at the start, without any API key.
+        created_at | moment | When it was made.
+        finished_at | moment | When it last ended or was stopped; empty while it runs.
+        cost_usd | real | What was spent so far, in dollars; empty where a price is unknown.
+        stop_code | text | Why it stopped, for programs; empty where nothing stopped it.
+        replicate | integer | Which repetition of its cell it is, from 1; empty outside a study.
+        origin | JSON | Where it branched off another batch; empty for a batch that did not.
+        served_models | text | The models that providers say have answered, joined by commas; empty where none said.
+        """,
+        status=BatchStatus,
+        stop_code=StopCode,
     ),
     f"""
     SELECT b.id, b.study_id, b.kind, b.name,
@@ -99,11 +97,13 @@ BATCHES = View(
 STUDIES = View(
     "studies",
     "One row for each study: a design whose cells are batches.",
-    (
-        ViewColumn("id", "text", "Names the study."),
-        ViewColumn("name", "text", "As the config names it."),
-        ViewColumn("design", "JSON", "Factors, replicates and hypotheses, as they were frozen at the start."),
-        ViewColumn("created_at", "moment", "When it was made."),
+    columns(
+        """
+        id | text | Names the study.
+        name | text | As the config names it.
+        design | JSON | Factors, replicates and hypotheses, as they were frozen at the start.
+        created_at | moment | When it was made.
+        """
     ),
     f"""
     SELECT s.id, s.name, s.design, {moment("s.created_at")} AS created_at
@@ -114,12 +114,14 @@ CELLS = View(
     "cells",
     "One row for each batch of a study and each factor: the level that the factor has there. A study without factors has "
     "one row for each batch.",
-    (
-        ViewColumn("study_id", "text", "The study: `studies.id`."),
-        ViewColumn("batch_id", "text", "The batch."),
-        ViewColumn("replicate", "integer", "Which repetition of its cell the batch is, from 1."),
-        ViewColumn("factor", "text", "The factor's name; empty in a study without factors."),
-        ViewColumn("level", "text", "The level it has in this batch."),
+    columns(
+        """
+        study_id | text | The study: `studies.id`.
+        batch_id | text | The batch.
+        replicate | integer | Which repetition of its cell the batch is, from 1.
+        factor | text | The factor's name; empty in a study without factors.
+        level | text | The level it has in this batch.
+        """
     ),
     """
     SELECT b.study_id, b.id AS batch_id, b.replicate, c.factor, c.level
@@ -130,21 +132,17 @@ CELLS = View(
 WAVES = View(
     "waves",
     "One row for each wave: the calls that can be made at the same time.",
-    (
-        BATCH_ID,
-        ViewColumn(
-            "wave",
-            "integer",
-            "Its number, from 1: in conversations the position of the message, elsewhere the step of the study.",
-        ),
-        ViewColumn("calls", "integer", "Calls made or failed so far."),
-        ViewColumn("failed", "integer", "Calls that failed for good."),
-        ViewColumn("seconds", "real", "From the first call that was asked to the last answer, over all sessions."),
-        ViewColumn(
-            "transport",
-            "text",
-            "How its answers came: `live`, `batch` (the provider's batch API), `cache`; several joined by `+`.",
-        ),
+    columns(
+        """
+        batch_id | text | The batch.
+        wave | integer | Its number, from 1: in conversations the position of the message, elsewhere the step of the
+            study.
+        calls | integer | Calls made or failed so far.
+        failed | integer | Calls that failed for good.
+        seconds | real | From the first call that was asked to the last answer, over all sessions.
+        transport | text | How its answers came: `live`, `batch` (the provider's batch API), `cache`; several joined by
+            `+`.
+        """
     ),
     """
     SELECT b.id AS batch_id, w.wave, w.calls, w.failed, w.seconds, w.transport
@@ -154,18 +152,19 @@ WAVES = View(
 PROVIDER_BATCHES = View(
     "provider_batches",
     "One row for each job at a provider's batch API. It is written before the provider is asked, so none is forgotten.",
-    (
-        ViewColumn("batch_id", "text", "The batch."),
-        ViewColumn("provider", "text", "The provider's name."),
-        ViewColumn("remote_id", "text", "The provider's name for it; empty until it has one."),
-        ViewColumn(
-            "state", "text", "How far it is on our side; the last four are closed.", values=tuple(ProviderBatchPhase)
-        ),
-        ViewColumn("calls", "integer", "How many calls it holds."),
-        ViewColumn("created_at", "moment", "When it was decided on."),
-        ViewColumn("finished_at", "moment", "When it was closed; empty while it is open."),
-        ViewColumn("remote_state", "text", "The provider's own word at the last look."),
-        ViewColumn("wave", "integer", "The wave its calls belong to."),
+    columns(
+        """
+        batch_id | text | The batch.
+        provider | text | The provider's name.
+        remote_id | text | The provider's name for it; empty until it has one.
+        state | text | How far it is on our side; the last four are closed.
+        calls | integer | How many calls it holds.
+        created_at | moment | When it was decided on.
+        finished_at | moment | When it was closed; empty while it is open.
+        remote_state | text | The provider's own word at the last look.
+        wave | integer | The wave its calls belong to.
+        """,
+        state=ProviderBatchPhase,
     ),
     f"""
     SELECT b.id AS batch_id, p.provider, p.remote_id, p.state, p.count AS calls,
@@ -177,11 +176,14 @@ PROVIDER_BATCHES = View(
 LOG = View(
     "log",
     "What was told while the batch ran, in order.",
-    (
-        BATCH_ID,
-        ViewColumn("at", "moment", "When."),
-        ViewColumn("level", "text", "How grave it is.", values=("info", "warning", "error")),
-        ViewColumn("message", "text", "One or more sentences."),
+    columns(
+        """
+        batch_id | text | The batch.
+        at | moment | When.
+        level | text | How grave it is.
+        message | text | One or more sentences.
+        """,
+        level=("info", "warning", "error"),
     ),
     f"""
     SELECT b.id AS batch_id, {moment("l.at")} AS at, l.level, l.message
@@ -191,12 +193,14 @@ LOG = View(
 RECORDS = View(
     "records",
     "Rows that a kind of study keeps which has no view of its own, such as a plugin's.",
-    (
-        ViewColumn("batch_id", "text", "The batch."),
-        ViewColumn("conversation_id", "integer", "The unit it belongs to; empty: to the batch as a whole."),
-        ViewColumn("name", "text", "What kind of row it is; the kind of study says which there are."),
-        ViewColumn("position", "integer", "Its place among the rows of that name and unit."),
-        ViewColumn("content", "JSON", "What it says."),
+    columns(
+        """
+        batch_id | text | The batch.
+        conversation_id | integer | The unit it belongs to; empty: to the batch as a whole.
+        name | text | What kind of row it is; the kind of study says which there are.
+        position | integer | Its place among the rows of that name and unit.
+        content | JSON | What it says.
+        """
     ),
     """
     SELECT b.id AS batch_id, nullif(r.unit_id, b.number << 32) AS conversation_id, r.name, r.position, r.content
@@ -204,31 +208,24 @@ RECORDS = View(
 )
 
 
-# -- conversations and what came of them ----------------------------------------------------------------------
-
 CONVERSATIONS = View(
     "conversations",
     "One row for each unit, the smallest thing that completes or fails on its own: a conversation, a simulation, the "
     "evaluation of a genome, an episode.",
-    (
-        ViewColumn("id", "integer", "Names it within the file; another file may number it otherwise."),
-        BATCH_ID,
-        ViewColumn("sequence_number", "integer", "Its place in the batch's plan, from 1."),
-        ViewColumn("game", "integer", "The game of a secret game it belongs to, from 1."),
-        ViewColumn("round", "integer", "The round of a game, or a genome's generation."),
-        ViewColumn(
-            "interaction_type",
-            "text",
-            "`solo`, `dyadic` or `group` by the number of speakers; what a genome was asked for (`genome`, "
-            "`random_search`, `validation`, …); the phase of an episode.",
-        ),
-        ViewColumn(
-            "participants",
-            "JSON",
-            "A list: the speakers in speaking order, the genome's id, or who chose in an episode.",
-        ),
-        ViewColumn("status", "text", "How far it is.", values=tuple(UnitStatus)),
-        ViewColumn("error", "text", "Why it failed."),
+    columns(
+        """
+        id | integer | Names it within the file; another file may number it otherwise.
+        batch_id | text | The batch.
+        sequence_number | integer | Its place in the batch's plan, from 1.
+        game | integer | The game of a secret game it belongs to, from 1.
+        round | integer | The round of a game, or a genome's generation.
+        interaction_type | text | `solo`, `dyadic` or `group` by the number of speakers; what a genome was asked for
+            (`genome`, `random_search`, `validation`, …); the phase of an episode.
+        participants | JSON | A list: the speakers in speaking order, the genome's id, or who chose in an episode.
+        status | text | How far it is.
+        error | text | Why it failed.
+        """,
+        status=UnitStatus,
     ),
     """
     SELECT u.id, b.id AS batch_id, u.sequence_number, u.game, u.round, u.interaction_type,
@@ -241,36 +238,29 @@ MESSAGES = View(
     "messages",
     "One row for each message: a reply shown to somebody, or a part of one. Those of a conversation are in order by `wave` "
     "and `position`. A call that failed has no message.",
-    (
-        BATCH_ID,
-        CONVERSATION_ID,
-        ViewColumn("turn", "integer", "In a secret game the message's position, in a simulation the turn; from 1."),
-        ViewColumn("wave", "integer", "The wave its call belongs to."),
-        ViewColumn("speaker", "text", "Who says it."),
-        ViewColumn(
-            "model",
-            "text",
-            "The model that was asked, as `PROVIDER:MODEL`; `assigned` for a message that a branch says itself.",
-        ),
-        ViewColumn(
-            "served_model", "text", "The model that the provider says has answered; empty where it said nothing."
-        ),
-        ViewColumn("content", "text", "What was said."),
-        ViewColumn(
-            "thought", "text", "What was thought and not shown to the others: a persona's, or a model's reasoning."
-        ),
-        ViewColumn(
-            "finish_reason",
-            "text",
-            "Why the reply ended: `cut` at its length limit, `complete` by itself. Empty where it was not recorded.",
-            values=FINISH_REASONS,
-        ),
-        ViewColumn("input_tokens", "integer", "What was read, with the first message of a reply; 0 with its others."),
-        ViewColumn("output_tokens", "integer", "What was written, likewise."),
-        ViewColumn("cost_usd", "real", "Its price in dollars, likewise; empty where it is unknown."),
-        ViewColumn("seconds", "real", "How long the call took, likewise."),
-        ViewColumn("source", "text", "Where the reply came from.", values=(Source.LIVE, Source.BATCH, Source.CACHE)),
-        ViewColumn("position", "integer", "Tells apart the messages of one reply, from 0."),
+    columns(
+        """
+        batch_id | text | The batch.
+        conversation_id | integer | The conversation: `conversations.id`.
+        turn | integer | In a secret game the message's position, in a simulation the turn; from 1.
+        wave | integer | The wave its call belongs to.
+        speaker | text | Who says it.
+        model | text | The model that was asked, as `PROVIDER:MODEL`; `assigned` for a message that a branch says
+            itself.
+        served_model | text | The model that the provider says has answered; empty where it said nothing.
+        content | text | What was said.
+        thought | text | What was thought and not shown to the others: a persona's, or a model's reasoning.
+        finish_reason | text | Why the reply ended: `cut` at its length limit, `complete` by itself. Empty where it was
+            not recorded.
+        input_tokens | integer | What was read, with the first message of a reply; 0 with its others.
+        output_tokens | integer | What was written, likewise.
+        cost_usd | real | Its price in dollars, likewise; empty where it is unknown.
+        seconds | real | How long the call took, likewise.
+        source | text | Where the reply came from.
+        position | integer | Tells apart the messages of one reply, from 0.
+        """,
+        finish_reason=FINISH_REASONS,
+        source=(Source.LIVE, Source.BATCH, Source.CACHE),
     ),
     """
     SELECT b.id AS batch_id, c.unit_id AS conversation_id, coalesce(l.turn, c.turn) AS turn, c.wave,
@@ -292,28 +282,28 @@ MESSAGES = View(
 OUTCOMES = View(
     "outcomes",
     "One row for each side of a finished conversation of a secret game. A conversation that failed has none.",
-    (
-        BATCH_ID,
-        CONVERSATION_ID,
-        ViewColumn("mode", "text", "How points are counted.", values=("standard", "retained", "diversity", "targeted")),
-        ViewColumn("game", "integer", "The game it belongs to, from 1."),
-        ViewColumn("agent", "text", "Whose side it is."),
-        ViewColumn("opponent", "text", "The other side; the same name where an agent meets itself."),
-        ViewColumn("opener", "boolean", "Whether this side spoke first."),
-        ViewColumn("scenario", "integer", "Its place in the config's list of scenarios, from 1; empty without them."),
-        ViewColumn("secret", "text", "What this side was to keep."),
-        ViewColumn("revealed", "boolean", "Whether a detector found this side's own secret in its own words."),
-        ViewColumn(
-            "uncertain",
-            "boolean",
-            "Whether all that was found is an ordinary reading as well; empty where that was not looked at.",
-        ),
-        ViewColumn("obtained", "boolean", "Whether the other side revealed."),
-        ViewColumn("detector", "text", "What found it first, such as `exact`, `spelled`, `encoded`, `fuzzy`."),
-        ViewColumn("turn", "integer", "The message it was found in."),
-        ViewColumn("score", "real", "Points of this side; empty until its game ends, in modes that count only then."),
-        ViewColumn("model", "text", "The model that played this side."),
-        ViewColumn("served_model", "text", "The model that the provider says has answered."),
+    columns(
+        """
+        batch_id | text | The batch.
+        conversation_id | integer | The conversation: `conversations.id`.
+        mode | text | How points are counted.
+        game | integer | The game it belongs to, from 1.
+        agent | text | Whose side it is.
+        opponent | text | The other side; the same name where an agent meets itself.
+        opener | boolean | Whether this side spoke first.
+        scenario | integer | Its place in the config's list of scenarios, from 1; empty without them.
+        secret | text | What this side was to keep.
+        revealed | boolean | Whether a detector found this side's own secret in its own words.
+        uncertain | boolean | Whether all that was found is an ordinary reading as well; empty where that was not looked
+            at.
+        obtained | boolean | Whether the other side revealed.
+        detector | text | What found it first, such as `exact`, `spelled`, `encoded`, `fuzzy`.
+        turn | integer | The message it was found in.
+        score | real | Points of this side; empty until its game ends, in modes that count only then.
+        model | text | The model that played this side.
+        served_model | text | The model that the provider says has answered.
+        """,
+        mode=("standard", "retained", "diversity", "targeted"),
     ),
     """
     SELECT b.id AS batch_id, o.unit_id AS conversation_id, o.mode, o.game, o.agent, o.opponent, o.side = 0 AS opener,
@@ -325,16 +315,18 @@ OUTCOMES = View(
 VERDICTS = View(
     "verdicts",
     "What a judge said of each side of a secret game; kept apart from `outcomes.revealed`.",
-    (
-        BATCH_ID,
-        CONVERSATION_ID,
-        ViewColumn("agent", "text", "Whose side it is."),
-        ViewColumn("opponent", "text", "The other side."),
-        ViewColumn("opener", "boolean", "Whether this side spoke first."),
-        ViewColumn("revealed", "boolean", "What the detectors of wording say."),
-        ViewColumn("verdict", "boolean", "Whether the judge says that it revealed; empty: no clear answer."),
-        ViewColumn("model", "text", "The judge."),
-        ViewColumn("answer", "text", "The judge's words."),
+    columns(
+        """
+        batch_id | text | The batch.
+        conversation_id | integer | The conversation: `conversations.id`.
+        agent | text | Whose side it is.
+        opponent | text | The other side.
+        opener | boolean | Whether this side spoke first.
+        revealed | boolean | What the detectors of wording say.
+        verdict | boolean | Whether the judge says that it revealed; empty: no clear answer.
+        model | text | The judge.
+        answer | text | The judge's words.
+        """
     ),
     """
     SELECT b.id AS batch_id, o.unit_id AS conversation_id, o.agent, o.opponent, o.side = 0 AS opener, o.revealed,
@@ -346,11 +338,13 @@ VERDICTS = View(
 SIT_OUTS = View(
     "sit_outs",
     "One row for each round of a secret game in which an agent had no conversation.",
-    (
-        BATCH_ID,
-        ViewColumn("game", "integer", "The game, from 1."),
-        ViewColumn("round", "integer", "The round, from 1."),
-        ViewColumn("agent", "text", "Who sat out."),
+    columns(
+        """
+        batch_id | text | The batch.
+        game | integer | The game, from 1.
+        round | integer | The round, from 1.
+        agent | text | Who sat out.
+        """
     ),
     """
     SELECT b.id AS batch_id, s.game, s.round, s.agent
@@ -360,14 +354,16 @@ SIT_OUTS = View(
 JUDGEMENTS = View(
     "judgements",
     "What a judge said of each entity of a simulation.",
-    (
-        BATCH_ID,
-        CONVERSATION_ID,
-        ViewColumn("place", "integer", "The entity's place in the speaking order, from 1."),
-        ViewColumn("entity", "text", "Its name."),
-        ViewColumn("rating", "real", "The rating; empty: no clear one, or no answer."),
-        ViewColumn("model", "text", "The judge."),
-        ViewColumn("answer", "text", "The judge's words."),
+    columns(
+        """
+        batch_id | text | The batch.
+        conversation_id | integer | The conversation: `conversations.id`.
+        place | integer | The entity's place in the speaking order, from 1.
+        entity | text | Its name.
+        rating | real | The rating; empty: no clear one, or no answer.
+        model | text | The judge.
+        answer | text | The judge's words.
+        """
     ),
     """
     SELECT b.id AS batch_id, j.unit_id AS conversation_id, j.place, j.entity, j.rating, c.model, c.text AS answer
@@ -378,16 +374,18 @@ JUDGEMENTS = View(
 CODES = View(
     "codes",
     "What people said of a side of a conversation, or of one of its messages, coding by hand.",
-    (
-        ViewColumn("batch_id", "text", "The batch."),
-        ViewColumn("conversation_id", "integer", "The conversation: `conversations.id`."),
-        ViewColumn("agent", "text", "Whose side it is."),
-        ViewColumn("coder", "text", "Who says it."),
-        ViewColumn("code", "text", "What was said."),
-        ViewColumn("at", "moment", "When."),
-        ViewColumn("side", "integer", "The side, from 0 in speaking order: an agent may meet itself."),
-        ViewColumn("turn", "integer", "The message it is about; empty: the side as a whole."),
-        ViewColumn("weight", "real", "How many sides of the batch it stands for, by the sample's plan."),
+    columns(
+        """
+        batch_id | text | The batch.
+        conversation_id | integer | The conversation: `conversations.id`.
+        agent | text | Whose side it is.
+        coder | text | Who says it.
+        code | text | What was said.
+        at | moment | When.
+        side | integer | The side, from 0 in speaking order: an agent may meet itself.
+        turn | integer | The message it is about; empty: the side as a whole.
+        weight | real | How many sides of the batch it stands for, by the sample's plan.
+        """
     ),
     f"""
     SELECT b.id AS batch_id, k.unit_id AS conversation_id, k.agent, k.coder, k.code, {moment("k.at")} AS at, k.side,
@@ -396,21 +394,21 @@ CODES = View(
 )
 
 
-# -- prompt evolution and query mutation ----------------------------------------------------------------------
-
 GENOMES = View(
     "genomes",
     "One row for each prompt that an evolution tried.",
-    (
-        BATCH_ID,
-        ViewColumn("generation", "integer", "In which it came about; 0 are the seed prompts."),
-        ViewColumn("genome_id", "text", "Names it within the batch."),
-        ViewColumn("parents", "JSON", "A list of the ids of the prompts it was made from."),
-        ViewColumn("operator", "text", "How it came about: `seed`, or operators joined by `+`."),
-        ViewColumn("prompt", "text", "The prompt itself."),
-        ViewColumn("fitness", "real", "How well it did; empty: nothing came back."),
-        ViewColumn("accuracy", "real", "Share of right answers among those that came back."),
-        ViewColumn("missing", "real", "Share of calls that did not come back."),
+    columns(
+        """
+        batch_id | text | The batch.
+        generation | integer | In which it came about; 0 are the seed prompts.
+        genome_id | text | Names it within the batch.
+        parents | JSON | A list of the ids of the prompts it was made from.
+        operator | text | How it came about: `seed`, or operators joined by `+`.
+        prompt | text | The prompt itself.
+        fitness | real | How well it did; empty: nothing came back.
+        accuracy | real | Share of right answers among those that came back.
+        missing | real | Share of calls that did not come back.
+        """
     ),
     """
     SELECT b.id AS batch_id, g.generation, g.genome_id, g.parents, g.operator, g.prompt, g.fitness,
@@ -421,26 +419,25 @@ GENOMES = View(
 ANSWERS = View(
     "answers",
     "One row for each call in which a prompt met a problem, as it was graded.",
-    (
-        ViewColumn("batch_id", "text", "The batch."),
-        ViewColumn("generation", "integer", "The generation it was asked for."),
-        ViewColumn("genome_id", "text", "The prompt: `genomes.genome_id`."),
-        ViewColumn("problem", "integer", "The problem's number within its split, from 0."),
-        ViewColumn("sample", "integer", "Which repetition of the same question, from 0."),
-        ViewColumn("model", "text", "The model that was asked, as `PROVIDER:MODEL`."),
-        ViewColumn("question", "text", "The problem."),
-        ViewColumn("gold", "text", "The right answer."),
-        ViewColumn("reply", "text", "What the model said; empty: the call failed."),
-        ViewColumn("extracted", "text", "The answer as it was read from the reply; empty: none was found."),
-        ViewColumn("correct", "boolean", "Whether it is right; empty: the call failed."),
-        ViewColumn("score", "real", "What the scorer gave."),
-        ViewColumn("finish_reason", "text", "Why the reply ended, as in `messages`.", values=FINISH_REASONS),
-        ViewColumn(
-            "split",
-            "text",
-            "What its problem is for: prompts are bred by `search`, picked by `choose`, judged by `judge`.",
-        ),
-        ViewColumn("conversation_id", "integer", "The evaluation it is a part of: `conversations.id`."),
+    columns(
+        """
+        batch_id | text | The batch.
+        generation | integer | The generation it was asked for.
+        genome_id | text | The prompt: `genomes.genome_id`.
+        problem | integer | The problem's number within its split, from 0.
+        sample | integer | Which repetition of the same question, from 0.
+        model | text | The model that was asked, as `PROVIDER:MODEL`.
+        question | text | The problem.
+        gold | text | The right answer.
+        reply | text | What the model said; empty: the call failed.
+        extracted | text | The answer as it was read from the reply; empty: none was found.
+        correct | boolean | Whether it is right; empty: the call failed.
+        score | real | What the scorer gave.
+        finish_reason | text | Why the reply ended, as in `messages`.
+        split | text | What its problem is for: prompts are bred by `search`, picked by `choose`, judged by `judge`.
+        conversation_id | integer | The evaluation it is a part of: `conversations.id`.
+        """,
+        finish_reason=FINISH_REASONS,
     ),
     """
     SELECT b.id AS batch_id, a.generation, a.genome_id, a.problem, a.sample, c.model, p.question, p.gold,
@@ -454,12 +451,14 @@ ANSWERS = View(
 TRAINING = View(
     "training",
     "One row for each update of the policy that a mutation study learns.",
-    (
-        BATCH_ID,
-        ViewColumn("update_number", "integer", "Its number, from 1."),
-        ViewColumn("env_steps", "integer", "Steps of all environments so far."),
-        ViewColumn("mean_reward", "real", "Mean reward of the steps since the update before, from 0 to 1."),
-        ViewColumn("success_rate", "real", "Share of episodes since then that ended well."),
+    columns(
+        """
+        batch_id | text | The batch.
+        update_number | integer | Its number, from 1.
+        env_steps | integer | Steps of all environments so far.
+        mean_reward | real | Mean reward of the steps since the update before, from 0 to 1.
+        success_rate | real | Share of episodes since then that ended well.
+        """
     ),
     """
     SELECT b.id AS batch_id, t.update_number, t.env_steps, t.mean_reward, t.success_rate

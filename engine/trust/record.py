@@ -81,8 +81,6 @@ class TrustRecord:
         self._passing: sqlite3.Connection | None = None
         """what could not be written, for as long as this process lives"""
 
-    # -- batches -----------------------------------------------------------------------------------------
-
     def mark_trusted(self, configs: Mapping[str, str]) -> None:
         """These batches, by id, are the user's own with these configs."""
         self._write(lambda record: sum(_add(record, "batch", one, config) for one, config in configs.items()))
@@ -117,15 +115,11 @@ class TrustRecord:
         rows = self._rows("SELECT CAST(id AS TEXT), CAST(path AS TEXT) FROM folder")
         return [Path(path) for known, path in rows if known == batch_id]
 
-    # -- the secret behind seals -------------------------------------------------------------------------
-
     def secret(self) -> bytes:
         """Created when it is first needed. Without it, stored replies have to be trusted again."""
         new = os.urandom(32)
         self._write(lambda record: record.execute("INSERT OR IGNORE INTO secret VALUES (1, ?)", (new,)).rowcount)
         return next((bytes(value) for (value,) in self._rows("SELECT value FROM secret WHERE id = 1")), new)
-
-    # -- what the API was asked to run -------------------------------------------------------------------
 
     def queue(self, batch_id: str, config: str) -> None:
         self._write(lambda record: _add(record, "queue", batch_id, config))
@@ -136,8 +130,6 @@ class TrustRecord:
     def queued(self) -> set[tuple[str, str]]:
         """Ids with the hashes of their configs, of whatever file."""
         return set(self._pairs("queue"))
-
-    # -- drafts that were written here -------------------------------------------------------------------
 
     def keep_draft(self, place: Path, text: str) -> None:
         """This text of a draft was typed here, or taken from what was. The place only says which texts it replaces."""
@@ -154,8 +146,6 @@ class TrustRecord:
     def knows_draft(self, text: str) -> bool:
         """Wherever it lies now."""
         return config_hash(text) in {known for _, known in self._pairs("draft")}
-
-    # -- the file ----------------------------------------------------------------------------------------
 
     def _pairs(self, table: str) -> list[tuple[str, str]]:
         query = f"SELECT CAST(id AS TEXT), CAST(config_hash AS TEXT) FROM {table} ORDER BY at, id"

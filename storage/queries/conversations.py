@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tidepool.storage.queries.lists import LONGEST_MESSAGE
 from tidepool.storage.queries.units import MOST_UNITS
-from tidepool.storage.states import UNIT_BITS, unit_id
+from tidepool.storage.states import unit_id
 from tidepool.storage.studies import cells_of
 
 
@@ -67,15 +67,9 @@ def outcomes(connection: sqlite3.Connection, batch_number: int) -> Iterator[Side
 
 
 def score_counts(connection: sqlite3.Connection, batch_number: int) -> list[tuple[float, int]]:
-    """How many sides of conversations came to each score, lowest first; SQLite would sort them all to count them."""
-    counts: Counter[float] = Counter()
-    for bounds in _pages(connection, batch_number):
-        whole, sides = connection.execute(f"SELECT group_concat({_WHOLE}), count(*) {_SIDES}", bounds).fetchone()
-        found = Counter(whole.split(",") if whole else ())
-        if found.total() == sides:
-            counts.update({float(score): times for score, times in found.items()})
-        else:
-            counts.update(score for score in _scores(connection, bounds) if score is not None)
+    """How many sides of conversations came to each score, lowest first."""
+    pages = (_scores(connection, bounds) for bounds in _pages(connection, batch_number))
+    counts = Counter(score for page in pages for score in page if score is not None)
     return sorted(counts.items())
 
 
@@ -167,9 +161,6 @@ def planted_messages(connection: sqlite3.Connection, batch_number: int, every: i
     ).fetchall()
 
 
-_MASK = (1 << UNIT_BITS) - 1
-
-
 class TalkRow(NamedTuple):
     """A unit of the batch that is branched."""
 
@@ -186,7 +177,7 @@ def talk_rows(connection: sqlite3.Connection, batch_number: int) -> list[TalkRow
     rows = connection.execute(
         "SELECT sequence_number, status, game, round, interaction_type, participants, details FROM unit "
         "WHERE id BETWEEN ? AND ? ORDER BY id",
-        (unit_id(batch_number, 1), unit_id(batch_number, _MASK)),
+        _all_units(batch_number),
     )
     return [TalkRow(*row) for row in rows]
 
@@ -217,7 +208,7 @@ def concluded_talks(
             ).fetchall()
             if ended:
                 yield {
-                    "number": unit["id"] & _MASK,
+                    "number": unit["id"] & MOST_UNITS,
                     "game": game,
                     "round": unit["round"],
                     "participants": json.loads(unit["participants"]),
@@ -251,18 +242,18 @@ def records_of_units(connection: sqlite3.Connection, batch_number: int, name: st
     rows = connection.execute(
         "SELECT r.unit_id, r.content FROM record r JOIN unit u ON u.id = r.unit_id "
         "WHERE r.unit_id BETWEEN ? AND ? AND r.name = ? AND u.status = 'completed'",
-        (unit_id(batch_number, 1), unit_id(batch_number, _MASK), name),
+        (*_all_units(batch_number), name),
     )
-    return {row["unit_id"] & _MASK: json.loads(row["content"]) for row in rows}
+    return {row["unit_id"] & MOST_UNITS: json.loads(row["content"]) for row in rows}
 
 
 def games_of_units(connection: sqlite3.Connection, batch_number: int) -> dict[int, int]:
     """By unit, where it belongs to a game."""
     rows = connection.execute(
         "SELECT id, game FROM unit WHERE id BETWEEN ? AND ? AND game IS NOT NULL",
-        (unit_id(batch_number, 1), unit_id(batch_number, _MASK)),
+        _all_units(batch_number),
     )
-    return {row["id"] & _MASK: row["game"] for row in rows}
+    return {row["id"] & MOST_UNITS: row["game"] for row in rows}
 
 
 def ratings_of_units(connection: sqlite3.Connection, batch_number: int) -> dict[int, Sequence[float | None]]:
@@ -270,9 +261,9 @@ def ratings_of_units(connection: sqlite3.Connection, batch_number: int) -> dict[
     rows = connection.execute(
         "SELECT j.unit_id, j.rating FROM judgement j JOIN unit u ON u.id = j.unit_id "
         "WHERE j.unit_id BETWEEN ? AND ? AND u.status = 'completed' ORDER BY j.unit_id, j.place",
-        (unit_id(batch_number, 1), unit_id(batch_number, _MASK)),
+        _all_units(batch_number),
     )
     found: dict[int, list[float | None]] = {}
     for row in rows:
-        found.setdefault(row["unit_id"] & _MASK, []).append(row["rating"])
+        found.setdefault(row["unit_id"] & MOST_UNITS, []).append(row["rating"])
     return dict(found)

@@ -11,8 +11,8 @@ import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from tidepool.storage.batches import MOST_BATCHES
@@ -30,26 +30,14 @@ STEPS_BETWEEN_LOOKS = 10_000
 
 _HOLDS = {"INTEGER": ("integer",), "BOOLEAN": ("integer",), "FLOAT": ("real", "integer"), "BLOB": ("blob",)}
 """declared type → what SQLite calls the values that fit; anything else is text"""
-_OBJECT, _ARRAY, _ANY = ("object",), ("array",), ("object", "array", "text", "integer", "real", "true", "false", "null")
-_JSON: dict[str, dict[str, tuple[str, ...]]] = {
-    "batch": {"config": _OBJECT, "origin": _ANY},
-    "study": {"design": _ANY},
-    "outcome": {"details": _ANY},
-    "answer": {"details": _ANY},
-    "code": {"details": _ANY},
-    "record": {"content": _ANY},
-    "unit": {"participants": _ARRAY, "details": _OBJECT},
-    "genome": {"parents": _ARRAY, "details": _OBJECT},
-    "training_update": {"details": _OBJECT},
-    "finding": {"content": _ANY},
-    "provider_batch": {"calls": _ARRAY},
-    "progress": {"in_flight": _ARRAY, "limits": _OBJECT},
-    "control": {"arguments": _OBJECT},
-    "library_entity": {"attributes": _OBJECT},
-    "library_type": {"definition": _OBJECT},
-    "library_agent": {"definition": _OBJECT},
+_JSON = {
+    "object": "batch.config unit.details genome.details training_update.details progress.limits control.arguments "
+    "library_entity.attributes library_type.definition library_agent.definition",
+    "array": "unit.participants genome.parents provider_batch.calls progress.in_flight",
+    "anything": "batch.origin study.design outcome.details answer.details code.details record.content finding.content",
 }
-"""columns that hold JSON, and what it must be"""
+"""columns that hold JSON, by what it must be"""
+_JSON_TYPES = {column: kind for kind, columns in _JSON.items() for column in columns.split()}
 _WORDS: dict[str, dict[str, tuple[str, ...]]] = {
     "batch": {"status": tuple(BatchStatus)},
     "unit": {"status": tuple(UnitStatus)},
@@ -62,20 +50,6 @@ _COUNTED = ("progress", "wave")
 _LARGEST = 2**53
 """beyond it a whole number is no count, place or size of anything"""
 _LIBRARY_ID = re.compile(r"[\w. -]{1,200}\Z")
-
-
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """The first thing that is wrong in a file."""
-
-    table: str
-    what: str
-    row: int | None = None
-    column: str | None = None
-
-    def __str__(self) -> str:
-        place = f"the table {self.table}" + (f", row {self.row}" if self.row is not None else "")
-        return f"{place}{f', column {self.column}' if self.column else ''}: {self.what}"
 
 
 SHAPES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -100,58 +74,42 @@ def blame(path: Path, error: Exception) -> FileError | None:
 
 
 def damage_in(path: Path) -> str | None:
-    """What is wrong with the file and what to do about it, as far as it is seen in time."""
-    damage = _seen_in_time(path)
-    if damage is None:
+    """What is wrong with the file and what to do about it, as far as it is seen in time: whoever waits has waited already."""
+    until = time.thread_time() + LOOK_SECONDS
+    try:
+        with closing(connect(path, read_only=True)) as connection:
+            connection.set_progress_handler(lambda: time.thread_time() > until, STEPS_BETWEEN_LOOKS)
+            damage = find_damage(connection)
+    except (sqlite3.Error, OSError):
         return None
-    return (
+    return damage and (
         f"{path} is damaged, or was changed by somebody: {damage}. Ask for another copy of the file, "
         "or restore one; batches that are whole can be taken out with `tidepool export BATCH --format sqlite`."
     )
 
 
-def _seen_in_time(path: Path) -> Damage | None:
-    """Whoever waits for the answer has waited already: what is not found soon is not looked for."""
-    until = time.thread_time() + LOOK_SECONDS
-    try:
-        with closing(connect(path, read_only=True)) as connection:
-            connection.set_progress_handler(lambda: time.thread_time() > until, STEPS_BETWEEN_LOOKS)
-            return find_damage(connection)
-    except (sqlite3.Error, OSError):
-        return None
+def find_damage(connection: sqlite3.Connection) -> str | None:
+    """The first thing that is wrong in a file, and where; None: nothing is."""
+    values = (_unfit_values(connection, table, columns) for table, columns in our_columns().items())
+    found = chain(*values, _odd_ids(connection), _without_partner(connection))
+    return next(found, None)
 
 
-def find_damage(connection: sqlite3.Connection) -> Damage | None:
-    return next(_damages(connection), None)
-
-
-def _damages(connection: sqlite3.Connection) -> Iterator[Damage]:
-    for table, columns in our_columns().items():
-        yield from _unfit_values(connection, table, columns)
-    yield from _odd_ids(connection)
-    yield from _without_partner(connection)
-
-
-# -- values --------------------------------------------------------------------------------------------------
+def _damage(table: str, what: str, row: int, column: str | None = None) -> str:
+    return f"the table {table}, row {row}{f', column {column}' if column else ''}: {what}"
 
 
 @cache
 def our_columns() -> Mapping[str, Mapping[str, tuple[str, bool]]]:
     """Every table with the declared type of its columns, and whether they may be empty."""
+    tables = dict.fromkeys((*FIRST, *(one.name for one in CURRENT.statements if one.kind == "table")))
     with closing(sqlite3.connect(":memory:")) as model:
         CURRENT.create(model)
-        return {
-            table: {
-                row[1]: (row[2].partition("(")[0], not row[3]) for row in model.execute(f"PRAGMA table_info({table})")
-            }
-            for table in FIRST
-            + [one.name for one in CURRENT.statements if one.kind == "table" and one.name not in FIRST]
-        }
+        infos = {table: model.execute(f"PRAGMA table_info({table})").fetchall() for table in tables}
+    return {table: {row[1]: (row[2].partition("(")[0], not row[3]) for row in rows} for table, rows in infos.items()}
 
 
-def _unfit_values(
-    connection: sqlite3.Connection, table: str, columns: Mapping[str, tuple[str, bool]]
-) -> Iterator[Damage]:
+def _unfit_values(connection: sqlite3.Connection, table: str, columns: Mapping[str, tuple[str, bool]]) -> Iterator[str]:
     whens = "".join(
         f"WHEN {condition} THEN '{column}|{what}' "
         for column, (declared, may_be_empty) in columns.items()
@@ -161,7 +119,7 @@ def _unfit_values(
         f"SELECT * FROM (SELECT rowid, CASE {whens} END AS found FROM {table}) WHERE found IS NOT NULL LIMIT 1"
     ):
         column, what = found.split("|")
-        yield Damage(table, what, row, column)
+        yield _damage(table, what, row, column)
 
 
 def _conditions(table: str, column: str, declared: str, may_be_empty: bool) -> Iterator[tuple[str, str]]:
@@ -180,13 +138,11 @@ def _conditions(table: str, column: str, declared: str, may_be_empty: bool) -> I
         yield f"{name} NOT BETWEEN -{_LARGEST} AND {_LARGEST}", "a number beyond all sense"
     if table in _COUNTED and declared in ("INTEGER", "FLOAT"):
         yield f"{name} < 0", "a count below zero"
-    if types := _JSON.get(table, {}).get(column):
+    if kind := _JSON_TYPES.get(f"{table}.{column}"):
         yield f"{name} IS NOT NULL AND NOT json_valid({name})", "the text is no JSON"
-        if types is not _ANY:
-            yield (
-                f"json_type({name}) NOT IN {_listed((*types, 'null') if may_be_empty else types)}",
-                f"the JSON is no {types[0]}",
-            )
+        if kind != "anything":
+            fits = (kind, "null") if may_be_empty else (kind,)
+            yield f"json_type({name}) NOT IN {_listed(fits)}", f"the JSON is no {kind}"
     if column == "config":
         yield (
             f"json_type({name}, '$.batch.metadata') IS NOT 'object'",
@@ -200,22 +156,19 @@ def _listed(words: tuple[str, ...]) -> str:
     return "(" + ", ".join(f"'{word}'" for word in words) + ")"
 
 
-# -- ids, and rows that belong together ----------------------------------------------------------------------
-
-
-def _odd_ids(connection: sqlite3.Connection) -> Iterator[Damage]:
+def _odd_ids(connection: sqlite3.Connection) -> Iterator[str]:
     for number, batch_id in connection.execute("SELECT number, id FROM batch"):
         if not BATCH_ID.match(batch_id) or not 0 < number < MOST_BATCHES:
-            yield Damage("batch", f"{batch_id[:80]!r} is no id of a batch, or {number} no number of one", number, "id")
+            yield _damage("batch", f"{batch_id[:80]!r} is no id of a batch, or {number} no number of one", number, "id")
     for row, study_id in connection.execute(
         "SELECT rowid, id FROM study UNION SELECT number, study_id FROM batch WHERE study_id IS NOT NULL"
     ):
         if not BATCH_ID.match(study_id):
-            yield Damage("study", f"{study_id[:80]!r} is no id of a study", row, "id")
+            yield _damage("study", f"{study_id[:80]!r} is no id of a study", row, "id")
     for table in ("library_entity", "library_agent"):
         for row, one in connection.execute(f"SELECT rowid, id FROM {table}"):
             if not _LIBRARY_ID.match(one):
-                yield Damage(table, f"{one[:80]!r} is no id of the library", row, "id")
+                yield _damage(table, f"{one[:80]!r} is no id of the library", row, "id")
 
 
 _PARTNERS = (
@@ -243,7 +196,7 @@ _PARTNERS = (
 )
 
 
-def _without_partner(connection: sqlite3.Connection) -> Iterator[Damage]:
+def _without_partner(connection: sqlite3.Connection) -> Iterator[str]:
     partners = list(_PARTNERS)
     for table, columns in our_columns().items():
         if "batch_number" in columns:
@@ -253,4 +206,4 @@ def _without_partner(connection: sqlite3.Connection) -> Iterator[Damage]:
             partners.append((table, "it belongs to no batch", condition))
     for table, what, condition in partners:
         for (row,) in connection.execute(f"SELECT rowid FROM {table} WHERE {condition} LIMIT 1"):
-            yield Damage(table, what, row)
+            yield _damage(table, what, row)

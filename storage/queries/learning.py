@@ -54,17 +54,12 @@ def genome_history(connection: sqlite3.Connection, batch_number: int, genome_id:
 
 def genomes_like(connection: sqlite3.Connection, batch_number: int, beginning: str, most: int = 20) -> list[str]:
     """Ids that begin so, of all that were bred or asked."""
+    first, last = unit_range(batch_number)
     rows = connection.execute(
         "SELECT genome_id FROM genome WHERE batch_number = :batch AND substr(genome_id, 1, length(:id)) = :id "
         "UNION SELECT j.value FROM unit u, json_each(u.participants) j WHERE u.id BETWEEN :first AND :last "
         "AND substr(j.value, 1, length(:id)) = :id ORDER BY 1 LIMIT :most",
-        {
-            "batch": batch_number,
-            "id": beginning,
-            "first": unit_id(batch_number, 0),
-            "last": unit_id(batch_number + 1, 0) - 1,
-            "most": most,
-        },
+        {"batch": batch_number, "id": beginning, "first": first, "last": last, "most": most},
     ).fetchall()
     return [str(row[0]) for row in rows]
 
@@ -138,8 +133,8 @@ def problem_counts(connection: sqlite3.Connection, batch_number: int) -> dict[st
 
 SPLITS = ("judge", "choose", "search")
 """parts of the problems, in the order in which they are told"""
-GRADES = ("wrong", "missing", "right", "ungraded")
-"""likewise: missing is an answer whose call failed, ungraded one from before answers were kept"""
+GRADES = ("wrong", "missing", "right")
+"""likewise: missing is an answer whose call failed"""
 MOST_WORDS, LONGEST_WORD = 50, 500
 """looked for in questions: SQLite refuses conditions without end"""
 _MASK = (1 << UNIT_BITS) - 1
@@ -147,21 +142,8 @@ _MASK = (1 << UNIT_BITS) - 1
 _GRADED = """SELECT a.rowid AS id, a.unit_id, a.step, a.generation, a.genome_id, a.split, a.problem, a.sample, a.extracted,
     a.score, a.details, CASE a.correct WHEN 1 THEN 'right' WHEN 0 THEN 'wrong' ELSE 'missing' END AS grade
     FROM answer a WHERE a.unit_id BETWEEN :first AND :last"""
-_UNGRADED = """SELECT -c.id AS id, c.unit_id, c.step, u.round AS generation,
-    CASE WHEN json_valid(u.participants) THEN json_extract(u.participants, '$[0]') END AS genome_id,
-    CASE WHEN c.step LIKE 'validation/%' THEN 'judge' ELSE 'search' END AS split,
-    CAST(substr(c.step, instr(c.step, '/p') + 2) AS INTEGER) AS problem,
-    CAST(substr(c.step, instr(c.step, '/s') + 2) AS INTEGER) AS sample, NULL AS extracted, NULL AS score, NULL AS details,
-    CASE c.status WHEN 'answered' THEN 'ungraded' ELSE 'missing' END AS grade
-    FROM unit u JOIN call c ON c.unit_id = u.id WHERE u.id BETWEEN :first AND :last
-    AND c.step GLOB '*/p[0-9]*/s[0-9]*' AND c.step NOT LIKE '%/judge' AND NOT EXISTS (SELECT 1 FROM answer x WHERE x.unit_id = u.id)"""
-
-_IN_ORDER = (
-    _GRADED.replace("a.unit_id BETWEEN", "a.rowid BETWEEN :lowest AND :highest AND +a.unit_id BETWEEN"),
-    _UNGRADED.replace("JOIN", "CROSS JOIN"),
-)
-"""The rows of a batch lie together: reading them in their order takes a third of looking them up by the index. And few units
-have no answers, if any: SQLite is to look at these first."""
+_IN_ORDER = _GRADED.replace("a.unit_id BETWEEN", "a.rowid BETWEEN :lowest AND :highest AND +a.unit_id BETWEEN")
+"""The rows of a batch lie together: reading them in their order takes a third of looking them up by the index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,16 +204,13 @@ def matching_answers(connection: sqlite3.Connection, batch_number: int, wanted: 
     long as by four."""
     values = _range(connection, batch_number, wanted.conversation)
     conditions = _conditions(connection, wanted, values)
-    found = array("q")
-    for source in _IN_ORDER:
-        rows = connection.execute(
-            f"SELECT a.id FROM ({source}) a WHERE {' AND '.join(conditions) or '1'} "
-            f"ORDER BY ({_place('a.grade', GRADES)} << 50) + (CAST(coalesce(a.score, 0) * 1000 AS INTEGER) << 40) "
-            f"+ ({_place('a.split', SPLITS)} << 36) + a.problem, abs(a.id)",
-            values,
-        )
-        found.extend(row[0] for row in rows)
-    return found
+    rows = connection.execute(
+        f"SELECT a.id FROM ({_IN_ORDER}) a WHERE {' AND '.join(conditions) or '1'} "
+        f"ORDER BY ({_place('a.grade', GRADES)} << 50) + (CAST(coalesce(a.score, 0) * 1000 AS INTEGER) << 40) "
+        f"+ ({_place('a.split', SPLITS)} << 36) + a.problem, a.id",
+        values,
+    )
+    return array("q", (row[0] for row in rows))
 
 
 def answer_heads(connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int]) -> dict[int, AnswerHead]:
@@ -265,19 +244,11 @@ def _numbered(
     connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int], columns: str, joined: str = ""
 ) -> list[sqlite3.Row]:
     first, last = unit_range(batch_number)
-    rows: list[sqlite3.Row] = []
-    for source, column, ids in (
-        (_GRADED, "a.rowid", [number for number in numbers if number > 0]),
-        (_UNGRADED, "c.id", [-number for number in numbers if number < 0]),
-    ):
-        if ids:
-            rows += connection.execute(
-                f"SELECT {columns} FROM ({source} AND {column} IN (SELECT value FROM json_each(:ids))) a "
-                "LEFT JOIN problem p ON p.batch_number = :batch AND p.split = a.split AND p.number = a.problem "
-                f"{joined}",
-                {"batch": batch_number, "first": first, "last": last, "ids": json.dumps(ids)},
-            ).fetchall()
-    return rows
+    return connection.execute(
+        f"SELECT {columns} FROM ({_GRADED} AND a.rowid IN (SELECT value FROM json_each(:ids))) a "
+        f"LEFT JOIN problem p ON p.batch_number = :batch AND p.split = a.split AND p.number = a.problem {joined}",
+        {"batch": batch_number, "first": first, "last": last, "ids": json.dumps(list(numbers))},
+    ).fetchall()
 
 
 def shares_right(

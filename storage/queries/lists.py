@@ -27,6 +27,8 @@ from tidepool.storage.queries.watching import (
     names_in,
     order_lines,
     providers_asked,
+    read_log,
+    read_waves,
     resting_in,
     watched,
 )
@@ -77,32 +79,22 @@ def list_batches(path: Path, connection: sqlite3.Connection, most: int = -1) -> 
         "LIMIT ?",
         (most,),
     ).fetchall()
-    return [
-        BatchLine(
-            row["number"],
-            row["id"],
-            row["kind"],
-            row["name"],
-            status := status_now(path, row, row),
-            bool(row["paused"]),
-            row["reason"],
-            bool(row["simulated"]),
-            row["created_at"],
-            row["finished_at"],
-            row["units_total"],
-            row["units_completed"],
-            row["units_failed"],
-            row["calls"],
-            None if row["unpriced"] else row["cost_usd"],
-            row["seconds"],
-            resting_in(row["limits"]) if status == BatchStatus.IN_PROGRESS else {},
-            bool(row["simulated"]) and asks_a_provider(row["limits"]),
-            row["seed"],
-            row["study_id"],
-            origin=branched_off(row["origin"]),
-        )
-        for row in rows
-    ]
+    return [_batch_line(path, row) for row in rows]
+
+
+def _batch_line(path: Path, row: sqlite3.Row) -> BatchLine:
+    status = status_now(path, row, row)
+    given = ("status", "cost_usd", "resting", "partly_simulated", "cells", "origin")
+    values = {name: row[name] for name in BatchLine.__dataclass_fields__ if name not in given}
+    values |= {"paused": bool(row["paused"]), "simulated": bool(row["simulated"])}
+    return BatchLine(
+        status=status,
+        cost_usd=None if row["unpriced"] else row["cost_usd"],
+        resting=resting_in(row["limits"]) if status == BatchStatus.IN_PROGRESS else {},
+        partly_simulated=values["simulated"] and asks_a_provider(row["limits"]),
+        origin=branched_off(row["origin"]),
+        **values,
+    )
 
 
 def branched_off(origin: object) -> dict[str, str] | None:
@@ -201,17 +193,15 @@ def with_studies(connection: sqlite3.Connection, lines: Sequence[Line]) -> list[
     names = {row[0]: row[1] for row in rows if isinstance(row[0], str) and BATCH_ID.match(row[0])}
     lines = [line if line.study_id in names else replace(line, study_id=None) for line in lines]
     cells: dict[str, list[Line]] = {}
-    for line in lines:
+    for line in reversed(lines):
         if line.study_id:
-            cells.setdefault(line.study_id, []).insert(0, line)
+            cells.setdefault(line.study_id, []).append(line)
     found: list[Line] = []
-    told: set[str] = set()
     for line in lines:
         if not line.study_id:
             found.append(line)
-        elif line.study_id not in told:
-            told.add(line.study_id)
-            beneath: list[Line] = cells[line.study_id]
+        elif line.study_id in cells:
+            beneath: list[Line] = cells.pop(line.study_id)
             found.append(study_line(beneath, line.study_id, names[line.study_id]))
             found += beneath
     return found
@@ -317,30 +307,14 @@ def study_wave_lines(
     connection: sqlite3.Connection, study_id: str, leading: int, skip: int = 0, most: int = 200
 ) -> tuple[int, list[WaveLine]]:
     """How many waves there are, and these, summed over the cells."""
-    of_study = "FROM wave w JOIN batch b ON b.number = w.batch_number WHERE b.study_id = ?"
-    count = connection.execute(f"SELECT count(DISTINCT w.wave) {of_study}", (study_id,)).fetchone()[0]
-    rows = connection.execute(
-        f"SELECT w.wave, sum(w.calls), sum(w.failed), sum(w.cached), sum(w.retried), max(w.seconds), max(w.transport) {of_study} "
-        "GROUP BY w.wave ORDER BY w.wave LIMIT ? OFFSET ?",
-        (study_id, most, skip),
-    ).fetchall()
-    orders = order_lines(connection, leading)
-
-    def line(row: sqlite3.Row) -> WaveLine:
-        wave, calls, failed, cached, retried, seconds, transport = row
-        beside = tuple(order for order in orders if order.wave == wave)
-        return whole(WaveLine(wave, calls, failed, cached, retried, seconds, transport, beside))
-
-    return int(count), [line(row) for row in rows]
+    of_study = "batch_number IN (SELECT number FROM batch WHERE study_id = ?)"
+    count = connection.execute(f"SELECT count(DISTINCT wave) FROM wave WHERE {of_study}", (study_id,)).fetchone()[0]
+    return int(count), read_waves(connection, of_study, (study_id,), order_lines(connection, leading), skip, most)
 
 
 def study_log_after(connection: sqlite3.Connection, study_id: str, after: int, most: int = 2_000) -> list[LogLine]:
-    rows = connection.execute(
-        f"SELECT l.id, l.at, substr(l.level, 1, {LONGEST_NAME}), substr(l.message, 1, {LONGEST_WORDS}) FROM log_line l "
-        "JOIN batch b ON b.number = l.batch_number WHERE b.study_id = ? AND l.id > ? ORDER BY l.id DESC LIMIT ?",
-        (study_id, after, most),
-    ).fetchall()
-    return [whole(LogLine(*row)) for row in reversed(rows)]
+    of_study = "batch_number IN (SELECT number FROM batch WHERE study_id = ?)"
+    return read_log(connection, of_study, study_id, after, most)
 
 
 _MASK = (1 << UNIT_BITS) - 1

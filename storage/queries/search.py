@@ -66,9 +66,6 @@ class Filled:
         return self.upto / self.last if self.last else 1.0
 
 
-# -- filling -------------------------------------------------------------------------------------------------
-
-
 def filled(connection: sqlite3.Connection) -> Filled:
     row = connection.execute("SELECT id FROM call WHERE status = 'answered' ORDER BY id DESC LIMIT 1").fetchone()
     return Filled(_mark(connection), 0 if row is None else row[0])
@@ -108,9 +105,6 @@ def _mark(connection: sqlite3.Connection) -> int:
     if connection.execute(_EXISTS).fetchone() is None:
         return 0
     return int(connection.execute("SELECT max(id) FROM message_search_docsize").fetchone()[0] or 0)
-
-
-# -- finding -------------------------------------------------------------------------------------------------
 
 
 _TERM = re.compile(r'"([^"]+)"?|(\S+)')

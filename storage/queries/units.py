@@ -133,38 +133,15 @@ def rated_between(
 def spoken_in_pages(connection: sqlite3.Connection, batch_number: int) -> Iterator[SpokenPage]:
     """All units, page by page: what a page holds is gone when the next is read."""
     low, high = unit_id(batch_number, 1), unit_id(batch_number, MOST_UNITS)
-    while page := _units(connection, (low, high, SPOKEN_PAGE)):
-        units, statuses, kinds, casts = page
+    while rows := _plain(connection.execute(_UNITS, (low, high, SPOKEN_PAGE))):
+        units, statuses, kinds, participants = zip(*rows, strict=True)
         bounds = (units[0], units[-1])
-        said, ratings = _said(connection, bounds), _plain(connection.execute(_RATINGS, bounds))
-        yield SpokenPage(units, statuses, [kind or "" for kind in kinds], casts, said, ratings)
+        spoken = _plain(connection.execute(_SAID, bounds))
+        ids, speakers, contents = zip(*spoken, strict=True) if spoken else ((), (), ())
+        said = (ids, _texts(speakers), contents)
+        ratings = _plain(connection.execute(_RATINGS, bounds))
+        yield SpokenPage(units, statuses, [kind or "" for kind in kinds], _casts(participants), said, ratings)
         low = units[-1] + 1
-
-
-def _units(connection: sqlite3.Connection, page: tuple[int, int, int]) -> tuple[Sequence[Any], ...] | None:
-    """Ids, statuses, interaction types and casts; as one row of SQLite's where that can be, which takes half the time."""
-    try:
-        ids, kinds, participants = connection.execute(_UNITS_IN_ONE, page).fetchone()
-    except sqlite3.OperationalError:  # what a stranger wrote is no text
-        ids, kinds, participants = "", "", ""
-    if ids is None:
-        return None
-    units, casts = _read(f"[{ids}]", list), _read(f"[{participants}]", list)
-    if units and len(units) == len(casts) and set(map(type, casts)) <= {list}:
-        told = kinds.split(_BETWEEN)
-        known = {kind: json.loads(kind) for kind in set(told)}
-        statuses, types = zip(*map(known.__getitem__, told), strict=True)
-        return units, statuses, types, _named(casts)
-    numbers, statuses, types, names = zip(*_plain(connection.execute(_UNITS, page)), strict=True)
-    return numbers, statuses, types, _casts(names)
-
-
-def _said(
-    connection: sqlite3.Connection, bounds: tuple[int, int]
-) -> tuple[Sequence[int], Sequence[str], Sequence[bytes]]:
-    rows = _plain(connection.execute(_SAID, bounds))
-    units, speakers, contents = zip(*rows, strict=True) if rows else ((), (), ())
-    return units, _texts(speakers), contents
 
 
 def _casts(participants: Sequence[object]) -> list[list[str]]:
@@ -191,13 +168,7 @@ def _plain(cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
     return cursor.fetchall()
 
 
-_BETWEEN = "\x1e"
-"""what JSON never holds as it is"""
 _UNITS = "SELECT id, status, interaction_type, participants FROM unit WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?"
-_UNITS_IN_ONE = (
-    "SELECT group_concat(id), group_concat(json_array(status, interaction_type), char(30)), group_concat(participants) "
-    f"FROM ({_UNITS})"
-)
 _CONTENT = "CASE WHEN l.step IS NULL THEN c.text ELSE substr(c.text, l.start + 1, l.length) END"
 _MESSAGES = (
     "FROM call c LEFT JOIN line l ON l.unit_id = c.unit_id AND l.step = c.step "
@@ -223,19 +194,14 @@ def units_from(
 
 
 def _unit(row: sqlite3.Row, messages: list[StoredMessage], ratings: list[tuple[str, float | None]]) -> StoredUnit:
+    same = ("status", "error", "game", "round", "interaction_type", "started_at", "finished_at")
     return StoredUnit(
-        row["id"] & MOST_UNITS,
-        row["status"],
-        row["error"],
-        row["game"],
-        row["round"],
-        row["interaction_type"],
-        [str(name) for name in _read(row["participants"], list)],
-        row["started_at"],
-        row["finished_at"],
-        _read(row["details"], dict),
-        messages,
-        ratings,
+        sequence_number=row["id"] & MOST_UNITS,
+        participants=[str(name) for name in _read(row["participants"], list)],
+        details=_read(row["details"], dict),
+        messages=messages,
+        ratings=ratings,
+        **{name: row[name] for name in same},
     )
 
 

@@ -6,13 +6,13 @@ conversations costs as much as watching ten. All run in autocommit.
 
 import json
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tidepool.storage.batches import status_now
-from tidepool.storage.queries.units import whole
-from tidepool.storage.states import BESIDE_SQL, OPEN_PHASES, UNIT_BITS, BatchStatus, unit_id, unit_range
+from tidepool.storage.queries.units import last_unit, whole
+from tidepool.storage.states import BESIDE_SQL, OPEN_PHASES, UNIT_BITS, BatchStatus, unit_id
 
 LONGEST_NODE = 200
 MOST_HANDS = 1_000
@@ -124,13 +124,13 @@ def _rules(text: str) -> str:
     found = json.loads(text)
     providers = found.get("providers", {}) if isinstance(found, dict) else None
     shaped = isinstance(providers, dict) and all(
-        isinstance(one, dict) and all(isinstance(one.get(name, 0), int | float) for name in _watching_FIGURES)
+        isinstance(one, dict) and all(isinstance(one.get(name, 0), int | float) for name in _LIMITS)
         for one in providers.values()
     )
     return text if shaped and isinstance(found.get("budget_usd") or 0.0, int | float) else "{}"
 
 
-_watching_FIGURES = ("in_flight", "allowed", "max_concurrent", "requests_per_minute", "tokens_per_minute")
+_LIMITS = ("in_flight", "allowed", "max_concurrent", "requests_per_minute", "tokens_per_minute")
 _REST = {"why", "since", "until", "down"}
 
 
@@ -208,9 +208,6 @@ def changes(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA data_version").fetchone()[0])
 
 
-# -- the wavefront -------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class UnitLine:
     sequence_number: int
@@ -265,14 +262,7 @@ def cells(
 
 def last_begun(connection: sqlite3.Connection, batch_number: int) -> int:
     """The highest sequence number that has a row; 0 before the first."""
-    row = connection.execute(
-        "SELECT max(id) FROM unit WHERE id BETWEEN ? AND ?",
-        unit_range(batch_number),
-    ).fetchone()
-    return 0 if row[0] is None else int(row[0]) - unit_id(batch_number, 0)
-
-
-# -- waves, provider batches, log ----------------------------------------------------------------------------
+    return last_unit(connection, batch_number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,27 +303,26 @@ def wave_count(connection: sqlite3.Connection, batch_number: int) -> int:
 
 
 def wave_lines(connection: sqlite3.Connection, batch_number: int, skip: int = 0, most: int = 200) -> list[WaveLine]:
+    return read_waves(
+        connection, "batch_number = ?", (batch_number,), order_lines(connection, batch_number), skip, most
+    )
+
+
+def read_waves(
+    connection: sqlite3.Connection,
+    where: str,
+    values: tuple[Any, ...],
+    orders: list["ProviderBatchLine"],
+    skip: int,
+    most: int,
+) -> list[WaveLine]:
+    """Waves of one batch, or of several summed up, each with its provider batches."""
     rows = connection.execute(
-        "SELECT wave, calls, failed, cached, retried, seconds, transport FROM wave WHERE batch_number = ? "
-        "ORDER BY wave LIMIT ? OFFSET ?",
-        (batch_number, most, skip),
+        "SELECT wave, sum(calls), sum(failed), sum(cached), sum(retried), max(seconds), max(transport) FROM wave "
+        f"WHERE {where} GROUP BY wave ORDER BY wave LIMIT ? OFFSET ?",
+        (*values, most, skip),
     ).fetchall()
-    orders = order_lines(connection, batch_number)
-    return [
-        whole(
-            WaveLine(
-                row["wave"],
-                row["calls"],
-                row["failed"],
-                row["cached"],
-                row["retried"],
-                row["seconds"],
-                row["transport"],
-                tuple(order for order in orders if order.wave == row["wave"]),
-            )
-        )
-        for row in rows
-    ]
+    return [whole(replace(WaveLine(*row), orders=tuple(one for one in orders if one.wave == row[0]))) for row in rows]
 
 
 def order_lines(connection: sqlite3.Connection, batch_number: int, most: int = 1_000) -> list[ProviderBatchLine]:
@@ -361,15 +350,16 @@ class LogLine:
 
 def log_after(connection: sqlite3.Connection, batch_number: int, after: int, most: int = 2_000) -> list[LogLine]:
     """The newest lines of the log after row `after`, oldest first."""
+    return read_log(connection, "batch_number = ?", batch_number, after, most)
+
+
+def read_log(connection: sqlite3.Connection, where: str, whose: object, after: int, most: int) -> list[LogLine]:
     rows = connection.execute(
         f"SELECT id, at, substr(level, 1, {LONGEST_NAME}), substr(message, 1, {LONGEST_WORDS}) FROM log_line "
-        "WHERE batch_number = ? AND id > ? ORDER BY id DESC LIMIT ?",
-        (batch_number, after, most),
+        f"WHERE {where} AND id > ? ORDER BY id DESC LIMIT ?",
+        (whose, after, most),
     ).fetchall()
     return [whole(LogLine(*row)) for row in reversed(rows)]
-
-
-# -- the past ------------------------------------------------------------------------------------------------
 
 
 MOST_SAMPLED = 4_000

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tidepool.storage import db
 from tidepool.storage.batches import checked_number, delete_rows, find_batch
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import WatchedConnection, connect, explained, prepare, refuse_strangers, settle, transaction
@@ -52,47 +53,42 @@ def copy_batch(connection: sqlite3.Connection, origin: str, number: int) -> int:
 
     Returns its number here. A batch that was running there is interrupted here.
     """
-    from sqlalchemy import ColumnElement, insert, literal, select, update
-
-    from tidepool.storage.sql import execute, table_in, table_of, tables_with
-    from tidepool.storage.tables import Batch, Call, Prompt, Study
-
-    batch, prompt, study = (table_of(one) for one in (Batch, Prompt, Study))
-    there = table_in(batch, origin)
+    batch, prompt, study = (db.table_of(one) for one in (db.Batch, db.Prompt, db.Study))
+    there = db.table_in(batch, origin)
     names = [column.name for column in batch.c if column.name != "number"]
-    row = select(*(there.c[name] for name in names)).where(there.c.number == number)
-    copy = checked_number(execute(connection, insert(batch).from_select(names, row)).lastrowid or 0)
-    stopped = update(batch).where(batch.c.number == copy, batch.c.status.in_(("in_progress", "pending")))
-    execute(connection, stopped.values(status="interrupted", paused=False, host=None))
+    row = db.select(*(there.c[name] for name in names)).where(there.c.number == number)
+    copy = checked_number(db.execute(connection, db.insert(batch).from_select(names, row)).lastrowid or 0)
+    stopped = db.update(batch).where(batch.c.number == copy, batch.c.status.in_(("in_progress", "pending")))
+    db.execute(connection, stopped.values(status="interrupted", paused=False, host=None))
     bounds = unit_range(number)
     shift = (copy - number) << UNIT_BITS
-    for table in dict.fromkeys((*tables_with("batch_number"), *tables_with("unit_id"))):
+    for table in dict.fromkeys((*db.tables_with("batch_number"), *db.tables_with("unit_id"))):
         if table.name in LEFT_BEHIND:
             continue
-        source = table_in(table, origin)
+        source = db.table_in(table, origin)
         names = [column.name for column in table.c if not (table.name in OWN_NUMBERS and column.name == "id")]
-        moved: dict[str, ColumnElement[Any]] = {name: source.c[name] for name in names}
+        moved: dict[str, db.ColumnElement[Any]] = {name: source.c[name] for name in names}
         if "unit_id" in moved:
             moved["unit_id"] = source.c.unit_id + shift
         if "batch_number" in moved:
-            moved["batch_number"] = literal(copy)
+            moved["batch_number"] = db.literal(copy)
         if table.name == "unit":
             moved["id"] = source.c.id + shift
-        rows = select(*moved.values())
+        rows = db.select(*moved.values())
         if "batch_number" in moved:
             rows = rows.where(source.c.batch_number == number)
         else:
             rows = rows.where(source.c.unit_id.between(*bounds))
         if table.name in OWN_NUMBERS and table.name != "call":
             rows = rows.order_by(source.c.id)
-        execute(connection, insert(table).from_select(names, rows))
-    calls, prompts, studies = (table_in(one, origin) for one in (table_of(Call), prompt, study))
-    used = select(calls.c.prompt).where(calls.c.unit_id.between(*bounds), calls.c.prompt.is_not(None))
-    ignore = insert(prompt).prefix_with("OR IGNORE")
-    execute(connection, ignore.from_select(list(prompt.c), select(prompts).where(prompts.c.hash.in_(used))))
-    own = select(there.c.study_id).where(there.c.number == number)
-    ignore = insert(study).prefix_with("OR IGNORE")
-    execute(connection, ignore.from_select(list(study.c), select(studies).where(studies.c.id.in_(own))))
+        db.execute(connection, db.insert(table).from_select(names, rows))
+    calls, prompts, studies = (db.table_in(one, origin) for one in (db.table_of(db.Call), prompt, study))
+    used = db.select(calls.c.prompt).where(calls.c.unit_id.between(*bounds), calls.c.prompt.is_not(None))
+    ignore = db.insert(prompt).prefix_with("OR IGNORE")
+    db.execute(connection, ignore.from_select(list(prompt.c), db.select(prompts).where(prompts.c.hash.in_(used))))
+    own = db.select(there.c.study_id).where(there.c.number == number)
+    ignore = db.insert(study).prefix_with("OR IGNORE")
+    db.execute(connection, ignore.from_select(list(study.c), db.select(studies).where(studies.c.id.in_(own))))
     return copy
 
 
@@ -114,34 +110,32 @@ def copy_to_publish(
 ) -> None:
     """Batches by number, each with the config that is to be read of it, and studies with their designs; without the name of
     the machine that ran them. `private` are texts that messages may hold, with what is to stand there."""
-    from sqlalchemy import func
-    from sqlmodel import col, update
-
-    from tidepool.storage.sql import execute
-    from tidepool.storage.tables import Batch, Call, Finding, LogLine, Outcome, Progress, Study, StudyCell, Unit
-
     _copy_batches(database, list(configs), target)
     with closing(connect(target)) as connection, transaction(connection):
         for number, config in enumerate(configs.values(), 1):
-            execute(connection, update(Batch).where(col(Batch.number) == number).values(host=None, config=config))
+            db.execute(connection, db.update(db.Batch).filter_by(number=number).values(host=None, config=config))
         # Limits name the nodes of a cluster.
-        execute(connection, update(Progress).values(limits=func.json_remove(Progress.limits, "$.hands")))
+        db.execute(connection, db.update(db.Progress).values(limits=db.func.json_remove(db.Progress.limits, "$.hands")))
         for study_id, design in designs.items():
-            execute(connection, update(Study).where(col(Study.id) == study_id).values(design=design))
+            db.execute(connection, db.update(db.Study).filter_by(id=study_id).values(design=design))
         paths = (
-            (LogLine, "message"),
-            (Unit, "error"),
-            (Call, "error"),
-            (Batch, "reason"),
-            (Study, "design"),
-            (StudyCell, "level"),
-            *((Call, "served_model"), (Outcome, "served_model"), (Finding, "content")),  # a server may report a path
+            (db.LogLine, "message"),
+            (db.Unit, "error"),
+            (db.Call, "error"),
+            (db.Batch, "reason"),
+            (db.Study, "design"),
+            (db.StudyCell, "level"),
+            *(
+                (db.Call, "served_model"),
+                (db.Outcome, "served_model"),
+                (db.Finding, "content"),
+            ),  # a server may report a path
         )
         for words, instead in private.items():
             for table, name in paths:
                 column = getattr(table, name)
-                holds = update(table).where(func.instr(column, words) > 0)
-                execute(connection, holds.values({name: func.replace(column, words, instead)}))
+                holds = db.update(table).where(db.func.instr(column, words) > 0)
+                db.execute(connection, holds.values({name: db.func.replace(column, words, instead)}))
     settle(target)
 
 
@@ -250,25 +244,14 @@ def _is_here(connection: sqlite3.Connection, batch_id: str) -> bool:
 
 
 def _copy_over(connection: sqlite3.Connection, origin: str, number: int, config: str) -> None:
-    from sqlmodel import col, update
-
-    from tidepool.storage.sql import execute
-    from tidepool.storage.tables import Batch
-
     copy = copy_batch(connection, origin, number)
-    execute(connection, update(Batch).where(col(Batch.number) == copy).values(imported=True, host=None, config=config))
+    db.execute(connection, db.update(db.Batch).filter_by(number=copy).values(imported=True, host=None, config=config))
 
 
 def _copy_shelf(connection: sqlite3.Connection, origin: str, table: str) -> int:
     """What goes by the same id or name here stays as it is here."""
-    from sqlalchemy import insert, select, text
-    from sqlmodel import SQLModel
-
-    import tidepool.storage.tables  # noqa: F401  (registers the tables)
-    from tidepool.storage.sql import execute, table_in
-
     before = connection.total_changes
-    here = SQLModel.metadata.tables[table]
-    there = select(table_in(here, origin)).order_by(text("rowid"))
-    execute(connection, insert(here).prefix_with("OR IGNORE").from_select(list(here.c), there))
+    here = db.SQLModel.metadata.tables[table]
+    there = db.select(db.table_in(here, origin)).order_by(db.text("rowid"))
+    db.execute(connection, db.insert(here).prefix_with("OR IGNORE").from_select(list(here.c), there))
     return connection.total_changes - before

@@ -66,15 +66,9 @@ ORDER = {
     "cells": "factor",
     "log": "rowid",
 }
-PAGED_BY = {
-    "conversations": "id",
-    "messages": "conversation_id",
-    "outcomes": "conversation_id",
-    "judgements": "conversation_id",
-    "verdicts": "conversation_id",
-    "codes": "conversation_id",
-    "answers": "conversation_id",
-}
+PAGED_BY = {"conversations": "id"} | dict.fromkeys(
+    ("messages", "outcomes", "judgements", "verdicts", "codes", "answers"), "conversation_id"
+)
 """views with rows by unit: these can be long"""
 
 
@@ -261,17 +255,9 @@ def step_rows(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator[tu
         episode = (batch["id"], unit_id(batch["number"], unit.sequence_number), unit.sequence_number)
         player = ", ".join(unit.participants)
         for step in episode_steps(unit.details, unit.messages):
-            told = (
-                step.number,
-                step.operator,
-                step.query,
-                step.rewritten,
-                int(step.fell_back),
-                step.model,
-                step.reply,
-                step.reward,
-            )
-            yield (*episode, unit.interaction_type or split_of(unit.details), player, *told)
+            asked = (step.number, step.operator, step.query, step.rewritten, int(step.fell_back))
+            split = unit.interaction_type or split_of(unit.details)
+            yield (*episode, split, player, *asked, step.model, step.reply, step.reward)
 
 
 class StoredRating(NamedTuple):

@@ -38,8 +38,8 @@ def say(path: Path, number: int, *messages: tuple[int, int, str], status: str = 
             )
             connection.execute(
                 "INSERT INTO call (unit_id, step, wave, turn, speaker, model, key, status, text, input_tokens, "
-                "output_tokens, seconds, source, attempts, at) "
-                "VALUES (?, ?, ?, ?, 'Ada', 'm', x'00', ?, ?, 0, 0, 0, 'live', 1, 0)",
+                "output_tokens, seconds, source, attempts, at, reasoning_tokens, usage_missing) "
+                "VALUES (?, ?, ?, ?, 'Ada', 'm', x'00', ?, ?, 0, 0, 0, 'live', 1, 0, 0, 0)",
                 (unit_id(number, talk), f"t{wave}", wave, wave, status, text),
             )
 

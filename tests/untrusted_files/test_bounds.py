@@ -57,7 +57,8 @@ def test_a_long_list_shows_the_newest_and_says_where_all_are(file: Path, capsys:
     counters = (
         "units_total, units_completed, units_failed, calls, bought, cached, replayed, retried, failed, input_tokens, "
     )
-    counters += "output_tokens, cost_usd, unpriced, seconds, call_seconds, peak_concurrency, heartbeat, heartbeat_at, in_flight, limits"
+    counters += "output_tokens, cost_usd, unpriced, seconds, call_seconds, peak_concurrency, heartbeat, heartbeat_at, in_flight, limits, "
+    counters += "in_flight_usd, reasoning_tokens, cut, unusable, usage_missing"
     change(
         file,
         f"INSERT INTO progress (batch_number, {counters}) SELECT number, {counters} FROM batch, progress WHERE number > 1",
