@@ -20,30 +20,23 @@ from tidepool.engine.answer_forms import schema_of
 from tidepool.engine.call import Call, PriceTag, expected_tokens, prompt_hash
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.providers.batch_api import (
-    CREATE_SECONDS,
-    MOST_PAGES,
-    NO_REPLY,
     ODD,
-    ListEnd,
     ResultReading,
+    SdkBatches,
     as_mapping,
     as_string,
-    creation_refusal,
     fetch_card,
-    is_unclear,
-    read_cards,
     read_id,
     read_object,
     row_complaint,
     short_word,
     sum_counts,
 )
-from tidepool.engine.providers.connection import LOOK_SECONDS, Complained, SdkConnection
+from tidepool.engine.providers.connection import SdkConnection
 from tidepool.engine.providers.errors import ProviderComplaint
 from tidepool.engine.providers.protocol import (
     Answer,
     BatchedCall,
-    CreationUnclear,
     ErrorClass,
     Notices,
     ProviderBatchBounds,
@@ -58,11 +51,10 @@ from tidepool.engine.providers.protocol import (
 from tidepool.engine.providers.rate_headers import anthropic_limits
 from tidepool.engine.providers.replies import (
     Usage,
-    encode_json,
-    name_of,
     parse_reply,
     part_of,
     plausible_usage,
+    priced_answer,
     text_of,
     tokens,
 )
@@ -142,10 +134,7 @@ class AnthropicRequestFormat:
 
     def lesson(self, model_name: str, complaint: ProviderComplaint, sent: Mapping[str, Any] | None = None) -> bool:
         """Whether a refusal is about a setting, which is then sent no more."""
-        setting = self.habits.learn(complaint)
-        if setting is not None:
-            self.habits.refuse(model_name, setting, (sent or {}).get(setting, "any"))
-        return setting is not None
+        return self.habits.learn(model_name, complaint, sent) is not None
 
     def expect(self, calls: Iterable[Call]) -> None:
         """Calls that will be sent together: prompts they share are worth caching from the first on."""
@@ -177,12 +166,8 @@ def answer_of(
         thought=text_of([block for block in blocks if block["type"] == "thinking"], "thinking"),
         tool=any("tool_use" in block["type"] for block in blocks),
     )
-    model, usage = name_of(data.get("model")), plausible_usage(_usage(data.get("usage")), words)
-    if usage is None:
-        return Answer(words.text, 0, 0, None, None, limits, None, words.finish, model, words.thought, 0, True)
-    asked, wrote, reasoned, read, written = usage
-    cost = None if tag is None else tag.cost(asked, wrote, batch=batch, cache_read=read, cache_write=written)
-    return Answer(words.text, asked, wrote, cost, None, limits, None, words.finish, model, words.thought, reasoned)
+    usage = plausible_usage(_usage(data.get("usage")), words)
+    return priced_answer(words, usage, data.get("model"), tag, batch=batch, limits=limits)
 
 
 def _usage(usage: object) -> Usage | None:
@@ -201,7 +186,6 @@ def _is_long(text: str) -> bool:
     return expected_tokens(text) >= LEAST_CACHED
 
 
-PATH = "/v1/messages/batches"
 UNDER_WAY = ("in_progress", "canceling")
 KINDS = ("succeeded", "errored", "canceled", "expired")
 COUNTS = ("processing", "succeeded", "errored", "canceled", "expired")
@@ -209,17 +193,16 @@ HEALING = ("api_error", "overloaded_error", "rate_limit_error", "timeout_error")
 """errors of a single request that asking again may heal"""
 
 
-class AnthropicBatches:
+class AnthropicBatches(SdkBatches):
     bounds = ProviderBatchBounds(max_calls=100_000, max_bytes=240_000_000)
     uploads = False
+    path, page_size, cursor = "/v1/messages/batches", 1000, "after_id"
 
     def __init__(
         self, line: SdkConnection, wire: AnthropicRequestFormat, price: Callable[[str], PriceTag | None]
     ) -> None:
-        self._line = line
+        super().__init__(line, price)
         self._wire = wire
-        self._price = price
-        self._cards: dict[str, dict[str, Any]] = {}
         self._groups: dict[str, str] = {}
 
     def group(self, call: Call) -> str:
@@ -233,19 +216,9 @@ class AnthropicBatches:
     async def create(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall], upload_id: str) -> str:
         self._wire.expect(one.call for one in calls)
         requests = [{"custom_id": one.custom_id, "params": self._wire.body(one.call)} for one in calls]
-        headers = self._wire.headers(calls[0].call)
-        try:
-            response = await self._line.post(PATH, encode_json({"requests": requests}), CREATE_SECONDS, headers)
-            remote_id = read_id(self._line, self._line.load_object(response.content))
-            self._groups[remote_id] = self.group(calls[0].call)
-            return remote_id
-        except Complained as complained:
-            complaint = complained.complaint
-            if is_unclear(complaint):
-                raise CreationUnclear(str(self._line.diagnose(complaint))) from None
-            raise creation_refusal(self._line, complaint) from None
-        except ProviderError as garbage:
-            raise CreationUnclear(str(garbage)) from None
+        remote_id = await self.post({"requests": requests}, self._wire.headers(calls[0].call))
+        self._groups[remote_id] = self.group(calls[0].call)
+        return remote_id
 
     async def withdraw(self, upload_id: str) -> None:
         """There is nothing to take back."""
@@ -253,19 +226,19 @@ class AnthropicBatches:
     async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
         """An ended batch is confirmed by its ids; one that still runs is the best guess, confirmed later."""
         running: list[tuple[float, str]] = []
-        async for card in self._listed(ListEnd(ticket.created_at)):
+        async for card in self.listed(ticket.created_at):
             count = sum_counts(card.get("request_counts"), *COUNTS)
             if card.get("id") in others or count not in (ticket.count, None):
                 continue
             remote_id = read_id(self._line, card)
             if not _has_ended(card):
-                running.append((abs((_moment(card) or 0.0) - ticket.created_at), remote_id))
+                running.append((abs((self.created_at(card) or 0.0) - ticket.created_at), remote_id))
             elif await self._is_ours(remote_id, ticket):
                 return remote_id
         return min(running)[1] if running else None
 
     async def poll(self, remote_id: str) -> ProviderBatchState:
-        card = await fetch_card(self._line, f"{PATH}/{remote_id}")
+        card = await fetch_card(self._line, f"{self.path}/{remote_id}")
         self._cards[remote_id] = card
         status = short_word(card.get("processing_status")).lower()
         ended, known = _has_ended(card), status in ("ended", *UNDER_WAY)
@@ -275,44 +248,23 @@ class AnthropicBatches:
         card, reading = self._cards.get(remote_id, {}), ResultReading(self._line)
         if as_string(card.get("archived_at")):
             raise ResultsIncomplete("Anthropic keeps them no longer")
-        async for row in reading.rows(f"{PATH}/{remote_id}/results"):
-            yield self._result(row, self._groups.get(remote_id, ""))
+        async for row in reading.rows(f"{self.path}/{remote_id}/results"):
+            yield self.result(row, self._groups.get(remote_id, ""))
         reading.check(sum_counts(card.get("request_counts"), *COUNTS))
 
-    async def cancel(self, remote_id: str) -> None:
+    def created_at(self, card: dict[str, Any]) -> float | None:
         try:
-            await self._line.post(f"{PATH}/{remote_id}/cancel", b"", LOOK_SECONDS)
-        except Complained as complained:
-            if complained.complaint.status not in (400, 404, 409):
-                raise self._line.diagnose(complained.complaint) from None
-
-    async def _listed(self, end: ListEnd) -> AsyncIterator[dict[str, Any]]:
-        """Newest first."""
-        after: dict[str, str] = {}
-        for _ in range(MOST_PAGES):
-            page = await fetch_card(self._line, PATH, limit=1000, **after)
-            for card in read_cards(self._line, page):
-                if end.is_behind(_moment(card)):
-                    return
-                yield card
-            last = as_string(page.get("last_id"))
-            if not page.get("has_more") or not last or after == {"after_id": last}:
-                return
-            after = {"after_id": last}
+            return datetime.fromisoformat(card["created_at"]).timestamp()
+        except ODD:
+            return None
 
     async def _is_ours(self, remote_id: str, ticket: ProviderBatchTicket) -> bool:
-        async with aclosing(ResultReading(self._line).rows(f"{PATH}/{remote_id}/results")) as rows:
+        async with aclosing(ResultReading(self._line).rows(f"{self.path}/{remote_id}/results")) as rows:
             async for row in rows:
                 return row["custom_id"] in ticket.custom_ids
         return False
 
-    def _result(self, row: dict[str, Any], model: str) -> ProviderBatchResult:
-        try:
-            return self._read(row, model)
-        except ODD:
-            return ProviderBatchResult(row["custom_id"], NO_REPLY)
-
-    def _read(self, row: dict[str, Any], model: str) -> ProviderBatchResult:
+    def read_row(self, row: dict[str, Any], model: str) -> ProviderBatchResult:
         name, result = row["custom_id"], as_mapping(row.get("result"))
         kind = short_word(result.get("type"))
         if kind == "succeeded" or kind not in KINDS:
@@ -333,13 +285,6 @@ def _has_ended(card: dict[str, Any]) -> bool:
     return status == "ended" or (
         not known and bool(as_string(card.get("ended_at")) or as_string(card.get("results_url")))
     )
-
-
-def _moment(card: dict[str, Any]) -> float | None:
-    try:
-        return datetime.fromisoformat(card["created_at"]).timestamp()
-    except ODD:
-        return None
 
 
 class AnthropicProvider(SdkProvider):

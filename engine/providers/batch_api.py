@@ -1,28 +1,31 @@
-"""What the two batch APIs have in common: how requests and refusals are judged, and how results are read.
+"""What the batch APIs of OpenAI and Anthropic have in common: creating, listing and cancelling batches, reading results.
 
-Each line of a result file is judged by itself: one that is corrupt, cut or foreign is left out and counted, every other one is
-kept. Nothing that stands in a file or in a card raises out of here: what cannot be understood is missing, and the engine
-asks for it again.
+Each line of a result file is judged by itself: corrupt, cut and foreign lines are left out and counted, all others are kept.
+Nothing in a file or a card raises: what cannot be read is missing, and the engine asks for it again.
 """
 
 import math
 import re
-from collections.abc import AsyncGenerator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from typing import Any
 
-from tidepool.engine.providers.connection import Complained, SdkConnection
+from tidepool.engine.call import PriceTag
+from tidepool.engine.providers.connection import LOOK_SECONDS, Complained, SdkConnection
 from tidepool.engine.providers.endpoint import scrub_keys
 from tidepool.engine.providers.errors import SPENT, ProviderComplaint, complaint_about, fault_of, read_error
 from tidepool.engine.providers.protocol import (
     Answer,
     BatchRefused,
+    CreationUnclear,
     ErrorClass,
     ProviderBatchGone,
+    ProviderBatchResult,
     ProviderError,
     ResultsIncomplete,
     Silence,
 )
-from tidepool.engine.providers.replies import decode_json
+from tidepool.engine.providers.replies import decode_json, encode_json
 from tidepool.storage.states import FinishReason
 
 UPLOAD_SECONDS = 600.0
@@ -73,20 +76,12 @@ def creation_refusal(line: SdkConnection, complaint: ProviderComplaint) -> Provi
     right to batches may have one to live calls, so that alone stops nothing."""
     error = line.diagnose(complaint)
     absent = complaint.status in ABSENT
-    if not absent and (error.fault in (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED) or _is_hopeless(complaint)):
+    spent = complaint.code in SPENT or complaint.status == 402
+    if not absent and (error.fault in (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED) or spent):
         return error
     words = f"{line.endpoint.title} answered {complaint.status}: {scrub_keys(complaint.words)}"
     too_large = complaint.status == 413 or any(word in complaint.words.lower() for word in ("too large", "too many"))
     return BatchRefused(words, too_large=too_large and not absent)
-
-
-def _is_hopeless(complaint: ProviderComplaint) -> bool:
-    return complaint.code in SPENT or complaint.status == 402
-
-
-def is_unclear(complaint: ProviderComplaint) -> bool:
-    """Whether a creation may have succeeded all the same."""
-    return fault_of(complaint) is ErrorClass.TRANSIENT and complaint.status not in ABSENT
 
 
 ODD = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
@@ -226,3 +221,73 @@ class ResultReading:
             troubles.append(f"they hold {self._rows + self._unreadable:,} of {expected:,} lines")
         if troubles:
             raise ResultsIncomplete("; ".join(troubles))
+
+
+class SdkBatches(ABC):
+    """A batch API that is called through an SDK's connection."""
+
+    path: str
+    page_size: int
+    cursor: str
+    """the parameter that asks for the next page of the list"""
+
+    def __init__(self, line: SdkConnection, price: Callable[[str], PriceTag | None]) -> None:
+        self._line = line
+        self._price = price
+        self._cards: dict[str, dict[str, Any]] = {}
+        """as last polled, by id"""
+
+    @abstractmethod
+    def created_at(self, card: dict[str, Any]) -> float | None:
+        """When a batch was made, by the provider's clock."""
+
+    @abstractmethod
+    def read_row(self, row: dict[str, Any], model: str) -> ProviderBatchResult:
+        """Raises one of ODD where a row is no result."""
+
+    async def post(self, body: dict[str, Any], headers: Mapping[str, str] | None = None) -> str:
+        """Creates a batch and returns its id."""
+        line = self._line
+        try:
+            response = await line.post(self.path, encode_json(body), CREATE_SECONDS, headers)
+            return read_id(line, line.load_object(response.content))
+        except Complained as complained:
+            complaint = complained.complaint
+            if complaint.status == 404 and "input_file_id" in body and "file" in complaint.words.lower():
+                words = f"{line.endpoint.title} does not see the uploaded file yet: {complaint.words}"
+                raise ProviderError(ErrorClass.TRANSIENT, words) from None
+            if fault_of(complaint) is ErrorClass.TRANSIENT and complaint.status not in ABSENT:
+                raise CreationUnclear(str(line.diagnose(complaint))) from None
+            raise creation_refusal(line, complaint) from None
+        except ProviderError as garbage:
+            raise CreationUnclear(str(garbage)) from None
+
+    async def cancel(self, remote_id: str) -> None:
+        try:
+            await self._line.post(f"{self.path}/{remote_id}/cancel", b"", LOOK_SECONDS)
+        except Complained as complained:
+            if complained.complaint.status not in (400, 404, 409):
+                raise self._line.diagnose(complained.complaint) from None
+
+    async def listed(self, ordered_at: float) -> AsyncIterator[dict[str, Any]]:
+        """The cards of the account's batches, newest first, until they are too old to be one ordered then."""
+        after: dict[str, str] = {}
+        end = ListEnd(ordered_at)
+        for _ in range(MOST_PAGES):
+            page = await fetch_card(self._line, self.path, limit=self.page_size, **after)
+            cards = read_cards(self._line, page)
+            for card in cards:
+                yield card
+                if end.is_behind(self.created_at(card)):
+                    return
+            last = as_string(cards[-1].get("id")) if cards else as_string(page.get("last_id"))
+            if not page.get("has_more") or not last or after == {self.cursor: last}:
+                return
+            after = {self.cursor: last}
+
+    def result(self, row: dict[str, Any], model: str) -> ProviderBatchResult:
+        """`model` is what was asked; empty where that is not known."""
+        try:
+            return self.read_row(row, model)
+        except ODD:
+            return ProviderBatchResult(row["custom_id"], NO_REPLY)

@@ -86,7 +86,7 @@ class OllamaProvider(HostedProvider):
     def _learn(self, call: Call, error: Exception, sent: dict[str, Any]) -> bool:
         """Whether it is about a setting that was sent, and is left out from now on."""
         complaint = ProviderComplaint(getattr(error, "status_code", None), words=self.words_of(error))
-        setting = self._habits.learn(complaint)
+        setting = self._habits.find(complaint)
         if setting is None or setting not in sent:
             return False
         self._habits.refuse(call.model_name, setting, sent[setting])

@@ -17,23 +17,18 @@ from tidepool.engine.answer_forms import schema_of
 from tidepool.engine.call import Call, PriceTag, packed_vectors
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.providers.batch_api import (
-    CREATE_SECONDS,
-    MOST_PAGES,
-    NO_REPLY,
     ODD,
     ODD_LOOKS,
     UPLOAD_SECONDS,
-    ListEnd,
     ResultReading,
+    SdkBatches,
     as_count,
     as_mapping,
     as_number,
     as_string,
     creation_refusal,
     fetch_card,
-    is_unclear,
     lookup_error,
-    read_cards,
     read_id,
     read_object,
     row_complaint,
@@ -46,7 +41,6 @@ from tidepool.engine.providers.errors import SPENT, ProviderComplaint, fault_of
 from tidepool.engine.providers.protocol import (
     Answer,
     BatchedCall,
-    CreationUnclear,
     ErrorClass,
     Notices,
     ProviderBatchBounds,
@@ -62,11 +56,10 @@ from tidepool.engine.providers.replies import (
     ParsedReply,
     Usage,
     clean,
-    encode_json,
-    name_of,
     parse_reply,
     part_of,
     plausible_usage,
+    priced_answer,
     text_of,
     thought_in,
     tokens,
@@ -87,7 +80,7 @@ class OpenAIRequestFormat:
 
     def __init__(self, notices: Notices, foreign: bool) -> None:
         self.habits = UnsupportedSettings(
-            notices, ("temperature", "seed", "reasoning_effort", "response_format", SYSTEM_ROLE, *LENGTHS)
+            notices, ("temperature", "seed", "reasoning_effort", "response_format", SYSTEM_ROLE), tuple(LENGTHS)
         )
         self._foreign = foreign
         self._length: dict[str, str] = {}
@@ -119,12 +112,9 @@ class OpenAIRequestFormat:
 
     def lesson(self, model_name: str, complaint: ProviderComplaint, sent: Mapping[str, Any] | None = None) -> bool:
         """Whether a refusal is about a setting, which is then sent no more, or under its other name."""
-        setting = self.habits.learn(complaint)
+        setting = self.habits.learn(model_name, complaint, sent)
         if setting in LENGTHS:
             self._length.setdefault(model_name, LENGTHS[setting])
-        elif setting is not None:
-            value = (sent or {}).get(setting, "any")
-            self.habits.refuse(model_name, setting, "by address" if setting == "seed" else value)
         return setting is not None
 
     def _put_system(self, messages: list[dict[str, str]], call: Call) -> None:
@@ -159,12 +149,7 @@ def answer_of(
     embedding = "choices" not in data
     usage = _usage(data.get("usage"), embedding=embedding)
     usage = usage if embedding else plausible_usage(usage, words)
-    model = name_of(data.get("model"))
-    if usage is None:
-        return Answer(words.text, 0, 0, None, None, limits, None, words.finish, model, words.thought, 0, True)
-    asked, wrote, reasoned, read, written = usage
-    cost = None if tag is None else tag.cost(asked, wrote, batch=batch, cache_read=read, cache_write=written)
-    return Answer(words.text, asked, wrote, cost, None, limits, None, words.finish, model, words.thought, reasoned)
+    return priced_answer(words, usage, data.get("model"), tag, batch=batch, limits=limits)
 
 
 def _said(choice: Mapping[str, Any]) -> ParsedReply:
@@ -221,39 +206,6 @@ async def request_lines(wire: OpenAIRequestFormat, calls: Sequence[BatchedCall])
         yield text.encode("utf-8", "replace") + b"\n"
 
 
-class ResultLines:
-    """Reads lines of results, each by itself."""
-
-    def __init__(
-        self,
-        wire: OpenAIRequestFormat,
-        price: Callable[[str], PriceTag | None],
-        diagnosed: Callable[[ProviderComplaint], ProviderError],
-    ) -> None:
-        self._wire = wire
-        self._price = price
-        self._diagnosed = diagnosed
-
-    def read(self, row: dict[str, Any], model: str) -> ProviderBatchResult:
-        """`model` is what was asked; empty where nobody remembers."""
-        try:
-            return self._read(row, model)
-        except ODD:
-            return ProviderBatchResult(row["custom_id"], NO_REPLY)
-
-    def _read(self, row: dict[str, Any], model: str) -> ProviderBatchResult:
-        name, response = row["custom_id"], as_mapping(row.get("response"))
-        status, body = as_count(response.get("status_code")), response.get("body")
-        if status == 200 or (status is None and not row.get("error")):
-            body = read_object(body)
-            tag = self._price(model or as_string(body.get("model")))
-            return ProviderBatchResult(name, answer_of(body, tag, batch=True))
-        complaint = row_complaint(row.get("error") or body, status)
-        heals = complaint.code in UNDONE or fault_of(complaint) in (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED)
-        heals = heals or self._wire.lesson(model, complaint)
-        return ProviderBatchResult(name, error=str(self._diagnosed(complaint)), heals=heals)
-
-
 ENDED = ("completed", "expired", "cancelled", "failed")
 UNDER_WAY = ("validating", "in_progress", "finalizing", "cancelling")
 FILES = ("output_file_id", "error_file_id")
@@ -265,15 +217,14 @@ UPLOAD_NAME = "tidepool-"
 """how the name of every file begins that is uploaded here"""
 
 
-class OpenAIBatches:
+class OpenAIBatches(SdkBatches):
     bounds = ProviderBatchBounds(max_calls=50_000, max_bytes=190_000_000)
     uploads = True
+    path, page_size, cursor = "/batches", 100, "after"
 
     def __init__(self, line: SdkConnection, wire: OpenAIRequestFormat, price: Callable[[str], PriceTag | None]) -> None:
-        self._line = line
+        super().__init__(line, price)
         self._wire = wire
-        self._lines = ResultLines(wire, price, line.diagnose)
-        self._cards: dict[str, dict[str, Any]] = {}
         self._odd_looks: Counter[str] = Counter()
 
     def group(self, call: Call) -> str:
@@ -305,20 +256,7 @@ class OpenAIBatches:
                 "model": calls[0].call.model_name[:512],
             },
         }
-        try:
-            response = await self._line.post("/batches", encode_json(body), CREATE_SECONDS)
-            return read_id(self._line, self._line.load_object(response.content))
-        except Complained as complained:
-            complaint = complained.complaint
-            if complaint.status == 404 and "file" in complaint.words.lower():
-                raise ProviderError(
-                    ErrorClass.TRANSIENT, f"OpenAI does not see the uploaded file yet: {complaint.words}"
-                ) from None
-            if is_unclear(complaint):
-                raise CreationUnclear(str(self._line.diagnose(complaint))) from None
-            raise creation_refusal(self._line, complaint) from None
-        except ProviderError as garbage:
-            raise CreationUnclear(str(garbage)) from None
+        return await self.post(body)
 
     async def withdraw(self, upload_id: str) -> None:
         client = self._line.client
@@ -335,19 +273,9 @@ class OpenAIBatches:
             return  # it is gone, whatever the words that say so
 
     async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
-        after: dict[str, str] = {}
-        end = ListEnd(ticket.created_at)
-        for _ in range(MOST_PAGES):
-            cards = read_cards(self._line, page := await fetch_card(self._line, "/batches", limit=100, **after))
-            for card in cards:
-                if as_mapping(card.get("metadata")).get("tidepool_order") == ticket.order_id:
-                    return read_id(self._line, card)
-                if end.is_behind(as_number(card.get("created_at"))):
-                    return None
-            last = as_string(cards[-1].get("id")) if cards else ""
-            if not page.get("has_more") or not last or after == {"after": last}:
-                return None
-            after = {"after": last}
+        async for card in self.listed(ticket.created_at):
+            if as_mapping(card.get("metadata")).get("tidepool_order") == ticket.order_id:
+                return read_id(self._line, card)
         return None
 
     async def poll(self, remote_id: str) -> ProviderBatchState:
@@ -368,20 +296,26 @@ class OpenAIBatches:
         for file_id in filter(None, (as_string(card.get(name)) for name in FILES)):
             name = quote(file_id, safe=IN_A_PATH, errors="replace")
             async for row in reading.rows(f"/files/{name}/content"):
-                yield self._lines.read(row, model)
+                yield self.result(row, model)
         reading.check(sum_counts(card.get("request_counts"), "completed", "failed"))
 
-    async def cancel(self, remote_id: str) -> None:
-        try:
-            await self._line.post(f"/batches/{remote_id}/cancel", b"", LOOK_SECONDS)
-        except Complained as complained:
-            if complained.complaint.status not in (400, 404, 409):
-                raise self._line.diagnose(complained.complaint) from None
+    def created_at(self, card: dict[str, Any]) -> float | None:
+        return as_number(card.get("created_at"))
 
-    # -- reading -----------------------------------------------------------------------------------------
+    def read_row(self, row: dict[str, Any], model: str) -> ProviderBatchResult:
+        name, response = row["custom_id"], as_mapping(row.get("response"))
+        status, body = as_count(response.get("status_code")), response.get("body")
+        if status == 200 or (status is None and not row.get("error")):
+            body = read_object(body)
+            tag = self._price(model or as_string(body.get("model")))
+            return ProviderBatchResult(name, answer_of(body, tag, batch=True))
+        complaint = row_complaint(row.get("error") or body, status)
+        heals = complaint.code in UNDONE or fault_of(complaint) in (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED)
+        heals = heals or self._wire.lesson(model, complaint)
+        return ProviderBatchResult(name, error=str(self._line.diagnose(complaint)), heals=heals)
 
     async def _card(self, remote_id: str) -> dict[str, Any]:
-        return await fetch_card(self._line, f"/batches/{remote_id}")
+        return await fetch_card(self._line, f"{self.path}/{remote_id}")
 
     def _failed(self, card: dict[str, Any], label: str) -> ProviderBatchState:
         """The whole batch was turned down after it had been taken."""

@@ -13,7 +13,8 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
+from tidepool.engine.call import PriceTag
+from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, RateLimits
 from tidepool.storage.states import FinishReason
 from tidepool.storage.text import mask
 
@@ -163,6 +164,24 @@ def plausible_usage(usage: Usage | None, words: ParsedReply) -> Usage | None:
     if usage is None or not usage[0] or (not usage[1] and (words.text or words.thought)):
         return None
     return usage
+
+
+def priced_answer(
+    words: ParsedReply,
+    usage: Usage | None,
+    model: object,
+    tag: PriceTag | None,
+    *,
+    batch: bool,
+    limits: RateLimits | None,
+) -> Answer:
+    """The answer with its tokens and its price, as far as they are known."""
+    served = name_of(model)
+    if usage is None:
+        return Answer(words.text, 0, 0, None, None, limits, None, words.finish, served, words.thought, 0, True)
+    asked, wrote, reasoned, read, written = usage
+    cost = None if tag is None else tag.cost(asked, wrote, batch=batch, cache_read=read, cache_write=written)
+    return Answer(words.text, asked, wrote, cost, None, limits, None, words.finish, served, words.thought, reasoned)
 
 
 def parse_reply(text: str, word: object, *, thought: str = "", tool: bool = False, refusal: str = "") -> ParsedReply:

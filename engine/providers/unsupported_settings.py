@@ -45,15 +45,17 @@ _PATH = re.compile(r"[.\[\]]+")
 
 
 class UnsupportedSettings:
-    def __init__(self, notices: Notices, optional: tuple[str, ...]) -> None:
+    def __init__(self, notices: Notices, optional: tuple[str, ...], renamed: tuple[str, ...] = ()) -> None:
+        """`optional` settings may be left out; `renamed` ones have another name that a model may take."""
         self._notices = notices
+        self._renamed = renamed
         self._without_system = SYSTEM_ROLE in optional
         self._optional = {
             name: re.compile(rf"(?<![\w-])({CALLED[name]})(?![\w-])", re.IGNORECASE)
-            for name in optional
+            for name in (*optional, *renamed)
             if name in CALLED
         }
-        """settings that may be left out, with the words for them"""
+        """settings that complaints may be about, with the words for them"""
         self._refused: defaultdict[str, set[str]] = defaultdict(set)
 
     def takes(self, model_name: str, setting: str) -> bool:
@@ -62,10 +64,20 @@ class UnsupportedSettings:
     def refuse(self, model_name: str, setting: str, value: object) -> None:
         if setting not in self._refused[model_name]:
             self._refused[model_name].add(setting)
-            self._notices(_told(model_name, setting, value))
+            self._notices(_notice_of(model_name, setting, value))
 
-    def learn(self, complaint: ProviderComplaint) -> str | None:
-        """The optional setting that this refusal is about, where leaving it out will help."""
+    def learn(
+        self, model_name: str, complaint: ProviderComplaint, sent: Mapping[str, object] | None = None
+    ) -> str | None:
+        """The setting that a refusal is about, where leaving it out will help: the model is not sent it again."""
+        setting = self.find(complaint)
+        if setting is not None and setting not in self._renamed:
+            value = "by address" if setting == "seed" else (sent or {}).get(setting, "any")
+            self.refuse(model_name, setting, value)
+        return setting
+
+    def find(self, complaint: ProviderComplaint) -> str | None:
+        """The setting that a refusal is about."""
         words = f"{complaint.code} {complaint.words}"
         if complaint.status not in _REFUSING and not (complaint.status == 500 and _CRASHED.search(words)):
             return None
@@ -87,7 +99,7 @@ class UnsupportedSettings:
         return min(found)[1] if found else None
 
 
-def _told(model_name: str, setting: str, value: object) -> str:
+def _notice_of(model_name: str, setting: str, value: object) -> str:
     if setting == SYSTEM_ROLE:
         return f"{model_name} takes no system message: the system prompt stands at the head of the first message to it."
     if isinstance(value, Mapping):

@@ -56,9 +56,8 @@ async def test_failed_and_expired_items_and_troubled_polls_leave_no_unit_behind(
 async def test_a_creation_that_was_cut_off_is_bought_once(
     emulator: Emulator, talks: Talks, provider: str, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("openai", "anthropic"):
-        seconds = 0.5 if fault == "lost-hang" else 30.0  # a busy machine is not a lost creation
-        monkeypatch.setattr(f"tidepool.engine.providers.{module}.CREATE_SECONDS", seconds)
+    seconds = 0.5 if fault == "lost-hang" else 30.0  # a busy machine is not a lost creation
+    monkeypatch.setattr("tidepool.engine.providers.batch_api.CREATE_SECONDS", seconds)
     emulator.set_faults(provider, script={"create": [fault]})
     summary = await ordered(talks, provider)
     happened = fault.startswith("lost")

@@ -76,7 +76,7 @@ def _openai(message: str, param: str | None = None, code: str | None = None) -> 
 )  # fmt: skip
 def test_a_complaint_names_the_setting_to_leave_out(status: int, body: object, setting: str | None) -> None:
     complaint = complaint_about(status, error_in(json.dumps(body)))
-    assert UnsupportedSettings(Notices(), ALL).learn(complaint) == setting
+    assert UnsupportedSettings(Notices(), ALL).find(complaint) == setting
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_complaint_names_the_setting_to_leave_out(status: int, body: object, s
 )
 def test_claude_complains_in_words_alone(words: str, setting: str | None) -> None:
     complaint = ProviderComplaint(400, code="invalid_request_error", words=words)
-    assert UnsupportedSettings(Notices(), CLAUDE).learn(complaint) == setting
+    assert UnsupportedSettings(Notices(), CLAUDE).find(complaint) == setting
 
 
 @pytest.mark.parametrize("first", ["user", "assistant"])
