@@ -1,7 +1,6 @@
 """How much a prompt helps the simulated solver: the landscape that prompt evolution climbs offline.
 
-docs/landscape.md tells it in words; the tables below are the same numbers. Everything is in logits, added
-up:
+docs/landscape.md describes it in words; `texts.json` has the tables. Everything is in logits, added up:
 
     skill + what the instructions are worth − disorder − harm − length − how hard the problem is
 
@@ -21,29 +20,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
+from tidepool.engine.providers.simulated.base import texts
+
 MODEL = "solver-planted"
 HABIT = 0.75
 """share of its right answers that become pairs"""
-MENDING = (
-    "not pairs",
-    "not in pairs",
-    "never pairs",
-    "never in pairs",
-    "instead of pairs",
-    "rather than pairs",
-    "rather than in pairs",
-    "single things",
-    "single items",
-    "individual items",
-    "individual things",
-    "individual units",
-)
+_TEXTS = texts("landscape")
+MENDING: tuple[str, ...] = _TEXTS["mending"]
 """any of these in a prompt, negated or not, breaks the habit"""
-REMEDIES = (
-    "Count single things, not pairs.",
-    "Give the number of individual items rather than pairs.",
-    "State how many there are one by one, never in pairs.",
-)
+REMEDIES: tuple[str, ...] = _TEXTS["remedies"]
 """what a rewriter proposes who has noticed"""
 NOTICES = (0.0, 0.1, 0.3)
 """chance of noticing, by how many of the failures shown have it; the last also for more"""
@@ -90,111 +75,10 @@ class PhraseFamily:
     hints: tuple[tuple[str, ...], ...]
 
 
-FAMILIES = {
-    "step": PhraseFamily(
-        (0.80, 0.60, 0.65),
-        (
-            ("step by step", "one step at a time", "small steps", "stepwise"),
-            (
-                "write out each",
-                "write down every",
-                "show your work",
-                "show all",
-                "show every",
-                "running total",
-            ),
-            ("before moving on", "one after another", "follow from the line", "slowly"),
-        ),
-    ),
-    "parse": PhraseFamily(
-        (0.60, 0.65, 0.35),
-        (
-            (
-                "what is asked",
-                "what the question asks",
-                "what is being asked",
-                "what is wanted",
-                "what must be found",
-            ),
-            (
-                "list the facts",
-                "list what",
-                "given facts",
-                "known values",
-                "what you know",
-                "note the numbers",
-            ),
-            (
-                "in your own words",
-                "restate",
-                "irrelevant",
-                "unimportant",
-                "watch the units",
-                "reread",
-                "read twice",
-            ),
-        ),
-    ),
-    "estimate": PhraseFamily(
-        (0.35, 0.00, -0.10),
-        (("estimate", "rough size", "ballpark", "order of magnitude"), ("plausible", "sensible")),
-    ),
-    "check": PhraseFamily(
-        (0.70, 0.50, 0.60),
-        (
-            ("check", "verify", "double-check"),
-            ("work backwards", "put the answer back", "plug", "substitute"),
-            ("slips", "correct any mistake", "fix any", "look for mistakes", "read your solution again"),
-        ),
-    ),
-    "algebra": PhraseFamily(
-        (0.60, 0.15, 0.00),
-        (("equation", "unknown", "formula"), ("let x", "variable", "symbols", "solve for")),
-    ),
-    "draw": PhraseFamily(
-        (0.35, 0.60, 0.15),
-        (("draw", "sketch", "diagram", "picture"), ("table", "number line", "timeline", "row by row")),
-    ),
-    "patterns": PhraseFamily(
-        (0.30, 0.35, 0.70),
-        (
-            ("pattern", "regular", "what repeats"),
-            ("similar problem", "simpler case", "smaller case"),
-            ("by position", "letter by letter", "one letter at a time"),
-        ),
-    ),
-    "methods": PhraseFamily(
-        (0.50, 0.40, 0.35),
-        (
-            (
-                "two ways",
-                "second method",
-                "another method",
-                "different methods",
-                "more than one way",
-                "again by",
-            ),
-            ("agree", "compare the results", "same result", "the surest"),
-        ),
-    ),
-    "concise": PhraseFamily((-0.30, -0.25, -0.20), (("brief", "concise", "short", "few words"),)),
-    "role": PhraseFamily(
-        (0.30, 0.30, 0.20),
-        (("you are a", "act as", "as a teacher"), ("careful", "patient", "expert", "explain your reasoning")),
-    ),
-}
-
-HARM = {
-    "guess": (-0.8, ("guess", "first number that comes", "intuition alone")),
-    "rush": (-0.5, ("quickly", "immediately", "fast as", "hurry")),
-    "answer only": (-0.6, ("just give", "only the answer", "only give", "answer only")),
-    "rounding": (-0.4, ("round everything", "good enough", "roughly right")),
-    "distraction": (-0.4, ("rhyme", "poem", "joke", "pirate", "emoji")),
-}
-NEGATED_HARM = {
-    "answer only": (-0.6, ("explain", "show", "write out", "reason")),
-    "careless": (-0.5, ("check", "verify", "look back", "read")),
-}
+FAMILIES = {name: PhraseFamily(**family) for name, family in _TEXTS["families"].items()}
+HARM: dict[str, tuple[float, tuple[str, ...]]] = _TEXTS["harm"]
+NEGATED_HARM: dict[str, tuple[float, tuple[str, ...]]] = _TEXTS["negated_harm"]
+"""what a sentence does, and its cues"""
 
 FORMAT = ("####", "final answer", "last line", "end with the answer", "state the answer")
 """cues that make the solver nearly always give an answer"""
@@ -203,17 +87,7 @@ REPEATED = 0.3
 """each further hint of a family is worth this share of the one before"""
 CHECK_WITHOUT_WORK = 0.5
 """checking is worth half when nothing asks for written work that could be checked"""
-STAGE = {
-    "role": 0,
-    "parse": 1,
-    "estimate": 2,
-    "draw": 2,
-    "patterns": 2,
-    "algebra": 3,
-    "step": 3,
-    "methods": 4,
-    "check": 5,
-}
+STAGE: dict[str, int] = _TEXTS["stage"]
 """the order in which instructions make sense"""
 DISORDER = 0.2
 """cost of each pair of neighbours in the wrong order"""

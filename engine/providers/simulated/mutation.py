@@ -30,39 +30,14 @@ ADDITIONS: dict[str, tuple[Addition, ...]] = {
 }
 """the words by which the simulated rewriter applies an operator, in variants"""
 
-CUES: dict[str, str] = {
-    "differently": "paraphrase",
-    "rephrased": "paraphrase",
-    "background": "add_context",
-    "context": "add_context",
-    "teacher": "change_perspective",
-    "viewpoint": "change_perspective",
-    "perspective": "change_perspective",
-    "wonder": "make_indirect",
-    "wondering": "make_indirect",
-    "plain": "simplify",
-    "plainly": "simplify",
-    "kindly": "formalise",
-    "precise": "formalise",
-    "precisely": "formalise",
-    "step": "ask_for_steps",
-    "steps": "ask_for_steps",
-}
+_TEXTS = texts("phrasings")
+CUES: dict[str, str] = _TEXTS["cues"]
 """the words that give a phrasing away in any text, the simulated rewriter's or another's"""
 
-UNDOES: dict[str, tuple[str, ...]] = {
-    "simplify": ("formalise", "make_indirect"),
-    "formalise": ("simplify", "paraphrase"),
-    "make_indirect": ("formalise",),
-}
+UNDOES: dict[str, tuple[str, ...]] = _TEXTS["undoes"]
 """registers that exclude each other: the later one takes the earlier one's words out"""
 
-_FUNCTION_TEXT = """
-a an and are as at be by can could did do does for from get had has have i if in is it its may me
-might my of on or our people should so take takes than that the their them there these they this to
-us was we were what's when's will with would you your
-"""
-FUNCTION_WORDS = frozenset(_FUNCTION_TEXT.split())
+FUNCTION_WORDS = frozenset(_TEXTS["function_words"].split())
 """a query without a single one of them is in telegram style, which is what `shorten` makes of it"""
 _WORD = re.compile(r"[^\W_]+(?:'\w+)?")
 
@@ -82,68 +57,7 @@ def phrasings(words: list[str]) -> set[str]:
 EASE = 0.36
 """how much of an answer comes when nothing about the phrasing helps or hurts"""
 
-EFFECTS: dict[str, dict[str, float]] = {
-    "how_to": {
-        "ask_for_steps": 0.44,
-        "simplify": 0.08,
-        "paraphrase": 0.04,
-        "change_perspective": -0.06,
-        "add_context": -0.05,
-        "formalise": -0.12,
-        "shorten": -0.12,
-        "make_indirect": -0.16,
-    },
-    "why": {
-        "change_perspective": 0.44,
-        "add_context": 0.06,
-        "paraphrase": 0.04,
-        "ask_for_steps": -0.08,
-        "simplify": -0.06,
-        "formalise": -0.06,
-        "shorten": -0.14,
-        "make_indirect": -0.12,
-    },
-    "meaning": {
-        "simplify": 0.44,
-        "paraphrase": 0.08,
-        "change_perspective": 0.04,
-        "shorten": -0.06,
-        "formalise": -0.12,
-        "add_context": -0.12,
-        "ask_for_steps": -0.12,
-        "make_indirect": -0.12,
-    },
-    "choice": {
-        "formalise": 0.28,
-        "ask_for_steps": 0.18,
-        "add_context": 0.04,
-        "paraphrase": -0.05,
-        "change_perspective": -0.06,
-        "simplify": -0.14,
-        "shorten": -0.12,
-        "make_indirect": -0.14,
-    },
-    "advice": {
-        "add_context": 0.28,
-        "change_perspective": 0.18,
-        "make_indirect": 0.04,
-        "paraphrase": 0.0,
-        "simplify": -0.08,
-        "ask_for_steps": -0.06,
-        "formalise": -0.14,
-        "shorten": -0.18,
-    },
-    "fact": {
-        "shorten": 0.44,
-        "paraphrase": 0.04,
-        "formalise": 0.0,
-        "simplify": -0.04,
-        "change_perspective": -0.12,
-        "add_context": -0.14,
-        "ask_for_steps": -0.14,
-        "make_indirect": -0.12,
-    },
-}
+EFFECTS: dict[str, dict[str, float]] = _TEXTS["effects"]
 """what a phrasing adds to the share of the answer that is told, by kind of query; several add up"""
 
 
@@ -190,12 +104,7 @@ def _telegram(query: str) -> str:
     return " ".join(kept) + "?" if kept else query
 
 
-_SMALL_TALK_TEXT = """
-well that is hard to say and it may be one way or another so who can tell really as these things go
-and then again it all depends on this or that or something else which would be more than i could say
-just now
-"""
-_SMALL_TALK = tuple(_SMALL_TALK_TEXT.split())
+_SMALL_TALK = tuple(_TEXTS["small_talk"].split())
 _DECLINES = "I'm sorry, I can't help with that."
 _DECLINES_BELOW = 0.12
 _LUCK = 0.08

@@ -21,16 +21,7 @@ from tidepool.engine.studies.evolution.problems.problem_set import Recognised, W
 KIND, LEVEL = "logic", 3
 """as the landscape has them"""
 
-GOOD = tuple(
-    "beautiful best bright charming clean clever comfortable delicious delight easy elegant excellent fair fine friendly fun funny good "
-    "great handy happy impressed joy like love nice perfect pleasant plenty powerful pretty quick quiet recommend reliable rich sharp "
-    "smooth solid spotless strong sturdy superb thank warm well wonderful".split()
-)
-BAD = tuple(
-    "annoying awful bad badly bitter boring broke broken closed cold confusing crash crowded dangerous delay died dirty disappoint disgrace "
-    "drag error expensive fail fell flicker hate heavy hurt jam late leaked lost loud noisy overpriced pain peeled pity poor refund refus "
-    "rude sags scratch slippery soaks stale terrible thin torn ugly unfair useless waste weak worse worst wrong".split()
-)
+GOOD, BAD = (tuple(texts("moods")[mood].split()) for mood in ("good", "bad"))
 MOODS: Mapping[str, str] = {
     **dict.fromkeys(("positive", "good", "happy", "favourable", "pos"), "good"),
     **dict.fromkeys(("negative", "bad", "unhappy", "unfavourable", "neg"), "bad"),
