@@ -16,11 +16,10 @@ from shutil import rmtree
 from tempfile import mkdtemp
 from typing import Any
 
-from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.runtime.cluster_section import Cluster
 from tidepool.engine.runtime.gc_tuning import gc_tuned
-from tidepool.engine.runtime.worker import Fault, Opening, Worker, WorkerCard
+from tidepool.engine.runtime.worker import Worker
 from tidepool.engine.runtime.worker_pool import Stopped, WorkerPool, first_line
 
 ENVIRONMENT = {
@@ -197,29 +196,8 @@ class RayWorker:
     def __init__(self, actor: Any) -> None:
         self._actor = actor
 
-    async def card(self) -> WorkerCard:
-        found: WorkerCard = await self._actor.card.remote()
-        return found
-
-    async def open(self, opening: Opening) -> Fault | None:
-        fault: Fault | None = await self._actor.open.remote(opening)
-        return fault
-
-    async def serve(self, batch_id: str) -> None:
-        await self._actor.serve.remote(batch_id)
-
-    async def change(self, settings: dict[str, ProviderSettings]) -> None:
-        await self._actor.change.remote(settings)
-
-    async def give(self, packed: bytes) -> None:
-        await self._actor.give.remote(packed)
-
-    async def take(self) -> bytes:
-        packed: bytes = await self._actor.take.remote()
-        return packed
-
-    async def close(self) -> None:
-        await self._actor.close.remote()
+    async def call(self, method: str, *arguments: Any) -> Any:
+        return await getattr(self._actor, method).remote(*arguments)
 
     def kill(self) -> None:
         import ray

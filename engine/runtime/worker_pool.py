@@ -1,15 +1,12 @@
-"""The workers of a run, as the driver deals with them: who gets which calls, and what happens when one is lost.
+"""The workers of a run, as the driver sees them: who gets which calls, and what happens when a worker is lost.
 
-Calls go out in batches, answers come back by a long poll. A worker whose process or node dies, or that says nothing for long,
-is lost, and so are the calls it had: whether they were bought nobody knows, so they are retried elsewhere. A lost worker is
-started again, later each time, while the others carry on. Where none is left, calls leave from the driver until one is back;
-those that only a worker can make, beside a server of its own, wait for one as for a provider that is down. A worker whose server
-is gone fails quickly, and would get call after call: it rests from that provider, as a server of a pool does, and what its
-server did not even begin with is asked beside another.
+Calls go out in batches; answers come back by a long poll. A worker whose process or node dies, or that is silent for long, is
+lost, and so are its calls: they may have been bought, and are retried elsewhere. A lost worker is restarted, later each time.
+Without any worker, calls leave from the driver; calls to a server beside a worker wait for one as for a provider that is down.
+A worker whose server is down rests from that provider, as a server of a pool does, because it fails fast and would attract calls.
 """
 
 import asyncio
-import heapq
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -40,24 +37,12 @@ H = TypeVar("H")
 
 
 def deal_calls(count: int, loads: Mapping[H, int], piece: int = PIECE) -> list[tuple[H, int]]:
-    """How many of so many calls each hand gets, by what each has in flight already.
-
-    Few calls go to one hand, the least busy: each hand more would be a message more. Many are dealt so that all have
-    about as much to do in the end.
-    """
-    if not count or not loads:
-        return []
+    """How many calls each worker gets: few go to the least busy one, many so that all are equally busy in the end."""
     taking = max(1, min(len(loads), count // piece))
-    places = {worker: place for place, worker in enumerate(loads)}
-    chosen = heapq.nsmallest(taking, loads, key=lambda worker: (loads[worker], places[worker]))
-    heap = [(loads[worker], place) for place, worker in enumerate(chosen)]
-    heapq.heapify(heap)
-    shares = [0] * taking
-    for _ in range(count):
-        load, place = heap[0]
-        shares[place] += 1
-        heapq.heapreplace(heap, (load + 1, place))
-    return [(worker, share) for worker, share in zip(chosen, shares, strict=True) if share]
+    totals = dict(sorted(loads.items(), key=lambda load: load[1])[:taking])
+    for _ in range(count if totals else 0):
+        totals[min(totals, key=totals.__getitem__)] += 1
+    return [(worker, total - loads[worker]) for worker, total in totals.items() if total > loads[worker]]
 
 
 SILENT_SECONDS = 60.0
@@ -68,24 +53,13 @@ GOODBYE_SECONDS = 2.0
 
 
 class RemoteWorker(Protocol):
-    """How a hand is spoken to. Whatever any of this raises means that it is gone."""
+    """How to reach a `Worker`. Any exception means that it is lost."""
 
-    async def card(self) -> WorkerCard: ...
-
-    async def open(self, opening: Opening) -> Fault | None: ...
-
-    async def serve(self, batch_id: str) -> None: ...
-
-    async def change(self, settings: dict[str, ProviderSettings]) -> None: ...
-
-    async def give(self, packed: bytes) -> None: ...
-
-    async def take(self) -> bytes: ...
-
-    async def close(self) -> None: ...
+    async def call(self, method: str, *arguments: Any) -> Any:
+        """Calls a method of the worker."""
 
     def kill(self) -> None:
-        """At once, whatever it does."""
+        """Ends it at once."""
 
 
 class Waiting(NamedTuple):
@@ -126,11 +100,11 @@ class WorkerClient:
         now = time.monotonic()
         for job, answer in zip(jobs, answers, strict=True):
             self.in_flight[job.number] = Waiting(answer, job.provider, now)
-        self._spawn(self.far.give(pack_calls(jobs)))
+        self.tell("give", pack_calls(jobs))
 
-    def tell(self, word: Coroutine[Any, Any, None]) -> None:
-        """Says something that no answer is waited for."""
-        self._spawn(word)
+    def tell(self, method: str, *arguments: Any) -> None:
+        """Calls a method of the worker without waiting for it."""
+        self._spawn(self.far.call(method, *arguments))
 
     @property
     def rate(self) -> float:
@@ -146,7 +120,7 @@ class WorkerClient:
             task.cancel()
         try:
             async with asyncio.timeout(GOODBYE_SECONDS):
-                await self.far.close()
+                await self.far.call("close")
         except Exception:  # it is not waited for
             pass
         finally:
@@ -169,7 +143,7 @@ class WorkerClient:
     async def _take_back(self) -> None:
         while True:
             async with asyncio.timeout(SILENT_SECONDS):
-                packed = await self.far.take()
+                packed = await self.far.call("take")
             self._settle(unpacked(packed))
 
     def _settle(self, bunch: CallBatch) -> None:
@@ -298,14 +272,14 @@ class WorkerPool:
     def serve(self, batch_id: str) -> None:
         self._batch_id = batch_id
         for worker in self.workers:
-            worker.tell(worker.far.serve(batch_id))
+            worker.tell("serve", batch_id)
 
     def change(self, name: str, settings: ProviderSettings) -> None:
         if (opening := self._openings.get(name)) is None:
             return
         self._openings[name] = replace(opening, settings=settings)
         for worker in self.having(name):
-            worker.tell(worker.far.change({name: settings}))
+            worker.tell("change", {name: settings})
 
     def having(self, provider: str) -> list[WorkerClient]:
         return [worker for worker in self.workers if provider in worker.providers]
@@ -409,7 +383,7 @@ class WorkerPool:
         while True:
             far = await self._starter.start()
             try:
-                worker = WorkerClient(far, await far.card(), self._lost)
+                worker = WorkerClient(far, await far.call("card"), self._lost)
                 refuse_other_version(worker.card.version, worker.card.node)
                 for opening in self._openings.values():
                     await self._opened(worker, opening)
@@ -447,11 +421,11 @@ class WorkerPool:
             return None
 
     async def _opened(self, worker: WorkerClient, opening: Opening) -> Fault | None:
-        fault = await worker.far.open(opening)
+        fault: Fault | None = await worker.far.call("open", opening)
         if fault is None:
             worker.providers.add(opening.name)
             if self._batch_id:
-                await worker.far.serve(self._batch_id)
+                await worker.far.call("serve", self._batch_id)
         else:
             self.notices(
                 f"From {worker.card.node} {opening.name} cannot be asked, and gets no calls there: {fault.words}"
@@ -507,7 +481,7 @@ class NoWorkerLeft(Exception):
 
 
 def refuse_other_version(version: str, node: str) -> None:
-    """What travels are objects of this very program."""
+    """Calls and answers travel as pickled objects of this version."""
     if version != program_version():
         raise UsageError(
             f"The node {node} has Tidepool {version}, and this is {program_version()}: install the same version on all nodes."

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import replace
 from typing import Any
 
-from tidepool.engine.config.sections import ProviderSettings
-from tidepool.engine.runtime.worker import Fault, Opening, Worker, WorkerCard
+from tidepool.engine.runtime.worker import Worker
 
 
 class NearHand:
@@ -15,29 +15,13 @@ class NearHand:
         self.gone = asyncio.Event()
         self.bunches: list[int] = []
 
-    async def card(self) -> WorkerCard:
-        card = await self.work.card()
-        return WorkerCard(self.node, card.process, card.version)
-
-    async def open(self, opening: Opening) -> Fault | None:
-        return await self.work.open(opening)
-
-    async def serve(self, batch_id: str) -> None:
-        await self.work.serve(batch_id)
-
-    async def change(self, settings: dict[str, ProviderSettings]) -> None:
-        await self.work.change(settings)
-
-    async def give(self, packed: bytes) -> None:
-        self.bunches.append(len(packed))
-        await self._while_there(self.work.give(packed))
-
-    async def take(self) -> bytes:
-        taken: bytes = await self._while_there(self.work.take())
-        return taken
-
-    async def close(self) -> None:
-        await self.work.close()
+    async def call(self, method: str, *arguments: Any) -> Any:
+        if method == "give":
+            self.bunches.append(len(arguments[0]))
+        said = getattr(self.work, method)(*arguments)
+        if method in ("give", "take"):
+            return await self._while_there(said)
+        return replace(await said, node=self.node) if method == "card" else await said
 
     def kill(self) -> None:
         self.gone.set()
