@@ -6,7 +6,6 @@ heap, so memory and garbage collection are those of one run.
 
 import asyncio
 import gc
-import heapq
 import json
 import os
 import resource
@@ -20,12 +19,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.call import seed_of
-from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.sections import Agent, Config, Providers, Service, SimulatedSettings
-from tidepool.engine.providers.simulated.provider import latency_factor
 from tidepool.engine.run import resume_batch, run_batch
-from tidepool.engine.studies.secret_game.casting import schedule_of
 from tidepool.engine.studies.secret_game.in_code import SecretGame
 
 
@@ -110,42 +105,7 @@ def replay(conversations: int, folder: Path) -> dict[str, float]:
     return {"replayed": resumed["calls"]["replayed"], "answers_per_second": resumed["calls"]["replayed"] / seconds}
 
 
-def makespan(conversations: int, folder: Path) -> dict[str, float]:
-    """Skewed latencies: how long the run took against an ideal scheduler without overhead on the same latencies."""
-    latency, jitter, at_once = 0.2, 0.8, 100
-    config = study(conversations, max_concurrent=at_once, latency=latency, jitter=jitter)
-    summary, _ = run(config, folder)
-    chains = [
-        [
-            latency * latency_factor(seed_of(config.seed, number, f"t{turn}"), 1, jitter)
-            for turn in range(1, MESSAGES + 1)
-        ]
-        for number in range(1, schedule_of(freeze(config, folder)).total + 1)
-    ]
-    ideal = ideal_makespan(chains, at_once)
-    waves_end = sum(wave["seconds"] for wave in summary["waves"][:1])
-    return {"seconds": summary["seconds"], "ideal": ideal, "ratio": summary["seconds"] / ideal, "first_wave": waves_end}
-
-
-def ideal_makespan(chains: list[list[float]], at_once: int) -> float:
-    """First come, first served on `at_once` places, each chain one call after another, nothing lost in between."""
-    now = 0.0
-    waiting = [(0.0, number, 0) for number in range(len(chains))]
-    running: list[tuple[float, int, int]] = []
-    order = len(chains)
-    heapq.heapify(waiting)
-    while waiting or running:
-        while waiting and len(running) < at_once:
-            _, number, turn = heapq.heappop(waiting)
-            heapq.heappush(running, (now + chains[number][turn], number, turn))
-        now, number, turn = heapq.heappop(running)
-        if turn + 1 < len(chains[number]):
-            order += 1
-            heapq.heappush(waiting, (now + order * 1e-12, number, turn + 1))
-    return now
-
-
-PROBES = {"speed": speed, "replay": replay, "makespan": makespan}
+PROBES = {"speed": speed, "replay": replay}
 
 
 def main() -> None:
@@ -237,19 +197,12 @@ def measure(say: Callable[[str], None], *, full: bool) -> Iterator[Measurement]:
     say("replay")
     replayed = probe("replay", 20_000 if full else 4_000)
     yield at_least("answers replayed a second on resume", replayed["answers_per_second"], "answers/s", 20_000)
-    say("makespan on skewed latencies")
-    spread = probe("makespan", 2_000 if full else 1_000)
-    yield at_most("makespan ÷ ideal scheduler, skewed latencies", spread["ratio"], "×", 1.05)
 
 
 def start_ratio(repeats: int = 7) -> float:
     bare = _seconds([sys.executable, "-c", BARE_START], repeats)
-    return (
-        _seconds(
-            [sys.executable, "-c", "import sys; from tidepool.tui.command.main import main; main(['--help'])"], repeats
-        )
-        / bare
-    )
+    command = "from tidepool.tui.command.main import main; main(['--help'])"
+    return _seconds([sys.executable, "-c", command], repeats) / bare
 
 
 def _seconds(command: list[str], repeats: int) -> float:

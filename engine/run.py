@@ -1,4 +1,4 @@
-"""A batch's life: made, begun, played, ended; or stopped, and taken up again."""
+"""Creates, runs and resumes batches."""
 
 import asyncio
 import shlex
@@ -146,27 +146,14 @@ async def resume_batch(
     on_event: Listener | None = None,
     control: RunControl | None = None,
     trust: bool = False,
+    play: Play | None = None,
 ) -> Summary:
     """Resumes a batch that stopped, and retries failed units; buys nothing twice.
 
     A batch that was not created here is refused before anything is sent or run, unless `trust` makes it the user's own.
+    `play` leads the study in place of its kind.
     """
-    return await resume_led(
-        reference, Path(database), overrides=overrides, on_event=on_event, control=control, trust=trust
-    )
-
-
-async def resume_led(
-    reference: str,
-    path: Path,
-    *,
-    play: Play | None = None,
-    overrides: Iterable[str] = (),
-    on_event: Listener | None = None,
-    control: RunControl | None = None,
-    trust: bool = False,
-) -> Summary:
-    """`play` leads the study in place of its kind."""
+    path = Path(database)
     cluster, changes = said_in(overrides)
     with reading(path) as connection:
         batch = batches.find_batch(connection, reference)

@@ -1,5 +1,6 @@
-"""The models of each provider: with prices, ends, and whether there is a key. Providers that cannot be asked are
-shown as far as they are known."""
+"""Lists the models of each provider with prices, retirement dates, and whether there is a key. Providers that cannot be asked
+are shown as far as they are known.
+"""
 
 import asyncio
 import os

@@ -33,31 +33,29 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
 def openai_limits(headers: Mapping[str, str]) -> RateLimits | None:
     if "x-ratelimit-limit-requests" not in headers and "x-ratelimit-limit-tokens" not in headers:
         return None
-    return RateLimits(
-        requests_per_minute=_count(headers.get("x-ratelimit-limit-requests")),
-        requests_left=_count(headers.get("x-ratelimit-remaining-requests")),
-        requests_reset=duration(headers.get("x-ratelimit-reset-requests")),
-        tokens_per_minute=_count(headers.get("x-ratelimit-limit-tokens")),
-        tokens_left=_count(headers.get("x-ratelimit-remaining-tokens")),
-        tokens_reset=duration(headers.get("x-ratelimit-reset-tokens")),
-    )
+
+    def read(what: str) -> tuple[int | None, int | None, float | None]:
+        limit, left = (_count(headers.get(f"x-ratelimit-{part}-{what}")) for part in ("limit", "remaining"))
+        return limit, left, duration(headers.get(f"x-ratelimit-reset-{what}"))
+
+    return RateLimits(*read("requests"), *read("tokens"))
 
 
 def anthropic_limits(headers: Mapping[str, str], now: datetime | None = None) -> RateLimits | None:
-    """Input and output tokens are limited apart; the limiter counts them together, so their limits are added."""
+    """Input and output tokens have separate limits. The limiter counts them together, so it gets the sum and what is left of
+    the scarcer kind."""
     if "anthropic-ratelimit-requests-limit" not in headers and "anthropic-ratelimit-input-tokens-limit" not in headers:
         return None
     now = now or datetime.now(UTC)
-    inputs, outputs = ("anthropic-ratelimit-input-tokens-", "anthropic-ratelimit-output-tokens-")
-    scarce = min(inputs, outputs, key=lambda name: _share(headers, name))
-    return RateLimits(
-        requests_per_minute=_count(headers.get("anthropic-ratelimit-requests-limit")),
-        requests_left=_count(headers.get("anthropic-ratelimit-requests-remaining")),
-        requests_reset=_until(headers.get("anthropic-ratelimit-requests-reset"), now),
-        tokens_per_minute=_sum(_count(headers.get(inputs + "limit")), _count(headers.get(outputs + "limit"))),
-        tokens_left=_count(headers.get(scarce + "remaining")),
-        tokens_reset=_until(headers.get(scarce + "reset"), now),
-    )
+
+    def read(what: str) -> tuple[int | None, int | None, float | None]:
+        limit, left = (_count(headers.get(f"anthropic-ratelimit-{what}-{part}")) for part in ("limit", "remaining"))
+        return limit, left, _until(headers.get(f"anthropic-ratelimit-{what}-reset"), now)
+
+    kinds = read("input-tokens"), read("output-tokens")
+    limits = [limit for limit, _, _ in kinds if limit is not None]
+    _, left, reset = min(kinds, key=lambda kind: kind[1] / kind[0] if kind[0] and kind[1] is not None else 1.0)
+    return RateLimits(*read("requests"), sum(limits) if limits else None, left, reset)
 
 
 def duration(text: str | None) -> float | None:
@@ -70,11 +68,6 @@ def duration(text: str | None) -> float | None:
     return _bounded(sum(float(value) * _SECONDS[unit] for value, unit in parts)) if parts else None
 
 
-def _share(headers: Mapping[str, str], name: str) -> float:
-    limit, left = _count(headers.get(name + "limit")), _count(headers.get(name + "remaining"))
-    return left / limit if limit and left is not None else 1.0
-
-
 def _until(text: str | None, now: datetime) -> float | None:
     try:
         return max(0.0, (_aware(datetime.fromisoformat(text)) - now).total_seconds()) if text else None
@@ -84,11 +77,6 @@ def _until(text: str | None, now: datetime) -> float | None:
 
 def _aware(at: datetime) -> datetime:
     return at if at.tzinfo else at.replace(tzinfo=UTC)
-
-
-def _sum(*numbers: int | None) -> int | None:
-    known = [number for number in numbers if number is not None]
-    return sum(known) if known else None
 
 
 def _count(text: str | None) -> int | None:
