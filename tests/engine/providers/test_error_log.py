@@ -162,17 +162,6 @@ async def test_an_error_in_place_of_a_batch_is_a_fault_and_no_state(emulator: Em
 # -- bounds ------------------------------------------------------------------------------------------------
 
 
-async def test_a_run_of_very_many_waves_logs_few_of_them(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story(unit: Unit) -> None:
-        for wave in range(1, 701):
-            await unit.ask(question(f"t{wave}", wave))
-
-    stage = Stage(database, monkeypatch)
-    await stage.run(units(1, story))
-    lines = [line for line in log_of(database, stage.batch_id) if line.startswith("Wave ")]
-    assert len(lines) == 2 * (20 + len([32, 64, 128, 256, 512]))
-
-
 async def test_an_error_of_any_length_is_logged_short_and_without_keys(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

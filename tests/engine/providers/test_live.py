@@ -183,13 +183,6 @@ async def test_a_setting_that_a_model_does_not_take_is_told_once_and_left_out(
     assert len(told) == 1
 
 
-async def test_a_server_that_knows_only_the_old_name_of_the_length_gets_it(emulator: Emulator, talks: Talks) -> None:
-    emulator.set_faults("openai", refused_settings=["max_completion_tokens"])
-    summary = await talks.play(MODELS["openai"], agents={"max_tokens": 3})
-    assert summary["status"] == "completed"
-    assert max(purchase.output_tokens for purchase in emulator.purchases) == 3
-
-
 async def test_claude_takes_a_temperature_where_it_still_samples(emulator: Emulator, talks: Talks) -> None:
     new = await talks.play("anthropic:claude-haiku-5-5", conversations=3)
     assert any("takes no temperature" in line for line in log_of(talks.database, new["batch_id"]))

@@ -220,11 +220,6 @@ def test_words_without_tokens_are_not_believed(asked: int, wrote: int) -> None:
     assert answer.usage_missing and answer.usable and answer.cost_usd is None
 
 
-def test_a_reply_without_words_may_have_taken_none() -> None:
-    answer = openai_answer(openai_reply(usage={**USAGE, "completion_tokens": 0, "total_tokens": 10}, content=""), PRICE)
-    assert not answer.usage_missing and (answer.input_tokens, answer.output_tokens) == (10, 0)
-
-
 @pytest.mark.parametrize("name", ["total_tokens", "prompt_tokens_details", "completion_tokens_details"])
 @pytest.mark.parametrize("value", [*NO_COUNT, {"cached_tokens": -5, "reasoning_tokens": "x"}], ids=str)
 def test_an_odd_detail_of_the_usage_spoils_nothing(name: str, value: Any) -> None:

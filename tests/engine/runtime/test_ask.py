@@ -108,14 +108,6 @@ async def test_imported_batches_never_serve_as_cache(stage: Stage, database: Pat
     assert provider.asked == [], "the second batch is no import"
 
 
-async def test_an_answer_longer_than_any_model_says_does_not_serve_again(stage: Stage, database: Path) -> None:
-    await stage.run(units(2, talk(1)))
-    change(database, "UPDATE call SET text = printf('%.*c', 4000001, 'x') WHERE id = 1")
-    provider = ScriptedProvider()
-    again = await stage.run(units(2, talk(1)), provider)
-    assert len(provider.asked) == 1 and again["calls"]["cached"] == 1
-
-
 async def test_failures_are_never_cached(stage: Stage) -> None:
     await stage.run(units(5, talk(1)), ScriptedProvider(failing("t1")))
     provider = ScriptedProvider()
@@ -380,12 +372,3 @@ async def test_whatever_a_model_says_is_kept_and_replayed_as_its_story_heard_it(
     assert first == second
     assert first[0] == "ab" and first[1] == "half ? a face" and first[2:] == STRANGE[2:]
     assert [row[5] for row in end_state(database)["messages"]] == first
-
-
-async def test_a_provider_s_strange_words_in_an_error_are_kept(stage: Stage, database: Path) -> None:
-    async def fails(asked: Asked) -> Answer:
-        raise ProviderError(ErrorClass.CLIENT, "\x00 broken \ud83d")
-
-    summary = await stage.run(units(1, talk(1)), ScriptedProvider(fails))
-    assert summary["status"] == "failed"
-    assert query(database, "SELECT error FROM conversations") == [(" broken ?",)]

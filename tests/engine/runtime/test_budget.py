@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tests.support.scripted import Asked, ScriptedBatches, ScriptedProvider, TakenOrder
 from tests.support.stage import Stage, question, talk, units
 from tests.support.state import query
-from tests.support.studies import game
 from tidepool.engine.call import PriceTag, most_tokens, worst_cost
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.protocol import (
@@ -22,7 +21,6 @@ from tidepool.engine.providers.protocol import (
     ProviderBatchState,
     ProviderError,
 )
-from tidepool.engine.run import run_batch
 from tidepool.engine.runtime.budget import Budget
 from tidepool.engine.runtime.run_control import RunControl
 from tidepool.engine.runtime.unit import Unit
@@ -242,11 +240,3 @@ async def test_failed_calls_give_their_reservation_back(stage: Stage) -> None:
     cap = 20 * worst_cost(question("good", text="hello"), TAG)
     summary = await stage.run(units(40, story), ScriptedProvider(fails, tag=TAG), budget_usd=cap, max_concurrent=1)
     assert summary["units"] == {"total": 40, "completed": 20, "failed": 20}
-
-
-async def test_the_simulated_provider_s_pretended_prices_are_kept_within_the_budget(database: Path) -> None:
-    study = game(
-        20, 3, service={"name": "auto", "budget_usd": 0.02}, simulated={"price_input": 5.0, "price_output": 25.0}
-    )
-    summary = await run_batch(study, database)
-    assert summary["reason"] == "budget" and 0 < summary["cost_usd"] <= 0.02

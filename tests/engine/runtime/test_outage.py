@@ -12,7 +12,7 @@ from tests.support.scripted import Asked, ScriptedProvider, plain
 from tests.support.stage import question
 from tests.support.virtual_time import play
 from tidepool.engine.config.sections import ProviderSettings
-from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, RateLimits, Silence
+from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, Silence
 from tidepool.engine.runtime.accounts import Account
 from tidepool.engine.runtime.live import LiveCall
 from tidepool.engine.runtime.outage import ProviderDown
@@ -87,26 +87,6 @@ def test_calls_wait_for_a_provider_that_is_down_and_lose_no_retries(
     down, back = shop.log
     assert "is down" in down and "10 min" in down and "resuming later" in down
     assert "answers again, after" in back
-
-
-def test_one_refused_connection_among_successes_is_a_fault_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story() -> Shop:
-        shop = Shop(max_concurrent=5)
-        faults = iter([refused()])
-
-        async def odd(asked: Asked) -> Answer:
-            await asyncio.sleep(1.0 if asked.call.step == "odd" else 0.1)
-            if asked.call.step == "odd" and (fault := next(faults, None)):
-                raise fault
-            return await plain(asked)
-
-        shop.provider.script = odd
-        live = LiveCall(shop.account, PendingCall(0, question("odd"), b"", 1, 0.0), shop.books)
-        await asyncio.gather(live.answer(), *(shop.buy(number) for number in range(1, 60)))
-        assert live.attempts == 2
-        return shop
-
-    assert play(monkeypatch, story())[0].log == []
 
 
 def test_when_patience_ends_those_who_wait_fail_and_others_are_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,19 +247,6 @@ def test_nothing_but_429_for_longer_than_patience_is_an_outage(
     assert "refused every call" in lines[1] and "answers again" in lines[2]
 
 
-def test_of_many_windows_without_a_success_the_first_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story() -> Shop:
-        throttle = Throttle(ends=600.0, outage_patience=200, max_concurrent=1)
-        throttle.spared = lambda asked: throttle.shop.now % 90 > 60
-        for number in range(300):
-            await throttle.shop.buy(number)
-        assert throttle.shop.now > 150, "there was a second window"
-        return throttle.shop
-
-    lines = [line for line in play(monkeypatch, story())[0].log if "of rest" not in line]
-    assert [line.partition("simulated ")[2].split(" ")[0] for line in lines] == ["refuses", "answers"], lines
-
-
 def test_429_beside_calls_that_succeed_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     async def story() -> Shop:
         throttle = Throttle(retry_after=5.0, ends=100.0, outage_patience=30, max_concurrent=4)
@@ -292,43 +259,6 @@ def test_429_beside_calls_that_succeed_is_waited_for(monkeypatch: pytest.MonkeyP
     shop = play(monkeypatch, story())[0]
     assert not [line for line in shop.log if "of rest" not in line]
     assert 1 <= len(shop.errors) <= 3, "the first 429, then their number at 10, at 100"
-
-
-def test_a_pause_does_not_count_as_time_without_a_success(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story() -> None:
-        throttle = Throttle(ends=100.0, outage_patience=30)
-        buying = asyncio.ensure_future(throttle.shop.buy_many(5))
-        await asyncio.sleep(10)
-        throttle.shop.account.limiter.pause(True)
-        await asyncio.sleep(80)
-        throttle.shop.account.limiter.pause(False)
-        assert all(isinstance(live, LiveCall) for live in await buying)
-
-    play(monkeypatch, story())
-
-
-def test_server_errors_between_429s_do_not_restart_the_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story() -> float:
-        shop, numbers = Shop(outage_patience=30, retries=100), count()
-
-        async def mixed(asked: Asked) -> Answer:
-            await asyncio.sleep(0.1)
-            raise ProviderError(ErrorClass.RATE_LIMITED, "429", 0.5) if next(numbers) % 2 else server_error()
-
-        shop.provider.script = mixed
-        await shop.buy_many(10)
-        return shop.now
-
-    assert 30 <= play(monkeypatch, story())[0] < 61
-
-
-def test_an_absurd_reset_is_waited_for_no_longer_than_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story() -> None:
-        shop = Shop(outage_patience=60)
-        shop.account.learn(RateLimits(requests_per_minute=3, requests_left=0, requests_reset=99_999 * 86_400.0))
-        await shop.buy(1)
-
-    assert play(monkeypatch, story())[1] == pytest.approx(60, abs=1)
 
 
 def test_what_calls_wait_for_is_shown_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -408,20 +338,3 @@ def test_a_call_that_hangs_among_quick_ones_cuts_nothing(monkeypatch: pytest.Mon
         return shop.account.limiter.allowed
 
     assert play(monkeypatch, story())[0] == 20
-
-
-@pytest.mark.parametrize("paced", [True, False], ids=["one request in a minute", "nothing but 429"])
-def test_watchers_see_why_nothing_leaves_for_long(paced: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story() -> None:
-        settings = {"requests_per_minute": 1} if paced else {}
-        throttle = Throttle(ends=0.0 if paced else 100.0, outage_patience=600, **settings)
-        buying = asyncio.ensure_future(throttle.shop.buy_many(2))
-        for _ in range(4):
-            await asyncio.sleep(10)
-            resting = throttle.shop.account.resting()
-            assert resting is not None and resting.down is not paced
-            assert ("its rate limit" if paced else "429") in resting.why
-        await buying
-        assert throttle.shop.account.resting() is None
-
-    play(monkeypatch, story())

@@ -126,28 +126,6 @@ async def test_a_large_remainder_is_ordered_anew_and_a_small_one_goes_live(stage
     assert summary["calls"] == {"total": 60, "bought": 60, "cached": 0, "replayed": 0, "retried": 31, "failed": 0}
 
 
-async def test_an_order_that_never_brings_anything_ends_live_after_its_retries(stage: Stage) -> None:
-    batches = ScriptedBatches(result=lambda order, ordered: None)
-    provider = ScriptedProvider(batches=batches)
-    summary = await stage.run(units(30, talk(1)), provider, name="auto", retries=2)
-    assert len(batches.taken) == 3 and len(provider.asked) == 30
-    assert summary["status"] == "completed"
-
-
-async def test_looking_at_an_order_is_repeated_while_its_faults_can_heal(stage: Stage) -> None:
-    faults = iter(
-        [ProviderError(ErrorClass.TRANSIENT, "502"), ProviderError(ErrorClass.RATE_LIMITED, "429", retry_after=0.001)]
-    )
-
-    def state(order: TakenOrder) -> ProviderBatchState:
-        if fault := next(faults, None):
-            raise fault
-        return ProviderBatchState(True, "ended")
-
-    summary = await stage.run(TALKS, ScriptedProvider(batches=ScriptedBatches(state=state)), name="auto")
-    assert summary["status"] == "completed"
-
-
 def gone(order: TakenOrder) -> ProviderBatchState:
     if order.remote_id == "remote-1":
         raise ProviderBatchGone("not found")
@@ -184,19 +162,6 @@ async def test_an_order_whose_results_are_kept_no_longer_is_ordered_anew(
     batches = ScriptedBatches(state=gone)
     summary = await stage.run(units(20, talk(1)), ScriptedProvider(batches=batches), name="auto")
     assert summary["status"] == "completed" and len(batches.taken) == 2
-
-
-async def test_an_order_may_need_a_moment_to_show(stage: Stage) -> None:
-    unseen = iter(range(5))
-
-    def state(order: TakenOrder) -> ProviderBatchState:
-        if next(unseen, None) is not None:
-            raise ProviderBatchGone("not found")
-        return ProviderBatchState(True, "ended")
-
-    batches = ScriptedBatches(state=state)
-    summary = await stage.run(units(20, talk(1)), ScriptedProvider(batches=batches), name="auto")
-    assert summary["status"] == "completed" and len(batches.taken) == 1
 
 
 # -- creation --------------------------------------------------------------------------------------------
@@ -422,28 +387,6 @@ async def test_an_order_intended_but_never_created_is_ordered_anew(stage: Stage,
         ("collected",),
         ("collected",),
     ]
-
-
-async def test_a_resumed_order_whose_calls_all_expired_is_ordered_anew_as_one(stage: Stage) -> None:
-    batches = ScriptedBatches(state=never_ends)
-    play = units(60, talk(1))
-    await play_then_stop(stage, play, batches)
-    batches.state = lambda order: ProviderBatchState(True, "expired")
-    batches.result = lambda order, ordered: None if order.remote_id == "remote-1" else answered(order, ordered)
-    provider = ScriptedProvider(batches=batches)
-    await stage.resume(play, provider)
-    assert [len(order.calls) for order in batches.taken] == [60, 60]
-    assert provider.asked == []
-
-
-async def test_resumed_under_another_service_an_open_order_is_still_used(stage: Stage) -> None:
-    batches = ScriptedBatches(state=never_ends)
-    await play_then_stop(stage, TALKS, batches)
-    batches.state = lambda order: ProviderBatchState(True, "ended")
-    provider = ScriptedProvider(batches=batches)
-    summary = await stage.resume(TALKS, provider, overrides=["service.name=live"])
-    assert summary["calls"]["bought"] == 40
-    assert len(batches.taken) == 1 and len(provider.asked) == 20
 
 
 async def test_an_open_order_goes_before_the_cache(stage: Stage, database: Path) -> None:

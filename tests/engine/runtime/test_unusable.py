@@ -120,16 +120,6 @@ async def test_a_judge_that_is_cut_is_told_apart_and_with_what_helps(stage: Stag
     assert any("50 tokens" in line and "raise max_tokens" in line for line in words)
 
 
-async def test_a_few_cut_replies_are_counted_and_not_worth_a_word(stage: Stage, database: Path) -> None:
-    async def cut(asked: Asked) -> Answer:
-        odd = asked.call.messages[0].text in ("40", "80")
-        return (await plain(asked))._replace(finish=FinishReason.CUT if odd else FinishReason.COMPLETE)
-
-    summary = await stage.run(units(80, numbered), ScriptedProvider(cut), max_concurrent=1)
-    assert summary["replies"]["cut"] == 2
-    assert not query(database, "SELECT 1 FROM log WHERE message LIKE '%length limit%'")
-
-
 async def test_missing_usage_costs_the_worst_case_and_counts_against_the_budget(stage: Stage, database: Path) -> None:
     async def silent(asked: Asked) -> Answer:
         return Answer("words", usage_missing=True, cost_usd=None)

@@ -7,7 +7,6 @@ import pytest
 
 from tests.support.scripted import Asked, ScriptedBatches, ScriptedProvider, TakenOrder, answered, plain
 from tests.support.stage import Stage, question, talk, units
-from tidepool.engine.call import Reply
 from tidepool.engine.errors import RunError
 from tidepool.engine.providers.protocol import (
     Answer,
@@ -15,11 +14,10 @@ from tidepool.engine.providers.protocol import (
     BatchRefused,
     ProviderBatchBounds,
     ProviderBatchResult,
-    ProviderBatchState,
     ProviderBatchTicket,
 )
 from tidepool.engine.runtime.batch_run import BatchRun
-from tidepool.engine.runtime.tasks import Latch, Tasks
+from tidepool.engine.runtime.tasks import Tasks
 from tidepool.engine.runtime.unit import Unit, UnitPlan
 
 
@@ -221,13 +219,6 @@ async def test_a_study_that_waits_for_what_nobody_brings_stops_with_a_clear_word
         await stage.run(play, ScriptedProvider(batches=ScriptedBatches()), name="auto")
 
 
-async def test_a_batch_api_that_takes_its_time_is_waited_for(stage: Stage) -> None:
-    batches = ScriptedBatches(state=lambda order: ProviderBatchState(order.polls >= 3, "in_progress"))
-    summary = await stage.run(units(5, talk(2)), ScriptedProvider(batches=batches), name="auto", poll_interval=0.001)
-    assert [order.polls for order in batches.taken] == [3, 3]
-    assert summary["calls"]["bought"] == 10
-
-
 # -- tasks alone -----------------------------------------------------------------------------------------
 
 
@@ -271,32 +262,3 @@ async def test_tasks_never_pass_through_a_false_zero(seed: int) -> None:
     tasks.spawn(tasks.all(story(0) for _ in range(20)))
     await all_done
     assert len(seen) > 1 and all(alive == parked for alive, parked in seen)
-
-
-async def test_a_fan_out_returns_in_order_and_raises_the_first_error_after_all_have_ended() -> None:
-    tasks = Tasks()
-    ended: list[int] = []
-
-    async def story(number: int) -> int:
-        for _ in range(5 - number):
-            await asyncio.sleep(0)
-        ended.append(number)
-        if number == 3:
-            raise ValueError("three")
-        return number
-
-    assert await tasks.spawn(tasks.all(story(n) for n in range(3))) == [0, 1, 2]
-    with pytest.raises(ValueError, match="three"):
-        await tasks.spawn(tasks.all(story(n) for n in range(5)))
-    assert sorted(ended) == [0, 0, 1, 1, 2, 2, 3, 4]
-    assert await tasks.spawn(tasks.all([])) == []
-
-
-async def test_a_latch_gives_its_value_to_those_before_and_after() -> None:
-    tasks = Tasks()
-    latch: Latch[Reply] = Latch(tasks)
-    early = tasks.spawn(latch.wait())
-    await asyncio.sleep(0)
-    latch.set(Reply("late"))
-    assert (await early).text == "late"
-    assert (await tasks.spawn(latch.wait())).text == "late"

@@ -30,31 +30,10 @@ def test_a_prompt_is_read_for_what_it_says(prompt: str, hints: dict[str, int], h
     assert set(reading.harms) == harms
 
 
-def test_a_second_hint_of_a_family_helps_less_than_the_first() -> None:
-    none, one, two = (read_prompt(text).worth[0] for text in ("Go.", STEP, "Solve it step by step. Show your work."))
-    assert 0 < two - one < one - none
-
-
-def test_checking_is_worth_more_when_there_is_work_to_check() -> None:
-    alone = arithmetic("Check it.") - arithmetic("Go.")
-    assert read_prompt(f"{STEP} Check it.").worth[0] - read_prompt(STEP).worth[0] > 2 * alone > 0
-
-
 def test_instructions_in_a_sensible_order_work_better() -> None:
     assert arithmetic("Say what is asked. Work step by step. Check it.") > arithmetic(
         "Check it. Work step by step. Say what is asked."
     )
-
-
-def test_harm_and_length_cost() -> None:
-    assert arithmetic(f"{STEP} Trust your first guess.") < arithmetic(STEP)
-    assert arithmetic(STEP + " Be well." * 40) < arithmetic(STEP + " Be well." * 5) == arithmetic(STEP)
-
-
-def test_harder_problems_are_solved_less_often() -> None:
-    chances = [arithmetic(STEP, level) for level in range(1, 6)]
-    assert chances == sorted(chances, reverse=True)
-    assert chances[0] > chances[-1] + 0.2
 
 
 def test_asking_for_a_final_answer_makes_silence_rare() -> None:
@@ -73,7 +52,3 @@ def test_what_helps_depends_on_the_kind_of_problem() -> None:
 def test_on_the_flat_landscape_no_prompt_is_better() -> None:
     prompts = [prompt for family in SEED_PROMPTS.values() for prompt in family]
     assert len({arithmetic(prompt, model="flat-solver") for prompt in prompts}) == 1
-
-
-def test_larger_solvers_are_better() -> None:
-    assert arithmetic(STEP, model="solver-small") < arithmetic(STEP) < arithmetic(STEP, model="solver-large")

@@ -8,7 +8,6 @@ from tidepool.engine.providers.simulated.mutation import (
     EFFECTS,
     JUDGE,
     REWRITER,
-    _read,
     _recognised,
     answer_query,
     judge_answer,
@@ -83,13 +82,6 @@ def test_an_answer_holds_its_share_of_the_reference_and_the_seed_decides_the_luc
     assert words[-1] not in told.text
 
 
-@pytest.mark.parametrize("text", ["Why do kangaroos hop?", "Xyzzy", "?", "", "Should I juggle chainsaws?"])
-def test_queries_it_does_not_know_are_answered_too(text: str) -> None:
-    spoken = answer_query("target", "", [Message("user", text)], 1)
-    assert spoken.text
-    assert _recognised(words_of(text)) is None
-
-
 @pytest.mark.parametrize(
     ("answer", "grade"),
     [("Six minutes boiling, cold rinse", 1.0), ("six minutes", 0.4), ("no idea", 0.0), ("", 0.0)],
@@ -106,10 +98,3 @@ def test_the_documentation_shows_the_table_as_it_is() -> None:
         row = next(line for line in text.splitlines() if line.startswith(f"| {kind} |"))
         shown = [float(cell.replace("−", "-")) for cell in re.findall(r"[+−]?\d\.\d\d", row)]
         assert shown == [effects[operator.name] for operator in REWRITING]
-
-
-def test_a_user_s_own_query_keeps_its_kind_through_the_words_it_uses() -> None:
-    kinds = {
-        _read(text).kind for text in ("Why is basalt dark?", "Put differently: Why is basalt dark?", "why basalt dark?")
-    }
-    assert kinds == {"why"}

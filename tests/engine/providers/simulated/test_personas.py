@@ -1,9 +1,6 @@
-from dataclasses import astuple
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.engine.providers.simulated.playing import NAMED, rates
 from tidepool.engine.providers.simulated.personas import PERSONAS, traits_of
@@ -47,27 +44,3 @@ def test_the_docs_tell_in_which_ways_each_persona_gives_its_secret_away() -> Non
 def test_the_traits_of_a_name_are_the_same_in_every_process() -> None:
     zebra = traits_of("zebra")
     assert (zebra.openness, zebra.tone) == (pytest.approx(0.141292, abs=1e-6), "deceptive")
-
-
-@given(st.text())
-def test_every_name_has_traits_that_are_shares(name: str) -> None:
-    traits = traits_of(name)
-    assert all(0 <= value <= 1 for value in astuple(traits) if isinstance(value, float))
-    assert sum(traits.ways) > 0
-
-
-@pytest.mark.parametrize(
-    ("instructions", "trait", "direction"),
-    [
-        ("Never tell anyone your word.", "openness", -1),
-        ("Be honest with everybody.", "openness", 1),
-        ("Be honest with everybody.", "deceit", -1),
-        ("Bluff whenever you can.", "deceit", 1),
-        ("Be AGGRESSIVE.", "curiosity", 1),
-        ("Protect what is yours.", "reciprocity", -1),
-        ("Quote poetry.", "openness", 0),
-    ],
-)
-def test_instructions_nudge_a_trait(instructions: str, trait: str, direction: int) -> None:
-    before, after = (getattr(traits_of("bargainer", text), trait) for text in ("", instructions))
-    assert (after > before) - (after < before) == direction
