@@ -6,7 +6,7 @@ import asyncio
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from tidepool.engine.call import Call, PriceTag
 from tidepool.engine.config.endpoints import OWN_ENDPOINTS
@@ -22,7 +22,7 @@ from tidepool.engine.providers.errors import (
     unknown_model,
 )
 from tidepool.engine.providers.pool import Host, HostedProvider, HostFault
-from tidepool.engine.providers.protocol import Answer, ErrorClass, Notices, ProviderError, Silence
+from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, Silence
 from tidepool.engine.providers.replies import encode_json
 
 _PROBE = 1_000
@@ -102,54 +102,6 @@ class ModelCard:
     """the day on which it will be, or was, shut down, as far as announced"""
 
 
-class Listing(Protocol):
-    line: SdkConnection
-    backoff: float
-    notices: Notices
-
-    async def models(self) -> list[ModelCard]: ...
-
-    async def look_up(self, model_name: str) -> None: ...
-
-
-async def check_models(provider: Listing, model_names: Sequence[str]) -> None:
-    """Raises a systemic ProviderError for a model that the provider says it does not have, and for an address
-    where nobody answers. Servers that list nothing, or fail, are given the benefit of the doubt."""
-    try:
-        cards = await retry_lookup(provider.backoff, provider.models)
-    except Complained as complained:
-        if _hopeless(provider, complained.complaint):
-            raise provider.line.diagnose(complained.complaint) from None
-        return
-    listed = [card.name for card in cards]
-    for name in model_names:
-        if name not in listed:
-            await _look_up(provider, name, listed)
-    for card in cards:
-        if card.name in model_names and card.retires:
-            provider.notices(f"{card.name} will be shut down on {card.retires}.")
-
-
-async def diagnose_call(provider: Listing, model_name: str, complaint: ProviderComplaint) -> ProviderError:
-    """What a complaint about a live call comes to; an unknown model is named with those that are near."""
-    if not is_unknown_model(complaint):
-        return provider.line.diagnose(complaint)
-    try:
-        known = [card.name for card in await provider.models()]
-    except (Complained, ProviderError):
-        known = []
-    return unknown_model(provider.line.endpoint, model_name, known)
-
-
-async def _look_up(provider: Listing, name: str, listed: list[str]) -> None:
-    """An alias may work without being listed."""
-    try:
-        await retry_lookup(provider.backoff, lambda: provider.look_up(name))
-    except Complained as complained:
-        if is_unknown_model(complained.complaint):
-            raise unknown_model(provider.line.endpoint, name, listed) from None
-
-
 async def retry_lookup(backoff: float, look: Callable[[], Awaitable[T]]) -> T:
     """A look at a provider, repeated where it fails in a way that heals. Raises Complained."""
     for attempt in range(TRIES):
@@ -164,23 +116,6 @@ async def retry_lookup(backoff: float, look: Callable[[], Awaitable[T]]) -> T:
                 raise Complained(ProviderComplaint(500, words=str(error))) from None
         await asyncio.sleep(backoff * 2**attempt)
     raise AssertionError
-
-
-def _hopeless(provider: Listing, complaint: ProviderComplaint) -> bool:
-    if complaint.status is None:
-        where = display_host(provider.line.where)
-        raise ProviderError(
-            ErrorClass.FATAL,
-            f"{where} cannot be reached ({complaint.words}). Check the network, the proxy and base_url, then run again.",
-        )
-    return complaint.status in REFUSING
-
-
-def lists_nothing(complaint: ProviderComplaint) -> bool:
-    """Whether a server has no list of its models, rather than none for us or none now."""
-    return (
-        complaint.status is not None and 400 <= complaint.status < 500 and complaint.status not in _NOT_NOW
-    ) or complaint.status == 501
 
 
 UNREADABLE = (KeyError, IndexError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
@@ -234,7 +169,9 @@ class SdkProvider(HostedProvider):
         try:
             return await self.ask(self.line, call, seed)
         except Complained as complained:
-            raise await diagnose_call(self, call.model_name, complained.complaint) from None
+            if is_unknown_model(complained.complaint):
+                raise unknown_model(self.endpoint, call.model_name, await self._known_models()) from None
+            raise self.line.diagnose(complained.complaint) from None
 
     async def ask(self, client: SdkConnection, call: Call, seed: int) -> Answer:
         while True:
@@ -268,40 +205,65 @@ class SdkProvider(HostedProvider):
     async def check(self, model_names: Sequence[str]) -> None:
         if self.endpoint.lacks_key:
             raise missing_key(self.endpoint)
-        await (self.check_hosts(model_names) if self.pooled else check_models(self, model_names))
+        await (self.check_hosts(model_names) if self.pooled else self._check_server(model_names))
+
+    async def _check_server(self, model_names: Sequence[str]) -> None:
+        """Raises a fatal ProviderError where nobody answers, or where the server says that it lacks a model. A server that
+        lists nothing, or fails, is given the benefit of the doubt."""
+        try:
+            cards = await self._list(self.line, model_names)
+        except Complained as complained:
+            complaint = complained.complaint
+            if complaint.status is None:
+                words = f"{display_host(self.line.where)} cannot be reached ({complaint.words})."
+                advice = "Check the network, the proxy and base_url, then run again."
+                raise ProviderError(ErrorClass.FATAL, f"{words} {advice}") from None
+            if complaint.status in REFUSING:
+                raise self.line.diagnose(complaint) from None
+            return
+        listed = [card.name for card in cards]
+        for name in model_names:
+            if name not in listed and not await self._knows(self.line, name):
+                raise unknown_model(self.endpoint, name, listed)
+
+    async def _known_models(self) -> list[str]:
+        try:
+            return [card.name for card in await self.models()]
+        except (Complained, ProviderError):
+            return []
+
+    async def _list(self, line: SdkConnection, wanted: Sequence[str]) -> list[ModelCard]:
+        """The models that a server lists. Logs which of the wanted ones will be shut down."""
+        cards = await retry_lookup(self.backoff, lambda: self.cards_at(line))
+        for card in cards:
+            if card.name in wanted and card.retires:
+                self.notices(f"{card.name} will be shut down on {card.retires}.")
+        return cards
 
     async def models(self) -> list[ModelCard]:
         if not self.pooled:
             return await self.cards_at(self.line)
         return [ModelCard(name) for name in sorted(set().union(*(card.models for card in await self.hosts())))]
 
-    async def look_up(self, model_name: str) -> None:
-        await self.look_up_at(self.line, model_name)
-
     async def models_at(self, client: SdkConnection, wanted: Sequence[str]) -> set[str] | None:
         """What it lists, and what it knows without listing it; a server that has no list is taken to have all."""
         try:
-            cards = await retry_lookup(self.backoff, lambda: self.cards_at(client))
+            names = {card.name for card in await self._list(client, wanted)}
         except Complained as complained:
-            if lists_nothing(complained.complaint):
+            status = complained.complaint.status or 0
+            if status == 501 or (400 <= status < 500 and status not in _NOT_NOW):
                 return None
             raise
-        for card in cards:
-            if card.name in wanted and card.retires:
-                self.notices(f"{card.name} will be shut down on {card.retires}.")
-        names = {card.name for card in cards}
         if not names:
             return None
         return names | {name for name in wanted if name not in names and await self._knows(client, name)}
 
-    async def _knows(self, client: SdkConnection, model_name: str) -> bool:
+    async def _knows(self, line: SdkConnection, model_name: str) -> bool:
         """An alias may work without being listed."""
         try:
-            await self.look_up_at(client, model_name)
+            await retry_lookup(self.backoff, lambda: self.look_up_at(line, model_name))
         except Complained as complained:
             return not is_unknown_model(complained.complaint)
-        except ProviderError:
-            return True
         return True
 
     def fault_at(self, host: Host, error: Exception) -> HostFault:

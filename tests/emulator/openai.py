@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
 from math import ceil
@@ -69,18 +69,6 @@ class OpenAIBatches:
             web.get(f"{at}/batches/{{id}}", guard("poll", self._retrieve)),
             web.post(f"{at}/batches/{{id}}/cancel", guard("cancel", self._cancel)),
         ]
-
-    def take_over(self, state: Mapping[str, Any]) -> None:
-        """Goes on where an earlier emulator ended: its open batches, the files they were made of, and what it sold."""
-        self._provider.go_on_after(card["id"] for card in (*state["files"], *state["batches"]))
-        self._provider.books.book(Purchase(**bought) for bought in state["purchases"])
-        for card in state["files"]:
-            named = (card["id"], card["filename"], card["purpose"], card["lines"], card["bytes"], card["created_at"])
-            self._files[card["id"]] = StoredFile(*named)
-        for card in state["batches"]:
-            batch = self._accepted(card, self._files[card["input_file_id"]], card["id"])
-            batch.created_at = card["created_at"]
-            self._batches[batch.id] = batch
 
     # files
 
