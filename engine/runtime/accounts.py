@@ -119,13 +119,13 @@ class Account:
         tag = self.price(call.model_name)
         return worst_cost(call, tag, batch=batch) if tag else 0.0
 
-    def worst_cost_or_unknown(self, call: Call) -> float | None:
-        """As it is booked: None where the price is unknown."""
-        return None if self.price(call.model_name) is None else self.worst_cost(call)
+    def worst_cost_or_unknown(self, call: Call, *, batch: bool = False) -> float | None:
+        """None where the price is unknown."""
+        return None if self.price(call.model_name) is None else self.worst_cost(call, batch=batch)
 
     def booked(self, call: Call, answer: Answer, *, batch: bool = False) -> Answer:
         """A reply without believable usage: what it may have taken and cost at most."""
-        cost = None if self.price(call.model_name) is None else self.worst_cost(call, batch=batch)
+        cost = self.worst_cost_or_unknown(call, batch=batch)
         return answer._replace(input_tokens=most_input(call), output_tokens=call.most_output, cost_usd=cost)
 
     def expected_tokens(self, call: Call) -> int:

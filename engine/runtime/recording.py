@@ -6,7 +6,6 @@ Replies that are not what a study hopes for are logged while something can still
 
 import sqlite3
 from collections import Counter
-from typing import Any
 
 from tidepool.engine.call import Call, Reply, prompt_hash
 from tidepool.engine.errors import CallFailed, ReplayMismatch
@@ -70,37 +69,10 @@ def failed_row(
     pending: PendingCall, error: str, attempts: int, order_id: str | None, reply: Answer | None
 ) -> CallRecord:
     """A final failure; `reply` is what came and is no answer, and was paid for all the same."""
-    call = pending.call
-    figures: dict[str, Any] = {}
-    if reply is not None:
-        figures = {
-            "text": reply.text,
-            "input_tokens": reply.input_tokens,
-            "output_tokens": reply.output_tokens,
-            "cost_usd": reply.cost_usd,
-            "finish_reason": reply.finish,
-            "served_model": reply.served_model,
-            "thought": reply.thought,
-            "reasoning_tokens": reply.reasoning_tokens,
-            "usage_missing": reply.usage_missing,
-        }
-    return CallRecord(
-        sequence_number=pending.unit_number,
-        step=call.step,
-        wave=call.wave,
-        turn=call.turn,
-        speaker=call.speaker,
-        model=call.model,
-        key=pending.key,
-        system=call.system,
-        prompt=prompt_hash(call.system),
-        status=CallStatus.FAILED,
-        source=Source.BATCH if order_id else Source.LIVE,
-        attempts=attempts,
-        error=error,
-        order_id=order_id,
-        **figures,
-    )
+    came = reply or Answer("", cost_usd=0.0, finish=None)
+    source = Source.BATCH if order_id else Source.LIVE
+    row = answered_row(pending, came, came.text, 0.0, attempts, source, order_id)
+    return row._replace(status=CallStatus.FAILED, error=error, truth=None)
 
 
 def reply_from_row(row: sqlite3.Row) -> Reply:

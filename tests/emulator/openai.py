@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
 from math import ceil
@@ -339,10 +338,6 @@ class OpenAI(Provider):
 
     def new_id(self, prefix: str) -> str:
         return f"{prefix}{next(self._ids):0{_ID_DIGITS}x}"
-
-    def go_on_after(self, ids: Iterable[str]) -> None:
-        """Gives none of these ids again."""
-        self._ids = count(max((int(one[-_ID_DIGITS:], 16) for one in ids), default=0) + 1)
 
     @property
     def known_models(self) -> tuple[str, ...]:
