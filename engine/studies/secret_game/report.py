@@ -257,8 +257,8 @@ def _precision(found: SecretGameStatistics) -> Iterator[Block]:
 
 
 def _drawn(found: SecretGameStatistics) -> Iterator[Block]:
-    scored = {name: row for name, row in found.agents.items() if row.score_mean is not None}
-    ranked = sorted(scored, key=lambda name: (-_mean(scored[name]).value, name)) or list(found.agents)
+    scored = {name: row.score_mean for name, row in found.agents.items() if row.score_mean is not None}
+    ranked = sorted(scored, key=lambda name: (-scored[name], name)) or list(found.agents)
     names = tuple(name for name in ranked if found.agents[name].interactions)[:MOST_DRAWN]
     rows = [found.agents[name] for name in names]
     order = sorted(found.agents)
