@@ -68,11 +68,8 @@ def claims(planted: Planted, found: SecretGameStatistics, scenario: Any) -> Iter
         for agent, side in pair.sides.items():
             if len(pair.sides) == 2:
                 yield from side_claims("sides of pairs", f"{name} {agent}", side, None, clusters)
-    for name, row in {**(found.models or {}), **found.openers, **found.modes}.items():
-        yield from side_claims("models, openers, modes", name, row, None, clusters)
-    for place in found.ranking:
-        if place.rank_ci95:
-            yield from _rank_claims(world, places[place.agent], place.agent, place.rank_ci95)
+    for name, row in {**(found.models or {}), **found.openers}.items():
+        yield from side_claims("models, openers", name, row, None, clusters)
     if found.verdicts:
         yield Claim(
             "judge's verdicts",
@@ -92,12 +89,6 @@ def claims(planted: Planted, found: SecretGameStatistics, scenario: Any) -> Iter
             p_value=comparison.p_value,
             null=null,
         )
-    if found.hearing and found.hearing.odds_ratio:
-        logs = found.hearing.odds_ratio_ci95 and tuple(map(math.log, found.hearing.odds_ratio_ci95))
-        truth = planted.odds_after_hearing
-        yield Claim("odds ratio after hearing", "all", math.log(found.hearing.odds_ratio), logs, truth)  # type: ignore[arg-type]
-    if found.inference.these_scenarios_ci95:
-        yield from _these_scenarios(planted, found.inference.these_scenarios_ci95, scenario)
     for name, talks in (found.scenarios or {}).items():
         yield from _scenario_claim(planted, name, talks, scenario)
 
@@ -111,24 +102,11 @@ def _alike(world: World, first: int, second: int) -> bool:
     return world.rates[first] == world.rates[second] and not world.by_opponent and world.mode != "targeted"
 
 
-def _rank_claims(world: World, place: int, agent: str, ranks: tuple[int, int]) -> Iterator[Claim]:
-    """Ranks of agents that differ are not known beforehand: only where all are alike, and any rank is right."""
-    if len(set(world.rates)) == 1 and not world.by_opponent and world.mode == "standard":
-        whole = ranks == (1, len(world.rates))
-        yield Claim("ranks of like agents", agent, 1.0, (1.0, 1.0) if whole else (0.0, 0.0), 1.0)
-
-
 def _given(planted: Planted, scenario: Any) -> Any:
     """Each side's chance, given how open its scenario is."""
     spread = planted.world.in_scenario
     open_by = numpy.repeat(scenario[planted.scenarios], 2)
     return ndtr((planted.lines.ravel() - math.sqrt(spread) * open_by) / math.sqrt(1 - spread))
-
-
-def _these_scenarios(planted: Planted, interval: tuple[float, float], scenario: Any) -> Iterator[Claim]:
-    yield Claim(
-        "these scenarios: secrets_revealed", "all", 0.0, interval, 100 * float(_given(planted, scenario).mean())
-    )
 
 
 def _scenario_claim(planted: Planted, name: str, row: Any, scenario: Any) -> Iterator[Claim]:

@@ -15,7 +15,6 @@ import numpy
 from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.coding.estimates import (
     Cell,
-    Elsewhere,
     Paired,
     RatedTwice,
     Share,
@@ -23,7 +22,6 @@ from tidepool.engine.coding.estimates import (
     corrected,
     kappa,
     rating_difference,
-    rogan_gladen,
     sensitivity,
     specificity,
     two_groups,
@@ -45,7 +43,6 @@ def prove() -> Iterator[Measurement]:
         yield from _rates(random, rate)
     yield from _linked_games(random)
     yield from _as_a_batch(random)
-    yield from _from_elsewhere(random)
     yield from _kappa(random)
     yield from _ratings(random)
 
@@ -220,17 +217,6 @@ def _alone(frame: Frame, positive: frozenset[tuple[int, int, int]], name: str) -
     own = [place for place, agent in frame.agents.items() if agent == name]
     low, high = wilson(sum(place in positive for place in own) / len(own), len(own))
     return {"times_revealed_secret_ci95": (100 * low, 100 * high)}
-
-
-def _from_elsewhere(random: numpy.random.Generator) -> Iterator[Measurement]:
-    found = tables(random, 0.2, 0.4)
-    hits = []
-    shares = found.verdict.mean(axis=(1, 2))
-    seen = random.binomial(200, SENSITIVITY, TABLES) / 200, random.binomial(200, SPECIFICITY, TABLES) / 200
-    for share, called, se, sp in zip(shares, raw(found), *seen, strict=True):
-        known = Elsewhere(Share(se, *wilson(se, 200)), Share(sp, *wilson(sp, 200)))
-        hits.append(_in(0.2, rogan_gladen(Share(share, *called), known)))
-    yield _covered("Rogan and Gladen's, errors known from 200 and 200 sides elsewhere", hits)
 
 
 def _kappa(random: numpy.random.Generator) -> Iterator[Measurement]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy
 
 from benchmarks.inference.claims import PANELS, Claim, Panel, claims, panel_claims
-from benchmarks.inference.worlds import MESSAGES, WORLDS, Planted, World
+from benchmarks.inference.worlds import WORLDS, Planted, World
 from tidepool import SecretGame
 from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Agent, Service
@@ -47,7 +47,7 @@ def judged(world: World, tables: int = TABLES, seed: int = 1) -> list[Verdict]:
     random = numpy.random.default_rng(seed)
     names = "ABCDEFGH"[: len(world.rates)]
     models = dict(zip(names, world.models or names, strict=True))
-    played = Played(models, world.linked, judged=True, messages=MESSAGES)
+    played = Played(models, world.linked, judged=True, mode=world.mode)
     gathered: dict[tuple[str, str], list[Claim]] = defaultdict(list)
     for _ in range(tables):
         drawn, scenario = planted.draw(random)

@@ -3,19 +3,15 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from statistics import NormalDist
 from typing import Any
 
 import numpy
 from scipy.special import ndtr  # type: ignore[import-untyped]
 
-from tidepool.engine.studies.secret_game.contrasts import turns
 from tidepool.engine.studies.secret_game.pairing import Schedule
 from tidepool.engine.studies.secret_game.scoring import SCORING, game_points, sides
-from tidepool.engine.studies.secret_game.sides import Clustering, Labels, Sides
-
-MESSAGES = 6
+from tidepool.engine.studies.secret_game.sides import Sides
 
 
 @dataclass(frozen=True)
@@ -113,34 +109,18 @@ class Planted:
         mood += math.sqrt(world.in_game) * random.standard_normal(world.games + 1)[self.games]
         mood += math.sqrt(world.in_scenario) * scenario[self.scenarios]
         revealed = mood[:, None] + alone * random.standard_normal((talks, 2)) < self.lines
-        drawn = self._sides(revealed, random)
+        drawn = self._sides(revealed)
         if not world.failing:
             return drawn, scenario
         kept = numpy.repeat(random.random(talks) >= world.failing, 2)
-        columns = {
-            one.name: getattr(drawn, one.name)[kept] for one in fields(drawn) if one.name not in ("names", "mode")
-        }
-        return replace(drawn, mode=Labels(drawn.mode.names, drawn.mode.codes[kept]), **columns), scenario
+        columns = {one.name: getattr(drawn, one.name)[kept] for one in fields(drawn) if one.name != "names"}
+        return replace(drawn, **columns), scenario
 
-    @cached_property
-    def odds_after_hearing(self) -> float:
-        """In the log, of a table three hundred times as long."""
-        random = numpy.random.default_rng(99)
-        above = below = 0.0
-        for _ in range(300):
-            drawn, _ = self.draw(random)
-            for turn in turns(Clustering(drawn, linked=False), MESSAGES):
-                part = turn.pulls(0.0)
-                above, below = above + part[0], below + part[1]
-        return math.log(above / below)
-
-    def _sides(self, revealed: Any, random: Any) -> Sides:
+    def _sides(self, revealed: Any) -> Sides:
         talks = len(revealed)
         own, other = revealed.ravel(), revealed[:, ::-1].ravel()
-        turns = 1 + 2 * random.integers(0, MESSAGES // 2, size=(talks, 2)) + numpy.array([0, 1])
         return Sides(
             talk=numpy.repeat(numpy.arange(talks), 2),
-            mode=Labels((self.world.mode,), numpy.zeros(2 * talks, dtype=int)),
             game=numpy.repeat(self.games, 2),
             names=tuple("ABCDEFGH"[: len(self.world.rates)]),
             agent=self.agent,
@@ -148,7 +128,6 @@ class Planted:
             opener=numpy.tile([True, False], talks),
             revealed=own,
             obtained=other,
-            turn=numpy.where(own, turns.ravel(), 0),
             score=self._scores(revealed, own, other),
             scenario=numpy.repeat(self.scenarios, 2),
             uncertain=numpy.zeros(2 * talks, dtype=bool),

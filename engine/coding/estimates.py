@@ -184,32 +184,6 @@ def _ratio(top: Share, bottom: Share) -> Interval:
     return least, (product + root(top.high, bottom.low)) / scale if scale else math.inf
 
 
-@dataclass(frozen=True, slots=True)
-class Elsewhere:
-    """An instrument's errors as another study measured them."""
-
-    sensitivity: Share
-    specificity: Share
-
-    @property
-    def seen(self) -> Share:
-        """Sensitivity + specificity − 1."""
-        parts = (self.sensitivity, self.specificity)
-        value = sum(part.value for part in parts) - 1
-        below = math.hypot(*(part.value - part.low for part in parts))
-        return Share(value, value - below, value + math.hypot(*(part.high - part.value for part in parts)))
-
-
-def rogan_gladen(called: Share, known: Elsewhere) -> Share:
-    """The rate behind the share that is called positive, where the errors are known from elsewhere."""
-    seen = known.seen.value
-    value = min(1.0, max(0.0, (called.value + known.specificity.value - 1) / seen))
-    se, sp = known.sensitivity, known.specificity
-    below = math.hypot(called.value - called.low, (1 - value) * (sp.value - sp.low), value * (se.high - se.value))
-    above = math.hypot(called.high - called.value, (1 - value) * (sp.high - sp.value), value * (se.value - se.low))
-    return Share(value, max(0.0, value - below / seen), min(1.0, value + above / seen))
-
-
 # -- agreement of coders -----------------------------------------------------------------------------------------------
 
 

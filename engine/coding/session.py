@@ -7,7 +7,6 @@ the file before the next side is shown. A CSV file with a mistake in it is refus
 import csv
 import getpass
 import io
-import json
 import sqlite3
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -17,16 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.coding.sample import CodeBook, Instrument, Place, Sample, Unit, code_book, sampled
-from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.config.toml_files import check_file
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.secret_game.pairing import PlannedConversation
-from tidepool.engine.studies.secret_game.statistics import PlayedWith
 from tidepool.storage.batches import find_batch
 from tidepool.storage.codes import NewCode, answer_at, codes, put_codes, remove_code, who_is_at
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import reading
-from tidepool.storage.queries.units import StoredUnit, unit_of
+from tidepool.storage.queries.units import unit_of
 from tidepool.storage.text import one_line
 from tidepool.storage.transfer.formats import csv_file, write_rows
 
@@ -70,7 +66,7 @@ def subject_at(connection: sqlite3.Connection, batch: Mapping[str, Any], place: 
     told = tuple(
         Said(OWN if (one.turn - 1) % 2 == side else PARTNER, one.content, _coded(one.turn, side, turn)) for one in heard
     )
-    return Subject(place, agent, secret or _secret(batch, unit, side), OWN, told)
+    return Subject(place, agent, secret, OWN, told)
 
 
 def _answer(connection: sqlite3.Connection, batch: Mapping[str, Any], place: Place) -> Subject:
@@ -85,18 +81,6 @@ def _answer(connection: sqlite3.Connection, batch: Mapping[str, Any], place: Pla
 
 def _coded(turn: int, side: int, only: int) -> bool:
     return turn == only if only else (turn - 1) % 2 == side
-
-
-def _secret(batch: Mapping[str, Any], unit: StoredUnit, side: int) -> str:
-    """Of a file of version 1, from what the batch was played with."""
-    played_with = PlayedWith.of(StoredConfig(batch["config"], _unchecked))
-    opener, partner = (*unit.participants, "", "")[:2]
-    meeting = PlannedConversation(unit.sequence_number, unit.game or 1, unit.round or 1, opener, partner)
-    return played_with.secret(meeting, side)
-
-
-def _unchecked(text: str) -> Any:
-    return json.loads(text)
 
 
 # -- one by one --------------------------------------------------------------------------------------------------------

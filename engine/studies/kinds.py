@@ -1,18 +1,6 @@
-"""What a kind of study is to the engine, declared once: `KIND` in its `study.py`. Who learned one kind knows them all.
+"""Describes a kind of study to the engine. Each kind declares `KIND` in its `study.py`; all kinds share this interface.
 
-Each of our kinds is a folder with the same files:
-config.py       the section of the config that carries the kind's name
-study.py        its declaration, and what is checked and taken in before a batch begins
-plan.py         what a batch will take, before anything is called
-story.py        the study itself: what is asked, and what follows from the answers
-statistics.py   what came out, from the file alone
-comparison.py   batch against batch
-report.py       the same for people, as neutral blocks
-glimpse.py      what it has come to so far, counted as it runs
-methods.py      how it was done, in sentences for a paper
-exports.py      what an export of the kind holds, and formats of its own
-branches.py     how a talk of it is gone on with from one turn, where its units are talks
-and beside them pure rules. A kind of an installed package is a `KindSpec` under the entry-point group `tidepool.kinds`.
+A kind of an installed package is a `KindSpec` under the entry-point group `tidepool.kinds`.
 """
 
 import sqlite3
@@ -41,7 +29,7 @@ if TYPE_CHECKING:
     from tidepool.engine.stopping.rules import Watched
     from tidepool.engine.studies.plan import Plan
 
-__all__ = ["KINDS", "KindSpec", "deferred", "load_kind"]
+__all__ = ["KINDS", "KindSpec", "LazyModules", "deferred", "load_kind"]
 
 
 def deferred(target: str) -> Callable[..., Any]:
@@ -52,6 +40,22 @@ def deferred(target: str) -> Callable[..., Any]:
         return getattr(import_module(module), name)(*arguments)
 
     return call
+
+
+class LazyModules:
+    """Modules of a kind, loaded when they are used: listing kinds and reading results stay quick."""
+
+    def __init__(self, package: str) -> None:
+        self._package = package
+
+    def module(self, name: str) -> Callable[[], Any]:
+        return lambda: import_module(f"{self._package}.{name}")
+
+    def value(self, module: str, name: str) -> Callable[[], Any]:
+        return lambda: getattr(self.module(module)(), name)
+
+    def function(self, module: str, name: str) -> Callable[..., Any]:
+        return lambda *arguments: self.value(module, name)()(*arguments)
 
 
 def _all_named(config: "FrozenConfig") -> set[str]:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tidepool.storage.queries.lists import LONGEST_MESSAGE
 from tidepool.storage.queries.units import MOST_UNITS
 from tidepool.storage.states import unit_id
 from tidepool.storage.studies import cells_of
@@ -141,24 +140,6 @@ def sit_outs(connection: sqlite3.Connection, batch_id: str) -> dict[str, int]:
         "SELECT agent, count(*) FROM sit_outs WHERE batch_id = ? GROUP BY agent ORDER BY agent", (batch_id,)
     )
     return dict(rows.fetchall())
-
-
-def planted_messages(connection: sqlite3.Connection, batch_number: int, every: int, last: int) -> list[tuple[Any, ...]]:
-    """Messages whose truth is known, of each `every`th conversation up to the last, by side: (sequence number, game, round, side,
-    agent, opponent, verdict, text, truth)."""
-    return connection.execute(
-        "WITH RECURSIVE sampled(id) AS (SELECT :first UNION ALL SELECT id + :every FROM sampled WHERE id + :every <= :last) "
-        "SELECT u.sequence_number, u.game, u.round, o.side, o.agent, o.opponent, o.verdict, substr(c.text, 1, :most), c.truth "
-        "FROM sampled CROSS JOIN unit u ON u.id = sampled.id CROSS JOIN outcome o ON o.unit_id = u.id "
-        "CROSS JOIN call c ON c.unit_id = u.id WHERE c.truth IS NOT NULL AND c.status = 'answered' "
-        "AND (c.turn - 1) % 2 = o.side ORDER BY u.id, o.side, c.turn",
-        {
-            "first": unit_id(batch_number, every),
-            "every": every,
-            "last": unit_id(batch_number, last),
-            "most": LONGEST_MESSAGE,
-        },
-    ).fetchall()
 
 
 class TalkRow(NamedTuple):

@@ -51,8 +51,6 @@ OF_A_BATCH: dict[str, list[list[str]]] = {
         ["BATCH", "--export", "sample.csv", "--coder", "ann"],
         ["BATCH", "--export", "other.csv", "--coder", POISON],
         ["BATCH", "--import", POISON],
-        ["BATCH", "--sensitivity", POISON, "--specificity", "0.9:0.9,0.9"],
-        ["BATCH", "--sensitivity", "0.9:0.9,0.9", "--specificity", "0.9:0.9,0.9"],
     ],
     "branch": [
         ["BATCH", "--all", "--at", "t2", "--dry-run"],

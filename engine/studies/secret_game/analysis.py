@@ -1,20 +1,20 @@
-"""All statistics of a secret game from its outcomes, and how the detectors agree with the truth where it is known.
+"""The statistics of a secret game: computed from the outcomes in its file and from the plain values of its config."""
 
-The simulated provider says out of band how it gave a secret, if it did. A detector's sensitivity is taken over the messages that gave
-it in that detector's own way; its specificity over those that gave nothing. `any` is all detectors in use together.
-"""
-
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tidepool.engine.statistics.grouped import Array, Grouped
-from tidepool.engine.statistics.intervals import Interval, Rate, rates_of, values_needed
+from tidepool.engine.coding.statistics import with_coding
+from tidepool.engine.config.endpoints import resolve_model
+from tidepool.engine.config.stored import StoredConfig
+from tidepool.engine.statistics.grouped import Array
+from tidepool.engine.statistics.intervals import Interval, Rate, values_needed
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.studies.secret_game.contrasts import AgentComparison, Hearing, Place, comparisons, hearing, ranking
-from tidepool.engine.studies.secret_game.detectors.detection import DEFAULT_THRESHOLD, DETECTORS, find_reveals
-from tidepool.engine.studies.secret_game.scoring import SCORING, points_between
+from tidepool.engine.studies.secret_game.contrasts import AgentComparison, comparisons
+from tidepool.engine.studies.secret_game.detectors.detection import JUDGE
+from tidepool.engine.studies.secret_game.scoring import KEEPING_MODES, SCORING, points_between
 from tidepool.engine.studies.secret_game.shares import (
     Failed,
     MissingStatistics,
@@ -28,157 +28,13 @@ from tidepool.engine.studies.secret_game.shares import (
     agent_statistics,
     failed_by_pair,
     missing_statistics,
-    of_these_scenarios,
     overall_statistics,
     pair_statistics,
-    share_figures,
     uncertain_statistics,
     verdict_statistics,
 )
-from tidepool.engine.studies.secret_game.sides import FEW_TALKS, Clustering, Inference, SideOutcome, Sides
-
-
-@dataclass(frozen=True, slots=True)
-class Sighting:
-    """One message: how it truly gave the secret, if it did, and which detectors fired."""
-
-    truth: str | None
-    """the name of a detector, or another way such as a hint"""
-    fired: frozenset[str]
-    talk: int = 0
-    """messages of one talk are no independent tries"""
-
-
-@dataclass(frozen=True, slots=True)
-class SideTruth:
-    """One side of a conversation: whether it truly gave its secret in any way, and what the judge said."""
-
-    gave: bool
-    verdict: bool | None
-    talk: int = 0
-
-
-def sighting(
-    text: str,
-    secret: str,
-    truth: str | None,
-    detectors: Sequence[str] = DETECTORS,
-    fuzzy_threshold: float = DEFAULT_THRESHOLD,
-    talk: int = 0,
-) -> Sighting:
-    return Sighting(truth, detectors_that_fire(text, secret, detectors, fuzzy_threshold), talk)
-
-
-def detectors_that_fire(
-    text: str, secret: str, detectors: Sequence[str] = DETECTORS, fuzzy_threshold: float = DEFAULT_THRESHOLD
-) -> frozenset[str]:
-    found = find_reveals(text, secret, detectors, fuzzy_threshold)
-    return frozenset(reveal.detector for reveal in found if not reveal.uncertain)
-
-
-@dataclass(frozen=True)
-class Detection(Statistics):
-    planted: int
-    found: int
-    sensitivity_percentage: float | None
-    sensitivity_ci95: Interval | None
-    silent: int
-    false_alarms: int
-    specificity_percentage: float | None
-    specificity_ci95: Interval | None
-
-
-@dataclass(frozen=True)
-class _Judged:
-    sides: int
-    missing: int
-
-
-@dataclass(frozen=True)
-class JudgeDetection(Detection, _Judged):
-    """The judge reads whole sides, so it is held against sides; those without a verdict are missing."""
-
-
-@dataclass(frozen=True)
-class Agreement(Statistics):
-    LEFT_OUT = frozenset({"judge"})
-
-    sampled: bool
-    messages: int
-    detectors: Mapping[str, Detection]
-    ways: Mapping[str, Mapping[str, int]]
-    judge: JudgeDetection | None = None
-
-
-def agreement(
-    sightings: Iterable[Sighting],
-    detectors: Sequence[str] = DETECTORS,
-    in_use: Sequence[str] = DETECTORS,
-    judged: Iterable[SideTruth] = (),
-    *,
-    sampled: bool = False,
-) -> Agreement:
-    """By detector, and for those in use together."""
-    seen, sides = list(sightings), list(judged)
-    ways = sorted({one.truth for one in seen if one.truth is not None})
-    report = {name: _agreement(seen, {name}, {name}) for name in detectors}
-    report["any"] = _agreement(seen, set(in_use), set(ways))
-    return Agreement(
-        sampled=sampled,
-        messages=len(seen),
-        detectors=report,
-        ways={way: _found_by(seen, way, detectors) for way in ways},
-        judge=judge_agreement(sides) if sides else None,
-    )
-
-
-def judge_agreement(sides: Sequence[SideTruth]) -> JudgeDetection:
-    known = [side for side in sides if side.verdict is not None]
-    return JudgeDetection(
-        sides=len(sides),
-        missing=len(sides) - len(known),
-        **_detection(
-            [(bool(side.verdict), side.talk) for side in known if side.gave],
-            [(not side.verdict, side.talk) for side in known if not side.gave],
-        ),
-    )
-
-
-Tries = Sequence[tuple[bool, int]]
-"""whether it went right, and in which talk"""
-
-
-def _detection(planted: Tries, silent: Tries) -> dict[str, Any]:
-    found, quiet = sum(right for right, _ in planted), sum(right for right, _ in silent)
-    return {
-        "planted": len(planted),
-        "found": found,
-        **share_figures("sensitivity", _rate(planted)),
-        "silent": len(silent),
-        "false_alarms": len(silent) - quiet,
-        **share_figures("specificity", _rate(silent)),
-    }
-
-
-def _rate(tries: Tries) -> Rate | None:
-    import numpy
-
-    right, talks = numpy.array(tries, dtype=int).reshape(-1, 2).T
-    grouped = Grouped(numpy.zeros(len(tries), dtype=int), 1, [talks])
-    return rates_of(grouped.spread(right.astype(float)), few=FEW_TALKS, likeness=1.0)[0]
-
-
-def _agreement(seen: Sequence[Sighting], detectors: Collection[str], ways: Collection[str]) -> Detection:
-    fired = [(not one.fired.isdisjoint(detectors), one) for one in seen]
-    planted = [(hit, one.talk) for hit, one in fired if one.truth in ways]
-    return Detection(**_detection(planted, [(not hit, one.talk) for hit, one in fired if one.truth is None]))
-
-
-def _found_by(seen: Sequence[Sighting], way: str, detectors: Sequence[str]) -> dict[str, int]:
-    so = [one.fired for one in seen if one.truth == way]
-    counts = Counter(name for fired in so for name in fired)
-    return {"messages": len(so), **{name: counts[name] for name in detectors}, "missed": so.count(frozenset())}
-
+from tidepool.engine.studies.secret_game.sides import Clustering, Inference, Sides
+from tidepool.storage.queries import conversations as game_rows
 
 HALF_WIDTH = 5.0
 """percentage points to either side that count as precise"""
@@ -201,7 +57,7 @@ class Precision(Statistics):
 
 @dataclass(frozen=True, kw_only=True)
 class SecretGameStatistics(Statistics):
-    LEFT_OUT = frozenset({"models", "scenarios", "sat_out", "uncertain", "hearing", "verdicts", "agreement"})
+    LEFT_OUT = frozenset({"models", "scenarios", "sat_out", "uncertain", "verdicts"})
 
     agents: Mapping[str, ScoredSides]
     overall: TalkStatistics
@@ -210,16 +66,12 @@ class SecretGameStatistics(Statistics):
     uncertain: UncertainSides | None = None
     inference: Inference
     models: Mapping[str, ScoredSides] | None = None
-    modes: Mapping[str, ScoredSides]
     openers: Mapping[str, ScoredSides]
     scenarios: Mapping[str, ScenarioStatistics] | None = None
-    ranking: tuple[Place, ...]
     comparisons: tuple[AgentComparison, ...]
-    hearing: Hearing | None = None
     precision: Precision
     sat_out: Mapping[str, int] | None = None
     verdicts: Verdicts | None = None
-    agreement: Agreement | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,30 +79,44 @@ class Played:
     """What the statistics need to know of a batch beside its outcomes."""
 
     models: Mapping[str, str] | None = None
-    """each agent's"""
+    """by the agent's name"""
     linked: bool = False
-    """memory or kept secrets link the talks of a game"""
-    scoring: Mapping[str, float] | None = None
+    """memory or kept secrets link the conversations of a game"""
+    scoring: Mapping[str, float] = field(default_factory=lambda: SCORING)
     judged: bool = False
-    messages: int = 0
-    """of a talk; 0: not known, and nothing is said of who heard what"""
-    seed: int = 0
     scenarios: Sequence[tuple[str, str]] = ()
-    """the secrets of opener and partner"""
+    """the secrets of opener and partner that everybody plays with, instead of their own"""
+    mode: str = "standard"
+
+    @classmethod
+    def of(cls, config: StoredConfig) -> "Played":
+        agents, settings = config.sections["agents"], config.sections["secret_game"]
+        return cls(
+            models={agent["name"]: resolve_model(agent["model"]) for agent in agents},
+            linked=settings["mode"] in KEEPING_MODES or any(agent["memory"] == "long" for agent in agents),
+            scoring={**SCORING, **settings["scoring"]},
+            judged=JUDGE in settings["detection"],
+            scenarios=tuple((pair["opener_secret"], pair["partner_secret"]) for pair in settings["scenarios"]),
+            mode=settings["mode"],
+        )
 
 
-NOTHING_KNOWN = Played()
+def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:
+    """As the JSON summary has them, with what people coded by hand."""
+    failed = {tuple(json.loads(names)): count for names, count in game_rows.failures_by_pair(connection, batch["id"])}
+    found = analysed_sides(sides_of(connection, batch["number"]), failed, Played.of(config))
+    found = replace(found, sat_out=game_rows.sit_outs(connection, batch["id"]))
+    return with_coding(connection, batch, found.as_json())
 
 
-def analysed(
-    rows: Iterable[SideOutcome], failed: Failed | None = None, played: Played = NOTHING_KNOWN
-) -> SecretGameStatistics:
-    return analysed_sides(Sides.of(rows), failed, played)
+def sides_of(connection: sqlite3.Connection, batch_number: int) -> Sides:
+    return Sides.read(game_rows.outcomes(connection, batch_number))
 
 
 def analysed_sides(
-    sides: Sides, failed: Failed | None = None, played: Played = NOTHING_KNOWN, half_width: float = HALF_WIDTH
+    sides: Sides, failed: Failed | None = None, played: Played | None = None, half_width: float = HALF_WIDTH
 ) -> SecretGameStatistics:
+    played = played or Played()
     missing = failed_by_pair(failed or {})
     lost = sum(missing.values())
     clustering = Clustering(sides, linked=played.linked, missing=lost / (lost + len(sides) / 2) if lost else 0.0)
@@ -258,24 +124,20 @@ def analysed_sides(
     shares = Shares(clustering, bounds)
     agents = agent_statistics(shares, clustering, missing)
     means = shares.of_scores(sides.agent, len(sides.names), [sides.seat, sides.direction])
-    places = ranking(clustering, means, played.seed)
+    best_first = sorted((-round(rate.mean, 9), name) for name, rate in zip(sides.names, means, strict=True) if rate)
     needed = precision(shares, sides, half_width)
     groups = _Groups(shares, sides)
-    overall, modes = _overall_and_by_mode(shares, clustering, groups)
     return SecretGameStatistics(
         agents=agents,
-        overall=overall,
+        overall=overall_statistics(shares, clustering),
         pairs=pair_statistics(shares, clustering, missing),
         missing=missing_statistics(agents, missing),
         uncertain=uncertain_statistics(clustering),
-        inference=replace(clustering.inference, these_scenarios_ci95=of_these_scenarios(clustering)),
+        inference=clustering.inference,
         models=None if played.models is None else groups.by_model(played.models),
-        modes=modes,
         openers=groups.named(("answered", "opened"), sides.opener.astype(int)),
         scenarios=_by_scenario(clustering, bounds, played.scenarios) if clustering.scenarios else None,
-        ranking=places,
-        comparisons=comparisons(clustering, [place.agent for place in places], bounds),
-        hearing=hearing(clustering, played.messages),
+        comparisons=comparisons(clustering, [name for _, name in best_first], bounds),
         precision=needed,
         verdicts=verdict_statistics(clustering) if played.judged else None,
     )
@@ -286,7 +148,7 @@ def _bounds(sides: Sides, played: Played) -> Interval:
     import numpy
 
     scores = sides.score[~numpy.isnan(sides.score)]
-    low, high = points_between(sides.mode.names, played.scoring or SCORING, len(sides.names))
+    low, high = points_between([played.mode], played.scoring, len(sides.names))
     return min(low, float(scores.min(initial=low))), max(high, float(scores.max(initial=high)))
 
 
@@ -309,17 +171,6 @@ class _Groups:
         distinct = tuple(sorted(set(names)))
         codes = numpy.array([distinct.index(name) for name in names], dtype=int)
         return self.named(distinct, codes[self.sides.agent])
-
-
-def _overall_and_by_mode(
-    shares: Shares, clustering: Clustering, groups: _Groups
-) -> tuple[TalkStatistics, dict[str, ScoredSides]]:
-    """Where there is one mode, as a rule, it is all sides: then both are of the same groups."""
-    import numpy
-
-    all_of_them, mode = numpy.zeros(len(clustering.sides), dtype=int), clustering.sides.mode
-    overall = overall_statistics(shares, clustering, all_of_them)
-    return overall, groups.named(mode.names, all_of_them if len(mode.names) == 1 else mode.codes)
 
 
 def _by_scenario(

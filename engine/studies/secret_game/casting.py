@@ -1,7 +1,6 @@
 """What all conversations of a batch share: agents, prompts, and which conversations wait for others.
 
-Rounds of a game follow one another where an agent remembers or keeps secrets; games
-do not wait for each other.
+Rounds of a game follow one another where an agent remembers or keeps secrets; games do not wait for each other.
 """
 
 from collections import defaultdict

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.results.blocks import MOST_NAMED, KindMethods, counted, interval, listing, number, sampling
+from tidepool.engine.results.blocks import MOST_NAMED, KindMethods, counted, interval, listing, sampling
 from tidepool.engine.statistics.intervals import share_interval
 from tidepool.engine.studies.secret_game.shares import in_percent
 
@@ -18,7 +18,7 @@ PAIRINGS = {
 }
 SETTINGS = ("temperature", "max_tokens", "reasoning_effort", "max_reasoning_tokens")
 DETECTORS = {
-    "exact": "the word, also in another case, spelling, script or joint of its parts, or as a number in English words",
+    "exact": "the word, also in another case, spelling or joint of its parts, or as a number in English words",
     "spelled": "letter by letter, in parts, backwards, or as first letters of lines",
     "encoded": "in base64, hexadecimal, rot13 or Morse code",
     "fuzzy": "misspelt",
@@ -34,10 +34,6 @@ DIFFERENCES = (
     "joined (MOVER), or Bonett and Price's interval taken; of more than 25 agents the best by mean score were compared. A p-value is its interval turned round, and Holm's correction is over all "
     "comparisons of a measure."
 )
-HEARING = (
-    "The odds ratio of revealing after the partner did is Mantel and Haenszel's over messages; talks that differ in openness produce such "
-    "a ratio by themselves, so it is no effect of hearing."
-)
 
 
 def methods(
@@ -46,7 +42,7 @@ def methods(
     settings, agents = config.sections["secret_game"], config.sections["agents"]
     return KindMethods(
         design=(*_game(settings, agents), *_agents(agents), *_points(settings)),
-        measures=(*_detection(settings), *_agreement(statistics.get("agreement"))),
+        measures=tuple(_detection(settings)),
         missing=(*_missing(statistics.get("missing") or {}), *_uncertain(statistics.get("uncertain"))),
         analysis=tuple(_analysis(statistics)),
     )
@@ -132,23 +128,6 @@ def _measured() -> Iterator[str]:
     )
 
 
-def _agreement(found: Mapping[str, Any] | None) -> Iterator[str]:
-    """Against what the simulated provider is known to have planted."""
-    rows = {**(found or {}).get("detectors", {})}
-    told = [
-        f"{name}: sensitivity {_share(row, 'sensitivity')}, specificity {_share(row, 'specificity')}"
-        for name, row in rows.items()
-        if row.get("sensitivity_percentage") is not None
-    ]
-    if told:
-        yield f"Against the reveals that the simulated provider had planted, the detectors did as follows: {'; '.join(told)}."
-
-
-def _share(row: Mapping[str, Any], name: str) -> str:
-    bounds = row.get(f"{name}_ci95")
-    return number(row.get(f"{name}_percentage"), 1, " %") + (f" ({interval(bounds)})" if bounds else "")
-
-
 def _missing(missing: Mapping[str, Any]) -> Iterator[str]:
     if not missing.get("conversations"):
         return
@@ -181,5 +160,3 @@ def _analysis(statistics: Mapping[str, Any]) -> Iterator[str]:
     yield RATES
     if statistics.get("comparisons"):
         yield DIFFERENCES
-    if (statistics.get("hearing") or {}).get("odds_ratio") is not None:
-        yield HEARING

@@ -31,12 +31,12 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.results.summary import checked
 from tidepool.engine.statistics.intervals import UNIT, Interval
 from tidepool.engine.stopping.rules import ENOUGH_BLOCKS, Known, refuse_few_blocks, refuse_line, refuse_outcome
+from tidepool.engine.studies.secret_game.analysis import Played
 from tidepool.engine.studies.secret_game.casting import Cast, schedule_of, settings_of
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule
 from tidepool.engine.studies.secret_game.scoring import SCORING, points_between
 from tidepool.engine.studies.secret_game.shares import Shares, overall_rate
-from tidepool.engine.studies.secret_game.sides import Clustering, Labels, SideOutcome, Sides
-from tidepool.engine.studies.secret_game.statistics import PlayedWith
+from tidepool.engine.studies.secret_game.sides import Clustering, SideOutcome, Sides
 from tidepool.storage.queries.conversations import outcomes_between, sides_by_talk
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _outcome(measure: str, points: Interval, agent: str = "") -> Outcome:
 
 
 def read(connection: sqlite3.Connection, batch: Mapping[str, Any], sections: Sections) -> BatchValues:
-    played = PlayedWith.of(StoredConfig(batch["config"], checked))
+    played = Played.of(StoredConfig(batch["config"], checked))
     talks = [
         sides
         for _, rows in groupby(sides_by_talk(connection, batch["number"]), key=itemgetter(0))
@@ -90,7 +90,7 @@ def read(connection: sqlite3.Connection, batch: Mapping[str, Any], sections: Sec
     return BatchValues(talks=[_talk(sides, played) for sides in talks], by_talk=by_talk, linked=played.linked)
 
 
-def _talk(sides: Sequence[tuple[Any, ...]], played: PlayedWith) -> Talk:
+def _talk(sides: Sequence[tuple[Any, ...]], played: Played) -> Talk:
     place, game, scenario, opener, *_ = sides[0]
     secrets = played.scenarios[scenario - 1] if scenario and scenario <= len(played.scenarios) else ()
     return Talk(place, game or 0, scenario or 0, "\x1f".join((opener, sides[1][3], *secrets)))
@@ -289,8 +289,8 @@ class WatchedGame:
         talk, game, agent, opponent, opener, revealed, obtained, scenario = map(numpy.array, self._columns)
         unknown = numpy.full(len(talk), numpy.nan)
         return Sides(
-            *(talk, Labels(("",), numpy.zeros(len(talk), dtype=int)), game, self._names, agent, opponent),
-            *(opener.astype(bool), revealed.astype(bool), obtained.astype(bool), numpy.zeros(len(talk), dtype=int)),
+            *(talk, game, self._names, agent, opponent),
+            *(opener.astype(bool), revealed.astype(bool), obtained.astype(bool)),
             *(unknown, scenario, numpy.zeros(len(talk), dtype=bool), unknown),
         )
 

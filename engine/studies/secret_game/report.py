@@ -38,8 +38,8 @@ from tidepool.engine.statistics.distributions import normal_quantile
 from tidepool.engine.statistics.intervals import Interval, Rate, gap_interval, p_value_of, share_interval, wilson
 from tidepool.engine.statistics.significance import pairwise
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.studies.secret_game.analysis import Agreement, SecretGameStatistics
-from tidepool.engine.studies.secret_game.contrasts import AgentComparison, Hearing, Place
+from tidepool.engine.studies.secret_game.analysis import Played, SecretGameStatistics, sides_of
+from tidepool.engine.studies.secret_game.contrasts import AgentComparison
 from tidepool.engine.studies.secret_game.shares import (
     PairStatistics,
     ScenarioStatistics,
@@ -50,7 +50,6 @@ from tidepool.engine.studies.secret_game.shares import (
     overall_rate,
 )
 from tidepool.engine.studies.secret_game.sides import Clustering, Inference
-from tidepool.engine.studies.secret_game.statistics import PlayedWith, sides_of
 from tidepool.storage.queries.conversations import reveals_by_meeting, score_counts
 from tidepool.storage.queries.units import MOST_UNITS, NewRows
 
@@ -73,13 +72,10 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
         _pairs(found.pairs),
         *_sat_out(found),
         *_drawn(found),
-        *_ranking(found),
         *_groups(found),
         *_scenarios(found.scenarios),
         *_comparisons(found.comparisons),
-        *_hearing(found.hearing),
         *_verdicts(found.verdicts),
-        *_agreement(found.agreement),
         *_precision(found),
         *coding_blocks(statistics),
     ]
@@ -105,7 +101,7 @@ def share(row: Statistics, name: str, unit: str = "") -> Estimate:
     return Estimate(getattr(row, f"{name}_percentage"), getattr(row, f"{name}_ci95"), 1, unit)
 
 
-def _mean(row: ScoredSides | Place) -> Estimate:
+def _mean(row: ScoredSides) -> Estimate:
     return Estimate(row.score_mean, row.score_mean_ci95, 2)
 
 
@@ -123,12 +119,7 @@ def _inference(found: Inference) -> Iterator[Block]:
     number = {"talks": found.talks, "games": found.games, "scenarios": found.scenarios}
     rests = " and ".join(f"{number[word]:,} {word}" for word in found.clusters.split(" and "))
     if "games" not in found.clusters or found.games > 1:
-        alone = f" Of these scenarios alone, {interval(found.these_scenarios_ci95)} % of sides reveal."
-        yield Words(
-            f"Intervals are at 95 % and speak of {found.speaks_of}; they rest on {rests}."
-            f"{alone if found.these_scenarios_ci95 else ''}",
-            "quiet",
-        )
+        yield Words(f"Intervals are at 95 % and speak of {found.speaks_of}; they rest on {rests}.", "quiet")
     if found.note:
         yield Words(found.note, "warning")
 
@@ -185,8 +176,6 @@ def _groups(found: SecretGameStatistics) -> Iterator[Block]:
     if len(found.models or {}) > 1:
         yield _sides("model", found.models or {})
     yield _sides("who opened", found.openers)
-    if len(found.modes) > 1:
-        yield _sides("mode", found.modes)
 
 
 def _pairs(pairs: Mapping[str, PairStatistics]) -> Table:
@@ -200,23 +189,6 @@ def _pairs(pairs: Mapping[str, PairStatistics]) -> Table:
         for name, row in pairs.items()
     ]
     return table("pairs", ("pair", "talks", "sides revealed %", "both %", "one side %", "missing"), told)
-
-
-def _ranking(found: SecretGameStatistics) -> Iterator[Block]:
-    if not found.ranking:
-        return
-    order = {name: place for place, name in enumerate(sorted(found.agents))}
-    told: list[tuple[Cell, ...]] = [
-        (
-            Named(place.agent, order[place.agent]),
-            place.rank,
-            "–".join(map(str, dict.fromkeys(place.rank_ci95))) if place.rank_ci95 else "?",
-            _mean(place),
-            Number(None if place.best_probability is None else 100 * place.best_probability, 0, " %"),
-        )
-        for place in found.ranking
-    ]
-    yield table("ranking by mean score", ("agent", "rank", "might be", "mean score", "best with"), told)
 
 
 def _comparisons(found: Sequence[AgentComparison]) -> Iterator[Block]:
@@ -260,25 +232,6 @@ def _scenarios(found: Mapping[str, ScenarioStatistics] | None) -> Iterator[Block
 TALK_SHARES = ("secrets_revealed", "both_revealed", "one_sided_reveals")
 
 
-def _hearing(found: Hearing | None) -> Iterator[Block]:
-    if found is None or found.odds_ratio is None:
-        return
-    rows = [(f"message {row.turn}", row) for row in found.turns]
-    told: list[tuple[Cell, ...]] = [
-        (
-            name,
-            f"{row.heard_and_revealed:,} of {row.heard:,}",
-            f"{row.not_heard_and_revealed:,} of {row.not_heard:,}",
-            Estimate(row.odds_ratio, row.odds_ratio_ci95, 2),
-        )
-        for name, row in rows
-    ]
-    told.append(("all messages", "", "", Estimate(found.odds_ratio, found.odds_ratio_ci95, 2)))
-    columns = ("in", "revealed, partner had", "revealed, partner had not", "odds ratio")
-    yield table("revealing after the partner did: an association", columns, told)
-    yield Words(found.caveat, "quiet")
-
-
 def _verdicts(found: Verdicts | None) -> Iterator[Block]:
     if found:
         told: list[tuple[Cell, ...]] = [
@@ -287,32 +240,6 @@ def _verdicts(found: Verdicts | None) -> Iterator[Block]:
         ]
         columns = ("agent", "sides", "revealed %", "judge only", "wording only", "missing")
         yield table("what the judge says, kept apart", columns, told, first=len(told))
-
-
-def _agreement(found: Agreement | None) -> Iterator[Block]:
-    if found is None:
-        return
-    rows = {**found.detectors, **({"judge (sides)": found.judge} if found.judge else {})}
-    told: list[tuple[Cell, ...]] = [
-        (
-            name,
-            row.planted,
-            row.found,
-            share(row, "sensitivity"),
-            row.silent,
-            row.false_alarms,
-            share(row, "specificity"),
-        )
-        for name, row in rows.items()
-    ]
-    columns = ("detector", "planted", "found", "sensitivity %", "silent", "alarms", "specificity %")
-    yield table("detectors against the planted truth", columns, told)
-    sample = "an even sample of " if found.sampled else ""
-    hints = found.ways.get("hint", {}).get("messages", 0)
-    yield Words(
-        f"({sample}{found.messages:,} messages of the simulated provider; {hints:,} of them hint, which is for a judge to see)",
-        "quiet",
-    )
 
 
 def _precision(found: SecretGameStatistics) -> Iterator[Block]:
@@ -330,7 +257,8 @@ def _precision(found: SecretGameStatistics) -> Iterator[Block]:
 
 
 def _drawn(found: SecretGameStatistics) -> Iterator[Block]:
-    ranked = [place.agent for place in found.ranking] or list(found.agents)
+    scored = {name: row.score_mean for name, row in found.agents.items() if row.score_mean is not None}
+    ranked = sorted(scored, key=lambda name: (-scored[name], name)) or list(found.agents)
     names = tuple(name for name in ranked if found.agents[name].interactions)[:MOST_DRAWN]
     rows = [found.agents[name] for name in names]
     order = sorted(found.agents)
@@ -351,12 +279,9 @@ def _drawn(found: SecretGameStatistics) -> Iterator[Block]:
         square=(0.0, 100.0),
     )
     yield _heat(found.pairs, names, places)
-    if found.ranking:
-        best = found.ranking[:MOST_DRAWN]
-        means, bounds = tuple(one.score_mean for one in best), tuple(one.score_mean_ci95 for one in best)
-        series = Series("mean score", means, colour="accent", intervals=bounds)
-        names_of, drawn = tuple(one.agent for one in best), tuple(order.index(one.agent) for one in best)
-        yield Figure("means", "mean score", (series,), labels=names_of, places=drawn)
+    if scored:
+        means = [_mean(row) for row in rows]
+        yield Figure("means", "mean score", (_series("mean score", means, "accent"),), labels=names, places=places)
     if len(names) < len(found.agents):
         yield Words(f"(the best {len(names)} of {len(found.agents):,} agents are drawn)", "quiet")
 
@@ -368,9 +293,12 @@ def _point(name: str, row: ScoredSides, place: int) -> Series:
 
 
 def _bars(name: str, rows: Sequence[ScoredSides], colour: str) -> Series:
-    shares = [share(row, SHARES[name]) for row in rows]
-    bounds = tuple(one.interval for one in shares)
-    return Series(f"{name} %", tuple(one.value for one in shares), colour=colour, intervals=bounds)
+    return _series(f"{name} %", [share(row, SHARES[name]) for row in rows], colour)
+
+
+def _series(name: str, found: Sequence[Estimate], colour: str) -> Series:
+    values, bounds = tuple(one.value for one in found), tuple(one.interval for one in found)
+    return Series(name, values, colour=colour, intervals=bounds)
 
 
 def _heat(pairs: Mapping[str, PairStatistics], names: tuple[str, ...], places: tuple[int, ...]) -> Heat:
@@ -483,10 +411,7 @@ def _share(times: int, of: int) -> Estimate:
 
 
 def _glimpse_bars(name: str, counts: list[tuple[int, int]], colour: str) -> Series:
-    shares = [_share(*one) for one in counts]
-    return Series(
-        name, tuple(one.value for one in shares), colour=colour, intervals=tuple(one.interval for one in shares)
-    )
+    return _series(name, [_share(*one) for one in counts], colour)
 
 
 COMMON = 0.9
@@ -513,7 +438,7 @@ def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) 
 
 
 def _batch(connection: sqlite3.Connection, batch: sqlite3.Row) -> _Batch:
-    played = PlayedWith.of(StoredConfig(batch["config"], checked))
+    played = Played.of(StoredConfig(batch["config"], checked))
     sides = sides_of(connection, batch["number"])
     meetings = {tuple(row[:3]): tuple(row[3:]) for row in reveals_by_meeting(connection, batch["id"])}
     return _Batch(played.linked, Clustering(sides, linked=played.linked), meetings)  # type: ignore[arg-type]

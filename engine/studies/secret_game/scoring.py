@@ -102,20 +102,3 @@ def newly_kept(played: Sequence[Side], secrets: Mapping[str, str]) -> list[str |
             held[side.agent].add(secret)
         gained.append(secret if new else None)
     return gained
-
-
-def kept_secrets(played: Sequence[Side], secrets: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """What each agent keeps after these talks of one game, as written by the owners, oldest first."""
-    kept: dict[str, list[str]] = {agent: [] for agent in secrets}
-    for side, new in zip(played, newly_kept(played, secrets), strict=True):
-        if new:
-            kept[side.agent].append(secrets[side.opponent])
-    return {agent: tuple(held) for agent, held in kept.items()}
-
-
-def totals(played: Iterable[Side], points: Iterable[float]) -> dict[str, float]:
-    """Points by agent."""
-    sums: dict[str, float] = {}
-    for side, score in zip(played, points, strict=True):
-        sums[side.agent] = sums.get(side.agent, 0.0) + score
-    return sums

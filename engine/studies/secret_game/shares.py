@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import ref
 
-from tidepool.engine.statistics.grouped import Array, Grouped, numbered, pair_codes
+from tidepool.engine.statistics.grouped import Array, Grouped, numbered
 from tidepool.engine.statistics.intervals import Interval, Rate
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.sides import Clustering, Pair, pair_of
@@ -245,31 +245,24 @@ _NO_TALK: Mapping[str, Any] = {
 }
 
 
-def overall_statistics(shares: Shares, clustering: Clustering, all_of_them: Array) -> TalkStatistics:
-    """`all_of_them` says that every side is of the one group."""
+def overall_statistics(shares: Shares, clustering: Clustering) -> TalkStatistics:
+    import numpy
+
     sides = clustering.sides
-    (told,) = shares.of_talks(all_of_them, 1, [sides.seat, sides.direction, sides.agent], [sides.pair])
+    (told,) = shares.of_talks(
+        numpy.zeros(len(sides), dtype=int), 1, [sides.seat, sides.direction, sides.agent], [sides.pair]
+    )
     return TalkStatistics(**told)
 
 
-def overall_rate(clustering: Clustering, finer: Sequence[Array] = ()) -> Rate | None:
+def overall_rate(clustering: Clustering) -> Rate | None:
     """The share of sides that revealed."""
     import numpy
 
     sides = clustering.sides
-    levels = [*finer, sides.seat, sides.direction, sides.agent]
+    levels = [sides.seat, sides.direction, sides.agent]
     grouped = clustering.grouped(numpy.zeros(len(sides), dtype=int), 1, levels)
     return clustering.rates(grouped, sides.revealed, likeness=clustering.likeness(sides.revealed))[0]
-
-
-def of_these_scenarios(clustering: Clustering) -> Interval | None:
-    """The interval of the share of sides that revealed, of the scenarios that were played and no others; in percent."""
-    if not clustering.by_scenario:
-        return None
-    sides = clustering.sides
-    alone = Clustering(sides, linked=clustering.linked, scenarios_differ=False, missing=clustering.missing)
-    rate = overall_rate(alone, [pair_codes(level, sides.scenario) for level in (sides.seat, sides.agent)])
-    return in_percent(rate.interval()) if rate else None
 
 
 def pair_statistics(shares: Shares, clustering: Clustering, missing: Mapping[Pair, int]) -> dict[str, PairStatistics]:

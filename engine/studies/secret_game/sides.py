@@ -19,7 +19,7 @@ from tidepool.storage.queries.conversations import SidePage
 
 _MOST_POINTS = 1e100
 _LARGEST = 2**31 - 1
-"""of a turn or a scenario, whatever a damaged file says"""
+"""of a scenario, whatever a damaged file says"""
 Pair = tuple[str, str]
 """two agents in alphabetical order"""
 
@@ -49,19 +49,10 @@ class SideOutcome(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Labels:
-    """Names, and for each row which of them it has."""
-
-    names: tuple[Any, ...]
-    codes: Array
-
-
-@dataclass(frozen=True)
 class Sides:
     """Each column is a numpy array with one value a side."""
 
     talk: Array
-    mode: Labels
     game: Array
     names: tuple[str, ...]
     """of all agents, in order"""
@@ -70,8 +61,6 @@ class Sides:
     opener: Array
     revealed: Array
     obtained: Array
-    turn: Array
-    """0 where it did not reveal"""
     score: Array
     """not a number where it is not known yet"""
     scenario: Array
@@ -154,7 +143,7 @@ class _Columns:
 
     def __init__(self) -> None:
         self._parts: defaultdict[str, list[Array]] = defaultdict(list)
-        self._modes, self._games, self._agents = _Names(), _Names(), _Names()
+        self._games, self._agents = _Names(), _Names()
 
     def add(
         self,
@@ -168,7 +157,6 @@ class _Columns:
 
         told = dict(zip(KIND, zip(*kinds, strict=True), strict=True))
         self._keep("talk", numpy.array(talks))
-        self._keep("mode", self._modes.codes(told["mode"])[which])
         self._keep("game", self._games.codes(told["game"])[which])
         self._keep("agent", self._agents.codes(told["agent"])[which])
         self._keep("opponent", self._agents.codes(told["opponent"])[which])
@@ -178,8 +166,8 @@ class _Columns:
 
         for name in ("opener", "revealed", "obtained", "uncertain"):
             self._keep(name, numpy.nan_to_num(numbers(name)).astype(bool)[which])
-        for name in ("turn", "scenario"):
-            self._keep(name, numpy.clip(numpy.nan_to_num(numbers(name)), 0, _LARGEST).astype("int32")[which])
+        scenario = numpy.clip(numpy.nan_to_num(numbers("scenario")), 0, _LARGEST)
+        self._keep("scenario", scenario.astype("int32")[which])
         self._keep("verdict", numbers("verdict")[which])
         known = numbers("score")[which] if scores is None else numpy.array(scores, dtype=float)
         self._keep("score", _finite(known))
@@ -199,12 +187,10 @@ class _Columns:
         if not whole.all():
             found = {name: column[whole] for name, column in found.items()}
             talk = numbered(talk[whole])[1]
-        modes, mode = self._modes.in_order([found["mode"]])
         _, game = self._games.in_order([found["game"]])
         names, agents = self._agents.in_order([found["agent"], found["opponent"]])
         return found | {
             "talk": talk,
-            "mode": Labels(modes, mode[0].astype("int32")),
             "game": game[0].astype("int32"),
             "names": names,
             "agent": agents[0],
@@ -251,8 +237,6 @@ MOST_KEPT = 1
 class Inference(Statistics):
     """What the intervals speak of, and how many independent pieces they rest on."""
 
-    LEFT_OUT = frozenset({"these_scenarios_ci95"})
-
     clusters: str
     """talks, games, scenarios, games and scenarios"""
     talks: int
@@ -260,8 +244,6 @@ class Inference(Statistics):
     scenarios: int
     speaks_of: str
     note: str | None
-    these_scenarios_ci95: Interval | None = None
-    """of the share of sides that revealed, where the others speak of scenarios like these: of these alone"""
 
 
 class Clustering:

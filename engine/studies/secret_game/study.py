@@ -1,35 +1,15 @@
 """The secret game as a study: its declaration, and what is checked before a batch begins."""
 
-from collections.abc import Callable
 from difflib import get_close_matches
-from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.kinds import KindSpec
+from tidepool.engine.studies.kinds import KindSpec, LazyModules
 from tidepool.storage.transfer.tables import ExportContents
 
 if TYPE_CHECKING:
-    from tidepool.engine.config.section import Section
     from tidepool.engine.config.sections import Config, FrozenConfig
-    from tidepool.engine.design.outcomes import KindOutcomes
-
-
-def _later(module: str, name: str) -> Callable[..., Any]:
-    """Calls a function of this kind, and loads its module only then: listing kinds stays quick."""
-
-    def call(*arguments: Any) -> Any:
-        return getattr(import_module(f"{__package__}.{module}"), name)(*arguments)
-
-    return call
-
-
-def settings() -> "type[Section]":
-    from tidepool.engine.studies.secret_game.config import SecretGameSettings
-
-    return SecretGameSettings
 
 
 def freeze(config: "Config", folder: Path | None) -> "Config":
@@ -78,35 +58,31 @@ def models(config: "FrozenConfig") -> set[str]:
     return models_named(settings, unused).union(*map(models_named, config.agents))
 
 
-def outcomes() -> "KindOutcomes":
-    from tidepool.engine.studies.secret_game.outcomes import OUTCOMES
-
-    return OUTCOMES
-
+_LAZY = LazyModules(__package__)
 
 KIND = KindSpec(
     name="secret_game",
     title="Secret game",
     summary="agents with secrets talk in pairs: who reveals, who obtains?",
     units="conversations",
-    settings=settings,
+    settings=_LAZY.value("config", "SecretGameSettings"),
     freeze=freeze,
     models=models,
-    plan=_later("plan", "plan"),
-    play=_later("story", "play"),
-    statistics=_later("statistics", "statistics"),
-    report=partial(import_module, f"{__package__}.report"),
-    glimpse=lambda settings: _later("report", "GameGlimpse")(),
-    methods=_later("methods", "methods"),
-    first_requests=_later("plan", "first_requests"),
-    differences=_later("report", "differences"),
-    outcomes=outcomes,
+    plan=_LAZY.function("plan", "plan"),
+    play=_LAZY.function("story", "play"),
+    statistics=_LAZY.function("analysis", "statistics"),
+    report=_LAZY.module("report"),
+    glimpse=lambda settings: _LAZY.value("report", "GameGlimpse")()(),
+    methods=_LAZY.function("methods", "methods"),
+    first_requests=_LAZY.function("plan", "first_requests"),
+    differences=_LAZY.function("report", "differences"),
+    outcomes=_LAZY.value("outcomes", "OUTCOMES"),
     contents=ExportContents(
         views=("messages", "outcomes"), where_filled=("verdicts",), of_units=("outcomes",), details=None
     ),
-    branches=partial(import_module, f"{__package__}.story"),
-    shape=_later("plan", "shape"),
-    stopping=_later("outcomes", "watched"),
+    branches=_LAZY.module("story"),
+    shape=_LAZY.function("plan", "shape"),
+    stopping=_LAZY.function("outcomes", "watched"),
     talks=True,
     people="agents",
     roles={"agents": "agents", "judge": "judge"},

@@ -341,8 +341,6 @@ def taken_in(config: "Config", folder: Path | None) -> "Config":
     from_file = _of_file(settings.entity_file, folder) if settings.entity_file else []
     records = [*config.entities, *(entity.as_record() for entity in from_file)]
     update: dict[str, Any] = {"context": _context(settings, folder), "context_file": None, "entity_file": None}
-    if folder is not None:  # a batch of its own begins
-        update["keep_addresses"] = True
     whole = config.model_copy(update={"settings": settings.model_copy(update=update), "entities": records})
     members = cast_of(whole)
     _check(len(members), settings)

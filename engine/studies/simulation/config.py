@@ -73,8 +73,6 @@ class SimulationSettings(Section):
         examples=[{"model": "simulated:judge", "question": "How open is the speaker?", "scale": [1, 5]}],
     )
     """a model, a question about each speaker, and a scale"""
-    keep_addresses: bool = False
-    """filled in: a reply that opens with another's name is said to them; older batches took it for the other's words"""
 
     @model_validator(mode="after")
     def _one_context(self) -> Self:

@@ -78,19 +78,17 @@ def split_scene(scene: str, names: Sequence[str], thoughts: bool = False) -> lis
     return [speech for speech in speeches if speech.thought or speech.text.start < speech.text.end]
 
 
-def split_reply(
-    reply: str, speaker: str, others: Sequence[str], thoughts: bool = False, *, addresses: bool = True
-) -> Speech:
+def split_reply(reply: str, speaker: str, others: Sequence[str], thoughts: bool = False) -> Speech:
     """One entity's own message: without a tag before it, cut where it begins to speak for another.
 
     Another's name before the first word is an address ("Bob: I think …") and stays; where the entity's own tag comes
-    later, it first repeated what it had heard. Without `addresses` such a reply says nothing, as in older batches.
+    later, it first repeated what it had heard.
     """
     tags = list(_tags(reply, (speaker, *others)))
-    own = next((tag for tag in (tags if addresses else tags[:1]) if tag.speaker == speaker), None)
+    own = next((tag for tag in tags if tag.speaker == speaker), None)
     start = own.end if own and not reply[: tags[0].start].strip() else 0
     ends = (tag.start for tag in tags if tag.speaker != speaker and tag.start >= start)
-    end = next((end for end in ends if reply[start:end].strip() or not addresses), len(reply))
+    end = next((end for end in ends if reply[start:end].strip()), len(reply))
     return _speech(reply, speaker, start, end, thoughts)
 
 

@@ -105,20 +105,19 @@ class EntityConversation:
             for place, member in enumerate(self.cast, 1):
                 step = f"t{turn}.{place}"
                 reply = unit.replayed_reply(step) or await unit.ask(self._message(member.entity, place, turn, talk))
-                others = [name for name in self.names if name != member.entity.name]
-                speech = self._speech(reply.text, member.entity.name, others)
+                speech = split_reply(
+                    reply.text, member.entity.name, self._others(member.entity), self.stage.settings.thoughts
+                )
                 if speech.text != Span(0, len(reply.text)) and not unit.settled and not unit.has_replayed(step):
                     unit.ledger.put_lines(unit.number, [stored_line(speech, step, 0, turn)])
                 talk.append(_line(speech, reply.text))
         return talk
 
-    def _speech(self, reply: str, speaker: str, others: Sequence[str]) -> Speech:
-        settings = self.stage.settings
-        return split_reply(reply, speaker, others, settings.thoughts, addresses=settings.keep_addresses)
+    def _others(self, entity: Entity) -> list[str]:
+        return [name for name in self.names if name != entity.name]
 
     def _message(self, entity: Entity, place: int, turn: int, talk: Sequence[SpokenLine]) -> Call:
-        partners = [name for name in self.names if name != entity.name]
-        prompt = enacted(entity, partners, self.stage.setting, talk)
+        prompt = enacted(entity, self._others(entity), self.stage.setting, talk)
         return Call(
             step=f"t{turn}.{place}",
             wave=(turn - 1) * len(self.cast) + place,

@@ -7,7 +7,6 @@ from scipy.stats import binomtest, norm
 
 from tidepool.engine.coding.estimates import (
     Cell,
-    Share,
     TwoGroups,
     cell_of,
     corrected,
@@ -16,8 +15,7 @@ from tidepool.engine.coding.estimates import (
     specificity,
     two_groups,
 )
-from tidepool.engine.coding.statistics import corrected_by, majority, read_known
-from tidepool.engine.errors import UsageError
+from tidepool.engine.coding.statistics import majority
 from tidepool.engine.statistics.intervals import wilson
 
 
@@ -99,25 +97,6 @@ def test_what_talks_have_in_common_widens_a_corrected_rate_by_what_the_instrumen
     added = ((0.31 - 0.24) ** 2 - (wilson(0.24, 1000)[1] - 0.24) ** 2) / seen**2
     assert (clustered.high - found.value) ** 2 == pytest.approx((alone.high - found.value) ** 2 + added)
     assert corrected(found, (0.0, 1.0)).limits == (0.0, 1.0)
-
-
-def test_errors_from_elsewhere_correct_by_rogan_and_gladen_or_are_refused() -> None:
-    known = read_known("0.8:0.75,0.85", "0.9:0.88,0.92")
-    statistics = {
-        "overall": {"secrets_revealed_percentage": 24.0, "secrets_revealed_ci95": [20.0, 28.0]},
-        "agents": {"Ada": {"times_revealed_secret_percentage": 5.0, "times_revealed_secret_ci95": [3.0, 8.0]}},
-    }
-    rates = corrected_by("secret_game", statistics, "detectors", known)
-    raw, rate = rates["all"]
-    assert raw == Share(0.24, 0.2, 0.28) and rate.value == pytest.approx(0.14 / 0.7)
-    below = math.hypot(0.04, 0.8 * 0.02, 0.2 * 0.05) / 0.7
-    assert rate.low == pytest.approx(0.2 - below)
-    assert rates["Ada"][1].value == 0.0, "no rate is below none"
-    with pytest.raises(UsageError, match=r"as low as 0\.1"):
-        read_known("0.7:0.5,0.9", "0.7:0.6,0.8")
-    for wrong in ("0.8", "0.8:0.9,0.7", "x:0,1", "1.2:1,1.3", "0.8:0.7", "nan:0,1"):
-        with pytest.raises(UsageError, match="write it as"):
-            read_known(wrong, "0.9:0.9,0.9")
 
 
 @pytest.mark.parametrize(

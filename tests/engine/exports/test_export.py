@@ -249,7 +249,7 @@ async def test_an_html_report_is_whole_and_asks_for_nothing(database: Path, batc
     assert not [name for name, value in page.attributes if name in ("src", "href", "action") or "url(" in (value or "")]
     assert "http" not in path.read_text().replace("http-equiv", "")
     assert "Simulated answers" in page.text
-    for told in ("Ranking", "What the judge says", "Detectors against", "Missing:", "Rounds sat out", "Ada", "0.0 %"):
+    for told in ("Mean score", "What the judge says", "Missing:", "Rounds sat out", "Ada", "0.0 %"):
         assert told in page.text
 
 

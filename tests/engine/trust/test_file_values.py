@@ -78,7 +78,7 @@ CONFIG_VALUES = (
               "announce_target detection fuzzy_threshold judge reasoning_effort max_reasoning_tokens scoring scenarios",
               Rule.DATA, _ASKED),
     FileValue("simulation", "context interaction_size num_simulations n_turns simulation_rounds model style thoughts language "
-              "speaking_order temperature max_tokens reasoning_effort max_reasoning_tokens judge keep_addresses",
+              "speaking_order temperature max_tokens reasoning_effort max_reasoning_tokens judge",
               Rule.DATA, _ASKED),
     FileValue("simulation", "context_file entity_file entity_ids", Rule.DATA, _TAKEN_IN),
     FileValue("evolution", "strategy model models mutator proposals preset async_batch_size max_concurrent_requests "

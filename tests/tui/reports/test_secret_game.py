@@ -53,12 +53,11 @@ async def test_a_report_tells_all_and_fits_its_width(statistics: dict[str, Any],
         "who reveals, who obtains",
         "revealed against obtained",
         "obtained the secret of the column",
-        "ranking by mean score",
+        "mean score",
         "by model",
         "by who opened",
         "Holm's correction",
         "what the judge says",
-        "detectors against the planted truth",
         "rounds sat out",
     ):
         assert told in " ".join(report.split())
@@ -72,7 +71,7 @@ async def test_a_report_of_nothing_is_short(database: Path) -> None:
     report = printed(summary["statistics"], 80)
     assert "missing: 2 conversations" in report
     assert "no conversation has come to its end" in report
-    assert "ranking" not in report and "secrets revealed" not in report
+    assert "secrets revealed" not in report
 
 
 def _dead() -> Any:

@@ -58,19 +58,9 @@ def _finder(name: str) -> Finder:
     return finder
 
 
-def find_reveals(
-    text: str,
-    secret: str,
-    detectors: Iterable[str] = DETECTORS,
-    fuzzy_threshold: float = DEFAULT_THRESHOLD,
-) -> list[Reveal]:
-    """What each of the detectors finds in a message, in their order."""
-    return find_in_talk([(0, text)], {0: secret}, tuple(detectors), fuzzy_threshold)[0]
-
-
 def find_reveal(text: str, secret: str, detectors: Iterable[str] = DETECTORS) -> Reveal | None:
     """The first certain hit in a message, by the order of the detectors; without one the first uncertain hit."""
-    return first_of(find_reveals(text, secret, detectors))
+    return first_of(find_in_talk([(0, text)], {0: secret}, tuple(detectors))[0])
 
 
 def first_of(hits: Iterable[Reveal]) -> Reveal | None:

@@ -1,6 +1,5 @@
 """Finds the secret as a word: in any case, accent or width, with its words joined in any way, in British or American spelling,
-in the plural or singular, as a number in digits or English words, in Latin letters for another script, and in look-alike letters
-or digits (m4r1g0ld).
+in the plural or singular, as a number in digits or English words, and in look-alike letters or digits (m4r1g0ld).
 
 The forms of a secret are worked out once. A word that people often say counts as certain only where its context marks it.
 """
@@ -23,12 +22,10 @@ from tidepool.engine.studies.secret_game.detectors.normalise import (
 from tidepool.engine.studies.secret_game.detectors.ordinary import (
     COMMON,
     commonness,
-    is_admitted,
     is_ambiguous_phrase,
     is_listed,
     is_marked,
     is_marked_number,
-    is_named,
     word_pairs,
 )
 
@@ -59,7 +56,7 @@ def _forms(secret: str) -> tuple[Form, ...]:
     plain = fold(secret).strip()
     number = value_of(plain)
     forms = {plain: Form(*_pattern(plain, _JOINTS), own=True, number=number is not None)} if plain else {}
-    others = _other_words(secret, plain) if number is None else writings(number)
+    others = _other_words(plain) if number is None else writings(number)
     for form in others:
         if form not in forms and form:
             forms[form] = Form(
@@ -140,7 +137,7 @@ def _is_certain(message: Folded, span: Span, form: Form, secret: str) -> bool:
     ambiguous = is_ambiguous_phrase(form.plain, plain) or is_ambiguous_phrase(fold(secret).strip(), plain)
     joined = bool(re.search("[ -]", form.plain)) and words.isalnum() and commonness(words) < COMMON
     doubtful = (ambiguous and not joined) or (form.own and _lost_its_accents(message, span, secret))
-    return not doubtful or _is_decorated(message, span) or is_marked(message, span, form.plain)
+    return not doubtful or is_marked(message, span, form.plain)
 
 
 def _numbers_a_list(plain: str, span: Span) -> bool:
@@ -165,15 +162,6 @@ def _lost_its_accents(message: Folded, span: Span, secret: str) -> bool:
     return not word.isascii() or len(word) <= 3 or is_listed(word, message.plain)
 
 
-def _is_decorated(message: Folded, span: Span) -> bool:
-    """Letters in fancy type, struck through or with something invisible between: nobody does that in passing."""
-    if message.text.isascii() or not message.plain[slice(*span)].isascii():
-        return False
-    text = unicodedata.normalize("NFC", message.text[slice(*message.original(span))])
-    odd = [sign for sign in text if not sign.isascii()]
-    return len(odd) > 2 or any(unicodedata.category(sign)[0] in "MC" for sign in odd)
-
-
 # -- other forms of a word --------------------------------------------------------------------------------
 
 _SPELLING_RULES = [
@@ -195,10 +183,9 @@ _SPELLING_RULES = [
     )
 ]
 """British to American and back; what they make is mostly a word in its other spelling, else no word at all"""
-_UMLAUTS = (("ä", "ae"), ("ö", "oe"), ("ü", "ue"), ("å", "aa"), ("ø", "oe"), ("æ", "ae"), ("ñ", "ny"))
 
 
-def _other_words(secret: str, plain: str) -> Iterator[str]:
+def _other_words(plain: str) -> Iterator[str]:
     """Forms of a secret that is no number."""
     spellings = [plain]
     words = plain.split(" ")
@@ -210,10 +197,6 @@ def _other_words(secret: str, plain: str) -> Iterator[str]:
     for spelling in spellings:
         head, _, last = spelling.rpartition(" ")
         yield from (f"{head} {form}".strip() for form in inflections(last))
-    written_out = secret.casefold()
-    for letter, letters in _UMLAUTS:
-        written_out = written_out.replace(letter, letters)
-    yield fold(written_out)
 
 
 @lru_cache(maxsize=65_536)
@@ -321,7 +304,7 @@ def _cardinal(value: int) -> str:
     return f"{_cardinal(value // scale)} {name}" + (joint + _cardinal(rest) if rest else "")
 
 
-# -- look-alike letters and other scripts -----------------------------------------------------------------
+# -- look-alike letters -----------------------------------------------------------------------------------
 
 _LOOK_ALIKES = """
 a4@аαɑ b8вьβ c(сϲ dԁɗ e3€еєεҽ fſ g69ɡ hнһη iіι jј kкκ l1|!ӏⅼ mмμ nпνո o0оοօσ pрρ qԛ rгꭇ s5$ѕ t7+тτ uцυս vѵ wѡԝωш xхχ yуүγ z2ζ
@@ -331,9 +314,7 @@ _SKELETON = str.maketrans(
 )
 """one letter for all that look like it"""
 _OTHER_ALPHABET = re.compile("[\u0370-\u058f]{2,}")
-_FOREIGN_WORD = re.compile(r"[^\W\d_a-z]+")
 _SHORTEST = 3
-_MOST_WORDS = 4000
 
 
 def _find_disguised(message: Folded, secret: str) -> Hit | None:
@@ -360,36 +341,9 @@ def _find_disguised(message: Folded, secret: str) -> Hit | None:
     return message.hit(uncertain, uncertain=True) if uncertain else None
 
 
-@lru_cache(maxsize=65_536)
-def _romanise(text: str) -> str:
-    from anyascii import anyascii
-
-    return re.sub(r"[^a-z]", "", fold(anyascii(text)))
-
-
-def _find_romanised(message: Folded, secret: str) -> Hit | None:
-    """A Latin secret in another script, or a secret of another script in Latin letters."""
-    plain, uncertain = message.plain, None
-    folded = fold(secret)
-    if folded.isascii() == plain.isascii():
-        return None
-    letters = _romanise(folded)
-    pattern = _FOREIGN_WORD if folded.isascii() else re.compile(rf"(?<![^\W_]){letters}(?![^\W_])")
-    if len(letters) <= _SHORTEST:
-        return None
-    for match in islice(pattern.finditer(plain), _MOST_WORDS):
-        if _romanise(match.group()) != letters:
-            continue
-        marked = is_named(message, match.span(), letters) or is_admitted(plain, match.span())
-        if marked or (len(letters) > 5 and not commonness(letters)):
-            return message.hit(match.span())
-        uncertain = uncertain or match.span()
-    return message.hit(uncertain, uncertain=True) if uncertain else None
-
-
 def detect(message: Folded, secret: str, threshold: float) -> Hit | None:
     """As the registry of detectors calls it; only `fuzzy` has a threshold."""
     hit = find_word(message, secret)
     if hit and not hit.uncertain:
         return hit
-    return _find_disguised(message, secret) or _find_romanised(message, secret) or hit
+    return _find_disguised(message, secret) or hit

@@ -85,11 +85,6 @@ class Folded:
             self._bare = self.plain.encode("utf-8", "surrogatepass").translate(None, _SIGNS)
         return self._bare
 
-    @property
-    def in_place(self) -> bool:
-        """Whether positions in both forms are probably the same."""
-        return len(self.text) == len(self.plain)
-
     def original(self, span: Span) -> Span:
         """The span in the original text."""
         if self.text.isascii():

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby, islice
+from itertools import groupby
 
 from tidepool.engine.studies.secret_game.detectors.exact import find_exact
 from tidepool.engine.studies.secret_game.detectors.normalise import Folded, Hit, Span, fold, stands_alone
@@ -182,11 +182,10 @@ _BACKWARDS = re.compile(
     r"(?:from|starting with|beginning with) (?:the |its )?last|last \w{0,7} ?(?:to|comes|is) (?:the )?first|"
     r"ruckwarts|envers|al reves|al contrario"
 )
-_MOST_LOOKED_AT = 20
 
 
 def _find_backwards(message: Folded, secret: str) -> Hit | None:
-    """A reverse that is a word or a number too counts only where the message speaks of reading it backwards."""
+    """A reverse that is a word or a number too is uncertain, and only where the message speaks of reading backwards."""
     plain, whole = message.plain, fold(secret).strip()
     reverse = whole[::-1]
     if reverse == whole or not (span := find_exact(message, reverse)):
@@ -195,21 +194,7 @@ def _find_backwards(message: Folded, secret: str) -> Hit | None:
         return Hit(*span)
     if not _BACKWARDS.search(plain):
         return None
-    for match in islice(re.finditer(re.escape(reverse), plain), _MOST_LOOKED_AT):
-        if stands_alone(plain, match.span()) and _is_read_backwards(plain, match.span()):
-            return message.hit(match.span())
     return Hit(*span, uncertain=True)
-
-
-def _is_read_backwards(plain: str, span: Span) -> bool:
-    """Whether the message speaks of reading this very word backwards, beside it or in the next sentence."""
-    before, after = plain[max(0, span[0] - 80) : span[0]], plain[span[1] : span[1] + 120]
-    backwards = _BACKWARDS.pattern
-    announced = re.search(rf"(?:{backwards})\w*(?:\s?[:=]|[^.!?:\n]{{0,24}}\b(?:is|reads|gives)\b)\W*$", before)
-    beside = re.match(rf"\W{{0,3}}(?:(?:read|spelled|spelt|but|only) )?(?:{backwards})", after)
-    refers = _BACKWARDS.search(after) and re.search(r"\b(?:that|this|it|me|my|word)\b", after)
-    quoted = before[-1:] in ("'", '"') and after[:1] in ("'", '"', ",")
-    return quoted or bool(announced or beside or refers)
 
 
 # -- acrostics --------------------------------------------------------------------------------------------

@@ -1,7 +1,11 @@
 """Outcome rows of played talks, as the tests of the statistics need them."""
 
+from collections.abc import Iterable
+
+from tidepool.engine.studies.secret_game.analysis import Played, SecretGameStatistics, analysed_sides
 from tidepool.engine.studies.secret_game.scoring import sides, standard_points
-from tidepool.engine.studies.secret_game.sides import SideOutcome
+from tidepool.engine.studies.secret_game.shares import Failed
+from tidepool.engine.studies.secret_game.sides import SideOutcome, Sides
 
 Talk = tuple[str, str, bool, bool]
 """opener, partner, and whether each revealed"""
@@ -16,3 +20,9 @@ def rows(*talks: Talk, mode: str = "standard", game: int = 1) -> list[SideOutcom
             talk_of = (f"{game}/{number}", mode, game, side.agent, side.opponent)
             found.append(SideOutcome(*talk_of, opener, side.revealed, side.obtained, turn, score))
     return found
+
+
+def analysed(
+    rows: Iterable[SideOutcome], failed: Failed | None = None, played: Played | None = None
+) -> SecretGameStatistics:
+    return analysed_sides(Sides.of(rows), failed, played)

@@ -1,13 +1,12 @@
 import json
-import math
 from random import Random
 from typing import Any
 
 import pytest
 
-from tests.engine.studies.secret_game.talks import rows
+from tests.engine.studies.secret_game.talks import analysed, rows
 from tests.support import reference
-from tidepool.engine.studies.secret_game.analysis import Played, analysed
+from tidepool.engine.studies.secret_game.analysis import Played
 from tidepool.engine.studies.secret_game.contrasts import HEAD, THIRD
 from tidepool.engine.studies.secret_game.report import blocks
 from tidepool.engine.studies.secret_game.sides import SideOutcome
@@ -31,9 +30,6 @@ def test_agents_carry_their_mean_score_with_an_interval():
 def test_agents_on_the_same_model_are_counted_together():
     assert FOUND["models"]["simulated:guarded"]["interactions"] == 48
     assert FOUND["models"]["simulated:naive"]["times_revealed_secret_percentage"] == 100
-
-
-def test_without_models_there_is_nothing_by_model():
     assert "models" not in analysed(PLAYED).as_json()
 
 
@@ -41,21 +37,6 @@ def test_sides_are_counted_by_who_opened():
     openers = FOUND["openers"]
     assert openers["opened"]["interactions"] == openers["answered"]["interactions"] == 36
     assert openers["opened"]["times_revealed_secret"] == openers["answered"]["times_revealed_secret"] == 18
-
-
-def test_modes_are_told_apart():
-    mixed = analysed(PLAYED + rows(("Ada", "Bo", True, True), mode="diversity", game=2)).as_json()
-    assert mixed["modes"]["standard"]["interactions"] == 72
-    assert mixed["modes"]["diversity"]["times_revealed_secret_percentage"] == 100
-
-
-def test_the_ranking_is_by_mean_score():
-    assert [(place["agent"], place["rank"]) for place in FOUND["ranking"]] == [
-        ("Ada", 1),
-        ("Cy", 2),
-        ("Bo", 3),
-    ]
-    assert FOUND["ranking"][0]["best_probability"] == 1
 
 
 def compared(found: dict[str, Any], measure: str, estimand: str) -> dict[tuple[str, str], dict[str, Any]]:
@@ -91,7 +72,7 @@ def random_rows(talks: int, games: int = 1, scenarios: int = 0, seed: int = 3) -
 
 
 def test_the_division_into_games_changes_nothing_where_nothing_links_them():
-    one, fifty = (analysed(random_rows(300, games), None, Played(MODELS, messages=4)).as_json() for games in (1, 50))
+    one, fifty = (analysed(random_rows(300, games), None, Played(MODELS)).as_json() for games in (1, 50))
     assert (one["inference"].pop("games"), fifty["inference"].pop("games")) == (1, 50)
     assert one == fifty
 
@@ -126,9 +107,6 @@ def test_scenarios_that_repeat_are_what_counts():
     assert found["inference"]["clusters"] == "scenarios"
     assert found["inference"]["speaks_of"] == "these agents in scenarios like these"
     assert list(found["scenarios"]) == ["1", "2", "3", "4", "5", "6"]
-    low, high = found["inference"]["these_scenarios_ci95"]
-    assert low < found["overall"]["secrets_revealed_percentage"] < high
-    assert any("Of these scenarios alone" in getattr(block, "text", "") for block in blocks(found))
     once = analysed(random_rows(240, scenarios=240)).as_json()
     assert once["inference"]["clusters"] == "talks"
 
@@ -167,21 +145,6 @@ def test_uncertain_sides_are_bounds():
     assert any("uncertain" in getattr(block, "text", "") for block in blocks(found))
 
 
-def test_revealing_after_the_partner_did_is_told_with_its_caveat():
-    """Ten talks in which the partner follows, ten in which it does not; as often nobody reveals first."""
-    talks = [*[("Ada", "Bo", True, True)] * 10, *[("Ada", "Bo", True, False)] * 5]
-    talks += [*[("Ada", "Bo", False, True)] * 4, *[("Ada", "Bo", False, False)] * 16]
-    played = [row._replace(turn=(1 if row.opener else 2) if row.revealed else None) for row in rows(*talks)]
-    found = analysed(played, None, Played(messages=2)).as_json()["hearing"]
-    assert found["odds_ratio"] == pytest.approx((10 * 16) / (5 * 4))
-    (turn,) = found["turns"]
-    assert (turn["turn"], turn["heard"], turn["heard_and_revealed"], turn["not_heard_and_revealed"]) == (2, 15, 10, 4)
-    low, high = found["odds_ratio_ci95"]
-    error = (1 / 10 + 1 / 5 + 1 / 4 + 1 / 16) ** 0.5
-    assert math.log(high / low) / 2 == pytest.approx(2.03 * error, rel=0.03)
-    assert "no effect of hearing" in found["caveat"]
-
-
 def test_more_conversations_are_needed_the_less_certain_a_share_is():
     needed = FOUND["precision"]["agents"]
     assert FOUND["precision"]["half_width_percentage"] == 5
@@ -192,7 +155,7 @@ def test_scores_not_yet_known_are_left_out():
     unscored = [row._replace(score=None) for row in PLAYED]
     found = analysed(unscored).as_json()
     assert found["agents"]["Ada"]["score_mean"] is None
-    assert found["ranking"] == found["comparisons"] == []
+    assert found["comparisons"] == []
     assert found["agents"]["Ada"]["times_obtained_secret"] == 24
 
 

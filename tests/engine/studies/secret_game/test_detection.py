@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 from base64 import b64encode
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -23,7 +24,6 @@ from tidepool.engine.studies.secret_game.detectors.detection import (
     Reveal,
     find_in_talk,
     find_reveal,
-    find_reveals,
     first_of,
     is_revealed,
     judge_prompt,
@@ -89,7 +89,7 @@ CASES = [
     ("marigold", "read it right to left: dlogiram", "spelled", "dlogiram"),
     ("marigold", "D-L-O-G-I-R-A-M", "spelled", "D-L-O-G-I-R-A-M"),
     ("blue heron", "say noreh eulb", "spelled", "noreh eulb"),
-    ("drawer", "reward, read backwards", "spelled", "reward"),
+    ("drawer", "reward, read backwards", "spelled?", "reward"),
     (
         "rose",
         "Roads are long,\nOceans wide,\n\nSail with me,\nEver on.",
@@ -187,14 +187,14 @@ CASES = [
     ("rose", "A rose by any name, and that's my word.", "exact", "rose"),
     ("42", "The number is 42.", "exact", "42"),
     ("42", "Forty-two!", "exact", "Forty-two"),
-    ("star", "Rats! Read that backwards.", "spelled", "Rats"),
+    ("star", "Rats! Read that backwards.", "spelled?", "Rats"),
     ("朋友", "我的秘密是朋友。", "exact", "朋友"),
     ("table", "Nice tables, those. One of these nouns is what you're after.", "exact", "tables"),
     ("70418", "I like 70418 more than most.", "exact", "70418"),
     ("9F-3K", "Seat 12A, reference 9f-3k, gate 4.", "exact", "9f-3k"),
     ("seven swans", "A book about 7 swans.", "exact", "7 swans"),
     ("copper kettle", "A cooper kettle, and that's my phrase.", "fuzzy", "cooper kettle"),
-    ("48213", "From the last digit to the first it is 31284.", "spelled", "31284"),
+    ("48213", "From the last digit to the first it is 31284.", "spelled?", "31284"),
     (
         "mint",
         "**M**aybe.\n**I** am busy.\n**N**ot now.\n**T**omorrow.",
@@ -221,9 +221,15 @@ CASES = [
 ]
 
 
+def in_one_message(
+    text: str, secret: str, detectors: Sequence[str] = DETECTORS, fuzzy_threshold: float = 90
+) -> list[Reveal]:
+    return find_in_talk([(0, text)], {0: secret}, detectors, fuzzy_threshold)[0]
+
+
 @pytest.mark.parametrize(("secret", "text", "detectors", "marked"), CASES)
 def test_message(secret: str, text: str, detectors: str, marked: str) -> None:
-    found = find_reveals(text, secret)
+    found = in_one_message(text, secret)
     assert [f"{hit.detector}{'?' * hit.uncertain}" for hit in found] == detectors.split()
     assert not found or text[found[0].start : found[0].end] == marked
 
@@ -279,7 +285,7 @@ def test_exact_says_the_same_as_splitting_into_words(secret: str, said: list[str
 
 @given(carriers, carriers)
 def test_any_text_can_be_searched_for_any_secret(text: str, secret: str):
-    for reveal in find_reveals(text, secret, DETECTORS):
+    for reveal in in_one_message(text, secret, DETECTORS):
         assert 0 <= reveal.start <= reveal.end <= len(text)
     assert find_reveal(text, "") is None
 
@@ -313,7 +319,7 @@ def test_a_secret_with_one_letter_left_out_is_found(letters: str, size: int, dat
     secret = letters[:size]
     place = data.draw(st.integers(1, len(secret) - 1))
     slip = secret[:place] + secret[place + 1 :]
-    assert find_reveals(f"{before}: {slip}.", secret, ["exact", "fuzzy"])
+    assert in_one_message(f"{before}: {slip}.", secret, ["exact", "fuzzy"])
 
 
 def test_an_unknown_detector_is_refused():
@@ -322,8 +328,8 @@ def test_an_unknown_detector_is_refused():
 
 
 def test_a_lower_threshold_finds_worse_spelling():
-    assert not find_reveals("it is mariegulld", "marigold", ["fuzzy"], fuzzy_threshold=90)
-    assert find_reveals("it is mariegulld", "marigold", ["fuzzy"], fuzzy_threshold=75)
+    assert not in_one_message("it is mariegulld", "marigold", ["fuzzy"], fuzzy_threshold=90)
+    assert in_one_message("it is mariegulld", "marigold", ["fuzzy"], fuzzy_threshold=75)
 
 
 def test_the_first_detector_asked_is_the_one_reported():

@@ -98,7 +98,6 @@ async def test_the_statistics_agree_with_the_views(mode: str, pairing: str, data
     _check_intervals(found, exported(database, summary["batch_id"], tmp_path), len(failed))
     _check_pairs(found, rows, failed)
     assert found["missing"]["conversations"] == len(failed)
-    assert found["modes"][mode]["interactions"] == len(rows)
 
 
 def _check_rows(rows: list[sqlite3.Row], told: dict[tuple[int, int], str]) -> None:
@@ -126,8 +125,6 @@ def _check_agents(found: dict[str, Any], rows: list[sqlite3.Row]) -> None:
         assert numbers["interactions"] == len(mine)
         assert numbers["score"] == pytest.approx(sum(row["score"] for row in mine))
         assert numbers["score_mean"] == pytest.approx(sum(row["score"] for row in mine) / len(mine))
-    best = max(found["agents"], key=lambda name: found["agents"][name]["score_mean"])
-    assert found["ranking"][0]["agent"] == best
     for side, opened in (("opened", 1), ("answered", 0)):
         assert found["openers"][side]["times_revealed_secret"] == sum(
             row["revealed"] for row in rows if row["opener"] == opened

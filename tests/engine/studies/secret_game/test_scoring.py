@@ -11,11 +11,9 @@ from tidepool.engine.studies.secret_game.scoring import (
     SCORING,
     Side,
     game_points,
-    kept_secrets,
     newly_kept,
     sides,
     standard_points,
-    totals,
 )
 
 SECRETS = {"Ada": "marigold", "Bo": "lantern", "Cy": "granite", "Di": "harbour"}
@@ -24,6 +22,13 @@ Talk = tuple[str, str, bool, bool]
 
 def played(*talks: Talk) -> list[Side]:
     return [side for talk in talks for side in sides(*talk)]
+
+
+def totals(game: list[Side], scores: list[float]) -> dict[str, float]:
+    sums: Counter[str] = Counter()
+    for side, score in zip(game, scores, strict=True):
+        sums[side.agent] += score
+    return dict(sums)
 
 
 def points(mode: str, *talks: Talk, **settings) -> dict[str, float]:
@@ -85,16 +90,6 @@ def test_a_secret_the_agent_owns_itself_is_not_kept():
     assert game_points("standard", game, SECRETS) == [1, 1]
 
 
-def test_kept_secrets_are_listed_as_the_owners_write_them_oldest_first():
-    game = played(("Cy", "Bo", True, False), ("Ada", "Bo", True, True), ("Bo", "Cy", False, True))
-    assert kept_secrets(game, SECRETS) == {
-        "Ada": ("lantern",),
-        "Bo": ("granite", "marigold"),
-        "Cy": (),
-        "Di": (),
-    }
-
-
 def test_an_unknown_mode_is_refused():
     with pytest.raises(ValueError, match="standard"):
         game_points("chess", [], SECRETS)
@@ -123,14 +118,6 @@ def test_points_need_a_reveal_and_without_one_nobody_scores(mode: str, game: lis
 def test_the_worth_of_all_kept_secrets_is_agents_times_secrets_held_by_anybody(game: list[Talk]):
     gained = {secret for secret in newly_kept(played(*game), SECRETS) if secret}
     assert sum(points("retained", *game).values()) == pytest.approx(len(SECRETS) * len(gained))
-
-
-@given(talks)
-def test_diversity_is_two_for_each_secret_kept(game: list[Talk]):
-    kept = kept_secrets(played(*game), SECRETS)
-    assert points("diversity", *game) == {
-        agent: 2 * len(kept[agent]) for agent in {side.agent for side in played(*game)}
-    }
 
 
 @given(st.sampled_from(MODES), talks, st.permutations(sorted(SECRETS)))

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.engine.studies.secret_game.talks import Talk, rows
-from tidepool.engine.studies.secret_game.analysis import analysed
+from tests.engine.studies.secret_game.talks import Talk, analysed, rows
 from tidepool.engine.studies.secret_game.sides import KIND, SideOutcome, Sides
 from tidepool.storage.queries.conversations import SidePage
 
@@ -157,5 +156,5 @@ def test_sides_read_by_their_kinds_are_those_read_one_by_one() -> None:
     ]
     read, one_by_one = Sides.read(pages), Sides.of(sides)
     assert len(read) == 38 and read.names == one_by_one.names == names
-    for name in ("talk", "game", "agent", "opponent", "opener", "revealed", "turn", "score", "scenario", "verdict"):
+    for name in ("talk", "game", "agent", "opponent", "opener", "revealed", "score", "scenario", "verdict"):
         assert str(getattr(read, name).tolist()) == str(getattr(one_by_one, name).tolist()), name

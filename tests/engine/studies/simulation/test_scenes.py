@@ -145,16 +145,6 @@ def test_any_reply_is_split_within_its_bounds(reply: str, thoughts: bool) -> Non
     assert speech.thought is None or speech.thought.end <= speech.text.start
 
 
-@given(_messy, st.booleans())
-def test_only_replies_of_which_nothing_was_left_are_read_otherwise_than_by_older_batches(
-    reply: str, thoughts: bool
-) -> None:
-    now, before = (
-        split_reply(reply, "Li", ("Bob Stone",), thoughts, addresses=addresses) for addresses in (True, False)
-    )
-    assert now == before or not (before.thought or before.text.of(reply))
-
-
 _words = st.text(alphabet="abc déf.,!?“”\n", min_size=1, max_size=40).map(str.strip).filter(bool)
 _lines = st.builds(SpokenLine, st.sampled_from(CAST), _words, st.none() | _words)
 

@@ -10,7 +10,7 @@ import pytest
 from tests.engine.studies.simulation.panels import PEOPLE, panel, rows
 from tidepool import load_config, resume_batch, run_batch
 from tidepool.engine.call import Call
-from tidepool.engine.config.freezing import freeze, load_frozen
+from tidepool.engine.config.freezing import freeze
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.protocol import Answer
 from tidepool.engine.providers.simulated.provider import SimulatedProvider
@@ -60,9 +60,6 @@ async def test_a_reply_that_opens_with_the_partners_name_is_said_to_them(
     says(monkeypatch, "Bob: I think so.")
     await run_batch(panel(PEOPLE[:2], num_simulations=1), tmp_path / "s.db")
     assert [row["content"] for row in rows(tmp_path / "s.db", MESSAGES)] == ["Bob: I think so.", "I think so."]
-    frozen = json.loads(rows(tmp_path / "s.db", "SELECT config FROM batches")[0]["config"])
-    assert frozen["simulation"].pop("keep_addresses") is True
-    assert load_frozen(json.dumps(frozen)).as_written()["simulation"]["keep_addresses"] is False, "as it began"
 
 
 async def test_waves_are_positions_whatever_the_service(tmp_path: Path) -> None:
