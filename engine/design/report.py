@@ -97,10 +97,7 @@ def _confirmatory(statistics: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def _as_planned(statistics: Mapping[str, Any]) -> Iterator[Block]:
-    """What was stated holds for the study that was planned: neither for a part of it, nor for one that grew."""
-    if added := statistics["batches_added"]:
-        told = f"{added:,} batches were added after that, the last at {statistics['added_at']}"
-        yield Words(f"{told}: the error of 5 % is that of a size fixed beforehand, not of one that grew.", "warning")
+    """What was stated holds for the study that was planned, not for a part of it."""
     if lacking := statistics.get("batches_lacking"):
         told = f"{lacking:,} batches of the study are not at their end, or not in this file"
         yield Words(f"{told}: verdicts are so far those of a part of it.", "warning")

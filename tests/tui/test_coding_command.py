@@ -119,9 +119,3 @@ def test_csv_out_and_in_status_and_errors_from_elsewhere(
     assert "coded by hand" in shown and "bob" in shown and "instruments against the coders" in shown
     assert main(["--db", str(path), "stats", "last"]) == 0
     assert "coded by hand" in capsys.readouterr().out, "the report has it too"
-    known = ["--sensitivity", "0.9:0.85,0.95", "--specificity", "0.95:0.9,1"]
-    assert main([*words, *known, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["method"] == "Rogan-Gladen"
-    assert main([*words, "--sensitivity", "0.6:0.4,0.8", "--specificity", "0.7:0.6,0.8"]) == 2
-    assert main([*words, "--sensitivity", "0.6:0.4,0.8"]) == 2
-    assert "Both are needed" in capsys.readouterr().err

@@ -51,8 +51,6 @@ OF_A_BATCH: dict[str, list[list[str]]] = {
         ["BATCH", "--export", "sample.csv", "--coder", "ann"],
         ["BATCH", "--export", "other.csv", "--coder", POISON],
         ["BATCH", "--import", POISON],
-        ["BATCH", "--sensitivity", POISON, "--specificity", "0.9:0.9,0.9"],
-        ["BATCH", "--sensitivity", "0.9:0.9,0.9", "--specificity", "0.9:0.9,0.9"],
     ],
     "branch": [
         ["BATCH", "--all", "--at", "t2", "--dry-run"],
@@ -88,7 +86,6 @@ OF_THE_FILE: dict[str, list[list[str]]] = {
     "run": [[POISON], [GAME, "--set", POISON]],
     "new": [[POISON], ["secret_game", "-o", "-"], ["simulation", "-o", POISON]],
     "examples": [[], [POISON], ["secret_game", "-o", POISON]],
-    "completion": [["bash"], [POISON]],
     "plan": [
         [POISON],
         [GAME, "--pilot", "BATCH"],

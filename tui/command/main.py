@@ -54,7 +54,6 @@ COMMANDS = {
     "api": ("serve:api", "the HTTP API, on loopback"),
     "trust": ("manage:trust", "batches that this machine trusts: list, add, remove"),
     "bench": ("plan:bench", "measures this machine; with a CONFIG.toml, what waves gain over one call at a time"),
-    "completion": ("start:completion", "what a shell must read to complete commands and options: bash, zsh, tcsh"),
 }
 """name → (MODULE in tidepool.tui.command.commands with its `run`, or MODULE:NAME with its `run_NAME`; help)"""
 
@@ -237,7 +236,7 @@ class _Commands(argparse._SubParsersAction):  # type: ignore[type-arg]
             namespace.set = [*before, *namespace.set]
 
 
-OF_A_RUN = ("run", "resume", "dry_run", "set", "study", "on_stop", "trust")
+OF_A_RUN = ("run", "resume", "dry_run", "set", "on_stop", "trust")
 """options of --run and --resume"""
 
 
@@ -340,12 +339,6 @@ def run_options(parser: argparse.ArgumentParser, *, default: bool) -> None:
         default=[] if default else missing,
         metavar="KEY=VALUE",
         help="override a config value, e.g. service.max_concurrent=50",
-    )
-    parser.add_argument(
-        "--study",
-        metavar="STUDY",
-        default=None if default else missing,
-        help="with --run: add the new cells of a [design] to this study",
     )
     parser.add_argument(
         "--on-stop",

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
@@ -18,10 +17,6 @@ from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.tui.command.saying import say, say_json, tell_over
 from tidepool.tui.drawing.text import console, one_line, shortened
-
-if TYPE_CHECKING:
-    from tidepool.engine.coding.estimates import Share
-
 
 # -- single keys -------------------------------------------------------------------------------------------------------
 
@@ -201,17 +196,9 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     what.add_argument("--status", action="store_true", help="who has coded how much, and what follows")
     what.add_argument("--export", metavar="FILE.csv", type=Path, help="the sample, for coders without Tidepool")
     what.add_argument("--import", metavar="FILE.csv", type=Path, dest="taken", help="their codes; all or none")
-    for name in ("sensitivity", "specificity"):
-        parser.add_argument(
-            f"--{name}",
-            metavar="S:LOW,HIGH",
-            help="as another study measured it, e.g. 0.8:0.7,0.9: rates corrected by it",
-        )
 
 
 def run(options: argparse.Namespace) -> int:
-    if options.sensitivity or options.specificity:
-        return _correct_by_others(options)
     if options.status:
         return _status(options)
     coder = coder_name(options.coder)
@@ -293,42 +280,3 @@ def _status(options: argparse.Namespace) -> int:
 
     print_blocks(console(), coding_blocks({"coding": found}))
     return 0
-
-
-# -- errors that another study measured -------------------------------------------------------------------------
-
-
-def _correct_by_others(options: argparse.Namespace) -> int:
-    from tidepool.engine.coding.statistics import corrected_by, read_known
-    from tidepool.engine.results.summary import statistics_of
-
-    if not (options.sensitivity and options.specificity):
-        raise UsageError("Both are needed: --sensitivity S:LOW,HIGH and --specificity S:LOW,HIGH.")
-    known = read_known(options.sensitivity, options.specificity)
-    with reading(options.db) as connection:
-        batch = find_batch(connection, options.batch)
-        statistics = statistics_of(connection, batch)
-    rates = corrected_by(batch["kind"], statistics, options.instrument or "detectors", known)
-    if options.json:
-        told = {
-            name: {"raw": _share_as_json(raw), "corrected": _share_as_json(new)} for name, (raw, new) in rates.items()
-        }
-        say_json({"batch_id": batch["id"], "method": "Rogan-Gladen", "rates": told})
-        return 0
-    from tidepool.engine.results.blocks import Estimate, Words, table
-    from tidepool.tui.drawing.blocks import print_blocks
-    from tidepool.tui.drawing.text import console
-
-    def cell(share: "Share") -> Estimate:
-        low, high = share.limits
-        return Estimate(100 * share.value, (100 * low, 100 * high))
-
-    rows = [(one_line(name), cell(raw), cell(new)) for name, (raw, new) in rates.items()]
-    words = "By Rogan and Gladen, with errors from elsewhere: they hold as far as those transcripts are like these."
-    print_blocks(console(), [table("sides that reveal", ("", "raw %", "corrected %"), rows), Words(words, "quiet")])
-    return 0
-
-
-def _share_as_json(share: "Share") -> dict[str, Any]:
-    low, high = share.limits
-    return {"percentage": 100 * share.value, "ci95": [100 * low, 100 * high]}

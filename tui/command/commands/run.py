@@ -149,7 +149,7 @@ def _plan(options: argparse.Namespace) -> dict[str, Any]:
         if written.design is not None:
             from tidepool.engine.design.cells import priced_study
 
-            plan = priced_study(written, options.db, options.study)
+            plan = priced_study(written, options.db)
         else:
             plan = _priced([freeze(written, options.db)])
         return {**plan, "warnings": [*remarks_on(written), *plan["warnings"]]}
@@ -202,12 +202,10 @@ async def _run_new(options: argparse.Namespace, listener: Listener, control: Run
     for words in remarks_on(config):
         tell(f"warning: {words}")
     if config.design is None:
-        if options.study:
-            raise UsageError("--study adds the cells of a [design] to a study, and this config has none.")
         return await run_batch(config, options.db, on_event=listener, control=control)
     from tidepool.engine.design.running import run_study
 
-    return await run_study(config, options.db, on_event=listener, control=control, into=options.study)
+    return await run_study(config, options.db, on_event=listener, control=control)
 
 
 async def _resume(options: argparse.Namespace, listener: Listener, control: RunControl) -> dict[str, Any]:
