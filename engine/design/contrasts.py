@@ -217,8 +217,8 @@ class _Reader:
 
     def _held(self, place: int) -> Iterator[tuple[tuple[str, str], int]]:
         for factor in self._factors:
-            for (name, level), end in self._sequence(place, ((factor.name,), EQUALS, factor.levels)):
-                yield (name, level), end
+            for names, end in self._sequence(place, ((factor.name,), EQUALS, factor.levels)):
+                yield (names[0], names[1]), end
 
     def _sequence(self, place: int, parts: Sequence[str | tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], int]]:
         """The names that are found, and where the last part ends. A part is a sign, or a choice of names."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.html import Content, Html, element, joined, text
-from tidepool.engine.results.blocks import INKS, Figure, Heat, Report, Series, Words, ink_of, number, written
+from tidepool.engine.results.blocks import INKS, Figure, Heat, Report, Series, Words, ink_of, number, sentence, written
 from tidepool.engine.results.figures import (
     Axis,
     along,
@@ -525,7 +525,7 @@ class Picture:
     """A drawing with its title above it, its note and what must be said of it below."""
 
     def __init__(self, block: Figure | Heat, drawn: Html, said: str) -> None:
-        self.title = block.title[:1].upper() + block.title[1:]
+        self.title = sentence(block.title)
         note = block.note if isinstance(block, Figure) else ""
         self._above = _lines(self.title, 1.2)
         self._below = [*_lines(note), *_lines(said)]
@@ -551,7 +551,7 @@ class Picture:
 
 def pictures_of(report: Report) -> Iterator[tuple[str, Picture]]:
     said = "; ".join(block.text for block in report.overview if isinstance(block, Words) and block.level == "simulated")
-    told = f"{said[:1].upper()}{said[1:]}." if said else ""
+    told = f"{sentence(said)}." if said else ""
     for block in report.findings:
         if isinstance(block, Figure | Heat) and (drawn := drawing(block, ALONE)) is not None:
             yield block.title, Picture(block, drawn, told)

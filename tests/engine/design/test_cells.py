@@ -86,7 +86,7 @@ WRONG = {
     "one table": (f'{ONE}[design.hypotheses]\noutcome = "revealed"\n', "[[design.hypotheses]]"),
     "contrast without factor": (
         f'{ONE}[[design.hypotheses]]\noutcome = "revealed"\ncontrast = "long - short"\n',
-        "is a level of 'agents.Ada.memory'",
+        "The factors of the design are agents.Ada.memory: 'short', 'long'",
     ),
     "same cells": (
         '[design.factors]\nx = [ { level = "a", set = {} }, { level = "b", set = {} } ]\n',
