@@ -22,7 +22,7 @@ from tidepool.engine.config.problems import format_error, placed, validated
 from tidepool.engine.config.section import Section
 from tidepool.engine.config.sections import Config, Design, FrozenConfig
 from tidepool.engine.config.toml_files import put_at, section_of
-from tidepool.engine.design.contrasts import check_hypotheses, hypotheses_hash
+from tidepool.engine.design.contrasts import check_hypotheses
 from tidepool.engine.design.statistics import study_outcomes
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import with_library
@@ -267,7 +267,6 @@ def _refuse_equal_cells(cells: Sequence[PlannedCell], source: str) -> None:
 
 
 def _as_kept(config: Config, design: Design, factors: Sequence[Factor]) -> dict[str, Any]:
-    hypotheses = [one.model_dump(mode="json") for one in design.hypotheses]
     return {
         "kind": config.batch.kind,
         "mode": design.mode,
@@ -275,8 +274,7 @@ def _as_kept(config: Config, design: Design, factors: Sequence[Factor]) -> dict[
         "seed": config.batch.seed,
         "factors": as_json(factors),
         "batches": len(list(cells_of(design.mode, factors))) * design.replicates,
-        "hypotheses": hypotheses,
-        "hypotheses_hash": hypotheses_hash(hypotheses),
+        "hypotheses": [one.model_dump(mode="json") for one in design.hypotheses],
         "frozen_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "source": config.as_given(),
     }

@@ -3,16 +3,13 @@
 `firmness: firm - plain` is a main effect, averaged over the cells of the other factors; `… | mode = retained` takes it within
 a level; `… × mode: retained - standard` (or ` x `) is an interaction, the difference of two differences. Names of factors and
 levels may hold spaces, hyphens, colons, anything: a text is read by the names that the design knows, in every way it
-can be read, and two ways are an error. Quotes around a name settle it. Hypotheses are checked before anything is bought,
-frozen by their hash, and read back with it."""
+can be read, and two ways are an error. Quotes around a name settle it. Hypotheses are checked before anything is bought."""
 
-import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from hashlib import sha256
 from itertools import islice, product
 from math import prod
 from typing import Any, Literal, TypeVar, cast
@@ -360,14 +357,6 @@ class Hypothesis:
     outcome: Outcome
     asked: Asked
     direction: Direction
-
-
-def hypotheses_hash(hypotheses: Sequence[Mapping[str, Any]]) -> str | None:
-    """By which a later change of them is seen; None without any."""
-    if not hypotheses:
-        return None
-    told = json.dumps([dict(one) for one in hypotheses], sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def read_hypotheses(design: Mapping[str, Any], outcomes: Sequence[Outcome]) -> list[Hypothesis]:

@@ -20,7 +20,6 @@ from tidepool.engine.design.contrasts import (
     Hypothesis,
     Weighing,
     exploratory,
-    hypotheses_hash,
     read_hypotheses,
     weigh,
 )
@@ -164,15 +163,12 @@ def design_statistics(design: Mapping[str, Any], tables: Mapping[str, OutcomeTab
     stated, trouble = _stated(design, outcomes)
     asked = {one.outcome.name for one in stated}
     shown = [one for one in outcomes if one.name in asked or _shown(one, factors)]
-    hypotheses = design.get("hypotheses") or []
     return {
         "mode": factors.mode,
         "factors": {factor.name: list(factor.levels) for factor in factors.factors},
         "replicates": design.get("replicates"),
         "outcomes": {one.name: _outcome(factors, tables[one.name], stated) for one in shown},
         "hypotheses": tested(factors, tables, stated),
-        "hypotheses_hash": design.get("hypotheses_hash"),
-        "hypotheses_unchanged": hypotheses_hash(hypotheses) == design.get("hypotheses_hash"),
         "hypotheses_trouble": trouble,
         "frozen_at": design.get("frozen_at"),
     }

@@ -13,7 +13,7 @@ import pytest
 from tests.engine.design.made_studies import design_of, made_study
 from tests.support.studies import game
 from tidepool import SecretGame
-from tidepool.engine.design.contrasts import Cell, check_hypotheses, hypotheses_hash
+from tidepool.engine.design.contrasts import Cell, check_hypotheses
 from tidepool.engine.design.effects import FEWEST_REPLICATES, CellBatch, tables_of
 from tidepool.engine.design.outcomes import BatchValues, Outcome, Talk
 from tidepool.engine.design.report import study_blocks
@@ -56,7 +56,7 @@ def test_what_was_stated_is_confirmatory_and_not_among_the_exploratory() -> None
     assert one["verdict"] == "found" and one["difference"] == pytest.approx(-40) and one["units"] == "talks"
     assert found["outcomes"]["revealed"]["effects"] == []
     unasked = design_statistics(design_of(FIRMNESS), tables(OPEN, CLOSED))
-    assert unasked["hypotheses"] == [] and unasked["hypotheses_unchanged"]
+    assert unasked["hypotheses"] == []
     (effect,) = unasked["outcomes"]["revealed"]["effects"]
     assert effect["difference"] == pytest.approx(-40) and effect["p_value"] == pytest.approx(2 * one["p_value"])
 
@@ -73,22 +73,6 @@ def test_holm_counts_all_that_was_stated() -> None:
     first, second = found["hypotheses"]
     assert first["p_value_holm"] == pytest.approx(2 * first["p_value"])
     assert second["direction"] == "two-sided" and second["difference"] == pytest.approx(40)
-
-
-def test_hypotheses_that_were_changed_after_they_were_frozen_are_told() -> None:
-    design = design_of(FIRMNESS, [STATED])
-    assert len(design["hypotheses_hash"]) == 64
-    design["hypotheses"] = [{**STATED, "direction": "greater"}]
-    found = design_statistics(design, tables(OPEN, CLOSED))
-    assert not found["hypotheses_unchanged"]
-    blocks = study_blocks(found)
-    assert "differs from that of its hypotheses" in words(blocks)
-    assert titles(blocks)[0] == "exploratory: hypotheses of the design"
-    assert not [title for title in titles(blocks) if "confirmatory" in title]
-    design["hypotheses_hash"] = hypotheses_hash(design["hypotheses"])
-    forged = words(study_blocks(design_statistics(design, tables(OPEN, CLOSED))))
-    assert "The hash stored in this file" in forged and "no proof of when they were stated" in forged
-    assert not any(claim in forged for claim in ("unchanged", "before the first call", "beforehand"))
 
 
 def test_verdicts_on_a_part_of_a_study_are_told() -> None:
@@ -115,11 +99,6 @@ def test_in_step_steps_are_compared_and_the_report_says_that_no_factor_can_be_to
     (effect,) = found["outcomes"]["revealed"]["effects"]
     assert effect["contrast"] == "firm, retained - plain, standard" and effect["difference"] == pytest.approx(-40)
     assert "went in step" in words(study_blocks(found))
-
-
-def test_the_hash_does_not_hang_on_the_order_of_keys() -> None:
-    assert hypotheses_hash([STATED]) == hypotheses_hash([dict(reversed(STATED.items()))])
-    assert hypotheses_hash([STATED]) != hypotheses_hash([STATED, STATED]) and hypotheses_hash([]) is None
 
 
 @pytest.mark.parametrize(

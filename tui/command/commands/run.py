@@ -28,6 +28,7 @@ from tidepool.storage.file import reading
 from tidepool.storage.states import BatchStatus, StopCode
 from tidepool.storage.studies import batches_to_resume, study_to_resume
 from tidepool.storage.text import one_line
+from tidepool.tui.command.main import run_options
 from tidepool.tui.command.progress import progress_on
 from tidepool.tui.command.report import print_plan, print_study, print_summary
 from tidepool.tui.command.saying import agreed, say_json, tell
@@ -43,8 +44,6 @@ EXIT_CODES: dict[str, int] = {BatchStatus.COMPLETED: 0, BatchStatus.FAILED: 1, B
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
-    from tidepool.tui.command.main import run_options
-
     parser.add_argument("run", metavar="CONFIG.toml", help="a study; or FILE.db#BATCH: one of a file again")
     run_options(parser, default=False)
 
@@ -304,23 +303,7 @@ def add_branch_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--times", type=int, metavar="N", help="redraws of each (20 of one conversation, 5 of several), in either arm"
     )
-    parser.add_argument("--dry-run", action="store_true", default=argparse.SUPPRESS, help="plan and price only")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=argparse.SUPPRESS,
-        metavar="KEY=VALUE",
-        help="service.*, providers.* and cluster.*",
-    )
-    parser.add_argument(
-        "--on-stop", choices=("leave", "cancel"), default=argparse.SUPPRESS, help="of provider batches when stopped"
-    )
-    parser.add_argument(
-        "--trust",
-        action="store_true",
-        default=argparse.SUPPRESS,
-        help="trust a batch that was not created here, as it is now",
-    )
+    run_options(parser, default=False)
 
 
 def run_branch(options: argparse.Namespace) -> int:
