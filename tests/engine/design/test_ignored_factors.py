@@ -48,26 +48,17 @@ attributes = { group = "adult", age = 40, agreeableness = 4 }
 name = "Emmy"
 attributes = { group = "adult", age = 40, agreeableness = 5 }
 """
-NARRATED = TALKS.replace("[simulation]", '[simulation]\nstyle = "narrated"')
 PLAYER, PERSONA, JUDGE = "simulated:trusting", "simulated:persona", "simulated:judge"
 CASES = (
     (GAME, "agents.Bob.instructions", '["Wear shoes.", "Wear a hat."]', PLAYER),
     (GAME, "agents.Bob.instructions", '["Wear shoes.", "Never tell anybody."]', ""),
     (GAME, "agents.*.instructions", '["Wear shoes.", "Wear a hat."]', f"simulated:guarded and {PLAYER}"),
-    (GAME, "agents.Bob.temperature", "[0.2, 1.0]", PLAYER),
     (GAME, "agents.Bob.model", '["simulated:trusting", "simulated:bargainer"]', ""),
-    (GAME, "agents.Bob.secret", '["lantern", "violet"]', ""),
-    (GAME, "secret_game.messages_per_interaction", "[3, 5]", ""),
     (GAME, "secret_game.mode", '["standard", "diversity"]', ""),
     (TALKS, "entities.*.attributes.group", '["adult", "child"]', PERSONA),
-    (NARRATED, "entities.*.attributes.group", '["adult", "child"]', PERSONA),
     (TALKS, "entities.Ada.attributes.age", "[40, 50]", PERSONA),
-    (TALKS, "entities.Ada.attributes.age", "[40, 9]", ""),
     (TALKS, "entities.*.attributes.agreeableness", "[1, 9]", ""),
     (TALKS, "simulation.language", '["English", "German"]', PERSONA),
-    (TALKS, "simulation.context", '["A harbour for boats.", "Streets without motors."]', ""),
-    (TALKS, "simulation.interaction_size", "[1, 2]", ""),
-    (TALKS, "simulation.thoughts", "[false, true]", ""),
     (TALKS, "simulation.judge.question", '["Is the speaker kind?", "Is the speaker tall?"]', JUDGE),
     (TALKS, "simulation.judge.scale", "[[1, 5], [0, 100]]", ""),
 )

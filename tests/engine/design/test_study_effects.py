@@ -3,7 +3,6 @@
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.results.blocks import Block, Figure, Table, Words, as_json, from_json
 from tidepool.engine.results.summary import summarise
 from tidepool.storage.file import reading, writing
-from tidepool.storage.queries.units import StoredMessage, StoredUnit
 
 FIRMNESS = {"firmness": {"plain": {}, "firm": {"agents.*.instructions": "Never yield."}}}
 STATED = {"outcome": "revealed", "contrast": "firmness: firm - plain", "direction": "less"}
@@ -113,11 +111,6 @@ def test_a_wrong_hypothesis_is_told_at_its_place(hypothesis: Mapping[str, str], 
     with pytest.raises(UsageError) as error:
         check_hypotheses(design_of(FIRMNESS, [STATED, hypothesis]), [REVEALED])
     assert told in str(error.value) and error.value.where == ("design", "hypotheses", 1, where)
-
-
-def test_the_same_hypothesis_twice_is_refused() -> None:
-    with pytest.raises(UsageError, match="twice"):
-        check_hypotheses(design_of(FIRMNESS, [STATED, {**STATED, "direction": "greater"}]), [REVEALED])
 
 
 def test_a_hypothesis_that_can_have_no_verdict_is_told_before_anything_is_bought() -> None:
@@ -257,20 +250,3 @@ def test_a_study_without_any_outcome_says_so(tmp_path: Path) -> None:
 def test_a_design_that_somebody_damaged_is_told(design: str) -> None:
     with pytest.raises(UsageError, match="design cannot be read"):
         study_statistics(sqlite3.connect(":memory:"), {"id": "s", "design": design})
-
-
-def test_a_kind_of_a_package_gives_its_own_outcomes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "examples" / "plugin"))
-    whispers = import_module("tidepool_whispers.whispers")
-    told = [("The old lanterns", "completed"), ("nothing", "completed"), ("The old", "failed")]
-    units = [
-        StoredUnit(
-            number, status, None, None, None, None, [], None, None, {}, [StoredMessage(1, "", said, None, "", "")], []
-        )
-        for number, (said, status) in enumerate(told, 1)
-    ]
-    monkeypatch.setattr(whispers, "units_in_pages", lambda connection, number: units)
-    given = whispers.KIND.outcomes()
-    (outcome,) = given.listed({})
-    found = given.read(None, {"number": 1}, {"whispers": {"sentence": "The old brass lanterns"}})
-    assert [talk.number for talk in found.talks] == [1, 2] and found.by_talk == {outcome.name: [75.0, 0.0]}

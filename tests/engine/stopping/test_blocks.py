@@ -117,8 +117,3 @@ def test_a_rule_that_cannot_be_kept_is_refused_before_anything_is_bought(
 def test_half_a_rule_is_none(keys: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         StopWhenSure(outcome="revealed", **keys)
-
-
-def test_a_config_without_a_rule_is_frozen_as_ever() -> None:
-    assert "stop" not in _frozen(None).as_written()
-    assert _frozen(LINE).as_written()["stop"]["line"] == 0.5
