@@ -38,7 +38,10 @@ from tidepool.engine.studies.planned_calls import together
 FIXED = ("service", "providers", "design", "batch", "stop", "cluster")
 """sections that a study has once: how all of its calls are made, and what it is called"""
 LONGEST_LEVEL = 200
-WRITTEN = 'A level is written { level = "…", set = { KEY = VALUE } }; set = {} leaves all as it is.'
+WRITTEN = (
+    'A level is written { level = "…", set = { KEY = VALUE } }; set = {} leaves all as it is. A factor that is a key, '
+    "such as agents.Ada.model, may list its values."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +126,7 @@ def _level(factor: str, value: Any, place: int) -> Level:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         level = Level(" ".join(text.split()), {factor: value})
     else:
-        raise _wrong(f"{_lacks(factor, value, place)} {WRITTEN}", "factors", factor)
+        raise _wrong(f"level {place + 1} of {factor!r} cannot be read. {WRITTEN}", "factors", factor)
     if not level.name or len(level.name) > LONGEST_LEVEL:
         raise _wrong(
             f"a level of {factor!r} needs a name of at most {LONGEST_LEVEL} letters: write it as "
@@ -139,12 +142,6 @@ def _level(factor: str, value: Any, place: int) -> Level:
                 factor,
             )
     return level
-
-
-def _lacks(factor: str, value: Any, place: int) -> str:
-    if isinstance(value, Mapping) and (lacking := {"level", "set"} - value.keys()) != {"level", "set"}:
-        return f"level {place + 1} of {factor!r} has no {lacking.pop()!r}."
-    return f"{factor!r} is no key of a config, such as agents.Ada.model."
 
 
 def _wrong(words: str, *where: str) -> UsageError:

@@ -214,7 +214,7 @@ class Summary(dict[str, Any]):
     @property
     def reason(self) -> str | None:
         """Why the batch stopped, where something stopped it."""
-        return None if self["reason"] is None else str(self["reason"])
+        return cast("str | None", self["reason"])
 
     @property
     def seed(self) -> int:
@@ -281,7 +281,7 @@ class Summary(dict[str, Any]):
     @property
     def cost_usd(self) -> float | None:
         """None where a price is unknown."""
-        return None if self["cost_usd"] is None else float(self["cost_usd"])
+        return cast("float | None", self["cost_usd"])
 
     @property
     def seconds(self) -> float:

@@ -74,10 +74,10 @@ WRONG = {
         "= 2026-01-01: expected text",
     ),
     "seed": ('[design.factors]\n"batch.seed" = [1, 2]\n', "cannot change"),
-    "bare word": ('[design.factors]\nmemory = ["short", "long"]\n', "is no key of a config"),
+    "bare word": ('[design.factors]\nmemory = ["short", "long"]\n', "level 1 of 'memory' cannot be read"),
     "bundle without set": (
         '[design.factors]\nmemory = [ { level = "a" }, { level = "b" } ]\n',
-        "level 1 of 'memory' has no 'set'",
+        "level 1 of 'memory' cannot be read",
     ),
     "a key without quotes": ('[design.factors]\nagents.Ada.memory = ["short", "long"]\n', '"agents.Ada.memory" = '),
     "whose key": ('[design.factors]\n"agents.memory" = ["short", "long"]\n', "agents.Ada.memory, or agents.*.memory"),

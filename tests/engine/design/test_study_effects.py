@@ -85,20 +85,6 @@ def test_hypotheses_of_a_file_that_somebody_changed_are_told_not_raised() -> Non
     assert "'weather' is no outcome" in words(study_blocks(found))
 
 
-def test_in_step_steps_are_compared_and_the_report_says_that_no_factor_can_be_told_apart() -> None:
-    factors: dict[str, dict[str, dict[str, Any]]] = {**FIRMNESS, "mode": {"standard": {}, "retained": {}}}
-    cells: tuple[Cell, ...] = (("plain", "standard"), ("firm", "retained"))
-    talks = [Talk(number) for number in range(len(OPEN))]
-    batches = [
-        CellBatch(cell, 1, BatchValues(talks=talks, by_talk={"revealed": values}))
-        for cell, values in zip(cells, (OPEN, CLOSED), strict=True)
-    ]
-    found = design_statistics(design_of(factors, mode="paired"), tables_of([REVEALED], cells, batches))
-    (effect,) = found["outcomes"]["revealed"]["effects"]
-    assert effect["contrast"] == "firm, retained - plain, standard" and effect["difference"] == pytest.approx(-40)
-    assert "went in step" in words(study_blocks(found))
-
-
 @pytest.mark.parametrize(
     ("hypothesis", "where", "told"),
     [

@@ -81,15 +81,6 @@ async def test_csv_has_the_views_columns_and_rows(database: Path, batch: str, tm
     )
 
 
-async def test_a_judges_verdicts_go_out_where_there_was_one(database: Path, batch: str, tmp_path: Path) -> None:
-    stored = query(database, "SELECT agent, verdict FROM verdicts ORDER BY conversation_id, opener DESC")
-    told = rows_of_csv(export_batch(database, batch, "csv", tmp_path)[2])
-    cells = {None: "", 0: "0", 1: "1"}
-    assert [(row["agent"], row["verdict"]) for row in told] == [(agent, cells[verdict]) for agent, verdict in stored]
-    units = json.loads(export_batch(database, batch, "json", tmp_path)[0].read_text())["units"]
-    assert [(row["agent"], row["verdict"]) for unit in units for row in unit["verdicts"]] == stored != []
-
-
 async def test_a_spreadsheet_gets_a_mark_only_where_it_is_asked_for(database: Path, tmp_path: Path) -> None:
     await run_batch(game(1), database)
     for bom in (False, True):
@@ -123,11 +114,6 @@ async def test_an_export_never_overwrites_a_study(database: Path, tmp_path: Path
     with pytest.raises(FileError, match="exists already"):
         export_batch(database, "last", "sqlite", database)
     assert summarise(database, "last")["status"] == "completed"
-
-
-async def test_a_folder_as_target_takes_a_file_named_by_the_batch(database: Path, tmp_path: Path) -> None:
-    batch_id = (await run_batch(game(1), database))["batch_id"]
-    assert export_batch(database, "last", "html", tmp_path) == [tmp_path / f"{batch_id}.html"]
 
 
 async def test_a_format_a_kind_does_not_have_is_refused_with_those_it_has(database: Path, tmp_path: Path) -> None:
@@ -216,6 +202,3 @@ async def test_foreign_text_is_text_in_a_report_and_in_a_table(table: Table, tmp
     for exported in export_batch(table.database, "last", "csv", tmp_path / "tables"):
         for row in rows_of_csv(exported):
             assert not any(str(cell).startswith(("=", "+", "-", "@")) for cell in row.values())
-
-
-# -- size ------------------------------------------------------------------------------------------------

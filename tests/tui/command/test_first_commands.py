@@ -241,6 +241,3 @@ def test_an_export_to_a_json_file_is_one_file_with_the_analysis(tidepool: Tidepo
     whole = json.loads((tmp_path / "ex.json").read_text())
     assert whole.pop("analysis") == json.loads((folder / "analysis.json").read_text())
     assert whole == json.loads((folder / "results.json").read_text())
-
-
-# -- hints ---------------------------------------------------------------------------------------------------

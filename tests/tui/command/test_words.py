@@ -7,25 +7,11 @@ from tidepool.engine.events import (
     CallAnswered,
     CallLost,
     CallsExpected,
-    ProvidersRest,
-    Resting,
     UnitEnded,
     UnitsExpected,
 )
 from tidepool.storage.states import BatchStatus
 from tidepool.tui.command.progress import ProgressTally
-
-
-def test_the_progress_line_counts_down_what_calls_wait_for() -> None:
-    tally, now = ProgressTally(), time.time()
-    down = Resting("connection refused", now - 80, now + 520.4, down=True)
-    asked = Resting("Retry-After", now - 1, now + 42.4, down=False)
-    tally.take(ProvidersRest((("lab", down), ("openai", asked))))
-    assert tally.figures().endswith(
-        "lab is down: waiting for 1 min, gives up in 8:40 · openai rests 42 s more (Retry-After)"
-    )
-    tally.take(ProvidersRest(()))
-    assert "rests" not in tally.figures()
 
 
 def test_progress_and_time_left_go_by_calls_and_an_estimate_says_so() -> None:
