@@ -7,7 +7,7 @@ differences within matched conversations."""
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import product
 from math import prod
@@ -22,8 +22,8 @@ from tidepool.engine.config.problems import format_error, placed, validated
 from tidepool.engine.config.section import Section
 from tidepool.engine.config.sections import Config, Design, FrozenConfig
 from tidepool.engine.config.toml_files import put_at, section_of
-from tidepool.engine.design.contrasts import check_hypotheses, hypotheses_hash
-from tidepool.engine.design.statistics import foreseen, study_outcomes
+from tidepool.engine.design.contrasts import check_hypotheses
+from tidepool.engine.design.statistics import study_outcomes
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import with_library
 from tidepool.engine.run import stop_rule
@@ -31,8 +31,6 @@ from tidepool.engine.stopping.rules import StopRule, rule_for_contrast
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.studies.plan import priced
 from tidepool.engine.studies.planned_calls import together
-from tidepool.storage import studies
-from tidepool.storage.file import reading
 
 # -- factors and levels ------------------------------------------------------------------------------------------------
 
@@ -40,7 +38,10 @@ from tidepool.storage.file import reading
 FIXED = ("service", "providers", "design", "batch", "stop", "cluster")
 """sections that a study has once: how all of its calls are made, and what it is called"""
 LONGEST_LEVEL = 200
-WRITTEN = 'A level is written { level = "…", set = { KEY = VALUE } }; set = {} leaves all as it is.'
+WRITTEN = (
+    'A level is written { level = "…", set = { KEY = VALUE } }; set = {} leaves all as it is. A factor that is a key, '
+    "such as agents.Ada.model, may list its values."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ def _level(factor: str, value: Any, place: int) -> Level:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         level = Level(" ".join(text.split()), {factor: value})
     else:
-        raise _wrong(f"{_lacks(factor, value, place)} {WRITTEN}", "factors", factor)
+        raise _wrong(f"level {place + 1} of {factor!r} cannot be read. {WRITTEN}", "factors", factor)
     if not level.name or len(level.name) > LONGEST_LEVEL:
         raise _wrong(
             f"a level of {factor!r} needs a name of at most {LONGEST_LEVEL} letters: write it as "
@@ -141,12 +142,6 @@ def _level(factor: str, value: Any, place: int) -> Level:
                 factor,
             )
     return level
-
-
-def _lacks(factor: str, value: Any, place: int) -> str:
-    if isinstance(value, Mapping) and (lacking := {"level", "set"} - value.keys()) != {"level", "set"}:
-        return f"level {place + 1} of {factor!r} has no {lacking.pop()!r}."
-    return f"{factor!r} is no key of a config, such as agents.Ada.model."
 
 
 def _wrong(words: str, *where: str) -> UsageError:
@@ -212,15 +207,10 @@ def _plan_study(config: Config, database: Path) -> PlannedStudy:
     kept = _as_kept(whole, design, factors)
     try:
         outcomes = study_outcomes(config.batch.kind, [cell.config.as_written() for cell in cells])
-        warnings = [*check_hypotheses(kept, outcomes), *_ignored(cells, design)]
+        warnings = check_hypotheses(kept, outcomes)
     except UsageError as error:
         raise UsageError(format_error(config.origin.source, str(error)), error.where) from None
     return PlannedStudy(config.batch.name, kept, cells, config.origin.folder, tuple(warnings))
-
-
-def _ignored(cells: Sequence[PlannedCell], design: Design) -> list[str]:
-    own = [(cell.levels, cell.config) for cell in cells if cell.replicate == 1]
-    return foreseen(cells[0].config.batch.kind, own, paired=design.mode == "paired")
 
 
 def replicate_seed(seed: int, replicate: int) -> int:
@@ -274,7 +264,6 @@ def _refuse_equal_cells(cells: Sequence[PlannedCell], source: str) -> None:
 
 
 def _as_kept(config: Config, design: Design, factors: Sequence[Factor]) -> dict[str, Any]:
-    hypotheses = [one.model_dump(mode="json") for one in design.hypotheses]
     return {
         "kind": config.batch.kind,
         "mode": design.mode,
@@ -282,91 +271,16 @@ def _as_kept(config: Config, design: Design, factors: Sequence[Factor]) -> dict[
         "seed": config.batch.seed,
         "factors": as_json(factors),
         "batches": len(list(cells_of(design.mode, factors))) * design.replicates,
-        "hypotheses": hypotheses,
-        "hypotheses_hash": hypotheses_hash(hypotheses),
+        "hypotheses": [one.model_dump(mode="json") for one in design.hypotheses],
         "frozen_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "source": config.as_given(),
     }
-
-
-# -- cells that are added to a study ------------------------------------------------------------------------------------
-
-
-def only_new(planned: PlannedStudy, path: Path, into: str) -> tuple[studies.StoredStudy, PlannedStudy]:
-    """The cells that the study has not got yet. What was frozen stays: its hypotheses, and the cells it has."""
-    with reading(path) as connection:
-        study = studies.find_study(connection, into)
-        there = studies.cells_of(connection, study.id)
-    refuse_another_study(study, planned)
-    known = {_place(cell.levels, cell.replicate) for cell in there}
-    more = [cell for cell in planned.cells if _place(cell.levels, cell.replicate) not in known]
-    if not more:
-        raise UsageError(f"Study {study.id} has every cell and replicate of this config: there is nothing to add.")
-    refuse_too_many(study.id, len(there) + len(more))
-    return study, replace(planned, cells=more)
 
 
 def refuse_too_many(study_id: str, batches: int) -> None:
     """They are run side by side in one process; more than any config makes are a stranger's."""
     if batches > ceilings.CELLS:
         raise UsageError(f"Study {study_id} has {batches:,} batches, and {ceilings.CELLS:,} are the most that are run.")
-
-
-def _place(levels: Mapping[str, str], replicate: int) -> str:
-    return json.dumps([sorted(levels.items()), replicate])
-
-
-def refuse_another_study(study: studies.StoredStudy, planned: PlannedStudy) -> None:
-    """Cells are added to a study that is the same but for its levels and replicates."""
-    before, after = study.design, planned.design
-    for what, old, new in (
-        ("batch.kind", before.get("kind"), after["kind"]),
-        ("design.mode", before.get("mode"), after["mode"]),
-        ("batch.seed", before.get("seed"), after["seed"]),
-        ("factors", [one["name"] for one in before.get("factors", [])], [one["name"] for one in after["factors"]]),
-        ("hypotheses", before.get("hypotheses"), after["hypotheses"]),
-        ("settings", _settings(before.get("source", {})), _settings(after["source"])),
-    ):
-        if old != new:
-            raise UsageError(
-                f"Study {study.id} and this config differ in {what} ({old!r:.200} there, {new!r:.200} here): cells are added to "
-                "a study with other levels or more replicates, and all else the same."
-            )
-    for there, here in zip(before["factors"], after["factors"], strict=True):
-        meant = {level["level"]: level["set"] for level in there["levels"]}
-        for level in here["levels"]:
-            if meant.get(level["level"], level["set"]) != level["set"]:
-                raise UsageError(
-                    f"The level {level['level']!r} of {there['name']!r} sets something else than in study {study.id} "
-                    f"({meant[level['level']]!r:.200} there, {level['set']!r:.200} here): give what is new a name of its own."
-                )
-
-
-def _settings(source: Mapping[str, Any]) -> dict[str, Any]:
-    """What is asked: not how, nor what the study is called."""
-    return {
-        name: section for name, section in source.items() if name not in ("batch", "service", "providers", "design")
-    }
-
-
-def widened(before: Mapping[str, Any], after: Mapping[str, Any], batches: int) -> dict[str, Any]:
-    """The study's design with the levels and replicates that came later, and that they did: whoever adds until something
-    is found must be seen to."""
-    factors = []
-    for old, new in zip(before["factors"], after["factors"], strict=True):
-        known = {level["level"] for level in old["levels"]}
-        more = [level for level in new["levels"] if level["level"] not in known]
-        factors.append({**old, "levels": [*old["levels"], *more]})
-    replicates = max(before["replicates"], after["replicates"])
-    return {
-        **before,
-        "factors": factors,
-        "replicates": replicates,
-        "source": after["source"],
-        "batches": before.get("batches", 0) + batches,
-        "added": before.get("added", 0) + batches,
-        "added_at": after["frozen_at"],
-    }
 
 
 # -- stop rules of cells -----------------------------------------------------------------------------------------------
@@ -396,12 +310,9 @@ def rules_of(kind: KindSpec, cells: Sequence[CellOfStudy]) -> list[StopRule | No
 # -- prices ------------------------------------------------------------------------------------------------------------
 
 
-def priced_study(config: Config, database: Path, into: str | None = None) -> dict[str, Any]:
-    """As a batch's plan, with its cells and what each of them takes; `into` a study, of those that it has not got yet."""
-    planned = plan_study(config, database)
-    if into is not None:
-        planned = only_new(planned, database, into)[1]
-    return priced_cells(planned)
+def priced_study(config: Config, database: Path) -> dict[str, Any]:
+    """As a batch's plan, with its cells and what each of them takes."""
+    return priced_cells(plan_study(config, database))
 
 
 def priced_cells(study: PlannedStudy) -> dict[str, Any]:

@@ -3,16 +3,13 @@
 `firmness: firm - plain` is a main effect, averaged over the cells of the other factors; `… | mode = retained` takes it within
 a level; `… × mode: retained - standard` (or ` x `) is an interaction, the difference of two differences. Names of factors and
 levels may hold spaces, hyphens, colons, anything: a text is read by the names that the design knows, in every way it
-can be read, and two ways are an error. Quotes around a name settle it. Hypotheses are checked before anything is bought,
-frozen by their hash, and read back with it."""
+can be read, and two ways are an error. Quotes around a name settle it. Hypotheses are checked before anything is bought."""
 
-import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from hashlib import sha256
 from itertools import islice, product
 from math import prod
 from typing import Any, Literal, TypeVar, cast
@@ -94,9 +91,9 @@ def _factor(told: Mapping[str, Any]) -> Factor:
 
 MINUS, TIMES = r"\s*[-\u2212\u2013]\s*", r"\s*[×*]\s*|\s+[xX]\s+"
 COLON, BAR, EQUALS, COMMA = r"\s*:\s*", r"\s*\|\s*", r"\s*=\s*", r"\s*,\s*"
-_ENDS = re.compile(rf"\s+[-\u2212\u2013]\s+|{TIMES}|{BAR}|\s+=\s*|:\s+")
+_SIGNS = re.compile(rf"\s+[-\u2212\u2013]\s+|{TIMES}|{BAR}|\s+=\s*|:\s+")
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»"}
-MOST_NAMED = 12
+MOST_NAMED = 8
 MOST_TRIES = 20_000
 """a text of a stranger's file may be made to have more readings than there is time"""
 T = TypeVar("T")
@@ -147,10 +144,9 @@ class Weighing:
 
 def parse_contrast(text: str, factors: Factors) -> Asked:
     """Raises a UsageError that names what is known."""
-    reader = _Reader(text, factors)
-    found = list(islice(dict.fromkeys(reader.read()), 2))
+    found = list(islice(dict.fromkeys(_Reader(text, factors).read()), 2))
     if not found:
-        raise UsageError(reader.trouble())
+        raise UsageError(_unreadable(text, factors))
     if len(found) > 1:
         ways = " or ".join(map(_with_quotes, found))
         raise UsageError(f"The contrast {text!r} can be read in more than one way: {ways}. Put names in quotes.")
@@ -184,24 +180,21 @@ def _plain(text: str) -> str:
 
 
 class _Reader:
-    """Every way to read a text, and how far the best of the others came."""
+    """Every way to read a text by the names that the design knows."""
 
     def __init__(self, text: str, factors: Factors) -> None:
         self._text = _plain(text)
         self._factors = factors.factors
-        self._furthest = self._tries = 0
-        self._wanted: list[tuple[str, Factor | None]] = []
+        self._tries = 0
 
     def read(self) -> Iterator[Asked]:
         for differences, place in self._several(0, self._difference, TIMES):
             if place == len(self._text):
                 yield Asked(differences)
-            for start in self._sign(place, BAR, "|"):
+            for _, start in self._sequence(place, (BAR,)):
                 for held, end in self._several(start, self._held, COMMA):
                     if end == len(self._text):
                         yield Asked(differences, held)
-                    else:
-                        self._miss(end, "the end", None)
 
     def _several(
         self, place: int, one: Callable[[int], Iterator[tuple[T, int]]], between: str
@@ -209,92 +202,74 @@ class _Reader:
         """One or more, with signs between them: each with where it ends."""
         for first, end in one(place):
             yield (first,), end
-            for start in self._sign(end, between, "×" if between is TIMES else ","):
+            for _, start in self._sequence(end, (between,)):
                 for rest, last in self._several(start, one, between):
                     yield (first, *rest), last
 
     def _difference(self, place: int) -> Iterator[tuple[Difference, int]]:
-        for factor, end in self._factor(place):
-            for start in self._sign(end, COLON, ":"):
-                for level, after in self._level(start, factor):
-                    for second in self._sign(after, MINUS, "-"):
-                        for reference, last in self._level(second, factor):
-                            yield Difference(factor.name, level, reference), last
+        for factor in self._factors:
+            parts = ((factor.name,), COLON, factor.levels, MINUS, factor.levels)
+            for (name, level, reference), end in self._sequence(place, parts):
+                yield Difference(name, level, reference), end
 
     def _held(self, place: int) -> Iterator[tuple[tuple[str, str], int]]:
-        for factor, end in self._factor(place):
-            for start in self._sign(end, EQUALS, "="):
-                for level, last in self._level(start, factor):
-                    yield (factor.name, level), last
+        for factor in self._factors:
+            for names, end in self._sequence(place, ((factor.name,), EQUALS, factor.levels)):
+                yield (names[0], names[1]), end
 
-    def _factor(self, place: int) -> Iterator[tuple[Factor, int]]:
-        self._miss(place, "factor", None)
-        by_name = {factor.name: factor for factor in self._factors}
-        yield from ((by_name[name], end) for name, end in self._name(place, list(by_name)))
+    def _sequence(self, place: int, parts: Sequence[str | tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], int]]:
+        """The names that are found, and where the last part ends. A part is a sign, or a choice of names."""
+        self._tries += 1
+        if self._tries > MOST_TRIES:
+            raise UsageError("A contrast can be read in too many ways. Put names in quotes.")
+        if not parts:
+            yield (), place
+        elif isinstance(sign := parts[0], str):
+            if found := re.compile(sign).match(self._text, place):
+                yield from self._sequence(found.end(), parts[1:])
+        else:
+            for name, end in self._names(place, sign):
+                for others, last in self._sequence(end, parts[1:]):
+                    yield (name, *others), last
 
-    def _level(self, place: int, factor: Factor) -> Iterator[tuple[str, int]]:
-        self._miss(place, "level", factor)
-        yield from self._name(place, factor.levels)
-
-    def _name(self, place: int, names: Sequence[str]) -> Iterator[tuple[str, int]]:
+    def _names(self, place: int, names: Sequence[str]) -> Iterator[tuple[str, int]]:
         for name in sorted(dict.fromkeys(names), key=len, reverse=True):
-            told = _plain(name)
+            plain = _plain(name)
             opening = self._text[place : place + 1]
-            if opening in _QUOTES and self._text.startswith(f"{told}{_QUOTES[opening]}", place + 1):
-                yield name, place + len(told) + 2
-            end = place + len(told)
-            if told and self._text.startswith(told, place) and not self._goes_on(end):
+            if opening in _QUOTES and self._text.startswith(f"{plain}{_QUOTES[opening]}", place + 1):
+                yield name, place + len(plain) + 2
+            end = place + len(plain)
+            if plain and self._text.startswith(plain, place) and not self._within_a_word(end):
                 yield name, end
 
-    def _goes_on(self, end: int) -> bool:
+    def _within_a_word(self, end: int) -> bool:
         """A name that ends in the middle of a word is another name."""
         both = self._text[end - 1 : end + 1]
         return len(both) == 2 and all(character.isalnum() or character == "_" for character in both)
 
-    def _sign(self, place: int, sign: str, told: str) -> Iterator[int]:
-        self._miss(place, told, None)
-        if found := re.compile(sign).match(self._text, place):
-            yield found.end()
 
-    def _miss(self, place: int, wanted: str, factor: Factor | None) -> None:
-        self._tries += 1
-        if self._tries > MOST_TRIES:
-            raise UsageError("A contrast can be read in too many ways. Put names in quotes.")
-        if place > self._furthest:
-            self._furthest, self._wanted = place, []
-        if place == self._furthest and (wanted, factor) not in self._wanted:
-            self._wanted.append((wanted, factor))
-
-    def trouble(self) -> str:
-        names = [(wanted, factor) for wanted, factor in self._wanted if wanted in ("factor", "level")]
-        rest = self._text[self._furthest :]
-        said = f"The contrast {self._text!r} cannot be read"
-        form = 'Write it as "factor: level - level".'
-        if not names:
-            signs = " or ".join(f"{wanted!r}" if len(wanted) == 1 else wanted for wanted, _ in self._wanted)
-            where = f"before {rest.strip()!r}" if rest.strip() else "at its end"
-            return f"{said}: {where} {signs} is missing. {form}"
-        wanted, factor = names[0]
-        known = factor.levels if factor else tuple(one.name for one in self._factors)
-        piece = _ENDS.split(rest)[0].strip().strip("\"'") or rest.strip()
-        whose = f" of the factor {factor.name!r}" if factor else " of the design"
-        if not factor and (owner := next((one.name for one in self._factors if piece in one.levels), None)):
-            return f"{said}: {piece!r} is a level of {owner!r}, and the factor stands before it. {form}"
-        if not piece:
-            return f"{said}: a {wanted}{whose} is missing at its end. {_known(known)}"
-        return f"{said}: {piece!r} is no {wanted}{whose}.{_near(piece, known)} {_known(known)}"
+def _unreadable(text: str, factors: Factors) -> str:
+    """How a contrast is written, the names of the design, and the one nearest to the first piece that is none of them."""
+    names = [name for factor in factors.factors for name in (factor.name, *factor.levels)]
+    pieces = (piece.strip(" \"'") for piece in _SIGNS.split(_plain(text)))
+    unknown = next((piece for piece in pieces if piece and piece not in names), "")
+    design = "; ".join(f"{factor.name}: {_listed(factor.levels)}" for factor in factors.factors[:MOST_NAMED])
+    return (
+        f'The contrast {text!r} cannot be read. Write it as "factor: level - level".{did_you_mean(unknown, names)} '
+        f"The factors of the design are {design or 'none'}."
+    )
 
 
-def _known(names: Sequence[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f"Known are {', '.join(map(repr, names[:MOST_NAMED]))}{more}." if names else "There is none."
+    return f"{', '.join(map(repr, names[:MOST_NAMED]))}{more}"
 
 
-def _near(name: str, known: Sequence[str]) -> str:
+def did_you_mean(name: str, known: Sequence[str]) -> str:
     """Also where only the case differs, or the section is left out."""
     folded = {one.casefold(): one for one in known}
     folded |= {one.casefold().rpartition(".")[2]: one for one in reversed(known)}
-    near = get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
+    near = get_close_matches(name.casefold()[:200], folded, n=1, cutoff=0.5)
     return f" Did you mean {folded[near[0]]!r}?" if near else ""
 
 
@@ -375,7 +350,6 @@ Direction = Literal["two-sided", "less", "greater"]
 DIRECTIONS: tuple[Direction, ...] = ("two-sided", "less", "greater")
 FEWEST_REPLICATES = 6
 """replicates as units: fewer have an interval, and no verdict"""
-MOST_OUTCOMES_NAMED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,14 +357,6 @@ class Hypothesis:
     outcome: Outcome
     asked: Asked
     direction: Direction
-
-
-def hypotheses_hash(hypotheses: Sequence[Mapping[str, Any]]) -> str | None:
-    """By which a later change of them is seen; None without any."""
-    if not hypotheses:
-        return None
-    told = json.dumps([dict(one) for one in hypotheses], sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def read_hypotheses(design: Mapping[str, Any], outcomes: Sequence[Outcome]) -> list[Hypothesis]:
@@ -429,11 +395,7 @@ def _no_outcome(name: str, outcomes: Sequence[Outcome]) -> str:
             "package must say what it comes to."
         )
     names = [one.name for one in outcomes]
-    folded = {other.casefold(): one.name for one in outcomes for other in (one.name, *one.also)}
-    near = get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
-    hint = f" Did you mean {folded[near[0]]!r}?" if near else ""
-    more = f" and {len(names) - MOST_OUTCOMES_NAMED} more" if len(names) > MOST_OUTCOMES_NAMED else ""
-    return f"{name!r} is no outcome of this study.{hint} Known are {', '.join(map(repr, names[:MOST_OUTCOMES_NAMED]))}{more}."
+    return f"{name!r} is no outcome of this study.{did_you_mean(name, names)} Known are {_listed(names)}."
 
 
 def check_hypotheses(design: Mapping[str, Any], outcomes: Sequence[Outcome]) -> list[str]:

@@ -8,7 +8,7 @@ drawn; a handful of them gives an interval and no verdict."""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tidepool.engine.design.contrasts import FEWEST_REPLICATES, Cell, Direction, Weighing
@@ -207,12 +207,19 @@ def _over_replicates(table: OutcomeTable, weighing: Weighing) -> Effect:
     differences, _, left_out = _blocks(table.by_replicate(), weighing)
     number = len(differences)
     found = of_mean(differences.tolist())
-    mean = float(differences.mean()) if number else None
+    if number and found is None:
+        found = Contrast(float(differences.mean()), None, None, "none", number)
     note = _few_replicates(number, found)
-    p_value = found.p_value if found and not note else None
-    method = found.method if found else "none"
-    interval = found.interval if found else None
-    return Effect(weighing.name, weighing.kind, "replicates", number, left_out, mean, interval, p_value, method, note)
+    return _effect(
+        weighing, "replicates", number, left_out, replace(found, p_value=None) if found and note else found, note
+    )
+
+
+def _effect(weighing: Weighing, units: Units, number: int, left_out: int, found: Contrast | None, note: str) -> Effect:
+    found = found or Contrast(math.nan, None, None, "none", 0)
+    difference = None if math.isnan(found.difference) else found.difference
+    shown = (difference, found.interval, found.p_value, found.method)
+    return Effect(weighing.name, weighing.kind, units, number, left_out, *shown, note)
 
 
 def _few_replicates(number: int, found: Contrast | None) -> str:
@@ -233,24 +240,13 @@ def _over_talks(table: OutcomeTable, weighing: Weighing) -> Effect:
     most = (high - low) * sum(map(abs, weighing.weights.values())) / 2
     found = _contrast(differences, ways, most)
     if found is None:
-        return Effect(weighing.name, weighing.kind, units, 0, left_out, None, None, None, "none", NOTHING)
+        return _effect(weighing, units, 0, left_out, None, NOTHING)
     note = ""
     if found.p_value is None:
         few = bool(ways) and found.clusters < FEWEST_TESTED
         told = f"too few for a verdict: {found.clusters} of {FEWEST_TESTED} {units}"
         note = told if few else "no verdict: nothing varies"
-    return Effect(
-        weighing.name,
-        weighing.kind,
-        units,
-        found.clusters,
-        left_out,
-        found.difference,
-        found.interval,
-        found.p_value,
-        found.method,
-        note,
-    )
+    return _effect(weighing, units, found.clusters, left_out, found, note)
 
 
 def _contrast(differences: Array, ways: list[Array], most: float) -> Contrast | None:

@@ -43,8 +43,6 @@ from tidepool.storage.studies import StoredCell, cells_of, find_study
 
 
 DIRECTIONS = {"less": "less", "greater": "greater", "two-sided": "either way"}
-SHORT_HASH = 12
-NO_PROOF = "It is no proof of when they were stated: anyone who can write to the file can change both."
 
 
 def study_blocks(statistics: Mapping[str, Any]) -> list[Block]:
@@ -65,11 +63,6 @@ def _confirmatory(statistics: Mapping[str, Any]) -> Iterator[Block]:
     hypotheses = statistics["hypotheses"]
     if trouble := statistics["hypotheses_trouble"]:
         yield Words(f"The hypotheses of this study cannot be read: {trouble}", "warning")
-    if not statistics["hypotheses_unchanged"]:
-        yield Words(
-            "The hash stored in this file differs from that of its hypotheses. Take what follows as exploratory.",
-            "warning",
-        )
     if not hypotheses:
         return
     outcomes = statistics["outcomes"]
@@ -86,21 +79,9 @@ def _confirmatory(statistics: Mapping[str, Any]) -> Iterator[Block]:
         for place, one in enumerate(hypotheses, 1)
     ]
     columns = ("hypothesis", "expected", "verdict", "difference (95 %)", "p", "p (Holm)", "counted")
-    agrees = statistics["hypotheses_unchanged"]
-    yield table(f"{'confirmatory' if agrees else 'exploratory'}: hypotheses of the design", columns, rows, left=3)
-    if agrees:
-        stored = (
-            f"sha256 {str(statistics['hypotheses_hash'])[:SHORT_HASH]}…, dated {statistics['frozen_at'] or 'unknown'}"
-        )
-        yield Words(f"The hash stored in this file agrees with them ({stored}). {NO_PROOF}", "quiet")
-    yield from _as_planned(statistics)
-
-
-def _as_planned(statistics: Mapping[str, Any]) -> Iterator[Block]:
-    """What was stated holds for the study that was planned: neither for a part of it, nor for one that grew."""
-    if added := statistics["batches_added"]:
-        told = f"{added:,} batches were added after that, the last at {statistics['added_at']}"
-        yield Words(f"{told}: the error of 5 % is that of a size fixed beforehand, not of one that grew.", "warning")
+    yield table("confirmatory: hypotheses of the design", columns, rows, left=3)
+    dated = f"They are dated {statistics['frozen_at'] or 'unknown'} in this file"
+    yield Words(f"{dated}, which is no proof: anyone who can write to the file can change both.", "quiet")
     if lacking := statistics.get("batches_lacking"):
         told = f"{lacking:,} batches of the study are not at their end, or not in this file"
         yield Words(f"{told}: verdicts are so far those of a part of it.", "warning")

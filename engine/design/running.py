@@ -17,11 +17,9 @@ from tidepool.engine.config.sections import Config, FrozenConfig, Providers, Pro
 from tidepool.engine.design.cells import (
     PlannedCell,
     PlannedStudy,
-    only_new,
     plan_study,
     refuse_too_many,
     rules_of,
-    widened,
 )
 from tidepool.engine.design.statistics import StudySummary, status_of, summarise_study
 from tidepool.engine.errors import FileError, NotFound
@@ -57,17 +55,14 @@ async def run_study(
     *,
     on_event: Listener | None = None,
     control: RunControl | None = None,
-    into: str | None = None,
 ) -> StudySummary:
     """Runs a study with a [design] to its end: every cell and replicate, side by side, within one budget and one set of
     limits. Bad input raises before anything is called or written.
-
-    `into` names a study of the file that the config's new cells are added to.
     """
     path = Path(database)
     config = study.as_config() if isinstance(study, Study) else study
     planned = plan_study(config, path)
-    return await run_planned(planned, path, on_event=on_event, control=control, into=into, cluster=config.cluster)
+    return await run_planned(planned, path, on_event=on_event, control=control, cluster=config.cluster)
 
 
 async def run_planned(
@@ -76,45 +71,34 @@ async def run_planned(
     *,
     on_event: Listener | None = None,
     control: RunControl | None = None,
-    into: str | None = None,
     cluster: Cluster | None = None,
 ) -> StudySummary:
     """A study whose cells are known: of a config, or of another file."""
-    study_id = await asyncio.to_thread(_written_down, path, planned, into)
+    study_id = await asyncio.to_thread(_create_study, path, planned)
     if on_event:
         for words in planned.warnings:
             on_event(Logged("warning", words))
-    return await _taken_up(study_id, path, (), on_event, control, fresh=into is None, cluster=cluster)
+    return await _taken_up(study_id, path, (), on_event, control, fresh=True, cluster=cluster)
 
 
 def enlist_study(config: Config, database: str | Path) -> str:
     """A new study that waits, to be run by `resume_study` in a process of its own."""
     path = Path(database)
-    return _written_down(path, plan_study(config, path), None)
+    return _create_study(path, plan_study(config, path))
 
 
-def _written_down(path: Path, planned: PlannedStudy, into: str | None) -> str:
+def _create_study(path: Path, planned: PlannedStudy) -> str:
     """Refuses what no run would take, then writes all cells at once."""
     refuse_too_many(planned.name, len(planned.cells))
     kind = load_kind(planned.config.batch.kind)
     folders = [_checked(kind, cell, planned.folder) for cell in planned.cells]
     rules_of(kind, [(cell.config, cell.levels, cell.replicate) for cell in planned.cells])
     shared_config(kind, [cell.config for cell in planned.cells])
-    study = None
-    if into is not None:
-        study, planned = only_new(planned, path, into)
-        _refuse_untrusted(path, study.id, [cell.config for cell in planned.cells])
     new = [studies.NewCell(new_batch(cell.config), cell.replicate, cell.levels) for cell in planned.cells]
     prepare(path)
-    if study is None:
-        design = planned.design
-        study_id, made = studies.create_study(path, planned.name, design, new)
-    else:
-        study_id, design = study.id, widened(study.design, planned.design, len(new))
-        with locks.holding(path, study_id):
-            made = studies.add_cells(path, study_id, design, new)
+    study_id, made = studies.create_study(path, planned.name, planned.design, new)
     own = {batch_id: cell.batch.config for batch_id, cell in zip(made, new, strict=True)}
-    trust_record().mark_trusted({**own, study_id: design_text(design)})
+    trust_record().mark_trusted({**own, study_id: design_text(planned.design)})
     if folder := next(filter(None, folders), None):
         for batch_id in made:
             trust_record().keep_folder(batch_id, folder)
@@ -124,18 +108,6 @@ def _written_down(path: Path, planned: PlannedStudy, into: str | None) -> str:
 def _checked(kind: KindSpec, cell: PlannedCell, folder: Path | None) -> Path | None:
     kind.plan(cell.config)
     return found_code(folder, kind, cell.config)
-
-
-def _refuse_untrusted(path: Path, study_id: str, new: Sequence[FrozenConfig]) -> None:
-    """Raises as a resume would with these cells: a study that cannot be run gets no new ones."""
-    with reading(path) as connection:
-        cells = studies.cells_of(connection, study_id)
-        running = [one for one in _judged(connection, cells, (), new) if not one.ended]
-    allow([one.admission for one in running], path, trust=False)
-    kind = load_kind(cells[0].batch["kind"])
-    shared_config(kind, [*(one.config for one in running), *new])
-    for one in running:
-        find_code_again(kind, one.config, one.cell.batch["id"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +200,8 @@ def _judged(
     connection: sqlite3.Connection,
     cells: Sequence[studies.StoredCell],
     changes: Sequence[str],
-    new: Sequence[FrozenConfig] = (),
 ) -> list[_Taken]:
-    """Each cell as it would continue, together with `new` ones. They run in one session with one set of accounts: so unless
+    """Each cell as it would continue. They run in one session with one set of accounts: so unless
     all that are not at their end are the user's own, each is judged by the servers and the code of all."""
     kind = load_kind(cells[0].batch["kind"])
     taken = []
@@ -238,7 +209,7 @@ def _judged(
         config = with_overrides(load_frozen(cell.batch["config"]), changes)
         taken.append(_Taken(cell, config, admit(connection, cell.batch, config, kind)))
     running = [one for one in taken if not one.ended]
-    configs = [*(one.config for one in running), *new]
+    configs = [one.config for one in running]
     if not running or all(one.admission.own for one in running):
         return taken
     models = set().union(*(kind.models(config) for config in configs))

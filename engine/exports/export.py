@@ -4,9 +4,8 @@ A kind that writes a format its own way declares it (KindSpec.formats), and what
 policy of the mutation. Tables of a study hold the rows of all its cells, with a column for each factor."""
 
 import json
-import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -20,7 +19,6 @@ from tidepool.engine.exports.markdown import markdown_report
 from tidepool.engine.exports.request import Exporter, ExportRequest
 from tidepool.engine.exports.svg import write_pictures
 from tidepool.engine.exports.toml import study_toml, toml_of
-from tidepool.engine.results.blocks import Report
 from tidepool.engine.results.report import report_of
 from tidepool.engine.results.summary import statistics_of, summarise
 from tidepool.engine.studies.kinds import load_kind
@@ -30,88 +28,8 @@ from tidepool.storage.studies import StoredCell, StoredStudy, cells_of, find_stu
 from tidepool.storage.transfer.formats import export_results, finished_together, write_json, write_text
 from tidepool.storage.transfer.tables import ExportContents, ExportTable, filled, levels_of, tables_of
 
-# -- a study -----------------------------------------------------------------------------------------------------------
-
-
-def study_pages(database: Path, study_id: str) -> dict[str, str]:
-    """Texts by the name of their file."""
-    report = study_report(database, summarise_study(database, study_id))
-    with reading(database) as connection:
-        study, cells = find_study(connection, study_id), cells_of(connection, study_id)
-        return {
-            "report.html": html_report(connection, cells, report, study),
-            "report.md": markdown_report(connection, cells, report, study),
-        }
-
-
-STUDY_FORMATS = ("csv", "html", "json", "markdown", "parquet", "sqlite", "svg", "toml")
-
-
-@dataclass(frozen=True, slots=True)
-class StudyExport:
-    study: StoredStudy
-    cells: Sequence[ExportRequest]
-    """one for each batch, all with the target of the whole"""
-    contents: Sequence[ExportContents]
-
-    @property
-    def _target(self) -> Path | None:
-        return self.cells[0].target
-
-    def _file(self, suffix: str) -> Path:
-        if self._target is None or self._target.is_dir():
-            return (self._target or Path()) / f"{self.study.id}{suffix}"
-        return self._target
-
-    def written(self, format_name: str) -> list[Path]:
-        first = self.cells[0]
-        match format_name:
-            case "html":
-                return write_text(self._file(".html"), study_pages(first.database, self.study.id)["report.html"])
-            case "markdown":
-                return write_text(self._file(".md"), study_pages(first.database, self.study.id)["report.md"])
-            case "svg":
-                report = study_report(first.database, summarise_study(first.database, self.study.id), methods=False)
-                return write_pictures(report, self._target, self.study.id)
-            case "toml":
-                return write_text(self._file(".toml"), study_toml(self.study, [one.batch for one in self.cells]))
-            case "sqlite":
-                from tidepool.storage.transfer.study_files import export_sqlite
-
-                return export_sqlite(first.database, [one.batch for one in self.cells], self._file(".db"))
-            case "csv" | "parquet":
-                return self._tables(format_name)
-        known = ", ".join(STUDY_FORMATS)
-        raise UsageError(f"A study of several batches cannot be exported as {format_name!r}. It can be as {known}.")
-
-    def _tables(self, format_name: str) -> list[Path]:
-        from tidepool.storage.transfer import formats
-
-        folder = self._target if self._target is not None else Path(self.study.id)
-        with finished_together(folder) as scratch:
-            if format_name == "csv":
-                written = formats.write_csv_tables(scratch, self._joined(), bom=self.cells[0].bom)
-            else:
-                written = formats.write_parquet_tables(scratch, self._joined())
-        return [folder / path.name for path in written]
-
-    def _joined(self) -> Iterator[ExportTable]:
-        """Cell after cell, in one table of each name."""
-        by_name: dict[str, list[ExportTable]] = {}
-        for one, contents in zip(self.cells, self.contents, strict=True):
-            tables = (make(one.connection, one.batch) for make in contents.tables)
-            for table in tables_of(one.connection, one.batch, contents.views, tables):
-                by_name.setdefault(table.name, []).append(table)
-        for name, parts in by_name.items():
-            yield ExportTable(name, parts[0].columns, chain.from_iterable(part.rows for part in parts))
-
-
-# -- a batch -----------------------------------------------------------------------------------------------------------
-
-
-TableWriter = Callable[[sqlite3.Connection, sqlite3.Row, Path, Iterable[str], Iterable[ExportTable]], list[Path]]
-
 FORMATS = ("json", "csv", "sqlite", "html", "markdown", "svg", "parquet", "toml", "policy")
+STUDY_FORMATS = ("csv", "html", "json", "markdown", "parquet", "sqlite", "svg", "toml")
 SEVERAL_FILES = ("json", "csv", "parquet")
 """formats that are a folder of files"""
 
@@ -123,20 +41,19 @@ def export_batch(
         raise UsageError(f"--bom is for --format csv: a file of {format_name} says itself how it is written.")
     with reading(database) as connection:
         if (study := study_of(connection, reference)) is not None:
-            return _study(database, connection, study, format_name, target, bom=bom)
+            rows = [cell.batch for cell in cells_of(connection, study.id)]
+            return _study(study, [ExportRequest(database, connection, row, target, bom) for row in rows], format_name)
         batch = find_batch(connection, reference)
         exporter = exporter_for(batch["kind"], format_name)
         return exporter(ExportRequest(database, connection, batch, target, bom))
 
 
 def exporter_for(kind: str, format_name: str) -> Exporter:
-    own = load_kind(kind).formats()
-    if format_name in own:
-        return own[format_name]
-    if format_name in EXPORTERS:
-        return EXPORTERS[format_name]
-    known = ", ".join(dict.fromkeys((*EXPORTERS, *own)))
-    raise UsageError(f"A batch of kind {kind} cannot be exported as {format_name!r}. It can be as {known}.")
+    exporters = {**EXPORTERS, **load_kind(kind).formats()}
+    if format_name not in exporters:
+        known = ", ".join(exporters)
+        raise UsageError(f"A batch of kind {kind} cannot be exported as {format_name!r}. It can be as {known}.")
+    return exporters[format_name]
 
 
 def refuse_file(order: ExportRequest, format_name: str, what: str) -> None:
@@ -153,6 +70,54 @@ def _contents(order: ExportRequest) -> ExportContents:
     contents = kind_of(order.batch).contents
     more = tuple(view for view in (*contents.where_filled, "codes") if filled(order.connection, view, order.batch))
     return replace(contents, views=(*contents.views, *more), of_units=(*contents.of_units, *more))
+
+
+# -- a study -----------------------------------------------------------------------------------------------------------
+
+
+def study_pages(database: Path, study_id: str) -> dict[str, str]:
+    """Texts by the name of their file."""
+    report = study_report(database, summarise_study(database, study_id))
+    with reading(database) as connection:
+        study, cells = find_study(connection, study_id), cells_of(connection, study_id)
+        return {
+            "report.html": html_report(connection, cells, report, study),
+            "report.md": markdown_report(connection, cells, report, study),
+        }
+
+
+def _study(study: StoredStudy, cells: Sequence[ExportRequest], format_name: str) -> list[Path]:
+    """`cells`: one for each batch, all with the target of the whole."""
+    database, target, rows = cells[0].database, cells[0].target, [one.batch for one in cells]
+    file = partial(cells[0].file, name=study.id)
+    if format_name in SEVERAL_FILES:
+        refuse_file(cells[0], format_name, "A study of several batches")
+    match format_name:
+        case "html":
+            return write_text(file(".html"), study_pages(database, study.id)["report.html"])
+        case "markdown":
+            return write_text(file(".md"), study_pages(database, study.id)["report.md"])
+        case "svg":
+            report = study_report(database, summarise_study(database, study.id), methods=False)
+            return write_pictures(report, target, study.id)
+        case "toml":
+            return write_text(file(".toml"), study_toml(study, rows))
+        case "sqlite":
+            from tidepool.storage.transfer.study_files import export_sqlite
+
+            return export_sqlite(database, rows, file(".db"))
+        case "csv" | "parquet":
+            return _write_tables(cells, target or Path(study.id), format_name)
+        case "json":
+            folder = target if target is not None and target.name == study.id else (target or Path()) / study.id
+            with finished_together(folder) as scratch:
+                write_json(scratch / "study.json", summarise_study(database, study.id))
+            return [folder / "study.json", *(path for one in cells for path in _json(replace(one, target=folder)))]
+    known = ", ".join(STUDY_FORMATS)
+    raise UsageError(f"A study of several batches cannot be exported as {format_name!r}. It can be as {known}.")
+
+
+# -- a batch -----------------------------------------------------------------------------------------------------------
 
 
 def _json(order: ExportRequest) -> list[Path]:
@@ -172,11 +137,33 @@ def _json(order: ExportRequest) -> list[Path]:
     return [folder / "results.json", folder / "analysis.json"]
 
 
-def _csv(order: ExportRequest) -> list[Path]:
-    from tidepool.storage.transfer.formats import export_csv
+def _tables(order: ExportRequest, format_name: str) -> list[Path]:
+    """A file for each view and table of the batch's kind, in one folder."""
+    refuse_file(order, format_name, f"A batch of kind {order.batch['kind']}")
+    return _write_tables([order], order.folder(), format_name)
 
-    refuse_file(order, "csv", f"A batch of kind {order.batch['kind']}")
-    return _views(order, partial(export_csv, bom=order.bom))
+
+def _write_tables(orders: Sequence[ExportRequest], folder: Path, format_name: str) -> list[Path]:
+    from tidepool.storage.transfer import formats
+
+    with finished_together(folder) as scratch:
+        if format_name == "csv":
+            written = formats.write_csv_tables(scratch, _joined(orders), bom=orders[0].bom)
+        else:
+            written = formats.write_parquet_tables(scratch, _joined(orders))
+    return [folder / path.name for path in written]
+
+
+def _joined(orders: Sequence[ExportRequest]) -> Iterator[ExportTable]:
+    """Batch after batch, in one table of each name."""
+    by_name: dict[str, list[ExportTable]] = {}
+    for one in orders:
+        contents = _contents(one)
+        tables = (make(one.connection, one.batch) for make in contents.tables)
+        for table in tables_of(one.connection, one.batch, contents.views, tables):
+            by_name.setdefault(table.name, []).append(table)
+    for name, parts in by_name.items():
+        yield ExportTable(name, parts[0].columns, chain.from_iterable(part.rows for part in parts))
 
 
 def _sqlite(order: ExportRequest) -> list[Path]:
@@ -185,72 +172,28 @@ def _sqlite(order: ExportRequest) -> list[Path]:
     return export_sqlite(order.database, [order.batch], order.file(".db"))
 
 
-def _report(order: ExportRequest, *, methods: bool = True) -> Report:
-    return report_of(order.database, summarise(order.database, order.batch["id"]), methods=methods)
-
-
-def _html(order: ExportRequest) -> list[Path]:
-    text = html_report(order.connection, [StoredCell(order.batch, {})], _report(order))
-    return write_text(order.file(".html"), text)
-
-
-def _markdown(order: ExportRequest) -> list[Path]:
-    text = markdown_report(order.connection, [StoredCell(order.batch, {})], _report(order))
-    return write_text(order.file(".md"), text)
+def _page(order: ExportRequest, suffix: str) -> list[Path]:
+    report = report_of(order.database, summarise(order.database, order.batch["id"]))
+    write = html_report if suffix == ".html" else markdown_report
+    return write_text(order.file(suffix), write(order.connection, [StoredCell(order.batch, {})], report))
 
 
 def _svg(order: ExportRequest) -> list[Path]:
-    return write_pictures(_report(order, methods=False), order.target, order.batch["id"])
-
-
-def _parquet(order: ExportRequest) -> list[Path]:
-    from tidepool.storage.transfer.formats import export_parquet
-
-    refuse_file(order, "parquet", f"A batch of kind {order.batch['kind']}")
-    return _views(order, export_parquet)
+    report = report_of(order.database, summarise(order.database, order.batch["id"]), methods=False)
+    return write_pictures(report, order.target, order.batch["id"])
 
 
 def _toml(order: ExportRequest) -> list[Path]:
     return write_text(order.file(".toml"), toml_of(order.batch))
 
 
-def _study(
-    database: Path,
-    connection: sqlite3.Connection,
-    study: StoredStudy,
-    format_name: str,
-    target: Path | None,
-    *,
-    bom: bool,
-) -> list[Path]:
-    cells = [ExportRequest(database, connection, cell.batch, target, bom) for cell in cells_of(connection, study.id)]
-    if format_name in SEVERAL_FILES:
-        refuse_file(cells[0], format_name, "A study of several batches")
-    export = StudyExport(study, cells, [_contents(one) for one in cells])
-    if format_name != "json":
-        return export.written(format_name)
-    folder = target if target is not None and target.name == study.id else (target or Path()) / study.id
-    with finished_together(folder) as scratch:
-        write_json(scratch / "study.json", summarise_study(database, study.id))
-    return [folder / "study.json", *(path for one in cells for path in _json(replace(one, target=folder)))]
-
-
-def _views(order: ExportRequest, write: TableWriter) -> list[Path]:
-    """A file for each view and table of the batch's kind, in one folder."""
-    folder, contents = order.folder(), _contents(order)
-    tables = (make(order.connection, order.batch) for make in contents.tables)
-    with finished_together(folder) as scratch:
-        written = write(order.connection, order.batch, scratch, contents.views, tables)
-    return [folder / path.name for path in written]
-
-
 EXPORTERS: dict[str, Exporter] = {
     "json": _json,
-    "csv": _csv,
+    "csv": partial(_tables, format_name="csv"),
     "sqlite": _sqlite,
-    "html": _html,
-    "markdown": _markdown,
+    "html": partial(_page, suffix=".html"),
+    "markdown": partial(_page, suffix=".md"),
     "svg": _svg,
-    "parquet": _parquet,
+    "parquet": partial(_tables, format_name="parquet"),
     "toml": _toml,
 }

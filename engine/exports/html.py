@@ -82,8 +82,7 @@ def table(head: Sequence[Content], rows: Iterable[Sequence[Content]], left: int 
 
 def _cells(name: str, cells: Sequence[Content], left: int) -> Iterator[Html]:
     for place, cell in enumerate(cells):
-        made = isinstance(cell, Html) and cell.startswith("<td")
-        yield Html(cell) if made else element(name, cell, class_="word" if place < left else None)
+        yield element(name, cell, class_="word" if place < left else None)
 
 
 def section(title: str, *children: Content) -> Html:

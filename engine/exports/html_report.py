@@ -23,6 +23,7 @@ from tidepool.engine.results.blocks import (
     glyph_of,
     number,
     places_of,
+    sentence,
     text_of,
 )
 from tidepool.engine.results.methods import configs_of, prompts_of
@@ -44,7 +45,7 @@ def drawn(blocks: Iterable[Block]) -> Iterator[Html]:
             case Words():
                 yield _words(block)
             case Headline():
-                yield element("p", _sentence(block.text), class_="strong")
+                yield element("p", sentence(block.text), class_="strong")
             case Table():
                 rows = [[_cell(cell) for cell in row] for row in block.rows]
                 yield _titled(block.title, table(block.columns, rows, left=block.left))
@@ -55,7 +56,7 @@ def drawn(blocks: Iterable[Block]) -> Iterator[Html]:
                 nothing = element("p", "Nothing to show yet.", class_="soft")
                 yield _titled(block.title, joined((drawing(block) or nothing, note)))
             case Folded():
-                yield folded(_sentence(block.title), element("div", block.text, class_="said"))
+                yield folded(sentence(block.title), element("div", block.text, class_="said"))
 
 
 def _cell(cell: Cell) -> Content:
@@ -71,15 +72,11 @@ def named(cell: Named) -> Html:
 def _words(block: Words) -> Html:
     if block.level in ("quoted", "tree"):
         return element("div", block.text, class_="said")
-    return element("p", _sentence(block.text), class_=CLASSES.get(block.level))
+    return element("p", sentence(block.text), class_=CLASSES.get(block.level))
 
 
 def _titled(title: str, content: Html) -> Html:
-    return section(_sentence(title), content) if title else content
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    return section(sentence(title), content) if title else content
 
 
 # -- the report --------------------------------------------------------------------------------------------------------

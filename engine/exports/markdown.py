@@ -20,8 +20,10 @@ from tidepool.engine.results.blocks import (
     Table,
     Words,
     more,
+    sentence,
     text_of,
 )
+from tidepool.engine.results.figures import digits_for
 from tidepool.engine.results.methods import configs_of, prompts_of
 from tidepool.storage.studies import StoredCell, StoredStudy
 from tidepool.storage.text import in_report
@@ -127,10 +129,6 @@ def drawn(blocks: Iterable[Block]) -> Iterator[str]:
                 yield quote(block.text)
 
 
-def sentence(words: str) -> str:
-    return words[:1].upper() + words[1:]
-
-
 def _titled(level: int, title: str) -> Iterator[str]:
     if title:
         yield heading(level, sentence(title))
@@ -170,7 +168,7 @@ def _figure(figure: Figure) -> Iterator[str]:
     if not any(y is not None for series in figure.series for y in series.ys):
         yield marked("*", "Nothing to show yet.")
         return
-    digits = _digits(figure)
+    digits = digits_for(figure, most=3)
     if figure.form == "points":
         rows = [
             [
@@ -203,13 +201,6 @@ def _curves(figure: Figure, digits: int) -> Iterator[str]:
     yield table([figure.xlabel or "x", *(one.name or figure.title for one in figure.series)], rows, left=0)
     if len(shown) < len(xs):
         yield marked("*", f"{len(shown):,} of {len(xs):,} points.")
-
-
-def _digits(figure: Figure) -> int:
-    values = [y for one in figure.series for y in one.ys if y is not None]
-    if all(value == int(value) for value in values) and not any(any(one.intervals) for one in figure.series):
-        return 0
-    return 1 if max(map(abs, values)) >= 10 else 3
 
 
 def _cell(value: float | None, bounds: tuple[float, float] | None, digits: int) -> str:

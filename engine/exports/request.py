@@ -22,10 +22,10 @@ class ExportRequest:
         """For formats of several files: what -o says, else a folder named by the batch."""
         return self.target if self.target is not None else Path(self.batch["id"])
 
-    def file(self, suffix: str) -> Path:
-        """For formats of one file: what -o says, or a file named by the batch in the folder that -o names."""
+    def file(self, suffix: str, name: str = "") -> Path:
+        """For formats of one file: what -o says, or a file named by the batch (or `name`) in the folder that -o names."""
         if self.target is None or self.target.is_dir():
-            return (self.target or Path()) / f"{self.batch['id']}{suffix}"
+            return (self.target or Path()) / f"{name or self.batch['id']}{suffix}"
         return self.target
 
     def named_file(self, suffix: str) -> bool:

@@ -5,13 +5,13 @@ white, its title above, what its intervals are below, and says if its answers we
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.html import Content, Html, element, joined, text
-from tidepool.engine.results.blocks import INKS, Figure, Heat, Report, Series, Words, ink_of, number, written
+from tidepool.engine.results.blocks import INKS, Figure, Heat, Report, Series, Words, ink_of, number, sentence, written
 from tidepool.engine.results.figures import (
     Axis,
     along,
@@ -42,8 +42,8 @@ class Inks:
     ink: str
     soft: str
     line: str
-    roles: dict[str, str] = field(default_factory=dict)
-    marks: tuple[str, ...] = ()
+    roles: dict[str, str]
+    marks: tuple[str, ...]
 
     def of(self, figure: Figure, series: Series, place: int) -> str:
         """That of whom it tells, of its role, or the next one."""
@@ -55,37 +55,16 @@ class Inks:
         return self.marks[place % len(self.marks)]
 
 
-PAGE = Inks(
-    "var(--ink)",
-    "var(--soft)",
-    "var(--line)",
-    {
-        "primary": "var(--first)",
-        "accent": "var(--second)",
-        "done": "var(--mark-2)",
-        "failed": "var(--mark-4)",
-        "cached": "var(--mark-3)",
-        "retried": "var(--mark-6)",
-        "quiet": "var(--soft)",
-    },
-    tuple(f"var(--mark-{place})" for place in range(len(INKS))),
-)
+def _inks(ink: str, soft: str, line: str, primary: str, accent: str, marks: tuple[str, ...]) -> Inks:
+    roles = {"primary": primary, "accent": accent, "quiet": soft}
+    roles |= {"done": marks[2], "failed": marks[4], "cached": marks[3], "retried": marks[6]}
+    return Inks(ink, soft, line, roles, marks)
+
+
+_ON_PAGE = tuple(f"var(--mark-{place})" for place in range(len(INKS)))
+PAGE = _inks("var(--ink)", "var(--soft)", "var(--line)", "var(--first)", "var(--second)", _ON_PAGE)
 _WHITE = tuple(written(ink_of(place, (255, 255, 255))) for place in range(len(INKS)))
-ALONE = Inks(
-    "#1c2530",
-    "#5b6570",
-    "#d5d8dc",
-    {
-        "primary": "#2f6f9f",
-        "accent": "#d08c2f",
-        "done": _WHITE[2],
-        "failed": _WHITE[4],
-        "cached": _WHITE[3],
-        "retried": _WHITE[6],
-        "quiet": "#5b6570",
-    },
-    _WHITE,
-)
+ALONE = _inks("#1c2530", "#5b6570", "#d5d8dc", "#2f6f9f", "#d08c2f", _WHITE)
 
 
 def svg(height: float, drawn: Sequence[Html], title: str, told: str = "") -> Html:
@@ -126,6 +105,10 @@ def shape(place: int, x: float, y: float, ink: str, size: float = 5.0) -> Html:
 def upright_bar(x: float, low: float, high: float, wide: float, ink: str) -> list[Html]:
     """An error bar with its ends."""
     return [line(x, low, x, high, ink), *(line(x - wide, end, x + wide, end, ink) for end in (low, high))]
+
+
+def level_bar(low: float, high: float, y: float, ink: str) -> list[Html]:
+    return [line(low, y, high, y, ink), *(line(end, y - 4, end, y + 4, ink) for end in (low, high))]
 
 
 def grid(axis: Axis, y: Place, inks: Inks, left: float = LEFT, right: float = WIDTH - RIGHT) -> Iterator[Html]:
@@ -248,8 +231,7 @@ def _lying(figure: Figure, inks: Inks) -> Html:
             drawn.append(_box(ends[0], y + 1, ends[1] - ends[0], each - 3, inks.of(figure, one, place), place))
             middle = y + each / 2 - 0.5
             if bounds:
-                drawn.append(line(x(bounds[0]), middle, x(bounds[1]), middle, inks.ink))
-                drawn += [line(x(end), middle - 4, x(end), middle + 4, inks.ink) for end in bounds]
+                drawn += level_bar(x(bounds[0]), x(bounds[1]), middle, inks.ink)
             drawn.append(words(number(value, digits_for(figure)), WIDTH - 8, middle + 4, "end"))
     return svg(floor + 30, drawn, figure.title, figure.note)
 
@@ -303,8 +285,7 @@ def means(figure: Figure, inks: Inks) -> Html:
         ink = inks.mark(figure.places[index]) if figure.places else inks.of(figure, series, 0)
         drawn += _name(figure, index, name, left - 10, y + 4, inks)
         if bounds:
-            drawn.append(line(x(bounds[0]), y, x(bounds[1]), y, inks.ink))
-            drawn += [line(x(end), y - 4, x(end), y + 4, inks.ink) for end in bounds]
+            drawn += level_bar(x(bounds[0]), x(bounds[1]), y, inks.ink)
         drawn.append(shape(figure.places[index] if figure.places else 0, x(mean), y, ink))
         drawn.append(words(number(mean, digits, signed=signed), WIDTH - 8, y + 4, "end"))
     if figure.xlabel:
@@ -507,76 +488,51 @@ HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
 def write_pictures(report: Report, target: Path | None, name: str) -> list[Path]:
-    """A file for each plot in a folder; or all of them, one below another, in the one file that ends in .svg."""
-    pictures = list(pictures_of(report))
+    """A file for each plot, in a folder."""
+    said = "; ".join(block.text for block in report.overview if isinstance(block, Words) and block.level == "simulated")
+    simulated = f"{sentence(said)}." if said else ""
+    pictures = [
+        (block.title, _picture(block, drawn, simulated))
+        for block in report.findings
+        if isinstance(block, Figure | Heat) and (drawn := drawing(block, ALONE)) is not None
+    ]
     if not pictures:
         raise UsageError("There is nothing to draw of this batch yet.")
-    if target is not None and target.suffix.lower() == ".svg" and not target.is_dir():
-        return write_text(target, HEAD + _below_each_other([picture for _, picture in pictures], report.title))
+    if target is not None and target.suffix.lower() == ".svg":
+        raise UsageError(f"There is a file for each plot, and {target} names one. Name a folder with -o.")
     folder = target if target is not None else Path(name)
     files = [f"{place:02}_{_file_name(title)}.svg" for place, (title, _) in enumerate(pictures, 1)]
     with finished_together(folder) as scratch:
         for file, (_, picture) in zip(files, pictures, strict=True):
-            write_text(scratch / file, HEAD + picture.markup())
+            write_text(scratch / file, HEAD + picture)
     return [folder / file for file in files]
 
 
-class Picture:
+def _picture(block: Figure | Heat, drawn: Html, simulated: str) -> Html:
     """A drawing with its title above it, its note and what must be said of it below."""
-
-    def __init__(self, block: Figure | Heat, drawn: Html, said: str) -> None:
-        self.title = block.title[:1].upper() + block.title[1:]
-        note = block.note if isinstance(block, Figure) else ""
-        self._above = _lines(self.title, 1.2)
-        self._below = [*_lines(note), *_lines(said)]
-        self._drawn = drawn
-        found = re.search(r' height="([0-9.]+)"', drawn)
-        self._tall = float(found.group(1)) if found else 0.0
-        self.height = 2 * EDGE + LINE * (len(self._above) + len(self._below)) + self._tall + 12
-
-    def markup(self, y: float | None = None) -> Html:
-        """Alone; or at a height within a larger one."""
-        parts: list[Html] = []
-        at = float(EDGE + 12)
-        for told in self._above:
-            parts.append(words(told, EDGE, at, font_size=15, font_weight="bold"))
-            at += LINE
-        parts.append(_placed(self._drawn, EDGE, at - 8))
-        at += self._tall + 10
-        for told in self._below:
-            parts.append(words(told, EDGE, at, ink=ALONE.soft))
-            at += LINE
-        return _sheet(self.height, joined(parts), self.title, y)
-
-
-def pictures_of(report: Report) -> Iterator[tuple[str, Picture]]:
-    said = "; ".join(block.text for block in report.overview if isinstance(block, Words) and block.level == "simulated")
-    told = f"{said[:1].upper()}{said[1:]}." if said else ""
-    for block in report.findings:
-        if isinstance(block, Figure | Heat) and (drawn := drawing(block, ALONE)) is not None:
-            yield block.title, Picture(block, drawn, told)
-
-
-def _below_each_other(pictures: Sequence[Picture], title: str) -> Html:
+    title = sentence(block.title)
+    below = [*_lines(block.note if isinstance(block, Figure) else ""), *_lines(simulated)]
+    found = re.search(r' height="([0-9.]+)"', drawn)
+    tall = float(found.group(1)) if found else 0.0
     parts: list[Html] = []
-    y = 0.0
-    for picture in pictures:
-        parts.append(picture.markup(y))
-        y += picture.height + EDGE
-    return _sheet(y, joined(parts), title)
-
-
-def _sheet(height: float, content: Html, title: str, y: float | None = None) -> Html:
+    at = float(EDGE + 12)
+    for line_of_title in _lines(title, 1.2):
+        parts.append(words(line_of_title, EDGE, at, font_size=15, font_weight="bold"))
+        at += LINE
+    parts.append(_placed(drawn, EDGE, at - 8))
+    at += tall + 10
+    for place, note in enumerate(below):
+        parts.append(words(note, EDGE, at + LINE * place, ink=ALONE.soft))
     wide = WIDTH + 2 * EDGE
+    height = at + LINE * len(below) + EDGE - 10
     ground = element("rect", x=0, y=0, width=wide, height=n(height), fill="#ffffff")
     return element(
         "svg",
-        joined((element("title", title), ground, content)),
+        joined((element("title", title), ground, *parts)),
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 {wide} {n(height)}",
         width=wide,
         height=n(height),
-        y=None if y is None else n(y),
         font_family=FONT,
         font_size=12,
         fill=ALONE.ink,

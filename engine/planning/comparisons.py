@@ -183,16 +183,7 @@ class _Study:
             weighing = weigh(one.asked, self.factors, self.factors.cells)
             if weighing and self._counted(one.outcome, weighing):
                 found = self._comparison(one.outcome, weighing)
-                yield Comparison(
-                    words=found.words,
-                    outcome=one.outcome,
-                    layout=found.layout,
-                    weights=found.weights,
-                    alike=found.alike,
-                    tests=len(hypotheses),
-                    direction=one.direction,
-                    stated=True,
-                )
+                yield replace(found, tests=len(hypotheses), direction=one.direction, stated=True)
 
     def _mains(self, outcome: Outcome, stated: Sequence[Comparison]) -> Iterator[Comparison]:
         told = {one.words for one in stated if one.outcome.name == outcome.name}
@@ -215,16 +206,10 @@ class _Study:
         fewest = min((batch.outcomes[outcome.name] for batch in batches), key=lambda one: one.number)
         games = min(batch.games for batch in batches) if any(batch.linked for batch in batches) else 0
         scenarios = max(batch.scenarios for batch in batches)
+        layout = Layout(talks=fewest.number, each=fewest.each, games=games, scenarios=scenarios)
         if redraws or not outcome.per_talk:
-            return Layout(
-                talks=fewest.number, each=fewest.each, games=games, scenarios=scenarios, replicates=self.replicates
-            )
-        return Layout(
-            talks=fewest.number * self.replicates,
-            each=fewest.each,
-            games=games * self.replicates,
-            scenarios=scenarios,
-        )
+            return replace(layout, replicates=self.replicates)
+        return replace(layout, talks=layout.talks * self.replicates, games=layout.games * self.replicates)
 
 
 # -- the size that a difference takes ----------------------------------------------------------------------------------

@@ -89,16 +89,8 @@ class _Worlds:
             for values in dict.fromkeys(self._assumptions.values(name, one) for one in left):
                 if values is not None:
                     names = [one.name for one in left if self._assumptions.values(name, one) == values]
-                    stated = name in self._assumptions.stated
-                    rows.append(
-                        {
-                            "name": name,
-                            "values": list(values),
-                            "stated": stated,
-                            "of": names,
-                            "words": KNOWN[name].words,
-                        }
-                    )
+                    row = {"name": name, "values": list(values), "stated": name in self._assumptions.stated}
+                    rows.append({**row, "of": names, "words": KNOWN[name].words})
         return rows
 
     def _counts(self, name: str, outcome: Outcome) -> bool:

@@ -15,13 +15,13 @@ from typing import Any
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports import markdown as md
 from tidepool.engine.registries import program_version
-from tidepool.engine.results.blocks import listing
+from tidepool.engine.results.batch_summary import Summary
+from tidepool.engine.results.blocks import listing, sentence
 from tidepool.engine.results.simulated_roles import ALL_SIMULATED, merge_roles, simulated_roles, simulated_words
-from tidepool.engine.results.summary import summarise
 from tidepool.storage.states import BatchStatus
 from tidepool.storage.studies import StoredStudy
 from tidepool.storage.text import json_text, one_line, plain
-from tidepool.storage.transfer.tables import WITHOUT_FACTORS, column_of, factor_names, levels_of
+from tidepool.storage.transfer.tables import WITHOUT_FACTORS, column_of, factor_names
 from tidepool.storage.views import VIEWS, View, ViewColumn, reference_of
 
 _SPDX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{1,60}")
@@ -74,56 +74,21 @@ FINISHED = (BatchStatus.COMPLETED, BatchStatus.PARTIAL, BatchStatus.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedBatch:
-    id: str
-    name: str
-    kind: str
-    status: str
-    seed: int
-    version: str
-    simulated: bool
-    created: str
-    finished: str
-    """days; empty where there is none"""
-    units: int
-    completed: int
-    models: tuple[str, ...]
-    """as they were asked for, and in brackets as they were served"""
-    levels: Mapping[str, str]
-    roles: tuple[Mapping[str, Any], ...]
-    """each model that was asked, with its role, its calls and whether it is simulated"""
-
-    @property
-    def unfinished(self) -> bool:
-        return self.status not in FINISHED
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedTable:
-    name: str
-    meaning: str
-    columns: tuple[ViewColumn, ...]
-    rows: int
-
-    @property
-    def path(self) -> str:
-        return f"data/{self.name}.parquet"
-
-
-@dataclass(frozen=True, slots=True)
 class Publication:
     id: str
     about: About
     study: StoredStudy | None
-    batches: tuple[PublishedBatch, ...]
-    tables: tuple[PublishedTable, ...]
+    batches: tuple[Summary, ...]
+    tables: tuple[View, ...]
+    rows: Mapping[str, int]
+    """of each table"""
     notes: tuple[str, ...] = ()
     """what readers should know before they use it"""
 
     @property
     def date(self) -> str:
         """The last day on which something happened in it: the same study makes the same folder on any day."""
-        return max(batch.finished or batch.created for batch in self.batches) or "1970-01-01"
+        return max((batch.finished_at or batch.created_at or "")[:10] for batch in self.batches) or "1970-01-01"
 
     @property
     def simulated(self) -> bool:
@@ -134,58 +99,40 @@ class Publication:
         """Empty where every answer came from a language model."""
         if not self.simulated:
             return ""
-        words = simulated_words(merge_roles(batch.roles for batch in self.batches))
+        words = simulated_words(merge_roles(batch["roles"] for batch in self.batches))
         if words == ALL_SIMULATED:
             return "Simulated answers: no language model was asked, and nothing here says anything about one."
-        return f"{words[:1].upper()}{words[1:]}."
+        return f"{sentence(words)}."
 
     @property
-    def kinds(self) -> list[str]:
-        return sorted({batch.kind for batch in self.batches})
+    def unfinished(self) -> list[str]:
+        return [batch.batch_id for batch in self.batches if batch.status not in FINISHED]
 
     @property
     def keywords(self) -> list[str]:
-        kinds = [kind.replace("_", " ") for kind in self.kinds]
+        kinds = [kind.replace("_", " ") for kind in sorted({batch.kind for batch in self.batches})]
         return ["tidepool", "language model agents", *kinds, *(["simulated"] if self.simulated else [])]
 
 
-def published_batch(copy: Path, connection: sqlite3.Connection, batch: sqlite3.Row) -> PublishedBatch:
-    summary = summarise(copy, batch["id"], with_statistics=False)
-    served = {(one["model"], one["served"]) for one in summary["served_models"]}
-    asked = [one["model"] for one in summary["roles"]]
-    return PublishedBatch(
-        id=batch["id"],
-        name=batch["name"],
-        kind=batch["kind"],
-        status=summary["status"],
-        seed=batch["seed"],
-        version=batch["version"] or "unknown",
-        simulated=summary["simulated"],
-        created=(summary["created_at"] or "")[:10],
-        finished=(summary["finished_at"] or "")[:10],
-        units=summary["units"]["total"],
-        completed=summary["units"]["completed"],
-        models=tuple(dict.fromkeys(_served(model, served) for model in asked)),
-        levels=levels_of(connection, batch),
-        roles=tuple(summary["roles"]),
-    )
+def models_of(batch: Summary) -> list[str]:
+    """As they were asked for, and in brackets as they were served."""
+    names = []
+    for model in dict.fromkeys(one["model"] for one in batch["roles"]):
+        served = {one.served for one in batch.served_models if one.model == model} - {model.partition(":")[2]}
+        names.append(f"{model} ({', '.join(sorted(served))})" if served else model)
+    return names
 
 
-def _served(model: str, served: set[tuple[str, str]]) -> str:
-    others = sorted(answered for asked, answered in served if asked == model and answered != model.partition(":")[2])
-    return f"{model} ({', '.join(others)})" if others else model
-
-
-def published_tables(connection: sqlite3.Connection, counts: Mapping[str, int]) -> Iterator[PublishedTable]:
-    """`counts`: rows by view, as they were written."""
-    factors = factor_names(connection)
+def published_tables(connection: sqlite3.Connection) -> Iterator[View]:
+    """Every view, with a column for each factor of the study's design."""
+    meaning = "Level of this factor of the study's design, in the batch of the row."
+    factors = [ViewColumn(column_of(factor), "text", meaning) for factor in factor_names(connection)]
     for view in VIEWS.values():
-        more = () if view.name in WITHOUT_FACTORS else tuple(map(_factor_column, factors))
-        yield PublishedTable(view.name, view.meaning, (*view.columns, *more), counts[view.name])
+        yield view if view.name in WITHOUT_FACTORS else replace(view, columns=(*view.columns, *factors))
 
 
-def _factor_column(factor: str) -> ViewColumn:
-    return ViewColumn(column_of(factor), "text", "Level of this factor of the study's design, in the batch of the row.")
+def _path(table: View) -> str:
+    return f"data/{table.name}.parquet"
 
 
 def servers_in(config: Mapping[str, Any]) -> list[str]:
@@ -200,33 +147,17 @@ Value = str | int | bool | Mapping[str, "Value"] | Sequence["Value"]
 
 
 def yaml(content: Mapping[str, Value]) -> str:
-    return "\n".join(_lines(content)) + "\n"
+    """One line a key, in YAML's flow style."""
+    return "".join(f"{key}: {_flow(value)}\n" for key, value in content.items())
 
 
-def _lines(content: Mapping[str, Value]) -> Iterator[str]:
-    for key, value in content.items():
-        if isinstance(value, str | int):
-            yield f"{key}: {_single(value)}"
-            continue
-        yield f"{key}:"
-        yield from (f"  {line}" for line in (_lines(value) if isinstance(value, Mapping) else _items(value)))
-
-
-def _items(values: Sequence[Value]) -> Iterator[str]:
-    for value in values:
-        if isinstance(value, Mapping):
-            first, *others = _lines(value)
-            yield f"- {first}"
-            yield from (f"  {line}" for line in others)
-        elif isinstance(value, str | int):
-            yield f"- {_single(value)}"
-
-
-def _single(value: str | int) -> str:
+def _flow(value: Value) -> str:
     """A card's head may be shown as Markdown by a program that knows no heads: signs that would act there are escaped."""
-    if not isinstance(value, str):
-        return json_text(value)
-    return re.sub(r"[<>\[&]", lambda sign: f"\\u{ord(sign[0]):04x}", json_text(plain(value)))
+    if isinstance(value, str):
+        return re.sub(r"[<>\[\]&]", lambda sign: f"\\u{ord(sign[0]):04x}", json_text(plain(value)))
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key}: {_flow(inner)}' for key, inner in value.items())}}}"
+    return f"[{', '.join(map(_flow, value))}]" if isinstance(value, Sequence) else json_text(value)
 
 
 NOBODY = "The authors of this study"
@@ -338,7 +269,7 @@ def _file_objects(folder: Path, files: Sequence[str]) -> Iterator[Mapping[str, A
         }
 
 
-def _records(table: PublishedTable) -> Mapping[str, Any]:
+def _records(table: View) -> Mapping[str, Any]:
     return {
         "@type": "cr:RecordSet",
         "@id": table.name,
@@ -348,7 +279,7 @@ def _records(table: PublishedTable) -> Mapping[str, Any]:
     }
 
 
-def _field(table: PublishedTable, column: ViewColumn, place: int) -> Mapping[str, Any]:
+def _field(table: View, column: ViewColumn, place: int) -> Mapping[str, Any]:
     """A factor's name is somebody's own words: its id is its place."""
     own = column.name if column.name.isidentifier() and column.name.isascii() else f"column_{place}"
     return {
@@ -357,7 +288,7 @@ def _field(table: PublishedTable, column: ViewColumn, place: int) -> Mapping[str
         "name": one_line(column.name),
         "description": column.meaning,
         "dataType": TYPES.get(column.type, "sc:Text"),
-        "source": {"fileObject": {"@id": table.path}, "extract": {"column": column.name}},
+        "source": {"fileObject": {"@id": _path(table)}, "extract": {"column": column.name}},
     }
 
 
@@ -378,11 +309,11 @@ def card(published: Publication) -> str:
 
 
 def _head(published: Publication) -> dict[str, Value]:
-    filled = [table for table in published.tables if table.rows]
-    shown = next((name for name in FIRST if any(table.name == name for table in filled)), "batches")
-    largest = max((table.rows for table in filled), default=0)
+    filled = [table for table in published.tables if published.rows[table.name]]
+    shown = next((name for name in FIRST if published.rows.get(name)), "batches")
+    largest = max(published.rows.values(), default=0)
     configs: list[Value] = [
-        {"config_name": table.name, "data_files": table.path, **({"default": True} if table.name == shown else {})}
+        {"config_name": table.name, "data_files": _path(table), **({"default": True} if table.name == shown else {})}
         for table in filled
     ]
     return {
@@ -426,30 +357,22 @@ def _batches(published: Publication) -> Iterator[str]:
         )
     rows = [
         (
-            batch.id,
+            batch.batch_id,
             batch.name,
             batch.kind,
-            f"{batch.status}{' (unfinished)' if batch.unfinished else ''}",
-            f"{batch.completed:,} of {batch.units:,}",
+            f"{batch.status}{' (unfinished)' if batch.batch_id in published.unfinished else ''}",
+            f"{batch.units.completed:,} of {batch.units.total:,}",
             str(batch.seed),
-            "; ".join(batch.models),
-            listing(simulated_roles(batch.roles)),
-            " to ".join(dict.fromkeys(filter(None, (batch.created, batch.finished)))),
-            batch.version,
+            "; ".join(models_of(batch)),
+            listing(simulated_roles(batch["roles"])),
+            " to ".join(dict.fromkeys(moment[:10] for moment in (batch.created_at, batch.finished_at) if moment)),
+            batch.version or "unknown",
         )
         for batch in published.batches[:MOST_BATCHES]
     ]
     head = (
-        "batch",
-        "what",
-        "kind",
-        "status",
-        "units completed",
-        "seed",
-        "models (as served)",
-        "simulated",
-        "when",
-        "Tidepool",
+        *("batch", "what", "kind", "status", "units completed"),
+        *("seed", "models (as served)", "simulated", "when", "Tidepool"),
     )
     yield md.table(head, rows, left=len(head))
     if len(published.batches) > MOST_BATCHES:
@@ -476,7 +399,7 @@ def _files(published: Publication) -> Iterator[tuple[str, str]]:
 
 def _tables(published: Publication) -> Iterator[tuple[str, str, str]]:
     for table in published.tables:
-        yield table.name, f"{table.rows:,}", table.meaning.replace("`", "")
+        yield table.name, f"{published.rows[table.name]:,}", table.meaning.replace("`", "")
 
 
 def _reading(published: Publication) -> str:
@@ -507,7 +430,7 @@ def dictionary(published: Publication) -> str:
         "text such as `2026-01-31T08:15:30.250Z`, in UTC. JSON is a text. `batch_id` joins every table with `batches.id`, "
         "`conversation_id` with `conversations.id`. A column behind those of its view is a factor of the study's design, and in Parquet alone.\n"
     )
-    views = [View(table.name, table.meaning, tuple(map(_in_code, table.columns)), "") for table in published.tables]
+    views = [replace(table, columns=tuple(map(_in_code, table.columns))) for table in published.tables]
     return "\n".join((intro, *(line for view in views for line in reference_of(view))))
 
 

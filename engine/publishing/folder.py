@@ -26,7 +26,7 @@ from tidepool.engine.publishing.card import (
     citation,
     croissant,
     dictionary,
-    published_batch,
+    models_of,
     published_tables,
     servers_in,
 )
@@ -79,7 +79,7 @@ def publish(database: Path, reference: str, folder: Path, about: About) -> Publi
     servers = dict.fromkeys(place for config in configs.values() for place in servers_in(config))
     if servers:
         notes.append(f"Its configs name servers, which anybody can read then: {', '.join(servers)}.")
-    models = dict.fromkeys(model for batch in published.batches for model in batch.models)
+    models = dict.fromkeys(model for batch in published.batches for model in models_of(batch))
     if paths := [model for model in models if ABSOLUTE_PATH.match(model.partition(":")[2])]:
         notes.append(f"Its configs name models by paths, which anybody can read then: {', '.join(paths)}.")
     return PublishedFolder(
@@ -125,13 +125,12 @@ def _made(folder: Path, connection: sqlite3.Connection, chosen: _Chosen, about: 
     """All files but the last, which holds the others' checksums."""
     copy = folder / FILE
     rows = batches_in(connection)
-    batches = tuple(published_batch(copy, connection, row) for row in rows)
+    batches = tuple(summarise(copy, row["id"], with_statistics=False) for row in rows)
     counts: dict[str, int] = {}
     (folder / "data").mkdir()
     write_parquet_tables(folder / "data", (_counted(table, counts) for table in whole_tables(connection)))
-    published = Publication(
-        chosen.id, _completed(about, chosen, rows), chosen.study, batches, tuple(published_tables(connection, counts))
-    )
+    whole, tables = _completed(about, chosen, rows), tuple(published_tables(connection))
+    published = Publication(chosen.id, whole, chosen.study, batches, tables, counts)
     published = replace(published, notes=tuple(_told(published)))
     _configs(folder, chosen, notes)
     _reports(folder, connection, rows, published)
@@ -157,7 +156,7 @@ def _completed(about: About, chosen: _Chosen, rows: Sequence[sqlite3.Row]) -> Ab
 
 
 def _told(published: Publication) -> Iterator[str]:
-    if unfinished := [batch.id for batch in published.batches if batch.unfinished]:
+    if unfinished := published.unfinished:
         count, all_of = len(unfinished), len(published.batches)
         yield (
             f"Unfinished: {count:,} of {all_of:,} batches had not come to their end ({', '.join(unfinished[:5])}"

@@ -165,7 +165,7 @@ class Rerun:
     def planned(self) -> PlannedStudy:
         """A study's cells as the file has them: replicates, levels and hypotheses stay, and are frozen anew."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        design = {**(self.design or {}), "frozen_at": now, "batches": len(self.parts), "added": 0}
+        design = {**(self.design or {}), "frozen_at": now, "batches": len(self.parts)}
         if isinstance(source := design.get("source"), Mapping) and not self._own:
             design["source"] = without_foreign(source)
         cells = [PlannedCell(part.levels, part.replicate, part.config) for part in self.parts]

@@ -1,14 +1,13 @@
-"""The summary of a batch as an object: typed figures, readable rows, and still the mapping that --json prints.
-
-The names of rows and their meaning are those of docs/data.md, and a test holds them to it."""
+"""The summary of a batch as an object: typed figures, rows of the file, and still the mapping that --json prints."""
 
 import json
 import sqlite3
+from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tidepool.engine.errors import UsageError
 from tidepool.engine.statistics.typed import Statistics
@@ -22,150 +21,11 @@ if TYPE_CHECKING:
     import polars
 
 
-# -- rows of the views -------------------------------------------------------------------------------------------------
-
-
-R = TypeVar("R")
-
-
-@dataclass(frozen=True, slots=True)
-class ConversationRow:
-    id: int
-    batch_id: str
-    sequence_number: int
-    game: int | None
-    round: int | None
-    interaction_type: str | None
-    participants: list[Any]
-    status: str
-    error: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class MessageRow:
-    batch_id: str
-    conversation_id: int
-    turn: int
-    wave: int
-    speaker: str | None
-    model: str
-    served_model: str | None
-    content: str
-    thought: str | None
-    finish_reason: str | None
-    input_tokens: int
-    output_tokens: int
-    cost_usd: float | None
-    seconds: float | None
-    source: str
-    position: int
-
-
-@dataclass(frozen=True, slots=True)
-class OutcomeRow:
-    batch_id: str
-    conversation_id: int
-    mode: str
-    game: int
-    agent: str
-    opponent: str
-    opener: bool
-    scenario: int | None
-    secret: str | None
-    revealed: bool
-    uncertain: bool | None
-    obtained: bool
-    detector: str | None
-    turn: int | None
-    score: float
-    model: str | None
-    served_model: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class JudgementRow:
-    batch_id: str
-    conversation_id: int
-    place: int
-    entity: str
-    rating: float | None
-    model: str | None
-    answer: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class GenomeRow:
-    batch_id: str
-    generation: int
-    genome_id: str
-    parents: list[str]
-    operator: str
-    prompt: str
-    fitness: float | None
-    accuracy: float | None
-    missing: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerRow:
-    batch_id: str
-    generation: int | None
-    genome_id: str
-    problem: int
-    sample: int
-    model: str | None
-    question: str | None
-    gold: str | None
-    reply: str | None
-    extracted: str | None
-    correct: bool | None
-    score: float | None
-    finish_reason: str | None
-    split: str
-    conversation_id: int
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingRow:
-    batch_id: str
-    update_number: int
-    env_steps: int
-    mean_reward: float | None
-    success_rate: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class StepRow:
-    """Of no view: read out of a mutation's episodes, with the columns of its export."""
-
-    batch_id: str
-    conversation_id: int
-    episode: int
-    split: str
-    player: str
-    step: int
-    operator: str
-    query: str | None
-    rewritten: str | None
-    fell_back: bool
-    model: str | None
-    reply: str | None
-    reward: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class LogRow:
-    batch_id: str
-    at: str
-    level: str
-    message: str
-
-
 # -- tables of rows ----------------------------------------------------------------------------------------------------
 
 
-class RowTable(Generic[R]):
-    """Nothing is read before it is asked for, and going through it holds one page at a time."""
+class RowTable:
+    """The rows of a view. Nothing is read before it is asked for, and going through it holds one page at a time."""
 
     def __init__(
         self,
@@ -173,18 +33,18 @@ class RowTable(Generic[R]):
         batch_id: str,
         columns: Mapping[str, ColumnType],
         stored: Callable[[sqlite3.Connection, sqlite3.Row], Iterable[tuple[Any, ...]]],
-        row: type[R],
     ) -> None:
-        self._database, self._batch_id, self._row = database, batch_id, row
+        self._database, self._batch_id = database, batch_id
         self._columns, self._read_from = columns, stored
 
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(self._columns)
 
-    def __iter__(self) -> Iterator[R]:
-        read = self._readers({"boolean": bool, "JSON": json.loads})
-        return (self._row(*_read(values, read)) for values in self._stored())
+    def __iter__(self) -> Iterator[Any]:
+        """Named tuples: `row.speaker`."""
+        row = namedtuple("Row", self._columns)  # type: ignore[misc]
+        return map(row._make, self._values({"boolean": bool, "JSON": json.loads}))
 
     def to_pandas(self) -> "pandas.DataFrame":
         """The rows as a data frame; the package pandas has to be installed."""
@@ -199,24 +59,18 @@ class RowTable(Generic[R]):
 
     def _by_column(self) -> dict[str, Sequence[Any]]:
         """JSON and moments stay texts, as in every other format of an export."""
-        read = self._readers({"boolean": bool})
-        columns = list(zip(*(_read(values, read) for values in self._stored()), strict=True))
+        columns = list(zip(*self._values({"boolean": bool}), strict=True))
         return dict(zip(self.columns, columns or [()] * len(self.columns), strict=True))
 
-    def _readers(self, by_type: dict[ColumnType, Callable[[Any], Any]]) -> list[Callable[[Any], Any] | None]:
-        return [by_type.get(kind) for kind in self._columns.values()]
-
-    def _stored(self) -> Iterator[tuple[Any, ...]]:
+    def _values(self, readers: Mapping[ColumnType, Callable[[Any], Any]]) -> Iterator[list[Any]]:
+        """Rows with values as Python has them; nothing stays nothing."""
+        by_column = [readers.get(kind) for kind in self._columns.values()]
         with reading(self._database) as connection:
-            yield from self._read_from(connection, find_batch(connection, self._batch_id))
-
-
-def _read(values: Iterable[Any], readers: Iterable[Callable[[Any], Any] | None]) -> tuple[Any, ...]:
-    """Values of a row as Python has them; nothing stays nothing."""
-    return tuple(
-        value if reader is None or value is None else reader(value)
-        for value, reader in zip(values, readers, strict=True)
-    )
+            for values in self._read_from(connection, find_batch(connection, self._batch_id)):
+                yield [
+                    value if read is None or value is None else read(value)
+                    for value, read in zip(values, by_column, strict=True)
+                ]
 
 
 def _package(name: str) -> Any:
@@ -360,7 +214,7 @@ class Summary(dict[str, Any]):
     @property
     def reason(self) -> str | None:
         """Why the batch stopped, where something stopped it."""
-        return None if self["reason"] is None else str(self["reason"])
+        return cast("str | None", self["reason"])
 
     @property
     def seed(self) -> int:
@@ -427,7 +281,7 @@ class Summary(dict[str, Any]):
     @property
     def cost_usd(self) -> float | None:
         """None where a price is unknown."""
-        return None if self["cost_usd"] is None else float(self["cost_usd"])
+        return cast("float | None", self["cost_usd"])
 
     @property
     def seconds(self) -> float:
@@ -451,55 +305,47 @@ class Summary(dict[str, Any]):
 
     # -- what is in the file -----------------------------------------------------------------------------
 
-    def conversations(self) -> "RowTable[ConversationRow]":
+    def conversations(self) -> RowTable:
         """Every unit of the batch: conversations, simulations, evaluations, episodes."""
+        return self._table("conversations")
 
-        return self._table("conversations", ConversationRow)
-
-    def messages(self) -> "RowTable[MessageRow]":
+    def messages(self) -> RowTable:
         """Every reply that was shown to somebody."""
+        return self._table("messages")
 
-        return self._table("messages", MessageRow)
-
-    def outcomes(self) -> "RowTable[OutcomeRow]":
+    def outcomes(self) -> RowTable:
         """Each side of each conversation of a secret game: what it revealed and learned."""
+        return self._table("outcomes")
 
-        return self._table("outcomes", OutcomeRow)
-
-    def judgements(self) -> "RowTable[JudgementRow]":
+    def judgements(self) -> RowTable:
         """What a judge said of each entity of a simulation."""
+        return self._table("judgements")
 
-        return self._table("judgements", JudgementRow)
-
-    def genomes(self) -> "RowTable[GenomeRow]":
+    def genomes(self) -> RowTable:
         """Every prompt of an evolution, with its fitness."""
+        return self._table("genomes")
 
-        return self._table("genomes", GenomeRow)
-
-    def answers(self) -> "RowTable[AnswerRow]":
+    def answers(self) -> RowTable:
         """Every reply of a prompt to a problem, as it was graded."""
+        return self._table("answers")
 
-        return self._table("answers", AnswerRow)
-
-    def training(self) -> "RowTable[TrainingRow]":
+    def training(self) -> RowTable:
         """Every update of a mutation's learner."""
+        return self._table("training")
 
-        return self._table("training", TrainingRow)
-
-    def steps(self) -> "RowTable[StepRow]":
+    def steps(self) -> RowTable:
         """Every step of a mutation's episodes: the query, what was made of it, what was answered, what that earned."""
         from tidepool.storage.transfer.tables import COLUMNS, step_rows
 
-        return RowTable(self.database, self.batch_id, COLUMNS, step_rows, StepRow)
+        return RowTable(self.database, self.batch_id, COLUMNS, step_rows)
 
-    def log(self) -> "RowTable[LogRow]":
+    def log(self) -> RowTable:
         """What the batch told while it ran."""
+        return self._table("log")
 
-        return self._table("log", LogRow)
-
-    def _table(self, view: str, row: "type[R]") -> "RowTable[R]":
+    def _table(self, view: str) -> RowTable:
         from tidepool.storage.transfer.tables import rows_of
         from tidepool.storage.views import VIEWS
 
         columns = {column.name: column.type for column in VIEWS[view].columns}
-        return RowTable(self.database, self.batch_id, columns, lambda file, batch: rows_of(file, view, batch), row)
+        return RowTable(self.database, self.batch_id, columns, lambda file, batch: rows_of(file, view, batch))

@@ -19,21 +19,8 @@ from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 
 SHOWN = (
-    "batch_id",
-    "name",
-    "kind",
-    "status",
-    "seed",
-    "origin",
-    "simulated",
-    "simulated_roles",
-    "roles",
-    "units",
-    "calls",
-    "tokens",
-    "cost_usd",
-    "seconds",
-    "statistics",
+    *("batch_id", "name", "kind", "status", "seed", "origin", "simulated", "simulated_roles", "roles"),
+    *("units", "calls", "tokens", "cost_usd", "seconds", "statistics"),
 )
 
 
@@ -41,13 +28,13 @@ def compare(database: Path, references: Sequence[str]) -> dict[str, Any]:
     with reading(database) as connection:
         batches = [find_batch(connection, reference) for reference in references]
         _check(batches)
-        _refuse_mixed(batches)
         summaries = [summarise(database, batch["id"]) for batch in batches]
+        differences = kind_of(batches[0]).differences
         return {
             "kind": batches[0]["kind"],
             "batches": [{name: summary[name] for name in SHOWN} for summary in summaries],
             "rows": side_by_side([summary["statistics"] for summary in summaries]),
-            "differences": _differences(connection, batches),
+            "differences": differences(connection, batches) if differences else [],
         }
 
 
@@ -61,19 +48,12 @@ def _check(batches: Sequence[sqlite3.Row]) -> None:
     if len(kinds) > 1:
         raise UsageError(f"Batches of different kinds have nothing in common to compare: {', '.join(sorted(kinds))}.")
 
-
-def _refuse_mixed(batches: Sequence[sqlite3.Row]) -> None:
     branches = [batch["id"] for batch in batches if batch["origin"] is not None]
     if 0 < len(branches) < len(batches):
         raise UsageError(
             f"Batch {branches[0]} is a branch: its units are redraws of talks, and no talks to compare with others. Its control and "
             f"its effect stand in `tidepool show {branches[0]}`."
         )
-
-
-def _differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-    own = kind_of(batches[0]).differences
-    return own(connection, batches) if own else []
 
 
 def side_by_side(statistics: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

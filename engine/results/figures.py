@@ -139,12 +139,12 @@ def thinned(points: Sequence[tuple[float, float]], most: int) -> Sequence[tuple[
     return kept
 
 
-def digits_for(figure: Figure) -> int:
-    """So many that values differ where they do: none for counts."""
+def digits_for(figure: Figure, most: int = 2) -> int:
+    """So many that values differ where they do: none for counts, `most` for values below ten."""
     values = [y for one in figure.series for y in one.ys if y is not None]
     if all(value == int(value) for value in values) and not any(any(one.intervals) for one in figure.series):
         return 0
-    return 1 if max(map(abs, values), default=0.0) >= 10 else 2
+    return 1 if max(map(abs, values), default=0.0) >= 10 else most
 
 
 # -- marks by participant ----------------------------------------------------------------------------------------------

@@ -224,10 +224,6 @@ def _plain(value: Any) -> Cell:
         return f"{value:.4g}"
     if isinstance(value, list):
         return ", ".join(str(_plain(inner)) for inner in value)
-    return (
-        Number(None)
-        if value is None
-        else value
-        if isinstance(value, int) and not isinstance(value, bool)
-        else str(value)
-    )
+    if value is None:
+        return Number(None)
+    return value if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -100,13 +100,9 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """Who belongs together: a row's cluster within its group, each cluster's group, and how many a group has.
+    """Who belongs together: a row's cluster within its group, each cluster's group, and how many a group has."""
 
-    Where no two rows of a group belong together, and rows stand in their clusters' order, rows are the clusters: there is
-    nothing to sum over them. So it is with one side a talk, and figures are the same to the last bit.
-    """
-
-    cluster: Array | None
+    cluster: Array
     owner: Array
     number: Array
 
@@ -114,7 +110,7 @@ class _Way:
         """By cluster."""
         import numpy
 
-        return values if self.cluster is None else numpy.bincount(self.cluster, values, minlength=len(self.owner))
+        return numpy.bincount(self.cluster, values, minlength=len(self.owner))
 
 
 class Grouped:
@@ -137,8 +133,6 @@ class Grouped:
         self._known: list[tuple[Array, list[Array]]] = []
 
     def _way(self, labels: Array) -> _Way:
-        if _apart(self._groups, labels):
-            return _Way(None, self._groups, self._count)
         found, cluster = numbered(pair_codes(self._groups, labels))
         owner = self._np.zeros(len(found), dtype=int)
         owner[cluster] = self._groups
@@ -157,29 +151,11 @@ class Grouped:
         found, stratum = numbered(pair_codes(self._groups, labels))
         return stratum, [self._lost(stratum, len(found), way) for way in self._ways]
 
-    def _lost_by_row(self, stratum: Array, strata: int, way: _Way) -> Array:
-        """What `_lost` tells, where every row is a cluster: each meets itself alone, and all of a group weigh the same."""
-        np = self._np
-        weight = 1 / np.maximum(self._count, 1)
-        of_stratum = np.bincount(stratum, weight[self._groups])
-        owner = np.zeros(strata, dtype=int)
-        owner[stratum] = self._groups
-        whole = np.bincount(self._groups, (weight**2)[self._groups], minlength=self._size)
-        pull = weight[owner] * weight[owner] ** 2 / of_stratum
-        shared = np.bincount(self._groups, pull[stratum], minlength=self._size)
-        meet = np.bincount(stratum, (weight * weight)[self._groups])
-        overlap = np.bincount(owner, meet**2 / (of_stratum * of_stratum), minlength=self._size)
-        kept = np.maximum(whole - 2 * shared + overlap, 0)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return way.number * (1 - np.where(whole > 0, kept / whole, 0))
-
     def _lost(self, stratum: Array, strata: int, way: _Way) -> Array:
         """By group: what its clusters lose of their own spread to the means of the strata that they helped to make.
 
         One degree where every cluster is made alike of all strata, one for each stratum where none has more than one.
         """
-        if way.cluster is None:
-            return self._lost_by_row(stratum, strata, way)
         np = self._np
         cells, cell = numbered(way.cluster * strata + stratum)
         cluster, own = np.divmod(cells, strata)
@@ -257,13 +233,6 @@ class Grouped:
             return found[0], left[0]
         first, second, both = found
         return np.maximum.reduce([first + second - both, first, second]), np.minimum(left[0], left[1])
-
-
-def _apart(groups: Array, labels: Array) -> bool:
-    """Whether rows stand in the order of their labels, at most two of each, and those in different groups."""
-    if len(labels) >= _PAIRS_AT_ONCE or (labels[1:] < labels[:-1]).any() or (labels[2:] == labels[:-2]).any():
-        return False
-    return not ((labels[1:] == labels[:-1]) & (groups[1:] == groups[:-1])).any()
 
 
 def _meetings(number: Array, own: Array, weight: Array, strata: int) -> tuple[Array, Array]:

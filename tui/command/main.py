@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tidepool.storage.text import plain, watch
 from tidepool.tui.command.saying import say, tell
@@ -54,7 +54,6 @@ COMMANDS = {
     "api": ("serve:api", "the HTTP API, on loopback"),
     "trust": ("manage:trust", "batches that this machine trusts: list, add, remove"),
     "bench": ("plan:bench", "measures this machine; with a CONFIG.toml, what waves gain over one call at a time"),
-    "completion": ("start:completion", "what a shell must read to complete commands and options: bash, zsh, tcsh"),
 }
 """name → (MODULE in tidepool.tui.command.commands with its `run`, or MODULE:NAME with its `run_NAME`; help)"""
 
@@ -237,7 +236,7 @@ class _Commands(argparse._SubParsersAction):  # type: ignore[type-arg]
             namespace.set = [*before, *namespace.set]
 
 
-OF_A_RUN = ("run", "resume", "dry_run", "set", "study", "on_stop", "trust")
+OF_A_RUN = ("run", "resume", "dry_run", "set", "on_stop", "trust")
 """options of --run and --resume"""
 
 
@@ -315,72 +314,35 @@ def _really(parser: argparse.ArgumentParser, arguments: list[str], chosen: str |
 
 def shared_options(parser: argparse.ArgumentParser, *, default: bool) -> None:
     """Options that may stand before or after the command."""
-    missing = argparse.SUPPRESS
-    parser.add_argument(
-        "--db", metavar="FILE", default="tidepool.db" if default else missing, help="the study file (./tidepool.db)"
-    )
-    parser.add_argument(
-        "--json", action="store_true", default=False if default else missing, help="one JSON object on stdout"
-    )
-    parser.add_argument("--debug", action="store_true", default=False if default else missing, help="show tracebacks")
+    add = _adder(parser, default)
+    add("--db", "tidepool.db", metavar="FILE", help="the study file (./tidepool.db)")
+    add("--json", False, action="store_true", help="one JSON object on stdout")
+    add("--debug", False, action="store_true", help="show tracebacks")
 
 
 def run_options(parser: argparse.ArgumentParser, *, default: bool) -> None:
     """Options of --run, --resume and the command `run`."""
-    missing = argparse.SUPPRESS
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        default=False if default else missing,
-        help="check, plan and price; call no model, write nothing",
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[] if default else missing,
-        metavar="KEY=VALUE",
-        help="override a config value, e.g. service.max_concurrent=50",
-    )
-    parser.add_argument(
-        "--study",
-        metavar="STUDY",
-        default=None if default else missing,
-        help="with --run: add the new cells of a [design] to this study",
-    )
-    parser.add_argument(
-        "--on-stop",
-        choices=("leave", "cancel"),
-        default="leave" if default else missing,
-        help="what becomes of provider batches when stopped",
-    )
-    parser.add_argument(
-        "--trust",
-        action="store_true",
-        default=False if default else missing,
-        help="with --resume and FILE.db#BATCH: trust a batch that was not created here, as it is now",
-    )
+    add = _adder(parser, default)
+    add("--dry-run", False, action="store_true", help="check, plan and price; call no model, write nothing")
+    overriding = "override a config value, e.g. service.max_concurrent=50"
+    add("--set", [], action="append", metavar="KEY=VALUE", help=overriding)
+    add("--on-stop", "leave", choices=("leave", "cancel"), help="what becomes of provider batches when stopped")
+    trusting = "with --resume and FILE.db#BATCH: trust a batch that was not created here, as it is now"
+    add("--trust", False, action="store_true", help=trusting)
+
+
+def _adder(parser: argparse.ArgumentParser, default: bool) -> Callable[..., None]:
+    """Adds an option with its default; behind a command it has none, so that one before the command stays."""
+
+    def add(name: str, usual: object, **more: Any) -> None:
+        parser.add_argument(name, default=usual if default else argparse.SUPPRESS, **more)
+
+    return add
 
 
 # -- `tidepool FILE.db`: whether a word in a command's place is a study file ------------------------------------------
 
 
-ELSEWHERE = {
-    "help": "tidepool --help",
-    "version": "tidepool --version",
-    "resume": "tidepool --resume last",
-    "init": "tidepool new secret_game",
-    "start": "tidepool run CONFIG.toml",
-    "ls": "tidepool list",
-    "status": "tidepool list",
-    "rm": "tidepool delete BATCH",
-    "remove": "tidepool delete BATCH",
-    "results": "tidepool show last",
-    "view": "tidepool show last",
-    "report": "tidepool export last --format html -o report.html",
-    "serve": "tidepool web",
-    "price": "tidepool plan CONFIG.toml",
-}
-"""what other programs call a command, and how it is written here"""
 SUFFIXES = (".db", ".sqlite", ".sqlite3")
 
 
@@ -399,7 +361,6 @@ def _problem_with(word: str, commands: Iterable[str]) -> str | None:
 
     near = get_close_matches(word, list(commands), n=1)
     hint = f": did you mean {near[0]!r}?" if near else ": `tidepool --help` lists the commands."
-    hint = f": here it is `{ELSEWHERE[word]}`." if word in ELSEWHERE else hint
     return f"{word!r} is neither a command nor a study file (*.db){hint}"
 
 

@@ -146,6 +146,17 @@ def progress_on(stream: TextIO) -> Iterator[Listener]:
         yield listener
 
 
+def _notices(event: Event) -> Iterator[str]:
+    """Lines that stay above the progress."""
+    match event:
+        case ServersNamed(words=words):
+            yield from (f"asks {line}" for line in words)
+        case TransportPlanned(words=words):
+            yield from (f"planned: {line}" for line in words)
+        case Logged(level=level, message=message) if level != "info":
+            yield f"{level}: {message}"
+
+
 @contextmanager
 def _lines(stream: TextIO) -> Iterator[Listener]:
     tally = ProgressTally()
@@ -157,17 +168,11 @@ def _lines(stream: TextIO) -> Iterator[Listener]:
     def listen(event: Event) -> None:
         nonlocal last
         tally.take(event)
+        for line in _notices(event):
+            say(line)
         match event:
             case BatchStarted(batch_id=batch_id, name=name, resumed=resumed):
                 say(f"{'resuming' if resumed else 'running'} {batch_id} ({name})")
-            case ServersNamed(words=words):
-                for line in words:
-                    say(f"asks {line}")
-            case TransportPlanned(words=words):
-                for line in words:
-                    say(f"planned: {line}")
-            case Logged(level=level, message=message) if level != "info":
-                say(f"{level}: {message}")
             case BatchEnded(status=status, reason=reason):
                 say(tally.figures())
                 say(f"{status}" + (f": {reason}" if reason else ""))
@@ -200,12 +205,8 @@ def _bar(stream: TextIO) -> Iterator[Listener]:
         def listen(event: Event) -> None:
             nonlocal last
             tally.take(event)
-            if isinstance(event, ServersNamed):
-                out.print(Text("\n".join(f"asks {line}" for line in event.words)))
-            if isinstance(event, TransportPlanned):
-                out.print(Text("\n".join(f"planned: {line}" for line in event.words)))
-            if isinstance(event, Logged) and event.level != "info":
-                out.print(Text(one_line(f"{event.level}: {event.message}", 4_000)))
+            for line in _notices(event):
+                out.print(Text(one_line(line, 4_000)))
             if time.monotonic() - last >= BAR_SECONDS or isinstance(event, BatchEnded):
                 last = time.monotonic()
                 progress.update(

@@ -1,5 +1,6 @@
 """What commands print: the summary of a batch or a study, a plan, one conversation or episode, a family tree."""
 
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,25 @@ from tidepool.engine.results.blocks import Report, gave, glyph_of, money, number
 from tidepool.engine.results.report import MOST_WAVES, report_of
 from tidepool.engine.results.simulated_roles import is_simulated
 from tidepool.engine.studies.evolution.records import Family, Member
+from tidepool.storage.batches import find_batch
 from tidepool.storage.queries.learning import QUERY_SPLITS, EpisodeStep, episode_steps, split_of
 from tidepool.storage.queries.lists import Transcript
 from tidepool.storage.queries.units import StoredMessage
+from tidepool.storage.studies import cells_of, study_of
 from tidepool.tui.drawing.blocks import COLOURS, print_blocks
 from tidepool.tui.drawing.figures import mark_ink
 from tidepool.tui.drawing.text import console, one_line, plain, shortened
+
+
+def batches_named(connection: sqlite3.Connection, reference: str) -> list[sqlite3.Row]:
+    """A batch, or all batches of a study."""
+    study = study_of(connection, reference)
+    return (
+        [find_batch(connection, reference)]
+        if study is None
+        else [cell.batch for cell in cells_of(connection, study.id)]
+    )
+
 
 # -- summaries and plans -----------------------------------------------------------------------------------------------
 
@@ -107,11 +121,10 @@ MOST_SHOWN = 50_000
 
 def print_transcript(out: Console, kind: str, talk: Transcript, people: Sequence[str] = ()) -> None:
     """`people` are all who take part in the batch, by which each has a colour and a glyph."""
-    places = places_of(people)
     if kind == "mutation":
         _episode(out, talk, _label(talk))
     else:
-        (_game if kind == "secret_game" else _any)(out, talk, _label(talk), places)
+        _conversation(out, kind, talk, _label(talk), places_of(people))
 
 
 def _label(talk: Transcript) -> str:
@@ -120,39 +133,27 @@ def _label(talk: Transcript) -> str:
     return "" if True not in spoken else " (partly simulated)" if False in spoken else " (simulated)"
 
 
-def _any(out: Console, talk: Transcript, label: str, places: Mapping[str, int]) -> None:
-    where = f", game {talk.game}, round {talk.round}" if talk.game is not None else ""
+def _conversation(out: Console, kind: str, talk: Transcript, label: str, places: Mapping[str, int]) -> None:
+    where = f", game {talk.game}, round {talk.round}" if talk.game is not None or kind == "secret_game" else ""
     title = f"conversation {talk.sequence_number}{where}: {' and '.join(talk.participants)}, {talk.status}{label}"
     out.print(Text(one_line(title), style="bold"))
+    game = kind == "secret_game"
+    found = {one["turn"]: one for one in talk.outcomes if game and (one["revealed"] or one["uncertain"])}
     for message in talk.messages:
         out.print()
         out.print(_spoken(message, places))
         if message.thought:
             out.print(Text(f"*{shortened(message.thought, MOST_SHOWN)}*", style="italic"))
-        out.print(_marked(message.content))
-    if talk.error:
-        out.print(Text(f"\nfailed: {shortened(talk.error)}", style="red"))
-    for outcome in talk.outcomes:
-        out.print(Text(one_line(f"{outcome['agent']} {gave(outcome)}, score {outcome['score']}")))
-    for judgement in talk.judgements:
-        rating = "no clear rating" if judgement["rating"] is None else f"{judgement['rating']:g}"
-        out.print(Text(f"\n{one_line(str(judgement['entity']))} is judged: {rating}"))
-
-
-def _game(out: Console, talk: Transcript, label: str, places: Mapping[str, int]) -> None:
-    names = " and ".join(talk.participants)
-    title = f"conversation {talk.sequence_number}, game {talk.game}, round {talk.round}: {names}, {talk.status}{label}"
-    out.print(Text(one_line(title), style="bold"))
-    spans = {outcome["turn"]: outcome for outcome in talk.outcomes if outcome["revealed"] or outcome["uncertain"]}
-    for message in talk.messages:
+        out.print(_marked(message.content, found.get(message.turn)))
+    if game or talk.error:
         out.print()
-        out.print(_spoken(message, places))
-        out.print(_marked(message.content, spans.get(message.turn)))
-    out.print()
     if talk.error:
         out.print(Text(f"failed: {shortened(talk.error)}", style="red"))
     for outcome in talk.outcomes:
         out.print(Text(one_line(_came_to(outcome))))
+    for judgement in talk.judgements:
+        rating = "no clear rating" if judgement["rating"] is None else f"{judgement['rating']:g}"
+        out.print(Text(f"\n{one_line(str(judgement['entity']))} is judged: {rating}"))
 
 
 def _spoken(message: StoredMessage, places: Mapping[str, int]) -> Text:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config.sections import Config
-from tidepool.engine.design.contrasts import Cell, Factors, hypotheses_hash
+from tidepool.engine.design.contrasts import Cell, Factors
 from tidepool.engine.run import run_batch
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading, writing
@@ -30,7 +30,6 @@ def design_of(
             for name, levels in factors.items()
         ],
         "hypotheses": list(hypotheses),
-        "hypotheses_hash": hypotheses_hash(hypotheses),
         "frozen_at": "2026-01-31T08:15:30.250Z",
     }
 

@@ -35,11 +35,6 @@ def test_a_main_effect_is_averaged_over_the_other_factors() -> None:
     assert len(found.groups) == 2
 
 
-def test_within_a_level_only_its_cells_count() -> None:
-    found = weigh(parse_contrast("a: 2 - 1 | b = 1", CROSSED), CROSSED, CROSSED.cells)
-    assert found is not None and found.weights == {("2", "1"): 1.0, ("1", "1"): -1.0}
-
-
 def test_an_interaction_is_a_difference_of_differences() -> None:
     found = weigh(parse_contrast("a: 1 - 0 × b: 1 - 0", CROSSED), CROSSED, CROSSED.cells)
     assert found is not None

@@ -3,7 +3,6 @@
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 from tests.engine.design.made_studies import design_of, made_study
 from tests.support.studies import game
 from tidepool import SecretGame
-from tidepool.engine.design.contrasts import Cell, check_hypotheses, hypotheses_hash
+from tidepool.engine.design.contrasts import Cell, check_hypotheses
 from tidepool.engine.design.effects import FEWEST_REPLICATES, CellBatch, tables_of
 from tidepool.engine.design.outcomes import BatchValues, Outcome, Talk
 from tidepool.engine.design.report import study_blocks
@@ -22,7 +21,6 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.results.blocks import Block, Figure, Table, Words, as_json, from_json
 from tidepool.engine.results.summary import summarise
 from tidepool.storage.file import reading, writing
-from tidepool.storage.queries.units import StoredMessage, StoredUnit
 
 FIRMNESS = {"firmness": {"plain": {}, "firm": {"agents.*.instructions": "Never yield."}}}
 STATED = {"outcome": "revealed", "contrast": "firmness: firm - plain", "direction": "less"}
@@ -56,7 +54,7 @@ def test_what_was_stated_is_confirmatory_and_not_among_the_exploratory() -> None
     assert one["verdict"] == "found" and one["difference"] == pytest.approx(-40) and one["units"] == "talks"
     assert found["outcomes"]["revealed"]["effects"] == []
     unasked = design_statistics(design_of(FIRMNESS), tables(OPEN, CLOSED))
-    assert unasked["hypotheses"] == [] and unasked["hypotheses_unchanged"]
+    assert unasked["hypotheses"] == []
     (effect,) = unasked["outcomes"]["revealed"]["effects"]
     assert effect["difference"] == pytest.approx(-40) and effect["p_value"] == pytest.approx(2 * one["p_value"])
 
@@ -75,52 +73,16 @@ def test_holm_counts_all_that_was_stated() -> None:
     assert second["direction"] == "two-sided" and second["difference"] == pytest.approx(40)
 
 
-def test_hypotheses_that_were_changed_after_they_were_frozen_are_told() -> None:
-    design = design_of(FIRMNESS, [STATED])
-    assert len(design["hypotheses_hash"]) == 64
-    design["hypotheses"] = [{**STATED, "direction": "greater"}]
-    found = design_statistics(design, tables(OPEN, CLOSED))
-    assert not found["hypotheses_unchanged"]
-    blocks = study_blocks(found)
-    assert "differs from that of its hypotheses" in words(blocks)
-    assert titles(blocks)[0] == "exploratory: hypotheses of the design"
-    assert not [title for title in titles(blocks) if "confirmatory" in title]
-    design["hypotheses_hash"] = hypotheses_hash(design["hypotheses"])
-    forged = words(study_blocks(design_statistics(design, tables(OPEN, CLOSED))))
-    assert "The hash stored in this file" in forged and "no proof of when they were stated" in forged
-    assert not any(claim in forged for claim in ("unchanged", "before the first call", "beforehand"))
-
-
-def test_verdicts_on_a_part_of_a_study_and_on_one_that_grew_are_told() -> None:
-    found = design_statistics({**design_of(FIRMNESS, [STATED]), "added": 4, "added_at": "later"}, tables(OPEN, CLOSED))
-    assert "4 batches were added after that, the last at later" in words(study_blocks(found))
-    part = words(study_blocks({**found, "batches_added": 0, "batches_lacking": 2}))
-    assert "added" not in part and "2 batches of the study are not at their end" in part
+def test_verdicts_on_a_part_of_a_study_are_told() -> None:
+    found = design_statistics(design_of(FIRMNESS, [STATED]), tables(OPEN, CLOSED))
+    part = words(study_blocks({**found, "batches_lacking": 2}))
+    assert "2 batches of the study are not at their end" in part
 
 
 def test_hypotheses_of_a_file_that_somebody_changed_are_told_not_raised() -> None:
     design = design_of(FIRMNESS, [{"outcome": "weather", "contrast": "[red]: x"}])
     found = design_statistics(design, tables(OPEN, CLOSED))
     assert "'weather' is no outcome" in words(study_blocks(found))
-
-
-def test_in_step_steps_are_compared_and_the_report_says_that_no_factor_can_be_told_apart() -> None:
-    factors: dict[str, dict[str, dict[str, Any]]] = {**FIRMNESS, "mode": {"standard": {}, "retained": {}}}
-    cells: tuple[Cell, ...] = (("plain", "standard"), ("firm", "retained"))
-    talks = [Talk(number) for number in range(len(OPEN))]
-    batches = [
-        CellBatch(cell, 1, BatchValues(talks=talks, by_talk={"revealed": values}))
-        for cell, values in zip(cells, (OPEN, CLOSED), strict=True)
-    ]
-    found = design_statistics(design_of(factors, mode="paired"), tables_of([REVEALED], cells, batches))
-    (effect,) = found["outcomes"]["revealed"]["effects"]
-    assert effect["contrast"] == "firm, retained - plain, standard" and effect["difference"] == pytest.approx(-40)
-    assert "went in step" in words(study_blocks(found))
-
-
-def test_the_hash_does_not_hang_on_the_order_of_keys() -> None:
-    assert hypotheses_hash([STATED]) == hypotheses_hash([dict(reversed(STATED.items()))])
-    assert hypotheses_hash([STATED]) != hypotheses_hash([STATED, STATED]) and hypotheses_hash([]) is None
 
 
 @pytest.mark.parametrize(
@@ -135,11 +97,6 @@ def test_a_wrong_hypothesis_is_told_at_its_place(hypothesis: Mapping[str, str], 
     with pytest.raises(UsageError) as error:
         check_hypotheses(design_of(FIRMNESS, [STATED, hypothesis]), [REVEALED])
     assert told in str(error.value) and error.value.where == ("design", "hypotheses", 1, where)
-
-
-def test_the_same_hypothesis_twice_is_refused() -> None:
-    with pytest.raises(UsageError, match="twice"):
-        check_hypotheses(design_of(FIRMNESS, [STATED, {**STATED, "direction": "greater"}]), [REVEALED])
 
 
 def test_a_hypothesis_that_can_have_no_verdict_is_told_before_anything_is_bought() -> None:
@@ -279,20 +236,3 @@ def test_a_study_without_any_outcome_says_so(tmp_path: Path) -> None:
 def test_a_design_that_somebody_damaged_is_told(design: str) -> None:
     with pytest.raises(UsageError, match="design cannot be read"):
         study_statistics(sqlite3.connect(":memory:"), {"id": "s", "design": design})
-
-
-def test_a_kind_of_a_package_gives_its_own_outcomes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "examples" / "plugin"))
-    whispers = import_module("tidepool_whispers.whispers")
-    told = [("The old lanterns", "completed"), ("nothing", "completed"), ("The old", "failed")]
-    units = [
-        StoredUnit(
-            number, status, None, None, None, None, [], None, None, {}, [StoredMessage(1, "", said, None, "", "")], []
-        )
-        for number, (said, status) in enumerate(told, 1)
-    ]
-    monkeypatch.setattr(whispers, "units_in_pages", lambda connection, number: units)
-    given = whispers.KIND.outcomes()
-    (outcome,) = given.listed({})
-    found = given.read(None, {"number": 1}, {"whispers": {"sentence": "The old brass lanterns"}})
-    assert [talk.number for talk in found.talks] == [1, 2] and found.by_talk == {outcome.name: [75.0, 0.0]}

@@ -1,17 +1,15 @@
-"""A study of several batches is run, stopped, killed, paid for, widened and read as one."""
+"""A study of several batches is run, stopped, killed, paid for and read as one."""
 
 import asyncio
 import json
 import signal
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.emulator.faults import Faults
 from tests.emulator.server import Emulator
-from tests.engine.design.designs import FACTORS, written
+from tests.engine.design.designs import written
 from tests.support.command import Tidepool
 from tests.support.killing import wait_for_calls
 from tests.support.state import Rows, end_state, query, sold_by_batch, sold_live
@@ -19,8 +17,7 @@ from tidepool.engine.config import ceilings
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.design.cells import plan_study
 from tidepool.engine.design.running import enlist_study, resume_study, run_planned, run_study
-from tidepool.engine.errors import NotTrusted, UsageError
-from tidepool.engine.trust.record import trust_record
+from tidepool.engine.errors import UsageError
 from tidepool.storage.control import set_paused
 from tidepool.storage.writer import Writer
 
@@ -121,48 +118,6 @@ async def _pause(database: Path, number: int) -> None:
     await writer.open()
     set_paused(writer, number, True)
     await writer.close()
-
-
-def test_cells_are_added_later_and_what_is_there_stays(tmp_path: Path) -> None:
-    database = tmp_path / "study.db"
-    command = Tidepool(tmp_path, database)
-    first = command.json("--run", str(written(tmp_path, factors=FACTORS.replace("replicates = 2", "replicates = 1"))))
-    before = ends(database)
-    more = FACTORS.replace('"simulated:naive"]', '"simulated:naive", "simulated:schemer"]')
-    into = ("--run", str(written(tmp_path, factors=more)), "--study", first["study_id"])
-    assert len(command.json(*into, "--dry-run")["cells"]) == 8, "what is there is not priced again"
-    wider = command.json(*into)
-    assert len(wider["cells"]) == 12 and wider["status"] == "completed"
-    assert [level["level"] for level in wider["design"]["factors"][0]["levels"]][-1] == "simulated:schemer"
-    now = ends(database)
-    assert all(now[name] == end for name, end in before.items())
-    assert wider["design"]["hypotheses_hash"] == first["design"]["hypotheses_hash"]
-    assert "8 batches were added after that" in " ".join(command("show", first["study_id"]).stdout.split())
-    again = command(*into)
-    assert again.returncode == 2 and "nothing to add" in again.stderr
-    other = command("--run", str(written(tmp_path, factors=more, talks=9)), "--study", first["study_id"])
-    assert other.returncode == 2 and "all else the same" in other.stderr
-    meant = more.replace("Never yield.", "Always yield.").replace("replicates = 2", "replicates = 3")
-    mixed = command("--run", str(written(tmp_path, factors=meant)), "--study", first["study_id"])
-    assert mixed.returncode == 2 and "'firm'" in mixed.stderr and "a name of its own" in mixed.stderr
-    assert (wider["statistics"]["batches_added"], wider["statistics"]["batches_lacking"]) == (8, 0)
-
-
-def test_nothing_is_added_to_a_study_whose_cells_are_not_trusted(tmp_path: Path) -> None:
-    database = tmp_path / "study.db"
-    study = enlist_study(load_config(written(tmp_path)), database)
-    with closing(sqlite3.connect(database)) as connection:
-        connection.execute(
-            "UPDATE batch SET config = json_set(config, '$.agents[0].model', 'openai:gpt-4o-mini', "
-            "'$.providers.openai.base_url', 'http://evil.example/v1') WHERE number = 3"
-        )
-        connection.commit()
-    stored = "SELECT (SELECT count(*) FROM batch), (SELECT design FROM study)"
-    before, trusted = query(database, stored), trust_record().batches()
-    wider = load_config(written(tmp_path, factors=FACTORS.replace("replicates = 2", "replicates = 3")))
-    with pytest.raises(NotTrusted, match=r"evil\.example"):
-        asyncio.run(run_study(wider, database, into=study))
-    assert query(database, stored) == before and trust_record().batches() == trusted
 
 
 def test_a_study_of_more_batches_than_any_config_makes_is_not_run(

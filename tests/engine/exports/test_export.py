@@ -3,12 +3,9 @@
 import csv
 import json
 import re
-import sqlite3
 import sys
-from contextlib import closing
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,15 +15,11 @@ from tests.support.studies import game
 from tidepool import SecretGame
 from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.exports.export import export_batch
-from tidepool.engine.providers.simulated.provider import SimulatedProvider
 from tidepool.engine.publishing.reuse import import_file
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import run_batch
-from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.storage.transfer.formats import TYPES, units_of
-from tidepool.storage.transfer.tables import UNITS_A_PAGE, columns_of
-from tidepool.storage.views import VIEWS
+from tidepool.storage.transfer.tables import columns_of
 
 MODES = ("standard", "retained", "diversity", "targeted")
 HOSTILE = '<script>alert(1)</script><img src="https://x.example/a.png" onerror=go> =1+1 \x1b[31m\x00 ]]> &amp;'
@@ -88,40 +81,6 @@ async def test_csv_has_the_views_columns_and_rows(database: Path, batch: str, tm
     )
 
 
-SIDE = ("opponent", "opener", "scenario", "secret", "uncertain", "model", "served_model")
-
-
-async def test_every_export_of_outcomes_says_who_met_whom_over_what(
-    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from arro3.io import read_parquet
-
-    answer = SimulatedProvider.answer
-    served = {"served_model": "served-1"}
-    monkeypatch.setattr(SimulatedProvider, "answer", lambda *call, **how: answer(*call, **how)._replace(**served))
-    scenarios = [{"opener_secret": "lantern", "partner_secret": "violet"}]
-    await run_batch(game(6, pairing="ordered", scenarios=scenarios), database)
-    stored = query(database, f"SELECT {', '.join(SIDE)} FROM outcomes ORDER BY conversation_id, opener DESC")
-    assert [row[1:4] for row in stored[:2]] == [(1, 1, "lantern"), (0, 1, "violet")]
-    assert all(row[5].startswith("simulated:") and row[6] == "served-1" for row in stored)
-    tables = {path.stem: path for path in export_batch(database, "last", "csv", tmp_path)}
-    told = [tuple(row[name] for name in SIDE) for row in rows_of_csv(tables["outcomes"])]
-    assert told == [tuple("" if cell is None else str(cell) for cell in row) for row in stored]
-    units = json.loads(export_batch(database, "last", "json", tmp_path)[0].read_text())["units"]
-    assert [tuple(side[name] for name in SIDE) for unit in units for side in unit["outcomes"]] == stored
-    table = read_parquet(str(export_batch(database, "last", "parquet", tmp_path)[1])).read_all()
-    assert list(zip(*(table.column(name).to_pylist() for name in SIDE), strict=True)) == stored
-
-
-async def test_a_judges_verdicts_go_out_where_there_was_one(database: Path, batch: str, tmp_path: Path) -> None:
-    stored = query(database, "SELECT agent, verdict FROM verdicts ORDER BY conversation_id, opener DESC")
-    told = rows_of_csv(export_batch(database, batch, "csv", tmp_path)[2])
-    cells = {None: "", 0: "0", 1: "1"}
-    assert [(row["agent"], row["verdict"]) for row in told] == [(agent, cells[verdict]) for agent, verdict in stored]
-    units = json.loads(export_batch(database, batch, "json", tmp_path)[0].read_text())["units"]
-    assert [(row["agent"], row["verdict"]) for unit in units for row in unit["verdicts"]] == stored != []
-
-
 async def test_a_spreadsheet_gets_a_mark_only_where_it_is_asked_for(database: Path, tmp_path: Path) -> None:
     await run_batch(game(1), database)
     for bom in (False, True):
@@ -157,11 +116,6 @@ async def test_an_export_never_overwrites_a_study(database: Path, tmp_path: Path
     assert summarise(database, "last")["status"] == "completed"
 
 
-async def test_a_folder_as_target_takes_a_file_named_by_the_batch(database: Path, tmp_path: Path) -> None:
-    batch_id = (await run_batch(game(1), database))["batch_id"]
-    assert export_batch(database, "last", "html", tmp_path) == [tmp_path / f"{batch_id}.html"]
-
-
 async def test_a_format_a_kind_does_not_have_is_refused_with_those_it_has(database: Path, tmp_path: Path) -> None:
     await run_batch(game(1), database)
     with pytest.raises(UsageError, match="json, csv, sqlite, html, markdown, svg, parquet"):
@@ -192,24 +146,6 @@ async def test_parquet_holds_the_same_rows_with_types(database: Path, batch: str
     columns = [found.column(name).to_pylist() for name in ("agent", "opener", "revealed", "turn", "score")]
     assert list(zip(*columns, strict=True)) == stored
     assert set(columns[1]) == {True, False} and isinstance(columns[4][0], float)
-
-
-@pytest.mark.parametrize(
-    ("view", "column", "kind"),
-    [
-        ("messages", "turn", "int64"),
-        ("messages", "cost_usd", "float64"),
-        ("messages", "finish_reason", "string"),
-        ("outcomes", "scenario", "int64"),
-        ("outcomes", "uncertain", "bool"),
-        ("outcomes", "secret", "string"),
-        ("genomes", "fitness", "float64"),
-        ("training", "env_steps", "int64"),
-    ],
-)
-def test_a_column_has_the_type_that_its_view_says(view: str, column: str, kind: str) -> None:
-    held = next(known.type for known in VIEWS[view].columns if known.name == column)
-    assert TYPES.get(held, "string") == kind
 
 
 async def test_without_the_extra_parquet_tells_what_to_install(
@@ -266,24 +202,3 @@ async def test_foreign_text_is_text_in_a_report_and_in_a_table(table: Table, tmp
     for exported in export_batch(table.database, "last", "csv", tmp_path / "tables"):
         for row in rows_of_csv(exported):
             assert not any(str(cell).startswith(("=", "+", "-", "@")) for cell in row.values())
-
-
-# -- size ------------------------------------------------------------------------------------------------
-
-
-async def test_a_batch_of_several_pages_comes_out_whole_and_in_order(database: Path) -> None:
-    size = 2 * UNITS_A_PAGE + 1
-    await run_batch(game(size, messages=1), database)
-    with reading(database) as connection:
-        numbers = [unit["sequence_number"] for unit in units_of(connection, find_batch(connection, "last"))]
-    assert numbers == list(range(1, size + 1))
-
-
-async def test_the_command_names_the_files_it_wrote(tidepool: Any, database: Path, tmp_path: Path) -> None:
-    await run_batch(game(2), database)
-    done = tidepool("export", "last", "--format", "csv", "-o", str(tmp_path / "out"))
-    assert done.returncode == 0
-    assert done.stdout.split() == [str(tmp_path / "out" / name) for name in ("messages.csv", "outcomes.csv")]
-    listed = tidepool.json("export", "last", "--format", "sqlite", "-o", str(tmp_path / "x.db"))
-    with closing(sqlite3.connect(listed["files"][0])) as connection:
-        assert connection.execute("SELECT count(*) FROM conversations").fetchone() == (2,)

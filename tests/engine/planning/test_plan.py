@@ -10,9 +10,6 @@ import pytest
 from tests.engine.design.designs import FACTORS, written
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.design.running import run_study
-from tidepool.engine.planning.foresight import Asked, power_of
-from tidepool.engine.planning.report import power_blocks, power_lines
-from tidepool.engine.results.blocks import Words
 from tidepool.tui.command.main import main
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -121,12 +118,6 @@ def test_a_study_of_the_file_is_a_pilot_for_a_larger_one(tmp_path: Path, capsys:
     other = str(EXAMPLES / "simulation_judged.toml")
     assert main(["--db", str(tmp_path / "study.db"), "plan", other, "--pilot", "last"]) == 2
     assert "is of kind secret_game, and this study of kind simulation" in capsys.readouterr().err
-
-
-def test_a_kind_that_does_not_say_what_it_compares_is_told_to_have_no_power(tmp_path: Path) -> None:
-    power = power_of(None, Asked(), None, tmp_path / "study.db")
-    (said,) = power_blocks(power)
-    assert isinstance(said, Words) and "does not say" in said.text and power_lines(power) == []
 
 
 @pytest.mark.parametrize("words", [["--detect", "10"], ["--detect", "0"], ["--detect", "0.1", "--outcome", "height"]])

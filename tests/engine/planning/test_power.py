@@ -58,19 +58,6 @@ def test_an_interaction_and_a_correction_take_more_and_a_stated_direction_less()
     assert one_sided < plain < corrected
 
 
-@pytest.mark.parametrize(
-    ("layout", "words"),
-    [
-        (Layout(talks=50, replicates=5), "no verdict: 5 of 6 replicates"),
-        (Layout(talks=50, games=4), "no verdict: 4 of 5 games"),
-        (Layout(talks=50, scenarios=4), "no verdict: 4 of 5 scenarios"),
-    ],
-)
-def test_too_few_units_find_nothing_however_large_it_is(layout: Layout, words: str) -> None:
-    assert layout.too_few == words
-    assert smallest(World(rate=0.3), two(layout)) is None
-
-
 def test_a_rate_that_can_fall_no_further_has_no_smallest_difference() -> None:
     world = World(rate=0.05, correlation=0.3)
     assert smallest(world, two(Layout(talks=40, each=2), direction="less")) is None

@@ -41,14 +41,6 @@ def again(file: Path, *changes: str, reference: str = "last") -> Rerun:
     return read_again(StudyInFile(file, reference), file.with_name("own.db"), changes)
 
 
-@pytest.mark.parametrize(
-    ("said", "file", "reference"),
-    [("a.db#last", "a.db", "last"), ("x/a#b.db#12ab", "x/a#b.db", "12ab"), ("study.toml", None, None)],
-)
-def test_a_sign_parts_the_file_from_the_batch(said: str, file: str | None, reference: str | None) -> None:
-    assert study_in_file(said) == (StudyInFile(Path(file), str(reference)) if file else None)
-
-
 def test_a_config_may_have_the_sign_in_its_name(tmp_path: Path) -> None:
     (tmp_path / "study#2.toml").write_text("")
     assert study_in_file(str(tmp_path / "study#2.toml")) is None

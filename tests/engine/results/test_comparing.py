@@ -9,7 +9,7 @@ from tests.support.studies import game
 from tidepool import SecretGame
 from tidepool.engine.config.sections import Agent
 from tidepool.engine.errors import UsageError
-from tidepool.engine.results.comparing import compare, comparison_blocks, numbers_in, side_by_side
+from tidepool.engine.results.comparing import compare, comparison_blocks
 from tidepool.engine.run import run_batch
 
 
@@ -24,20 +24,6 @@ def of_persona(persona: str, size: int = 60, seed: int = 1) -> SecretGame:
         seed=seed,
         name=persona,
     )
-
-
-def test_numbers_are_found_by_their_place_and_lists_are_left_out() -> None:
-    assert dict(numbers_in({"a": 1, "b": {"c": 2.5, "d": None, "e": [1, 2], "f": True}, "g": "x"})) == {
-        "a": 1,
-        "b.c": 2.5,
-    }
-
-
-def test_what_one_batch_lacks_is_none() -> None:
-    assert side_by_side([{"a": 1}, {"a": 2, "b": 3}]) == [
-        {"name": "a", "values": [1, 2]},
-        {"name": "b", "values": [None, 3]},
-    ]
 
 
 async def test_the_same_meetings_are_compared_one_by_one(database: Path) -> None:

@@ -17,7 +17,6 @@ from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import run_batch
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.file import connect
-from tidepool.storage.queries import units
 from tidepool.tui.app.widgets.batch_list import FINDING
 
 EXAMPLES = ROOT / "examples"
@@ -64,15 +63,6 @@ async def test_secrets_so_far_are_those_of_the_statistics_and_a_revised_verdict_
     again, anew = all_told(glimpse, connection), all_told(fresh("secret_game"), connection)
     assert again == anew != told
     assert again.rests_on == told.rests_on
-
-
-async def test_pages_and_additions_come_to_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "study.db"
-    await played(path, game(talks=40))
-    connection = connect(path)
-    whole = all_told(fresh("secret_game"), connection)
-    monkeypatch.setattr(units, "NEW_ROWS_PAGE", 7)
-    assert all_told(fresh("secret_game"), connection) == whole
 
 
 async def test_nothing_is_told_before_anything_has_ended(tmp_path: Path) -> None:

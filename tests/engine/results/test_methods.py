@@ -2,7 +2,6 @@
 
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.providers.simulated.provider import SimulatedProvider
-from tidepool.engine.results.blocks import Folded, Words, counted, ended, listing, quoted, sampling
+from tidepool.engine.results.blocks import Folded, Words
 from tidepool.engine.results.methods import methods_of, prompts_of
 from tidepool.engine.results.report import report_of
 from tidepool.engine.results.summary import summarise
@@ -80,15 +79,6 @@ async def test_a_stranger_s_config_spoils_no_report(database: Path) -> None:
     assert isinstance(block, Words) and block.level == "warning"
 
 
-async def test_who_shows_no_methods_reads_none_and_all_else_is_the_same(
-    database: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    summary = await run_batch(game(2), database)
-    whole = report_of(database, summary)
-    monkeypatch.setattr("tidepool.engine.results.report.methods_of", None)
-    assert report_of(database, summary, methods=False) == replace(whole, methods=())
-
-
 def shares(name: str, value: float) -> dict[str, Any]:
     return {f"{name}_percentage": value, f"{name}_ci95": [value - 5, value + 5]}
 
@@ -116,15 +106,3 @@ async def test_hand_coding_is_told_where_there_is_any(database: Path) -> None:
     assert "exact: sensitivity 80.0 % (75.0–85.0), specificity 95.0 % (90.0–100.0)." in text
     assert "40.0 % (35.0–45.0) of sides revealed; corrected by the codes" in text and "45.0 % (40.0–50.0)." in text
     assert "α was 0.81" in text and "κ of Eve and Fay was 0.79 over 40 sides" in text
-
-
-def test_how_sentences_are_put_together() -> None:
-    assert listing(["a"]) == "a" and listing("abc") == "a, b and c" and listing([]) == "none"
-    assert listing(range(20), 3) == "0, 1 and 18 others"
-    assert counted(1, "entity", "entities") == "1 entity" and counted(2000, "call") == "2,000 calls"
-    assert quoted("a\n b") == "“a b”" and quoted("x" * 700).endswith("x…” (in full in the config)")
-    assert ended("He asked: “Why?”") == "He asked: “Why?”" and ended("so “it”") == "so “it”."
-    assert sampling({"temperature": None}) == "the provider's own temperature"
-    assert sampling({"temperature": 0.5, "max_tokens": 9, "reasoning_effort": "low"}) == (
-        "temperature 0.5, at most 9 tokens a message and reasoning effort low"
-    )

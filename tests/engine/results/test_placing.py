@@ -19,10 +19,3 @@ def test_somebody_who_met_nobody_shifts_no_one() -> None:
     assert shown[2].places == (2, 1)  # type: ignore[union-attr]
     assert [one.place for one in shown[3].series] == [3, None]  # type: ignore[union-attr]
     assert shown[4].places == (1, 3)  # type: ignore[union-attr]
-
-
-def test_what_has_no_marks_gets_none_and_strangers_keep_theirs() -> None:
-    bars = Figure("bars", "by model", (Series("revealed", (1.0,)),), labels=("Ada",))
-    table = Table("agents", ("agent",), ((Named("Zoe", 7),),))
-    assert placed((bars, table), PEOPLE) == (bars, table)
-    assert placed((table,), ()) == (table,)

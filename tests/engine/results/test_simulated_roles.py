@@ -40,18 +40,6 @@ def test_a_simulated_helper_beside_a_real_model_is_named_by_its_role() -> None:
     assert simulated_roles(roles) == ["rewriter"]
 
 
-def test_one_model_in_two_roles_has_both_and_many_models_are_counted() -> None:
-    mutation = {"mutation": {"target": "ollama:a", "mutator": "simulated:x", "judge": "simulated:x", "reward": "judge"}}
-    roles = roles_asked("mutation", mutation, {"simulated:x": 2, "ollama:a": 1})
-    assert simulated_words(roles) == "simulated: rewriter and judge (2 of 3 calls); real: target ollama:a"
-    judged = {"judge": "simulated:judge", "detection": ["exact", "judge"]}
-    agents = {"agents": [{"model": f"lab:{name}"} for name in "abcdef"], "secret_game": judged}
-    many = simulated_words(
-        roles_asked("secret_game", agents, {f"lab:{name}": 1 for name in "abcdef"} | {"simulated:judge": 1})
-    )
-    assert many == "simulated: judge (1 of 7 calls); real: agents lab:a, lab:b, lab:c, lab:d and 2 more"
-
-
 def test_only_where_all_was_simulated_nobody_was_asked() -> None:
     assert simulated_words(roles_asked("evolution", EVOLUTION, {"simulated:rewriter": 1})) == ALL_SIMULATED
     assert simulated_words([]) == NOT_YET
@@ -60,16 +48,6 @@ def test_only_where_all_was_simulated_nobody_was_asked() -> None:
 def test_a_stranger_s_config_names_no_roles() -> None:
     for config in ({}, {"evolution": []}, {"evolution": {"model": {"model": 3}, "models": [[]]}}):
         assert roles_asked("evolution", config, {"a:b": 1})[0]["role"] == "model"
-
-
-def test_a_model_has_no_role_that_nobody_asks() -> None:
-    for kind, section in (
-        ("secret_game", {"judge": "lab:a", "detection": ["exact"]}),
-        ("evolution", {"model": "lab:a", "mutator": "lab:a", "judge": "lab:a", "strategy": "random", "task": "number"}),
-        ("mutation", {"target": "lab:a", "judge": "lab:a", "reward": "keyword"}),
-    ):
-        (role,) = roles_asked(kind, {kind: section, "agents": [{"model": "lab:a"}]}, {"lab:a": 1})
-        assert role["role"] in ("agents", "solver", "target")
 
 
 STUDY = """

@@ -9,9 +9,8 @@ from tests.support.state import query
 from tests.support.studies import game
 from tidepool import run_batch
 from tidepool.engine.results.summary import read_summary
-from tidepool.storage.file import reading, writing
+from tidepool.storage.file import writing
 from tidepool.storage.queries import summary as figures
-from tidepool.storage.queries import watching
 
 
 async def test_failures_are_told_by_reason_with_where_to_read_the_first(database: Path) -> None:
@@ -52,15 +51,3 @@ async def test_what_a_stranger_kept_of_models_is_counted_instead(database: Path,
     with writing(database) as connection:
         connection.execute("INSERT INTO finding VALUES (1, 'asked models', ?)", (content,))
     assert read_summary("last", database)["roles"] == summary["roles"]
-
-
-async def test_the_past_of_very_many_units_is_told_from_a_sample_as_large_as_the_whole(
-    database: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await run_batch(game(40), database)
-    with reading(database) as connection:
-        whole = watching.past(connection, 1)
-        monkeypatch.setattr(watching, "MOST_SAMPLED", 5)
-        sample = watching.past(connection, 1)
-    assert sum(one.calls for one in whole) == 120
-    assert sum(one.calls for one in sample) == pytest.approx(120, abs=len(sample))

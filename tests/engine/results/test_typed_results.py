@@ -2,9 +2,7 @@
 
 import json
 import sys
-from dataclasses import fields
 from pathlib import Path
-from typing import Any, get_type_hints
 
 import pytest
 
@@ -25,29 +23,12 @@ from tidepool import (
     read_summary,
     run_batch,
 )
-from tidepool.engine.results import batch_summary
 from tidepool.engine.results.batch_summary import CallCounts, FailureCount, ReplyCounts, UnitCounts, WaveFigures
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.storage.views import VIEWS
 
-ROW_OF = {
-    "conversations": batch_summary.ConversationRow,
-    "messages": batch_summary.MessageRow,
-    "outcomes": batch_summary.OutcomeRow,
-    "judgements": batch_summary.JudgementRow,
-    "genomes": batch_summary.GenomeRow,
-    "answers": batch_summary.AnswerRow,
-    "training": batch_summary.TrainingRow,
-    "log": batch_summary.LogRow,
-}
-PYTHON_TYPES: dict[str, set[object]] = {
-    "text": {str, str | None},
-    "moment": {str},
-    "integer": {int, int | None},
-    "real": {float, float | None},
-    "boolean": {bool, bool | None},
-    "JSON": {list[str], list[Any]},
-}
+ROWS = ("conversations", "messages", "outcomes", "judgements", "genomes", "answers", "training", "log")
+PYTHON_TYPES = {"text": str, "moment": str, "integer": int, "real": float, "boolean": bool, "JSON": list}
 JUDGE = {"model": "simulated:judge", "question": "Does the speaker agree?", "scale": [1, 5]}
 STUDIES: dict[str, Study] = {
     "secret_game": game(6, 3),
@@ -118,32 +99,21 @@ def test_a_batch_of_before_is_read_by_its_id_or_as_the_last(summary: Summary, da
 # -- rows ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("view", ROW_OF)
-def test_a_row_has_the_columns_of_its_view_with_their_types(view: str) -> None:
-    hints = get_type_hints(ROW_OF[view])
-    columns = VIEWS[view].columns
-    assert [field.name for field in fields(ROW_OF[view])] == [column.name for column in columns]
-    assert {
-        column.name: hints[column.name] for column in columns if hints[column.name] not in PYTHON_TYPES[column.type]
-    } == {}
-
-
 @pytest.mark.parametrize("kind", STUDIES)
 async def test_every_row_of_every_kind_holds_what_its_type_says(kind: str, database: Path) -> None:
     summary = await run_batch(STUDIES[kind], database)
-    for view, row_type in ROW_OF.items():
-        table = getattr(summary, view)()
-        assert table.columns == tuple(column.name for column in VIEWS[view].columns)
+    for view in ROWS:
+        table, columns = getattr(summary, view)(), VIEWS[view].columns
+        assert table.columns == tuple(column.name for column in columns)
         read = list(table)
         assert len(read) == query(database, f"SELECT count(*) FROM {view}")[0][0]
-        hints = get_type_hints(row_type)
         for row in read:
-            wrong = {name: getattr(row, name) for name, hint in hints.items() if not _fits(getattr(row, name), hint)}
-            assert wrong == {}, view
-
-
-def _fits(value: object, hint: Any) -> bool:
-    return isinstance(value, list if hint in (list[Any], list[str]) else hint)
+            wrong = [
+                (column.name, value)
+                for column in columns
+                if (value := getattr(row, column.name)) is not None and not isinstance(value, PYTHON_TYPES[column.type])
+            ]
+            assert wrong == [], view
 
 
 def test_rows_are_what_was_said(summary: Summary) -> None:

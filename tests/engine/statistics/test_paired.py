@@ -35,13 +35,6 @@ def test_equal_differences_have_no_interval_but_can_be_told_from_none() -> None:
     assert none is not None and none.p_value == 1.0
 
 
-def test_many_signs_are_drawn_in_pieces_that_are_the_same_as_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    gaps = np.random.default_rng(1).normal(0.05, 1, 200).tolist()
-    whole = paired(gaps)
-    monkeypatch.setattr("tidepool.engine.statistics.significance._CELLS", 1000)
-    assert paired(gaps) == whole
-
-
 @pytest.mark.parametrize(("seeds", "missing"), [(1, 7), (5, 3), (7, 1), (8, 0)])
 def test_runs_are_paired_by_seed_and_judged_from_eight_seeds_on(seeds: int, missing: int) -> None:
     first = {seed: 0.5 + GAPS[seed] for seed in range(seeds)} | {101: 9.0}

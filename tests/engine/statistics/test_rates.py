@@ -42,18 +42,6 @@ def test_many_groups_are_the_same_as_each_alone() -> None:
             assert getattr(together, name)[group] == pytest.approx(getattr(alone, name)[0])
 
 
-def test_rows_that_are_clusters_by_themselves_are_as_clusters_that_are_summed() -> None:
-    """In another order than their clusters' they are summed."""
-    clusters, groups = numpy.repeat(numpy.arange(60), 2), numpy.tile([0, 1, 1, 2], 30)
-    strata, values, weights = RANDOM.integers(0, 3, 120), RANDOM.integers(0, 3, 120).astype(float), RANDOM.random(120)
-    order = RANDOM.permutation(120)
-    apart = Grouped(groups, 4, [clusters], [strata]).spread(values, weights)
-    summed = Grouped(groups[order], 4, [clusters[order]], [strata[order]]).spread(values[order], weights[order])
-    for name in ("mean", "variance", "freedom", "clusters", "varied", "count"):
-        assert getattr(apart, name)[:3] == pytest.approx(getattr(summed, name)[:3], rel=1e-12), name
-    assert apart.count.tolist() == [30, 60, 30, 0] and apart.freedom.max() < 60
-
-
 def in_full(values: numpy.ndarray, clusters: numpy.ndarray, strata: numpy.ndarray) -> tuple[float, float]:
     """Variance and degrees of freedom by the clusters' whole matrix."""
     own = numpy.unique(clusters)

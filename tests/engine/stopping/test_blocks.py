@@ -101,24 +101,3 @@ def test_a_rule_that_cannot_be_kept_is_refused_before_anything_is_bought(
 ) -> None:
     with pytest.raises(UsageError, match=words):
         _frozen(stop, **settings)
-
-
-@pytest.mark.parametrize(
-    ("keys", "words"),
-    [
-        ({}, "either half_width"),
-        ({"half_width": 0.1, "decided": True}, "either half_width"),
-        ({"half_width": 0.1, "line": 0.5}, "line goes with decided"),
-        ({"decided": True}, "decided needs a line"),
-        ({"decided": True, "difference": "Ada - Bob", "agent": "Ada"}, "not both"),
-        ({"decided": True, "lines": 0.5}, "line"),
-    ],
-)
-def test_half_a_rule_is_none(keys: dict[str, Any], words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        StopWhenSure(outcome="revealed", **keys)
-
-
-def test_a_config_without_a_rule_is_frozen_as_ever() -> None:
-    assert "stop" not in _frozen(None).as_written()
-    assert _frozen(LINE).as_written()["stop"]["line"] == 0.5

@@ -20,7 +20,7 @@ from tidepool.engine.branching.talks import read_origin
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import Service
-from tidepool.engine.design.running import enlist_study, resume_study, run_planned, run_study
+from tidepool.engine.design.running import enlist_study, resume_study, run_planned
 from tidepool.engine.errors import FileError, NotTrusted, TidepoolError
 from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.exports.export import export_batch
@@ -167,9 +167,6 @@ async def test_a_changed_cell_of_ones_own_study_leads_no_request_elsewhere(
         else:
             with pytest.raises(TidepoolError):
                 await resume_study(study_id, database)
-            wider = config_from(tomllib.loads(text.replace("[design]", "[design]\nreplicates = 2")))
-            with pytest.raises(TidepoolError):
-                await run_study(wider, database, into=study_id)
             assert requests(own) == 0 and query(database, "SELECT count(*) FROM batch") == [(2,)]
         assert requests(server) == 0
 

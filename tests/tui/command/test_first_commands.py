@@ -1,4 +1,4 @@
-"""The first hour: a file opened by its name, a study run, examples, a config to start from, completion, words for slips."""
+"""The first hour: a file opened by its name, a study run, examples, a config to start from, words for slips."""
 
 import json
 import os
@@ -13,10 +13,8 @@ import pytest
 
 from tests.support.command import ROOT, Tidepool
 from tests.tui.studies import game, played_now
-from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from, load_config
-from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import KINDS
 from tidepool.tui.command.commands.start import copied, examples
 from tidepool.tui.command.main import COMMANDS, main
@@ -38,7 +36,6 @@ def tidepool(tmp_path: Path, database: Path) -> Tidepool:
     ("word", "words"),
     [
         ("lst", "did you mean 'list'?"),
-        ("resume", "here it is `tidepool --resume last`"),
         ("nonsense-xyz", "tidepool --help"),
         ("study.toml", "tidepool run study.toml"),
         ("other.db#last", "tidepool run other.db#last"),
@@ -93,31 +90,6 @@ def test_what_argparse_says_comes_with_a_cure(
     with pytest.raises(SystemExit):
         main(arguments)
     assert words in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("model", "meant"),
-    [
-        ("guarded", "simulated:guarded"),
-        ("trustng", "simulated:trusting"),
-        ("claude-haiku-5-5", "anthropic:claude-haiku-5-5"),
-        ("llama3.2", "ollama:llama3.2"),
-        ("openai/gpt-4o-mini", "openai:gpt-4o-mini"),
-    ],
-)
-def test_a_model_without_its_provider_is_told_with_it(model: str, meant: str) -> None:
-    with pytest.raises(UsageError, match=f"did you mean '{meant}'"):
-        resolve_model(model)
-
-
-def test_a_config_that_is_not_there_is_told_where_it_may_be(tmp_path: Path) -> None:
-    (tmp_path / "study.toml").write_text("")
-    with pytest.raises(UsageError, match=r"Did you mean .*study\.toml\?"):
-        load_config(tmp_path / "study")
-    with pytest.raises(
-        UsageError, match=r"`tidepool examples design` copies it here; then `tidepool run design\.toml`"
-    ):
-        load_config(tmp_path / "examples" / "design.toml")
 
 
 def test_the_app_opens_on_the_file_that_is_named(tmp_path: Path) -> None:
@@ -231,12 +203,6 @@ def test_new_writes_a_file_that_runs_and_never_over_another(tidepool: Tidepool, 
     assert tidepool("new", "secret_game", "-o", "-").stdout == (tmp_path / "secret_game.toml").read_text()
 
 
-@pytest.mark.parametrize(("words", "told"), [(("secret_gam",), "Did you mean 'secret_game'?"), ((), "Which kind")])
-def test_new_tells_which_kinds_there_are(tidepool: Tidepool, words: tuple[str, ...], told: str) -> None:
-    done = tidepool("new", *words)
-    assert done.returncode == 2 and told in done.stderr and "mutation" in done.stderr
-
-
 # -- tidepool examples ---------------------------------------------------------------------------------------
 
 
@@ -264,27 +230,6 @@ def test_an_example_is_copied_and_nothing_is_written_over(tidepool: Tidepool, tm
     assert "did you mean 'secret_game'?" in tidepool("examples", "secret_gam").stderr
 
 
-# -- tidepool completion -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
-def test_a_shell_is_told_every_command(tidepool: Tidepool, shell: str) -> None:
-    script = tidepool("completion", shell).stdout
-    assert [name for name in COMMANDS if name not in script] == []
-
-
-def test_bash_completes_commands_and_their_options(tidepool: Tidepool, tmp_path: Path) -> None:
-    (tmp_path / "completion.sh").write_text(tidepool("completion", "bash").stdout)
-    program = 'source completion.sh; COMP_WORDS=(tidepool {}); COMP_CWORD={}; _shtab_tidepool; echo "${{COMPREPLY[@]}}"'
-
-    def completed(*words: str) -> list[str]:
-        command = ["bash", "-c", program.format(" ".join(words), len(words))]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split()
-
-    assert completed("exa") == ["examples"]
-    assert completed("export", "--for") == ["--format"]
-
-
 # -- export -o NAME.json -------------------------------------------------------------------------------------
 
 
@@ -296,45 +241,3 @@ def test_an_export_to_a_json_file_is_one_file_with_the_analysis(tidepool: Tidepo
     whole = json.loads((tmp_path / "ex.json").read_text())
     assert whole.pop("analysis") == json.loads((folder / "analysis.json").read_text())
     assert whole == json.loads((folder / "results.json").read_text())
-
-
-@pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_what_is_several_files_is_not_written_into_a_folder_called_like_a_file(tidepool: Tidepool, form: str) -> None:
-    played_now(tidepool.database, game(talks=2))
-    done = tidepool("export", "last", "--format", form, "-o", f"ex.{form}")
-    assert done.returncode == 2 and "several files" in done.stderr and not (tidepool.folder / f"ex.{form}").exists()
-
-
-# -- hints ---------------------------------------------------------------------------------------------------
-
-
-def test_bench_takes_the_overrides_that_messages_recommend(tidepool: Tidepool) -> None:
-    tidepool("new", "secret_game")
-    done = tidepool("bench", "secret_game.toml", *TWO_TALKS)
-    assert done.returncode == 0 and "faster" in done.stdout and "latency to see" in done.stdout
-    slow = tidepool("bench", "secret_game.toml", *TWO_TALKS, "--set", "providers.simulated.latency=0.01")
-    assert slow.returncode == 0 and "faster" in slow.stdout and "latency to see" not in slow.stdout
-    refused = tidepool("bench", *TWO_TALKS)
-    assert refused.returncode == 2 and "tidepool bench CONFIG.toml --set" in refused.stderr
-    other = tidepool("list", *TWO_TALKS)
-    assert other.returncode == 2 and "run, plan and bench override" in other.stderr
-
-
-@pytest.mark.parametrize(
-    ("kind", "change"),
-    [
-        ("simulation", 'simulation.context_file="notes/no.txt"'),
-        ("simulation", 'simulation.entity_file="notes/no.txt"'),
-        ("evolution", 'evolution.problems="notes/no.txt"'),
-        ("mutation", 'mutation.queries="notes/no.txt"'),
-    ],
-)
-def test_a_missing_file_is_named_with_the_path_that_was_looked_for(
-    tidepool: Tidepool, tmp_path: Path, kind: str, change: str
-) -> None:
-    tidepool("new", kind)
-    config = tmp_path / f"{kind}.toml"
-    config.write_text(re.sub(r"(?m)^context = .*", "", config.read_text()))
-    done = tidepool("run", f"{kind}.toml", "--dry-run", "--set", change)
-    assert done.returncode == 2 and str(tmp_path / "notes" / "no.txt") in done.stderr
-    assert "tidepool new" not in done.stderr and "Traceback" not in done.stderr

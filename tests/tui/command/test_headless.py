@@ -116,28 +116,6 @@ def test_a_dry_run_prices_and_writes_nothing(tidepool: Tidepool, tmp_path: Path,
     assert not tidepool.database.exists() and not seller_folder.exists()
 
 
-@pytest.mark.parametrize(
-    ("batch_from", "words", "cost"),
-    [
-        (0, "sent    simulated by batch API: 3 provider batches, 3 one after another", "cost_usd_batch"),
-        (7, "sent    simulated live: waves of 6 calls at most", "cost_usd_live"),
-    ],
-)
-def test_a_dry_run_tells_the_way_and_expects_its_price(
-    tidepool: Tidepool, tmp_path: Path, batch_from: int, words: str, cost: str
-) -> None:
-    asked = (
-        "--run",
-        str(written(tmp_path, 6, 3, more=PRICED)),
-        "--dry-run",
-        "--set",
-        f"service.batch_from={batch_from}",
-    )
-    plan = tidepool.json(*asked)
-    assert plan["cost_usd"] == plan[cost] and words.split("  ")[-1].strip() in plan["transport"]["words"][0]
-    assert words in tidepool(*asked).stdout
-
-
 def test_the_cache_answers_the_same_study_and_set_overrides_it(tidepool: Tidepool, tmp_path: Path) -> None:
     study = str(written(tmp_path, 10, 3))
     tidepool.json("--run", study)

@@ -7,7 +7,6 @@ import pytest
 from rich.console import Console
 
 from tidepool.storage.queries.lists import BatchLine
-from tidepool.storage.states import study_reason
 from tidepool.tui.command.commands.list_batches import batch_table
 
 
@@ -44,11 +43,3 @@ def test_cells_of_a_study_are_told_apart_where_there_is_little_room() -> None:
         told[width] = out.export_text()
     assert "  shy, plain · 3 " in told[80] and "  shy, firm · 3 " in told[80]
     assert "  simulated:shy, firm · replicate 3 " in told[160]
-
-
-def test_the_reason_of_a_study_is_that_of_all_its_cells() -> None:
-    sure = "stopped when sure: revealed 20.0 % ± 4.1 after 100 of 200 talks"
-    assert study_reason([("completed", f"{sure}; saved 10 calls"), ("completed", f"{sure}; saved 12 calls")]) == sure
-    apart = [("completed", sure), ("completed", None), ("completed", "stopped when sure: otherwise")]
-    assert study_reason(apart) == "2 of 3 cells stopped when sure"
-    assert study_reason([("completed", sure), ("interrupted", "signal SIGINT")]) == "signal SIGINT"

@@ -5,11 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 from rich.console import Console
 
 from tests.engine.studies.evolution.running import run, study
-from tidepool.engine.results.figures import round_ticks
 from tidepool.engine.studies.evolution.report import blocks, figures, verdict
 from tidepool.engine.studies.evolution.statistics import EvolutionStatistics, evolution_statistics
 from tidepool.storage.file import reading
@@ -48,10 +46,6 @@ def judged(database: Path, baseline: str = "", **changed: Any) -> EvolutionStati
     return replace(found, baseline=replace(found.baseline, genome_id=baseline), **changed)
 
 
-def test_before_the_first_generation_there_is_nothing_to_tell() -> None:
-    assert printed({"generations": []}) == "no generation is judged yet\n"
-
-
 async def test_the_verdict_says_no_more_than_the_held_out_problems_allow(database: Path) -> None:
     champion = (await run(study(max_generations=2), database))["statistics"]["champion"]["genome_id"]
     for changed, words in CASES:
@@ -66,22 +60,3 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ({"p_value": 0.01, "difference": 0.2, "better": "champion", "pairs": 9}, "the champion is better"),
     ({"p_value": 0.01, "difference": -0.2, "better": "baseline", "pairs": 9}, "the champion is worse"),
 ]
-
-
-@pytest.mark.parametrize(
-    ("ends", "most", "least", "ticks"),
-    [
-        ((0, 5), 8, 1.0, [0, 1, 2, 3, 4, 5]),
-        ((0, 19), 8, 1.0, [0, 5, 10, 15]),
-        ((1, 3), 8, 1.0, [1, 2, 3]),
-        ((7, 7), 8, 1.0, [7]),
-        ((0, 4926.6), 4, 0.0, [0, 2000, 4000]),
-        ((0.1, 0.42), 5, 0.0, [0.1, 0.2, 0.3, 0.4]),
-        ((-3, 7.7), 5, 0.0, [0, 5]),
-    ],
-    ids=str,
-)
-def test_axes_have_round_numbers_and_whole_ones_where_things_are_counted(
-    ends: tuple[float, float], most: int, least: float, ticks: list[float]
-) -> None:
-    assert round_ticks(*ends, most, least) == pytest.approx(ticks)

@@ -11,11 +11,9 @@ from rich.console import Console
 from tests.support.state import query
 from tidepool import SecretGame
 from tidepool.engine.config.sections import Agent, Providers, SimulatedSettings
-from tidepool.engine.results.blocks import Heat
 from tidepool.engine.run import run_batch
 from tidepool.engine.studies.secret_game.report import blocks
 from tidepool.tui.drawing.blocks import print_blocks
-from tidepool.tui.drawing.figures import heat_map
 
 PERSONAS = ("guarded", "trusting", "bargainer", "talkative", "deceptive")
 
@@ -76,24 +74,6 @@ async def test_a_report_of_nothing_is_short(database: Path) -> None:
 
 def _dead() -> Any:
     return Providers(simulated=SimulatedSettings(fatal_rate=1.0, retries=0))
-
-
-def test_a_heat_map_says_the_same_in_shades_and_numbers() -> None:
-    names = ("Ada", "Bo")
-    lines = heat_map(Heat("", names, names, ((None, 0.0), (100.0, None))), 80)
-    assert [line.plain.split() for line in lines] == [
-        ["Ada", "Bo"],
-        ["Ada", "–", "0", "%"],
-        ["Bo", "██", "100", "%", "–"],
-        ["0", "%", "▕", "░░▒▒▓▓██▏", "100", "%"],
-    ]
-
-
-def test_a_heat_map_keeps_to_its_width() -> None:
-    names = tuple(f"agent{index}" for index in range(30))
-    lines = heat_map(Heat("", names, names, ((50.0,) * 30,) * 30), 80)
-    assert max(len(line.plain) for line in lines) <= 80
-    assert len(lines) == 32, "a row each, their names above, the scale below"
 
 
 async def test_a_transcript_marks_what_was_said_and_judged(database: Path, tidepool: Any) -> None:

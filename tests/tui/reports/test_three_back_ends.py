@@ -34,7 +34,7 @@ from tidepool.engine.results.blocks import (
 )
 from tidepool.engine.results.comparing import compare, comparison_blocks
 from tidepool.engine.results.methods import SIMULATED_DATA as SIMULATED
-from tidepool.engine.results.report import plain_blocks, report_of
+from tidepool.engine.results.report import report_of
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
 from tidepool.engine.studies.mutation.statistics import MutationStatistics
@@ -175,22 +175,6 @@ async def test_every_headline_cell_and_note_of_a_kind_is_in_all_four(kind: str, 
     assert {type(block) for block in blocks} >= {Words, Table, Figure}
     check(blocks)
     check(comparison_blocks(found["batches"], found["differences"]))
-
-
-def test_of_a_kind_without_a_report_all_figures_are_shown() -> None:
-    statistics = {
-        "heads": 3,
-        "share": 0.34567,
-        "ci95": [0.1, 0.5],
-        "coins": {"A": {"tossed": 7, "by": {"hand": 2}}, "B": {"tossed": 8}},
-        "tosses": [{"toss": 1, "fell": "heads"}, {"toss": 2, "fell": None}],
-        "whole": {"tossed": 15, "missing": {}},
-    }
-    blocks = plain_blocks("statistics", statistics)
-    cells = [text for block in blocks for text in told(block)]
-    for text in ("heads", "3", "0.3457", "0.1, 0.5", "statistics · coins", "by.hand", "2", "fell", "–", "15"):
-        assert text in cells, text
-    check(blocks)
 
 
 HOSTILE = "[bold]<script>alert(1)</script>\x1b[31m & \u202e"

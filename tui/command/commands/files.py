@@ -25,7 +25,7 @@ def add_export_arguments(name: str, parser: argparse.ArgumentParser) -> None:
         "--output",
         metavar="PATH",
         type=Path,
-        help="folder (json, csv, svg, parquet) or file (sqlite, html, markdown, toml, policy, one NAME.json or NAME.svg) to write; else one named by the batch",
+        help="folder (json, csv, svg, parquet) or file (sqlite, html, markdown, toml, policy, one NAME.json) to write; else one named by the batch",
     )
 
 

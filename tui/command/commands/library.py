@@ -2,7 +2,7 @@
 
 import argparse
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from tidepool.engine.library.contents import (
 )
 from tidepool.engine.library.entities import Entity, in_words
 from tidepool.engine.library.entity_types import EntityType, find_type, generate, known_types, writing_tasks
-from tidepool.engine.results.blocks import money
+from tidepool.engine.results.blocks import counted, money
 from tidepool.storage import library
 from tidepool.storage.file import reading
 from tidepool.tui.command.main import shared_options
@@ -70,7 +70,7 @@ def run_entities(options: argparse.Namespace) -> int:
     {
         "list": _list_entities,
         "show": _show_entities,
-        "add": _add_entities,
+        "add": lambda given: _keep_entities(given, entities_of_files(given.files)),
         "generate": _generate_entities,
         "remove": _remove_entities,
         "types": _types,
@@ -87,14 +87,19 @@ def _list_entities(options: argparse.Namespace) -> None:
         say("no entities yet: `tidepool entities add FILE`, or `tidepool entities generate --type human -n 10`")
         return
     out = console()
-    table = Table(box=None, pad_edge=False)
-    for name in ("id", "name", "type", "attributes"):
-        table.add_column(name, no_wrap=True)
     texts = [(one_line(e.id), one_line(e.name), one_line(e.type or "–")) for e in entities]
     room = out.width - sum(max(len(row[place]) for row in texts) + 2 for place in range(3))
-    for entity, row in zip(entities, texts, strict=True):
-        table.add_row(*map(Text, row), _attributes(entity, max(room, 20)))
-    out.print(table)
+    rows = [(*row, _attributes(entity, max(room, 20))) for entity, row in zip(entities, texts, strict=True)]
+    out.print(_table(("id", "name", "type", "attributes"), rows, no_wrap=("id", "name", "type", "attributes")))
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]], no_wrap: Sequence[str] = ()) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name in columns:
+        table.add_column(name, no_wrap=name in no_wrap)
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else Text(one_line(cell)) for cell in row))
+    return table
 
 
 def _attributes(entity: library.StoredEntity, room: int) -> Text:
@@ -135,10 +140,6 @@ def _show_entities(options: argparse.Namespace) -> None:
             out.print(Text(shortened(f"  {name}: {in_words(value)}")))
 
 
-def _add_entities(options: argparse.Namespace) -> None:
-    _keep_entities(options, entities_of_files(options.files))
-
-
 def _generate_entities(options: argparse.Namespace) -> None:
     kind, entities = generated(options)
     _keep_entities(options, LibraryAdditions(tuple(stored_entity(entity, kind.name) for entity in entities)))
@@ -166,17 +167,16 @@ def generated(options: argparse.Namespace) -> tuple[EntityType, list[Entity]]:
             language=options.language,
         )
     )
-    tell(f"{_counted(texts.calls, 'text')} written for {money(texts.cost_usd)}")
+    tell(f"{counted(texts.calls, 'text')} written for {money(texts.cost_usd)}")
     return kind, texts.entities
 
 
 def _keep_entities(options: argparse.Namespace, haul: LibraryAdditions) -> None:
-    kept, entities = keep(options.db, haul), haul.entities
+    kept = keep(options.db, haul)
     if kept.types:
-        tell(f"added {_counted(len(kept.types), 'entity type')}: {', '.join(kept.types)}")
-    if not entities:
-        return
-    _print_kept(options, kept, [entity.id for entity in entities], "`tidepool entities list`")
+        tell(f"added {counted(len(kept.types), 'entity type')}: {', '.join(kept.types)}")
+    if haul.entities:
+        _print_kept(options, kept, [entity.id for entity in haul.entities], "`tidepool entities list`")
 
 
 def _print_kept(options: argparse.Namespace, kept: AddedToLibrary, ids: Sequence[str], more: str) -> None:
@@ -203,7 +203,7 @@ def _remove_entities(options: argparse.Namespace) -> None:
     if options.json:
         say_json({"removed": removed})
     else:
-        say(f"removed {_counted(len(removed), 'entity')}")
+        say(f"removed {counted(len(removed), 'entity', 'entities')}")
 
 
 def _types(options: argparse.Namespace) -> None:
@@ -215,18 +215,8 @@ def _types(options: argparse.Namespace) -> None:
         ]
         say_json(listed)
         return
-    table = Table(box=None, pad_edge=False)
-    for name in ("type", "what it is", "dimensions"):
-        table.add_column(name)
-    for kind in types.values():
-        dimensions = ", ".join(dimension.name for dimension in kind.dimensions)
-        table.add_row(Text(one_line(kind.name)), Text(one_line(kind.description)), Text(one_line(dimensions)))
-    console().print(table)
-
-
-def _counted(number: int, noun: str) -> str:
-    several = f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else several}"
+    rows = [(kind.name, kind.description, ", ".join(one.name for one in kind.dimensions)) for kind in types.values()]
+    console().print(_table(("type", "what it is", "dimensions"), rows))
 
 
 # -- agents ------------------------------------------------------------------------------------------------------------
@@ -283,13 +273,9 @@ def _list_agents(options: argparse.Namespace) -> None:
     if not agents:
         say("no agents yet: `tidepool agents add FILE`, or make some of entities with `--entity ID --model MODEL`")
         return
-    table = Table(box=None, pad_edge=False)
-    for name in ("id", "name", "model", "memory", "secret"):
-        table.add_column(name, no_wrap=name == "id")
-    for agent in agents:
-        told = [str(agent.definition.get(name, "")) for name in ("model", "memory", "secret")]
-        table.add_row(*(Text(one_line(text)) for text in (agent.id, agent.name, *told)))
-    console().print(table)
+    shown = ("model", "memory", "secret")
+    rows = [(agent.id, agent.name, *(str(agent.definition.get(name, "")) for name in shown)) for agent in agents]
+    console().print(_table(("id", "name", *shown), rows, no_wrap=("id",)))
 
 
 def _agent_record(agent: library.StoredAgent) -> dict[str, Any]:

@@ -17,8 +17,9 @@ from tidepool.engine.trust.record import trust_record
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.queries.watching import ProviderBatchLine, order_lines
-from tidepool.storage.studies import cells_of, delete_any, leading_batch, steer_any, study_of
+from tidepool.storage.studies import delete_any, leading_batch, steer_any, study_of
 from tidepool.storage.text import one_line
+from tidepool.tui.command.report import batches_named
 from tidepool.tui.command.saying import agreed, say, say_json
 from tidepool.tui.drawing.text import span, utc
 
@@ -182,11 +183,7 @@ def add_delete_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 def run_delete(options: argparse.Namespace) -> int:
     with reading(options.db) as connection:
         study = study_of(connection, options.batch)
-        found = (
-            [find_batch(connection, options.batch)]
-            if study is None
-            else [cell.batch for cell in cells_of(connection, study.id)]
-        )
+        found = batches_named(connection, options.batch)
     about = found[0] if study is None else {"id": study.id, "name": f"{study.name}, a study of {len(found):,} batches"}
     if not options.yes:
         if not sys.stdin.isatty():
@@ -236,11 +233,7 @@ def _add(options: argparse.Namespace) -> None:
     """A batch, or all batches of a study, with what they will use."""
     with reading(options.db) as connection:
         study = study_of(connection, options.batch)
-        batches = (
-            [cell.batch for cell in cells_of(connection, study.id)]
-            if study
-            else [find_batch(connection, options.batch)]
-        )
+        batches = batches_named(connection, options.batch)
     uses: dict[str, None] = {}
     for batch in batches:
         config = load_frozen(batch["config"])

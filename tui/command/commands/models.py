@@ -85,10 +85,9 @@ def _table(models: list[ListedModel]) -> Table:
 
 
 def _print_presets() -> None:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("preset", no_wrap=True)
-    table.add_column("stands for", no_wrap=True)
-    table.add_column("note")
+    table = Table("preset", "stands for", "note", box=None, pad_edge=False)
+    for column in table.columns[:2]:
+        column.no_wrap = True
     for name, preset in PRESET_TABLE.items():
         table.add_row(name, preset.model, preset.note)
     console().print(table)

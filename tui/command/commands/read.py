@@ -13,9 +13,9 @@ from tidepool.engine.results.summary import statistics_of, summarise
 from tidepool.engine.runtime.gc_tuning import gc_tuned
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.storage.studies import cells_of, study_of
+from tidepool.storage.studies import study_of
 from tidepool.storage.text import one_line, plain
-from tidepool.tui.command.report import print_summary
+from tidepool.tui.command.report import batches_named, print_summary
 from tidepool.tui.command.saying import say, say_json
 from tidepool.tui.drawing.blocks import print_blocks
 from tidepool.tui.drawing.text import console, hand_words, resting, utc
@@ -198,11 +198,7 @@ def _log(options: argparse.Namespace) -> None:
 
     with reading(options.db) as connection:
         study = study_of(connection, options.batch)
-        rows = (
-            [find_batch(connection, options.batch)]
-            if study is None
-            else [cell.batch for cell in cells_of(connection, study.id)]
-        )
+        rows = batches_named(connection, options.batch)
         lines: list[dict[str, Any]] = [
             {**dict(line), **({"batch": row["id"]} if study else {})}
             for row in rows

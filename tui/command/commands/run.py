@@ -28,6 +28,7 @@ from tidepool.storage.file import reading
 from tidepool.storage.states import BatchStatus, StopCode
 from tidepool.storage.studies import batches_to_resume, study_to_resume
 from tidepool.storage.text import one_line
+from tidepool.tui.command.main import run_options
 from tidepool.tui.command.progress import progress_on
 from tidepool.tui.command.report import print_plan, print_study, print_summary
 from tidepool.tui.command.saying import agreed, say_json, tell
@@ -43,8 +44,6 @@ EXIT_CODES: dict[str, int] = {BatchStatus.COMPLETED: 0, BatchStatus.FAILED: 1, B
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
-    from tidepool.tui.command.main import run_options
-
     parser.add_argument("run", metavar="CONFIG.toml", help="a study; or FILE.db#BATCH: one of a file again")
     run_options(parser, default=False)
 
@@ -149,7 +148,7 @@ def _plan(options: argparse.Namespace) -> dict[str, Any]:
         if written.design is not None:
             from tidepool.engine.design.cells import priced_study
 
-            plan = priced_study(written, options.db, options.study)
+            plan = priced_study(written, options.db)
         else:
             plan = _priced([freeze(written, options.db)])
         return {**plan, "warnings": [*remarks_on(written), *plan["warnings"]]}
@@ -202,12 +201,10 @@ async def _run_new(options: argparse.Namespace, listener: Listener, control: Run
     for words in remarks_on(config):
         tell(f"warning: {words}")
     if config.design is None:
-        if options.study:
-            raise UsageError("--study adds the cells of a [design] to a study, and this config has none.")
         return await run_batch(config, options.db, on_event=listener, control=control)
     from tidepool.engine.design.running import run_study
 
-    return await run_study(config, options.db, on_event=listener, control=control, into=options.study)
+    return await run_study(config, options.db, on_event=listener, control=control)
 
 
 async def _resume(options: argparse.Namespace, listener: Listener, control: RunControl) -> dict[str, Any]:
@@ -306,23 +303,7 @@ def add_branch_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--times", type=int, metavar="N", help="redraws of each (20 of one conversation, 5 of several), in either arm"
     )
-    parser.add_argument("--dry-run", action="store_true", default=argparse.SUPPRESS, help="plan and price only")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=argparse.SUPPRESS,
-        metavar="KEY=VALUE",
-        help="service.*, providers.* and cluster.*",
-    )
-    parser.add_argument(
-        "--on-stop", choices=("leave", "cancel"), default=argparse.SUPPRESS, help="of provider batches when stopped"
-    )
-    parser.add_argument(
-        "--trust",
-        action="store_true",
-        default=argparse.SUPPRESS,
-        help="trust a batch that was not created here, as it is now",
-    )
+    run_options(parser, default=False)
 
 
 def run_branch(options: argparse.Namespace) -> int:
