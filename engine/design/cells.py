@@ -23,7 +23,7 @@ from tidepool.engine.config.section import Section
 from tidepool.engine.config.sections import Config, Design, FrozenConfig
 from tidepool.engine.config.toml_files import put_at, section_of
 from tidepool.engine.design.contrasts import check_hypotheses
-from tidepool.engine.design.statistics import study_outcomes
+from tidepool.engine.design.statistics import foreseen, study_outcomes
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import with_library
 from tidepool.engine.run import stop_rule
@@ -207,10 +207,15 @@ def _plan_study(config: Config, database: Path) -> PlannedStudy:
     kept = _as_kept(whole, design, factors)
     try:
         outcomes = study_outcomes(config.batch.kind, [cell.config.as_written() for cell in cells])
-        warnings = check_hypotheses(kept, outcomes)
+        warnings = [*check_hypotheses(kept, outcomes), *_ignored(cells, design)]
     except UsageError as error:
         raise UsageError(format_error(config.origin.source, str(error)), error.where) from None
     return PlannedStudy(config.batch.name, kept, cells, config.origin.folder, tuple(warnings))
+
+
+def _ignored(cells: Sequence[PlannedCell], design: Design) -> list[str]:
+    own = [(cell.levels, cell.config) for cell in cells if cell.replicate == 1]
+    return foreseen(cells[0].config.batch.kind, own, paired=design.mode == "paired")
 
 
 def replicate_seed(seed: int, replicate: int) -> int:

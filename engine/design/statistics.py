@@ -2,7 +2,7 @@
 
 Confirmatory are the hypotheses of the design as the file has them, with Holm's correction over all that it stated. Everything
 else is exploratory, corrected outcome by outcome, and called so. Factors that a simulated model does not react to are
-found by comparing its replies."""
+foreseen from what it reads of its first requests, and measured from its replies."""
 
 import json
 import sqlite3
@@ -13,6 +13,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from tidepool.engine.call import Call
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.design.contrasts import (
     Cell,
@@ -26,8 +28,9 @@ from tidepool.engine.design.contrasts import (
 from tidepool.engine.design.effects import CellBatch, Effect, OutcomeTable, cell_mean, effect, in_direction, tables_of
 from tidepool.engine.design.outcomes import Outcome
 from tidepool.engine.errors import UsageError
+from tidepool.engine.providers.simulated.responders import reading_of
 from tidepool.engine.results.blocks import listing
-from tidepool.engine.results.simulated_roles import merge_roles, simulated_roles
+from tidepool.engine.results.simulated_roles import is_simulated, merge_roles, simulated_roles
 from tidepool.engine.results.summary import MOST_FAILURES, checked, count_batch
 from tidepool.engine.statistics.contrasts import SIGNIFICANT
 from tidepool.engine.statistics.intervals import Interval
@@ -49,6 +52,35 @@ from tidepool.storage.studies import cells_of as stored_cells
 Levels = Mapping[str, str]
 MOST_COMPARED = 50
 """cells that are held against the first one"""
+
+
+def foreseen(kind: str, cells: Sequence[tuple[Levels, FrozenConfig]], *, paired: bool) -> list[str]:
+    """Warnings for a plan; `cells` are those of one replicate."""
+    requests = load_kind(kind).first_requests
+    if requests is None or not cells:
+        return []
+    reference = list(requests(cells[0][1]))
+    found = []
+    for levels, config in islice(cells[1:], MOST_COMPARED):
+        if (changed := _changed(cells[0][0], levels, paired)) and (
+            models := _ignoring(reference, list(requests(config)))
+        ):
+            read, their = ("reads", "its") if len(models) == 1 else ("read", "their")
+            found.append(
+                f"Contrast {_contrast(changed)}: {listing(models)} {read} the same from the requests of both, so {their} replies "
+                "will be identical and no effect can show. Real models may react."
+            )
+    return found
+
+
+def _ignoring(reference: Sequence[Call], others: Sequence[Call]) -> list[str]:
+    """Simulated models that read the same from different requests; none if any model reads a difference."""
+    pairs = [(one, other) for one, other in zip(reference, others, strict=False) if one != other]
+    alike = all(
+        is_simulated(one.model) and one.model == other.model and reading_of(one) == reading_of(other)
+        for one, other in pairs
+    )
+    return list(dict.fromkeys(one.model for one, _ in pairs)) if alike and len(reference) == len(others) else []
 
 
 def measured(connection: sqlite3.Connection, cells: Sequence[StoredCell], *, paired: bool) -> Iterator[dict[str, Any]]:

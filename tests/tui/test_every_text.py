@@ -86,6 +86,7 @@ OF_THE_FILE: dict[str, list[list[str]]] = {
     "run": [[POISON], [GAME, "--set", POISON]],
     "new": [[POISON], ["secret_game", "-o", "-"], ["simulation", "-o", POISON]],
     "examples": [[], [POISON], ["secret_game", "-o", POISON]],
+    "completion": [["bash"], [POISON]],
     "plan": [
         [POISON],
         [GAME, "--pilot", "BATCH"],

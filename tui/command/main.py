@@ -54,6 +54,7 @@ COMMANDS = {
     "api": ("serve:api", "the HTTP API, on loopback"),
     "trust": ("manage:trust", "batches that this machine trusts: list, add, remove"),
     "bench": ("plan:bench", "measures this machine; with a CONFIG.toml, what waves gain over one call at a time"),
+    "completion": ("start:completion", "prints a shell completion script: bash, zsh, tcsh"),
 }
 """name → (MODULE in tidepool.tui.command.commands with its `run`, or MODULE:NAME with its `run_NAME`; help)"""
 

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.statistics.grouped import Array
 from tidepool.engine.statistics.intervals import Interval, Rate, values_needed
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.studies.secret_game.contrasts import AgentComparison, comparisons
+from tidepool.engine.studies.secret_game.contrasts import AgentComparison, Place, comparisons, ranking
 from tidepool.engine.studies.secret_game.detectors.detection import JUDGE
 from tidepool.engine.studies.secret_game.scoring import KEEPING_MODES, SCORING, points_between
 from tidepool.engine.studies.secret_game.shares import (
@@ -55,9 +55,22 @@ class Precision(Statistics):
     agents: Mapping[str, Needed]
 
 
+@dataclass(frozen=True)
+class Planted(Statistics):
+    """Sides of the simulated provider that gave their secret in one way, or that gave nothing, and what was found of them."""
+
+    sides: int
+    found: Mapping[str, int]
+    """by the detector that found the first reveal"""
+    missed: int
+    judged: int
+    """sides that have a verdict"""
+    judged_revealed: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class SecretGameStatistics(Statistics):
-    LEFT_OUT = frozenset({"models", "scenarios", "sat_out", "uncertain", "verdicts"})
+    LEFT_OUT = frozenset({"models", "scenarios", "sat_out", "uncertain", "verdicts", "agreement"})
 
     agents: Mapping[str, ScoredSides]
     overall: TalkStatistics
@@ -68,10 +81,12 @@ class SecretGameStatistics(Statistics):
     models: Mapping[str, ScoredSides] | None = None
     openers: Mapping[str, ScoredSides]
     scenarios: Mapping[str, ScenarioStatistics] | None = None
+    ranking: tuple[Place, ...]
     comparisons: tuple[AgentComparison, ...]
     precision: Precision
     sat_out: Mapping[str, int] | None = None
     verdicts: Verdicts | None = None
+    agreement: Mapping[str, Planted] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +120,38 @@ def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config:
     """As the JSON summary has them, with what people coded by hand."""
     failed = {tuple(json.loads(names)): count for names, count in game_rows.failures_by_pair(connection, batch["id"])}
     found = analysed_sides(sides_of(connection, batch["number"]), failed, Played.of(config))
-    found = replace(found, sat_out=game_rows.sit_outs(connection, batch["id"]))
+    agreement = _agreement(game_rows.planted_sides(connection, batch["number"])) if batch["simulated"] else None
+    found = replace(found, sat_out=game_rows.sit_outs(connection, batch["id"]), agreement=agreement)
     return with_coding(connection, batch, found.as_json())
+
+
+WAYS = {
+    "plain": "exact",
+    "spelled": "spelled",
+    "encoded": "encoded",
+    "misspelt": "fuzzy",
+    "hint": "hint",
+    "none": "nothing",
+}
+"""how the simulated provider gives a secret: by the detector that should find it, where there is one"""
+
+
+def _agreement(sides: Iterable[game_rows.PlantedSides]) -> dict[str, Planted] | None:
+    """By the way in which sides truly gave their secret, as only the simulated provider can tell."""
+    rows: dict[str, list[game_rows.PlantedSides]] = {way: [] for way in (*WAYS.values(), "other")}
+    for side in sides:
+        rows[WAYS.get(side.way, "other")].append(side)
+    return {
+        way: Planted(
+            sides=sum(one.sides for one in own),
+            found={one.detector: one.sides for one in own if one.detector},
+            missed=sum(one.sides for one in own if not one.detector),
+            judged=sum(one.judged for one in own),
+            judged_revealed=sum(one.judged_revealed for one in own),
+        )
+        for way, own in rows.items()
+        if own
+    } or None
 
 
 def sides_of(connection: sqlite3.Connection, batch_number: int) -> Sides:
@@ -125,6 +170,7 @@ def analysed_sides(
     agents = agent_statistics(shares, clustering, missing)
     means = shares.of_scores(sides.agent, len(sides.names), [sides.seat, sides.direction])
     best_first = sorted((-round(rate.mean, 9), name) for name, rate in zip(sides.names, means, strict=True) if rate)
+    compared = comparisons(clustering, [name for _, name in best_first], bounds)
     needed = precision(shares, sides, half_width)
     groups = _Groups(shares, sides)
     return SecretGameStatistics(
@@ -137,7 +183,8 @@ def analysed_sides(
         models=None if played.models is None else groups.by_model(played.models),
         openers=groups.named(("answered", "opened"), sides.opener.astype(int)),
         scenarios=_by_scenario(clustering, bounds, played.scenarios) if clustering.scenarios else None,
-        comparisons=comparisons(clustering, [name for _, name in best_first], bounds),
+        ranking=ranking(agents, compared),
+        comparisons=compared,
         precision=needed,
         verdicts=verdict_statistics(clustering) if played.judged else None,
     )

@@ -1,10 +1,10 @@
-"""How agents differ: contrasts under equal conditions, a ranking, and whether hearing a secret goes with giving one.
+"""How agents differ: contrasts under equal conditions, and a ranking.
 
 *Against third agents*: both met the same others from the same side (and with the same scenario). *Head to head*: what one did against
 the other. The two are never pooled.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -13,11 +13,13 @@ from tidepool.engine.statistics.grouped import Array, pair_codes
 from tidepool.engine.statistics.intervals import UNIT, Interval
 from tidepool.engine.statistics.significance import holm
 from tidepool.engine.statistics.typed import Statistics
+from tidepool.engine.studies.secret_game.shares import ScoredSides
 from tidepool.engine.studies.secret_game.sides import Clustering
 
 MOST_COMPARED = 25
 """agents compared with one another, best first; among more, Holm's correction leaves nothing to find"""
 THIRD, HEAD = "against third agents", "head to head"
+SIGNIFICANT = 0.05
 SCORE, REVEALED, OBTAINED = "score", "revealed %", "obtained %"
 
 
@@ -37,6 +39,38 @@ class AgentComparison(Statistics):
     p_value: float | None
     """None where too few games are linked within for a test"""
     p_value_holm: float | None
+
+
+@dataclass(frozen=True)
+class Place(Statistics):
+    """An agent's place by mean score. `rank_ci95`: the places that no significant difference rules out."""
+
+    agent: str
+    rank: int
+    rank_ci95: tuple[int, int] | None
+    score_mean: float
+    score_mean_ci95: Interval | None
+
+
+def ranking(agents: Mapping[str, ScoredSides], compared: Sequence[AgentComparison]) -> tuple[Place, ...]:
+    """Best first. The limits come from the comparisons of scores after Holm's correction; None where none was tested."""
+    means = {name: row.score_mean for name, row in agents.items() if row.score_mean is not None}
+    tested, better, worse = set[str](), set[tuple[str, str]](), set[tuple[str, str]]()
+    for row in compared:
+        if row.measure == SCORE and row.p_value_holm is not None:
+            tested |= set(row.agents)
+            if row.p_value_holm < SIGNIFICANT:
+                winner, loser = row.agents if row.difference > 0 else row.agents[::-1]
+                better.add((loser, winner))
+                worse.add((winner, loser))
+    found = []
+    for name, mean in means.items():
+        rank = 1 + sum(other > mean + 1e-9 for other in means.values())
+        above = sum(agent == name for agent, _ in better)
+        below = sum(agent == name for agent, _ in worse)
+        limits = (min(rank, 1 + above), max(rank, len(means) - below)) if name in tested else None
+        found.append(Place(name, rank, limits, mean, agents[name].score_mean_ci95))
+    return tuple(sorted(found, key=lambda place: (place.rank, place.agent)))
 
 
 @dataclass(frozen=True, slots=True)

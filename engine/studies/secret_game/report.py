@@ -38,8 +38,9 @@ from tidepool.engine.statistics.distributions import normal_quantile
 from tidepool.engine.statistics.intervals import Interval, Rate, gap_interval, p_value_of, share_interval, wilson
 from tidepool.engine.statistics.significance import pairwise
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.studies.secret_game.analysis import Played, SecretGameStatistics, sides_of
+from tidepool.engine.studies.secret_game.analysis import Planted, Played, SecretGameStatistics, sides_of
 from tidepool.engine.studies.secret_game.contrasts import AgentComparison
+from tidepool.engine.studies.secret_game.detectors.detection import DETECTORS
 from tidepool.engine.studies.secret_game.shares import (
     PairStatistics,
     ScenarioStatistics,
@@ -72,10 +73,12 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
         _pairs(found.pairs),
         *_sat_out(found),
         *_drawn(found),
+        *_ranking(found),
         *_groups(found),
         *_scenarios(found.scenarios),
         *_comparisons(found.comparisons),
         *_verdicts(found.verdicts),
+        *_agreement(found.agreement),
         *_precision(found),
         *coding_blocks(statistics),
     ]
@@ -191,6 +194,39 @@ def _pairs(pairs: Mapping[str, PairStatistics]) -> Table:
     return table("pairs", ("pair", "talks", "sides revealed %", "both %", "one side %", "missing"), told)
 
 
+def _ranking(found: SecretGameStatistics) -> Iterator[Block]:
+    order = {name: place for place, name in enumerate(sorted(found.agents))}
+    told: list[tuple[Cell, ...]] = [
+        (
+            Named(place.agent, order[place.agent]),
+            place.rank,
+            "–".join(map(str, dict.fromkeys(place.rank_ci95))) if place.rank_ci95 else "?",
+            Estimate(place.score_mean, place.score_mean_ci95, 2),
+        )
+        for place in found.ranking
+    ]
+    if told:
+        yield table("ranking by mean score", ("agent", "rank", "might be", "mean score"), told)
+
+
+def _agreement(found: Mapping[str, Planted] | None) -> Iterator[Block]:
+    if found:
+        names = [name for name in DETECTORS if any(name in row.found for row in found.values())]
+        judged = any(row.judged for row in found.values())
+        told: list[tuple[Cell, ...]] = [
+            (
+                way,
+                row.sides,
+                *(row.found.get(name, 0) for name in names),
+                row.missed,
+                *([f"{row.judged_revealed:,} of {row.judged:,}"] if judged else []),
+            )
+            for way, row in found.items()
+        ]
+        columns = ("given as", "sides", *names, "not found", *(["by the judge"] if judged else []))
+        yield table("detectors against what the simulated models really gave", columns, told)
+
+
 def _comparisons(found: Sequence[AgentComparison]) -> Iterator[Block]:
     """Measure by measure: those that differ most surely come first."""
     columns = ("agents", "question", "sides", "difference", "p", "p, Holm")
@@ -257,8 +293,7 @@ def _precision(found: SecretGameStatistics) -> Iterator[Block]:
 
 
 def _drawn(found: SecretGameStatistics) -> Iterator[Block]:
-    scored = {name: row.score_mean for name, row in found.agents.items() if row.score_mean is not None}
-    ranked = sorted(scored, key=lambda name: (-scored[name], name)) or list(found.agents)
+    ranked = [place.agent for place in found.ranking] or list(found.agents)
     names = tuple(name for name in ranked if found.agents[name].interactions)[:MOST_DRAWN]
     rows = [found.agents[name] for name in names]
     order = sorted(found.agents)
@@ -279,7 +314,7 @@ def _drawn(found: SecretGameStatistics) -> Iterator[Block]:
         square=(0.0, 100.0),
     )
     yield _heat(found.pairs, names, places)
-    if scored:
+    if found.ranking:
         means = [_mean(row) for row in rows]
         yield Figure("means", "mean score", (_series("mean score", means, "accent"),), labels=names, places=places)
     if len(names) < len(found.agents):

@@ -1,4 +1,4 @@
-"""A factor that the simulated models do not react to: the report measures it in the replies."""
+"""A factor that the simulated models do not react to: the plan foresees it, and the report measures it in the replies."""
 
 import re
 from pathlib import Path
@@ -48,30 +48,41 @@ attributes = { group = "adult", age = 40, agreeableness = 4 }
 name = "Emmy"
 attributes = { group = "adult", age = 40, agreeableness = 5 }
 """
+NARRATED = TALKS.replace("[simulation]", '[simulation]\nstyle = "narrated"')
 PLAYER, PERSONA, JUDGE = "simulated:trusting", "simulated:persona", "simulated:judge"
 CASES = (
     (GAME, "agents.Bob.instructions", '["Wear shoes.", "Wear a hat."]', PLAYER),
     (GAME, "agents.Bob.instructions", '["Wear shoes.", "Never tell anybody."]', ""),
     (GAME, "agents.*.instructions", '["Wear shoes.", "Wear a hat."]', f"simulated:guarded and {PLAYER}"),
+    (GAME, "agents.Bob.temperature", "[0.2, 1.0]", PLAYER),
     (GAME, "agents.Bob.model", '["simulated:trusting", "simulated:bargainer"]', ""),
+    (GAME, "agents.Bob.secret", '["lantern", "violet"]', ""),
+    (GAME, "secret_game.messages_per_interaction", "[3, 5]", ""),
     (GAME, "secret_game.mode", '["standard", "diversity"]', ""),
     (TALKS, "entities.*.attributes.group", '["adult", "child"]', PERSONA),
+    (NARRATED, "entities.*.attributes.group", '["adult", "child"]', PERSONA),
     (TALKS, "entities.Ada.attributes.age", "[40, 50]", PERSONA),
+    (TALKS, "entities.Ada.attributes.age", "[40, 9]", ""),
     (TALKS, "entities.*.attributes.agreeableness", "[1, 9]", ""),
     (TALKS, "simulation.language", '["English", "German"]', PERSONA),
+    (TALKS, "simulation.context", '["A harbour for boats.", "Streets without motors."]', ""),
+    (TALKS, "simulation.interaction_size", "[1, 2]", ""),
+    (TALKS, "simulation.thoughts", "[false, true]", ""),
     (TALKS, "simulation.judge.question", '["Is the speaker kind?", "Is the speaker tall?"]', JUDGE),
     (TALKS, "simulation.judge.scale", "[[1, 5], [0, 100]]", ""),
 )
 
 
 @pytest.mark.parametrize(("study", "factor", "levels", "ignoring"), CASES)
-async def test_the_report_warns_if_and_only_if_simulated_models_ignore_a_factor(
+async def test_plan_and_report_warn_if_and_only_if_simulated_models_ignore_a_factor(
     study: str, factor: str, levels: str, ignoring: str, database: Path, tmp_path: Path
 ) -> None:
+    """A list of what they read would grow old: what is foreseen is held against the replies."""
     path = tmp_path / "study.toml"
     path.write_text(f'{study}[design]\n[design.factors]\n"{factor}" = {levels}\n')
     config = load_config(path)
     plan = priced_study(config, database)
+    foreseen = [words for words in plan["warnings"] if " the same from the requests of both" in words]
     summary = await run_study(config, database)
     report = study_report(database, summary)
     blocks = [block for block in (*report.overview, *report.findings, *report.methods) if isinstance(block, Words)]
@@ -79,10 +90,13 @@ async def test_the_report_warns_if_and_only_if_simulated_models_ignore_a_factor(
     assert not [block.text for block in blocks if re.match(r"\w+:\w", block.text)]
     warnings = [block.text for block in blocks if block.level == "warning"]
     measured = [words for words in warnings if "are identical" in words]
-    assert len(measured) == bool(ignoring)
+    assert len(foreseen) == len(measured) == bool(ignoring)
     if ignoring:
         (found,) = summary["statistics"]["ignored_by_simulation"]
         assert found["models"] == ignoring.split(" and ") and f" compared replies of {ignoring} " in measured[0]
-        assert measured[0].startswith(f"Contrast {factor}: ")
+        one, many = ("s", "its"), ("", "their")
+        s, their = many if " and " in ignoring else one
+        assert f": {ignoring} read{s} the same from the requests of both, so {their} replies will" in foreseen[0]
+        assert all(words.startswith(f"Contrast {factor}: ") for words in (foreseen[0], measured[0]))
     judged = any("The simulated judge does not read the question" in words for words in warnings)
     assert judged == any("does not read the question" in words for words in plan["notes"]) == (study is not GAME)

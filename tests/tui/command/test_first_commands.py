@@ -1,4 +1,4 @@
-"""The first hour: a file opened by its name, a study run, examples, a config to start from, words for slips."""
+"""The first hour: a file opened by its name, a study run, examples, a config to start from, completion, words for slips."""
 
 import json
 import os
@@ -228,6 +228,27 @@ def test_an_example_is_copied_and_nothing_is_written_over(tidepool: Tidepool, tm
     again = tidepool("examples", "evolution_scorer", "-o", "mine")
     assert again.returncode == 2 and "mine/scorer.py is there already" in again.stderr
     assert "did you mean 'secret_game'?" in tidepool("examples", "secret_gam").stderr
+
+
+# -- tidepool completion -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_a_shell_is_told_every_command(tidepool: Tidepool, shell: str) -> None:
+    script = tidepool("completion", shell).stdout
+    assert [name for name in COMMANDS if name not in script] == []
+
+
+def test_bash_completes_commands_and_their_options(tidepool: Tidepool, tmp_path: Path) -> None:
+    (tmp_path / "completion.sh").write_text(tidepool("completion", "bash").stdout)
+    program = 'source completion.sh; COMP_WORDS=(tidepool {}); COMP_CWORD={}; _shtab_tidepool; echo "${{COMPREPLY[@]}}"'
+
+    def completed(*words: str) -> list[str]:
+        command = ["bash", "-c", program.format(" ".join(words), len(words))]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split()
+
+    assert completed("exa") == ["examples"]
+    assert completed("export", "--for") == ["--format"]
 
 
 # -- export -o NAME.json -------------------------------------------------------------------------------------

@@ -58,6 +58,14 @@ def test_two_agents_alone_have_only_their_own_talks():
     assert {row["estimand"] for row in found["comparisons"]} == {HEAD}
 
 
+def test_the_ranking_is_by_mean_score_within_what_the_comparisons_allow():
+    """Ada beats both for sure; nobody can say whether Cy is better than Bo if they met once."""
+    told = [(place["agent"], place["rank"], place["rank_ci95"]) for place in FOUND["ranking"]]
+    assert told == [("Ada", 1, [1, 1]), ("Cy", 2, [2, 2]), ("Bo", 3, [3, 3])]
+    few = analysed(rows(("Bo", "Cy", True, False), ("Cy", "Bo", False, True))).as_json()
+    assert [(place["agent"], place["rank_ci95"]) for place in few["ranking"]] == [("Cy", [1, 2]), ("Bo", [1, 2])]
+
+
 def random_rows(talks: int, games: int = 1, scenarios: int = 0, seed: int = 3) -> list[SideOutcome]:
     random = Random(seed)
     played = []
