@@ -173,7 +173,6 @@ EXAMPLES = ROOT / "examples"
 PAGE = ROOT / "docs" / "gallery.md"
 GALLERY_SIZE = (110, 34)
 READ = {
-    "evolution_code": "talks",
     "evolution_judged": "talks",
     "evolution_labels": "talks",
     "evolution_fewshot": "statistics",

@@ -25,7 +25,7 @@ SIMULATED_KEYS = frozenset(
     "batch_expire_rate batch_refuse".split()
 )
 """kept as well: the simulated provider calls nothing"""
-CODE_KEYS = frozenset({"allow_code", "scorer"})
+CODE_KEYS = frozenset({"scorer"})
 FILE_KEYS = frozenset("context_file entity_file problems choose_from judge_from queries policy".split())
 """name files, which are read when the user runs a config; a frozen config that names one is refused"""
 
@@ -39,8 +39,6 @@ def foreign_keys(config: Mapping[str, Any]) -> Iterator[tuple[Location, str | No
     for name, section in config.items():
         if not isinstance(section, Mapping):
             continue
-        if "allow_code" in section:
-            yield (name, "allow_code"), None
         scorer = section.get("scorer")
         if isinstance(scorer, str) and ":" in scorer and not scorer.startswith(NOT_TRUSTED):
             yield (name, "scorer"), f"{NOT_TRUSTED}{scorer}"

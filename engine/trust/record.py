@@ -5,7 +5,7 @@ what `tidepool api` was asked to run, which drafts were written here, in which f
 seals of replies. No key is ever written. If the record cannot be written, or others could have written it, that is reported once, and
 what is trusted holds for this process.
 
-Seals protect batches that run code. A reply may be executed (`task = "python"`) or given to the user's scorer, and a reply from a file
+Seals protect batches that run code. A reply is given to the user's scorer, and a reply from a file
 could be anything. So each reply is stored with a keyed hash, made with a secret that no study file holds. A reply runs only if it came
 from a provider in this process, or if its seal fits.
 """

@@ -19,7 +19,6 @@ from tidepool.engine.studies.evolution import genome, rewrites
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.rewrites import Guard
 from tidepool.engine.studies.evolution.tasks.judge import judge_request
-from tidepool.engine.studies.evolution.tasks.python_task import code_of
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 from tidepool.engine.studies.mutation import operators, rewards
 from tidepool.engine.studies.secret_game.detectors import detection
@@ -67,7 +66,6 @@ READERS: dict[str, Reader] = {
     "choice": lambda text: AnswerTask("choice").mark(text, Problem("", "B", {"choices": ["Paris", "Rome"]})),
     "label": lambda text: AnswerTask("label", ("positive", "negative")).mark(text, Problem("", "positive")),
     "text": lambda text: AnswerTask("text").mark(text, Problem("", "in Rome")),
-    "code": lambda text: code_of(text, Problem("def f():", "", {"test": "assert f()", "entry_point": "f"})),
     "marked by a judge": lambda text: judge_request(Problem("q", "a"), text),
     "rating": lambda text: ratings.read_rating(text, (1, 5)),
     "rating that was cut": lambda text: ratings.read_rating(text, (1, 5), cut=True),

@@ -9,8 +9,7 @@ about real models (docs/landscape.md).
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from zlib import crc32
 
 from tidepool.engine.call import Message
@@ -79,60 +78,6 @@ def _mood(text: str, options: Sequence[str]) -> str | None:
     return by_mood["good" if good > bad else "bad"] if good != bad else by_mood.get("both", by_mood["good"])
 
 
-SIZES = (2, 3, 4, 5)
-
-
-@dataclass(frozen=True, slots=True)
-class ToyTask:
-    name: str
-    """of the function"""
-    parameter: str
-    asked: str
-    """what it returns; K stands for a size"""
-    right: str
-    """the line that returns it"""
-    wrong: tuple[str, ...]
-    level: int
-    inputs: tuple[str, ...]
-    """what its tests call it with"""
-
-
-TASKS = tuple(ToyTask(**task) for task in texts("toy_tasks"))
-_CODE_OPENINGS = ("Here is the function.", "I go through it step by step and write it down.", "This does it:")
-_CODE_SILENCE = (
-    "I would need to know more about the input before I write anything.",
-    "There are several ways to do this.",
-)
-
-
-def question_of(task: ToyTask, size: int) -> str:
-    return f"Write a Python function {task.name}_{size}({task.parameter}) that returns {task.asked.replace('K', str(size))}."
-
-
-def source_of(task: ToyTask, size: int, line: str) -> str:
-    return f"def {task.name}_{size}({task.parameter}):\n    {line.replace('K', str(size))}\n"
-
-
-@cache
-def _known_tasks() -> dict[str, tuple[ToyTask, int]]:
-    return {question_of(task, size): (task, size) for task in TASKS for size in SIZES}
-
-
-def _write_code(model_name: str, system: str, question: str, seed: int) -> SimulatedReply | None:
-    """None: this is none of these tasks. How often it is right follows the landscape's chances for words."""
-    if (known := _known_tasks().get(question.strip())) is None:
-        return None
-    task, size = known
-    dice = Dice(seed)
-    right, silent = chance(model_name, system, "strings", task.level)
-    draw = dice.unit()
-    if right <= draw < right + silent:
-        return SimulatedReply(dice.pick(_CODE_SILENCE), "silent")
-    lines: Sequence[str] = (task.right,) if draw < right else task.wrong
-    code = source_of(task, size, dice.pick(lines))
-    return SimulatedReply(f"{dice.pick(_CODE_OPENINGS)}\n\n```python\n{code}```", "right" if draw < right else "wrong")
-
-
 POINTS: dict[str, tuple[str, str, str]] = texts("explanations")
 """questions that want an explanation, with the three points the solver makes of each"""
 _EMPTY_POINTS = (
@@ -180,9 +125,8 @@ def solve(model_name: str, system: str, messages: Sequence[Message], seed: int) 
     dice = mix(seed)
     known = recognise(question) or read_options(question)
     if known is None:
-        for answered in (_write_code, _explain):
-            if (written := answered(model_name, system, question, seed)) is not None:
-                return written
+        if (written := _explain(model_name, system, question, seed)) is not None:
+            return written
         return SimulatedReply(
             f"{_OPENINGS[dice % 5]} I go by the numbers given.\n#### {_guess(question, dice)}", "guess"
         )

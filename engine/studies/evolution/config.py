@@ -112,17 +112,13 @@ class EvolutionSettings(Section):
     """a file of one's own for choose_problems; empty: a part of problems"""
     judge_from: Address = ""
     """a file of one's own for validation_problems; empty: a part of problems"""
-    task: Literal["auto", "number", "choice", "label", "text", "python", "judge"] = Field(
-        default="auto", title="Kind of answer"
-    )
-    """what a reply answers with: auto (a number or words, by the expected answer) | number | choice | label | text | python
-    (code, which the problem's tests are run on) | judge (anything: a model marks it by a rubric)"""
+    task: Literal["auto", "number", "choice", "label", "text", "judge"] = Field(default="auto", title="Kind of answer")
+    """what a reply answers with: auto (a number or words, by the expected answer) | number | choice | label | text
+    | judge (anything: a model marks it by a rubric)"""
     judge: ModelName = Field(default="simulated:judge", title="Judging model")
     """who marks replies where task = "judge"; must be written like the mutator"""
     rubric: str = Field(default="", max_length=ceilings.TEXT)
     """what the judge goes by; empty: how well the reply answers the question, by the expected answer where there is one"""
-    allow_code: bool = Field(default=False, title="Run code of replies")
-    """true: code that models write may be run on this machine, as task = "python" does"""
     labels: list[Text] = Field(default_factory=list, examples=[["yes", "no"]], max_length=100)
     """the labels of task = "label"; empty: the answers of the file"""
     max_problems: int = Field(default=100, ge=1, le=ceilings.ITEMS, title="Problems in search")
@@ -139,7 +135,7 @@ class EvolutionSettings(Section):
     pass_mark: float = Field(default=0.7, ge=0, le=1)
     """the score from which on a reply counts as correct, where a scorer or a judge gives scores"""
     marking_seconds: float = Field(default=10.0, gt=0, le=3600)
-    """that a scorer of your own, or the code of a reply with its tests, may take for one reply"""
+    """that a scorer of your own may take for one reply"""
     samples: int = Field(default=1, ge=1, le=1000, title="Replies to each")
     """replies per problem"""
     temperature: Temperature = Field(default=0.7, ge=0, le=2)

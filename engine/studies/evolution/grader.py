@@ -24,7 +24,6 @@ from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.genome import Genome, filled, parts
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split
 from tidepool.engine.studies.evolution.tasks.judge import JudgeMarker
-from tidepool.engine.studies.evolution.tasks.python_task import CodeMarker, CodeRuns
 from tidepool.engine.studies.evolution.tasks.scorer import ScorerMarker, ScorerProcess, allowed, own_scorer
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask, choices_of, letter_of
 from tidepool.engine.studies.evolution.tasks.verdict import GivenReply, Scorer, Unmarked, Verdict, kept
@@ -84,8 +83,6 @@ class Asking:
                 return f"{steps}\n#### {problem.answer}".strip()
             case "choice":
                 return letter_of(problem.answer, choices_of(problem.fields)) or ""
-            case "python":
-                return worked
         return problem.answer
 
 
@@ -166,8 +163,6 @@ def _marker_of(run: BatchRun, settings: EvolutionSettings) -> Marker:
         return _AtOnce(lambda reply, problem: scorer(reply.text, problem.answer, reply.length))
     if settings.judged:
         return JudgeMarker(settings)
-    if settings.task == "python":
-        return CodeMarker(CodeRuns(settings.marking_seconds))
     task = AnswerTask(settings.task, tuple(settings.labels))
     return _AtOnce(lambda reply, problem: task.mark(reply.text, problem, reply.length, cut=reply.cut))
 

@@ -13,7 +13,6 @@ from tidepool.engine.studies.evolution.genome import seed_text
 from tidepool.engine.studies.evolution.problems.intake import Finished, Source, Sources, source_at, take_in
 from tidepool.engine.studies.evolution.problems.problem_set import SETS, Problem, ProblemSet, Split, problem_set
 from tidepool.engine.studies.evolution.problems.rows import Columns
-from tidepool.engine.studies.evolution.tasks.python_task import impossible_tests
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 
 BY_ANSWER = ("auto", "number", "choice", "label", "text")
@@ -181,12 +180,11 @@ def _labelled(settings: EvolutionSettings, answers: Iterable[str]) -> EvolutionS
 
 def _doubts(settings: EvolutionSettings, problems: Mapping[Split, Sequence[Finished]]) -> list[str]:
     """Expected answers that no reply can match: they lower every figure, and where all are such nothing is measured."""
-    if settings.scorer or settings.task not in (*BY_ANSWER, "python"):
+    if settings.scorer or settings.task not in BY_ANSWER:
         return []
-    by_answer = AnswerTask(settings.task, tuple(settings.labels)).impossible
-    impossible, doubtful, asked = impossible_tests if settings.task == "python" else by_answer, [], 0
+    task, doubtful, asked = AnswerTask(settings.task, tuple(settings.labels)), [], 0
     for found in problems.values():
-        reasons = [f"{one.where}: {why}" for one in found if (why := impossible(one.problem))]
+        reasons = [f"{one.where}: {why}" for one in found if (why := task.impossible(one.problem))]
         if found and len(reasons) == len(found):
             told = f'No reply could be right with task = "{settings.task}": {"; ".join(reasons[:SHOWN])}'
             raise UsageError(f"{told}. Choose the task that fits, or mend the answers.", ("evolution", "task"))
@@ -194,9 +192,11 @@ def _doubts(settings: EvolutionSettings, problems: Mapping[Split, Sequence[Finis
         asked += len(found)
     if not doubtful:
         return []
-    what = "tests that no reply can pass" if settings.task == "python" else "expected answers that no reply can match"
     more = f"; and {len(doubtful) - SHOWN:,} more" if len(doubtful) > SHOWN else ""
-    return [f"{len(doubtful):,} of {asked:,} problems have {what}: {'; '.join(doubtful[:SHOWN])}{more}."]
+    return [
+        f"{len(doubtful):,} of {asked:,} problems have expected answers that no reply can match: "
+        f"{'; '.join(doubtful[:SHOWN])}{more}."
+    ]
 
 
 TRIED = 5

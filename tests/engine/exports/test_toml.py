@@ -52,7 +52,7 @@ async def test_the_file_runs_to_an_equal_batch_elsewhere(database: Path, tmp_pat
 STRANGE: dict[str, Any] = {
     "batch": {"kind": "evolution"},
     "providers": {"lab": {"like": "openai", "base_url": "http://lab.example/v1", "api_key_env": "LAB_KEY"}},
-    "evolution": {"problems": "/home/ada/sums.jsonl", "judge_from": "..\\tests.jsonl", "allow_code": True},
+    "evolution": {"problems": "/home/ada/sums.jsonl", "judge_from": "..\\tests.jsonl"},
 }
 
 

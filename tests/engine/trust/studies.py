@@ -31,7 +31,7 @@ def lab(server: Emulator, **more: str) -> dict[str, dict[str, Any]]:
 
 
 def code_study(**more: Any) -> Evolution:
-    """Runs the code of its replies; to be made in the folder of the examples."""
+    """Gives its replies to the user's scorer; to be made in the folder of the examples."""
     sizes = {
         "population_size": 3,
         "max_generations": 1,
@@ -39,8 +39,7 @@ def code_study(**more: Any) -> Evolution:
         "validation_problems": 2,
         "seed_final": False,
     }
-    files = {"problems": "code_problems.jsonl", "task": "python", "allow_code": True}
-    return study(service="live", **sizes, **files, **more)
+    return study(service="live", scorer="scorer.py:right_and_brief", **sizes, **more)
 
 
 def requests(server: Emulator) -> int:

@@ -27,7 +27,8 @@ from tidepool.engine.exports.export import export_batch
 from tidepool.engine.publishing.reuse import StudyInFile, import_file, read_again
 from tidepool.engine.run import enlist, resume_batch, run_batch
 from tidepool.engine.runtime.run_control import RunControl
-from tidepool.engine.studies.evolution.tasks.python_task import CodeResult, CodeRuns
+from tidepool.engine.studies.evolution.problems.problem_set import Problem
+from tidepool.engine.studies.evolution.tasks.scorer import ScorerProcess
 from tidepool.engine.trust.gate import adopt, copied_config
 from tidepool.engine.trust.record import ReplySeals
 from tidepool.storage.states import StopCode
@@ -46,7 +47,7 @@ ROWS: dict[str, Callable[[str], dict[str, Any]]] = {
     "a pool": lambda url: {"providers.openai.hosts": [url]},
     "a cluster": lambda url: {"cluster.ray": url.removeprefix("http://").partition("/")[0]},
     "a command": lambda url: {"providers.openai.batch_command": "touch owned"},
-    "code": lambda url: {"evolution.allow_code": True, "secret_game.judge": "openai:gpt-4o-mini"},
+    "code": lambda url: {"evolution.scorer": "evil.py:run", "secret_game.judge": "openai:gpt-4o-mini"},
     "a limit": lambda url: {"max_concurrent": 77, "service.budget_usd": 1e9},
 }
 
@@ -241,21 +242,21 @@ async def test_a_batch_whose_kind_was_changed_beside_its_config_is_refused(datab
         await resume_batch("last", database)
 
 
-# -- 2: stored replies that would run ------------------------------------------------------------------------
+# -- 2: stored replies that a scorer would be given ------------------------------------------------------------------------
 
 EVIL = "```python\nimport os  # owned\n```"
 
 
 @pytest.fixture
 def run_codes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The code that would have been run, in place of running it."""
+    """The replies that the user's scorer would have been given."""
     seen: list[str] = []
 
-    async def note(runs: CodeRuns, code: str, *rest: Any) -> CodeResult:
-        seen.append(code)
-        return CodeResult(1, 1)
+    async def note(process: ScorerProcess, reply: str, problem: Problem) -> dict[str, Any]:
+        seen.append(reply)
+        return {"score": 1.0, "correct": True, "metrics": {}}
 
-    monkeypatch.setattr(CodeRuns, "_run", note)
+    monkeypatch.setattr(ScorerProcess, "score", note)
     monkeypatch.chdir(EXAMPLES)
     return seen
 
@@ -374,7 +375,7 @@ def test_a_design_that_was_changed_in_the_file_exports_no_code(database: Path, t
     study_id = enlist_study(config_from(tomllib.loads(DESIGN.replace("SERVER", "http://127.0.0.1:9/v1"))), database)
     (exported,) = export_batch(database, study_id, "toml", tmp_path / "own.toml")
     assert "http://127.0.0.1:9/v1" in exported.read_text()
-    code = 'json_set(design, \'$.source.evolution\', json(\'{"task": "python", "allow_code": true, "scorer": "evil.py:run"}\'))'
+    code = "json_set(design, '$.source.evolution', json('{\"scorer\": \"evil.py:run\"}'))"
     change(database, f"UPDATE study SET design = {code}")
     (exported,) = export_batch(database, study_id, "toml", tmp_path / "changed.toml")
     assert dangers(exported.read_text()) == [] and "base_url" not in exported.read_text()
@@ -390,14 +391,13 @@ def test_a_design_that_was_changed_in_the_file_exports_no_code(database: Path, t
 
 FOREIGN = {
     "a scorer": '[batch]\nkind = "evolution"\n[evolution]\nscorer = "evil.py:run"\n',
-    "code of models": '[batch]\nkind = "evolution"\n[evolution]\ntask = "python"\nallow_code = true\n',
     "a cluster": '[cluster]\nray = "evil.example:6379"\n',
     "a server": '[providers.openai]\nbase_url = "http://evil.example/v1"\napi_key_env = "LAB"\nmax_concurrent = 3\n',
     "a pool": '[providers.lab]\nlike = "openai"\nhosts = ["http://evil.example/v1"]\n',
     "prices": '[providers.openai]\nprices = { "*" = { input = 0.0, output = 0.0 } }\n',
     "a key of a package": '[providers.shell]\ncommand = "touch evil"\n',
     "a factor": '[design]\nfactors = { "evolution.scorer" = ["evil.py:run", "evil.py:walk"] }\n',
-    "a bundle": '[[design.factors.how]]\nlevel = "a"\nset = { "evolution.allow_code" = true, "evolution.task" = "python" }\n',
+    "a bundle": '[[design.factors.how]]\nlevel = "a"\nset = { "evolution.scorer" = "evil.py:run", "evolution.task" = "text" }\n',
     "a nested bundle": '[[design.factors.how]]\nlevel = "a"\nset = { evolution = { scorer = "evil.py:run" } }\n',
     "a quoted path": """[[design.factors.how]]\nlevel = "a"\nset = { 'evolution."s\\corer"' = "evil.py:run" }\n""",
     "a file elsewhere": '[simulation]\ncontext_file = "/etc/evil"\nentity_file = "../evil.json"\n',
@@ -406,7 +406,7 @@ FOREIGN = {
     "text that is not TOML yet": '[providers.openai]\nbase_url = "http://evil.example/v1\n',
     "escaped letters": '[providers.openai]\n"base_\\u0075rl" = "http://\\u0065vil.example/v1"\n',
 }
-DANGER = ("evil", "allow_code = true", '"LAB"', "prices", "input = 0.0")
+DANGER = ("evil", '"LAB"', "prices", "input = 0.0")
 
 
 def dangers(text: str) -> list[str]:

@@ -89,8 +89,7 @@ CONFIG_VALUES = (
               "weights target_fitness stagnation max_calls racing seed_final random_baseline "
               "detailed_performance_logging frozen", Rule.DATA, _ASKED),
     FileValue("evolution", "problems choose_from judge_from", Rule.DATA, _TAKEN_IN),
-    FileValue("evolution", "task", Rule.DATA, 'task = "python" runs replies only together with allow_code'),
-    FileValue("evolution", "allow_code scorer scorer_sha256", Rule.OWN, "has code run on this machine"),
+    FileValue("evolution", "scorer scorer_sha256", Rule.OWN, "has code run on this machine"),
     FileValue("mutation", "target mutator encoder judge reward success heldout learner num_processes num_steps num_env_steps "
               "ppo_epoch num_mini_batch learning_rate gamma gae_lambda clip entropy episode_length use_batching operators "
               "on_error baselines repeats temperature max_tokens reasoning_effort max_reasoning_tokens query_list",
@@ -184,7 +183,7 @@ def test_what_names_servers_keys_clusters_and_code_is_never_data() -> None:
     rules = {(one.place, name): one.rule for one in CONFIG_VALUES for name in one.names.split()}
     for place, name in (
         *(("providers", key) for key in ("base_url", "hosts", "api_key_env", "prices")),
-        *(("evolution", key) for key in ("allow_code", "scorer", "scorer_sha256")),
+        *(("evolution", key) for key in ("scorer", "scorer_sha256")),
         *(("cluster", key) for key in Cluster.model_fields),
     ):
         assert rules[place, name] is Rule.OWN

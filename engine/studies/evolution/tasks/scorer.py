@@ -284,7 +284,7 @@ def with_code_frozen(settings: EvolutionSettings, folder: Path | None) -> Evolut
             WHERE,
         )
     if (own := own_scorer(settings.scorer)) is None:
-        return _with_code_allowed(settings)
+        return settings
     if folder is not None:
         found = hash_of(own, (folder, Path.cwd()), settings.scorer_sha256)
         return settings.model_copy(update={"scorer_sha256": found})
@@ -293,30 +293,12 @@ def with_code_frozen(settings: EvolutionSettings, folder: Path | None) -> Evolut
     return settings
 
 
-def _with_code_allowed(settings: EvolutionSettings) -> EvolutionSettings:
-    if _runs_replies(settings) and not settings.allow_code:
-        raise UsageError(
-            'evolution.task is "python": code that a model writes would be run on this machine. Its time, memory and files are '
-            "limited, but it is no sandbox (docs/tasks.md). If you want that, say so in your config: allow_code = true.",
-            ("evolution", "allow_code"),
-        )
-    return settings
-
-
-def _runs_replies(settings: EvolutionSettings) -> bool:
-    return settings.task == "python" and not settings.scorer
-
-
 def code_of(config: FrozenConfig) -> tuple[str, ...]:
     """What it runs on this machine, in words."""
     settings = cast(EvolutionSettings, config.settings)
     if own := own_scorer(settings.scorer):
         return (f"the scorer {own} (sha256 {settings.scorer_sha256[:16]}...), which can read your keys and files",)
-    if not _runs_replies(settings):
-        return ()
-    return (
-        'Python that models write (task = "python"); only accidents are prevented: it can read your keys and files',
-    )
+    return ()
 
 
 def find_code(config: FrozenConfig, folders: Sequence[Path]) -> None:

@@ -15,7 +15,6 @@ from string import ascii_uppercase
 from typing import Any, NamedTuple
 
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.tasks.python_task import impossible_tests
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 
 LETTERS = "ABCDEFGH"
@@ -311,8 +310,6 @@ class AnswerTask:
         """Why no reply could ever be right; None: one could."""
         expected = problem.answer
         match self.kind(expected):
-            case "python":
-                return impossible_tests(problem)
             case "number" if expected_number(expected) is None:
                 return f"the expected answer {expected!r} is no number"
             case "choice" if letter_of(expected, choices_of(problem.fields)) is None:
