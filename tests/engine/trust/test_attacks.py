@@ -473,6 +473,7 @@ async def test_a_published_folder_of_somebody_else_runs_nothing(
     machine("there")
     (file,) = (tmp_path / "folder").rglob("*.db")
     replace_replies(file)
+    shutil.copy(EXAMPLES / "scorer.py", file.parent)
     run_codes.clear()
     for words in (["--run", f"{file}#last"], ["--db", str(file), "--resume", "last"]):
         refused = await asyncio.to_thread(tidepool, *words)
