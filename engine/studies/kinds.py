@@ -29,17 +29,7 @@ if TYPE_CHECKING:
     from tidepool.engine.stopping.rules import Watched
     from tidepool.engine.studies.plan import Plan
 
-__all__ = ["KINDS", "KindSpec", "LazyModules", "deferred", "load_kind"]
-
-
-def deferred(target: str) -> Callable[..., Any]:
-    """The function at `package.module:name`, which is imported when it is first called: declaring a kind loads nothing."""
-    module, _, name = target.partition(":")
-
-    def call(*arguments: Any) -> Any:
-        return getattr(import_module(module), name)(*arguments)
-
-    return call
+__all__ = ["KINDS", "KindSpec", "LazyModules", "load_kind"]
 
 
 class LazyModules:
@@ -56,12 +46,6 @@ class LazyModules:
 
     def function(self, module: str, name: str) -> Callable[..., Any]:
         return lambda *arguments: self.value(module, name)()(*arguments)
-
-
-def _all_named(config: "FrozenConfig") -> set[str]:
-    from tidepool.engine.config.section import models_named
-
-    return models_named(config.settings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +71,6 @@ class KindSpec:
 
     Relative paths start in the folder. Without one the config comes out of a batch, and naming a file is an error.
     """
-    models: "Callable[[FrozenConfig], set[str]]" = _all_named
-    """Every PROVIDER:MODEL the study may call; by default all that its section names."""
     code: "Callable[[FrozenConfig], tuple[str, ...]]" = lambda config: ()
     """What it runs on this machine that is no part of Tidepool or of an installed package, in words: asked about before a
     batch of a stranger's file goes on."""
@@ -110,8 +92,8 @@ class KindSpec:
     """Statistics as a list of neutral blocks, loaded when they are shown; None shows all figures as they are."""
     methods: "Callable[[Mapping[str, Any], StoredConfig, Mapping[str, Any], sqlite3.Connection], KindMethods] | None" = None
     """How it was done, in sentences for a paper: of the batch, its config, its statistics and its file."""
-    glimpse: "Callable[[Mapping[str, Any]], Glimpse] | None" = None
-    """A count of what a batch has come to so far, of its section's plain values; None: only its progress is seen as it runs."""
+    glimpse: "Callable[[], Glimpse] | None" = None
+    """A count of what a batch has come to so far; None: only its progress is seen as it runs."""
     formats: Callable[[], Mapping[str, Exporter]] = dict
     """Formats that the kind exports its own way, or alone."""
     contents: ExportContents = PLAIN
@@ -133,6 +115,13 @@ class KindSpec:
     """keys of its section that may name a file"""
     filled_in: tuple[str, ...] = ()
     """keys of its section that Tidepool writes itself when a batch starts"""
+
+    def models(self, config: "FrozenConfig") -> set[str]:
+        """Every PROVIDER:MODEL the study may call."""
+        from tidepool.engine.config.section import models_named
+
+        found = models_named(config.settings, self.idle_roles(dict(config.settings)))
+        return found.union(*map(models_named, config.agents)) if self.people == "agents" else found
 
 
 def load_kind(name: str) -> KindSpec:

@@ -91,10 +91,9 @@ def _told(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row) -> "tu
     place = (str(path), f"{batch['id']} {batch['created_at']}")
     if place not in _kept:
         kind = load_kind(batch["kind"])
-        settings = json.loads(batch["config"]).get(kind.name, {})
         if kind.glimpse is None:
             return None, False
-        _kept[place] = kind.glimpse(settings if isinstance(settings, dict) else {})
+        _kept[place] = kind.glimpse()
         if len(_kept) > MOST_KEPT:
             _kept.popitem(last=False)
     _kept.move_to_end(place)

@@ -351,7 +351,7 @@ def _gap(row: Mapping[str, Any]) -> tuple[Estimate, PValue]:
 
 
 class EvolutionGlimpse:
-    def __init__(self, settings: Mapping[str, Any]) -> None:
+    def __init__(self) -> None:
         self._generations: dict[str, GenerationStatistics] = {}
         self._champion: Portrait | None = None
         """as it stands on held-out problems"""

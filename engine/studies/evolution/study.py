@@ -3,21 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidepool.engine.results.blocks import KindReport
-from tidepool.engine.studies.kinds import KindSpec, deferred
+from tidepool.engine.studies.kinds import KindSpec, LazyModules
 from tidepool.storage.transfer.tables import ExportContents
 
 if TYPE_CHECKING:
-    from tidepool.engine.config.section import Section
-    from tidepool.engine.config.sections import Config, FrozenConfig
+    from tidepool.engine.config.sections import Config
 
-HERE = "tidepool.engine.studies.evolution"
-
-
-def settings() -> "type[Section]":
-    from tidepool.engine.studies.evolution.config import EvolutionSettings
-
-    return EvolutionSettings
+_LAZY = LazyModules(__package__)
 
 
 def freeze(config: "Config", folder: Path | None) -> "Config":
@@ -35,43 +27,27 @@ def freeze(config: "Config", folder: Path | None) -> "Config":
     return config.model_copy(update={"settings": settings, "service": with_limits(config.service, settings)})
 
 
-def models(config: "FrozenConfig") -> set[str]:
-    from tidepool.engine.config.section import models_named
-    from tidepool.engine.studies.evolution.inputs import settings_of
-
-    settings = settings_of(config)
-    unused = {"mutator": settings.strategy == "random", "judge": not settings.judged}
-    return models_named(settings, but={name for name, idle in unused.items() if idle})
-
-
-def report() -> KindReport:
-    from tidepool.engine.studies.evolution import report
-
-    return report
-
-
 KIND = KindSpec(
     name="evolution",
     title="Evolution",
     summary="a population of prompts gets better at a set of problems",
     units="genomes",
-    settings=settings,
+    settings=_LAZY.value("config", "EvolutionSettings"),
     freeze=freeze,
-    models=models,
-    code=deferred(f"{HERE}.tasks.scorer:code_of"),
-    find_code=deferred(f"{HERE}.tasks.scorer:find_code"),
-    plan=deferred(f"{HERE}.plan:plan"),
-    play=deferred(f"{HERE}.story:play"),
-    statistics=deferred(f"{HERE}.statistics:statistics"),
-    report=report,
-    glimpse=deferred(f"{HERE}.report:EvolutionGlimpse"),
-    methods=deferred(f"{HERE}.methods:methods"),
-    differences=deferred(f"{HERE}.comparison:differences"),
-    outcomes=deferred(f"{HERE}.comparison:outcomes"),
+    code=_LAZY.function("tasks.scorer", "code_of"),
+    find_code=_LAZY.function("tasks.scorer", "find_code"),
+    plan=_LAZY.function("plan", "plan"),
+    play=_LAZY.function("story", "play"),
+    statistics=_LAZY.function("statistics", "statistics"),
+    report=_LAZY.module("report"),
+    glimpse=_LAZY.function("report", "EvolutionGlimpse"),
+    methods=_LAZY.function("methods", "methods"),
+    differences=_LAZY.function("comparison", "differences"),
+    outcomes=_LAZY.function("comparison", "outcomes"),
     contents=ExportContents(
         views=("messages", "genomes"), where_filled=("answers",), beside_units=("genomes",), details=None
     ),
-    shape=deferred(f"{HERE}.plan:shape"),
+    shape=_LAZY.function("plan", "shape"),
     files=("problems", "choose_from", "judge_from"),
     filled_in=("frozen", "scorer_sha256"),
     roles={"model": "solver", "models": "solver", "mutator": "rewriter", "judge": "judge"},

@@ -224,7 +224,7 @@ def _percent(count: int, total: int) -> Number:
 
 
 class MutationGlimpse:
-    def __init__(self, settings: Mapping[str, Any]) -> None:
+    def __init__(self) -> None:
         self._updates: list[dict[str, Any]] = []
         self._heldout: HeldOutRewards | None = None
 

@@ -9,7 +9,7 @@ from tidepool.engine.studies.kinds import KindSpec, LazyModules
 from tidepool.storage.transfer.tables import ExportContents
 
 if TYPE_CHECKING:
-    from tidepool.engine.config.sections import Config, FrozenConfig
+    from tidepool.engine.config.sections import Config
 
 
 def freeze(config: "Config", folder: Path | None) -> "Config":
@@ -49,15 +49,6 @@ def _check_target(target: str, secrets: list[str]) -> None:
         raise UsageError(told, ("secret_game", "targeted_secret"))
 
 
-def models(config: "FrozenConfig") -> set[str]:
-    from tidepool.engine.config.section import models_named
-    from tidepool.engine.studies.secret_game.casting import settings_of
-
-    settings = settings_of(config)
-    unused = set() if settings.judged else {"judge"}
-    return models_named(settings, unused).union(*map(models_named, config.agents))
-
-
 _LAZY = LazyModules(__package__)
 
 KIND = KindSpec(
@@ -67,12 +58,11 @@ KIND = KindSpec(
     units="conversations",
     settings=_LAZY.value("config", "SecretGameSettings"),
     freeze=freeze,
-    models=models,
     plan=_LAZY.function("plan", "plan"),
     play=_LAZY.function("story", "play"),
     statistics=_LAZY.function("analysis", "statistics"),
     report=_LAZY.module("report"),
-    glimpse=lambda settings: _LAZY.value("report", "GameGlimpse")()(),
+    glimpse=_LAZY.function("report", "GameGlimpse"),
     methods=_LAZY.function("methods", "methods"),
     first_requests=_LAZY.function("plan", "first_requests"),
     differences=_LAZY.function("report", "differences"),
