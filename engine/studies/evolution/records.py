@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tidepool.storage.queries.learning import fittest_of, genomes_in_order, genomes_named
+from tidepool.storage.queries.learning import genomes_in_order
 from tidepool.storage.queries.summary import findings
 
 GENERATION = "generation/"
@@ -108,31 +108,6 @@ def read_family(connection: sqlite3.Connection, batch_number: int, statistics: M
     members = {row[0]: _member(row) for row in rows}
     named = [(statistics.get(name) or {}).get("genome_id") for name in ("champion", "baseline")]
     return Family(members, *named)
-
-
-def members_named(connection: sqlite3.Connection, batch_number: int, ids: Sequence[str]) -> list[Member]:
-    return [_member(row) for row in genomes_named(connection, batch_number, ids)]
-
-
-def members_of_generation(
-    connection: sqlite3.Connection, batch_number: int, generation: int, most: int
-) -> list[Member]:
-    """The fittest first."""
-    return [_member(row) for row in fittest_of(connection, batch_number, generation, most)]
-
-
-def mothers_of(connection: sqlite3.Connection, batch_number: int, member: Member, most: int) -> list[Member]:
-    """The line of mothers from a genome back to a founder, as far as it is to be shown."""
-    line: list[Member] = []
-    seen = {member.genome_id}
-    while member.parents and member.parents[0] not in seen and len(line) < most:
-        found = members_named(connection, batch_number, member.parents[:1])
-        if not found:
-            break
-        member = found[0]
-        seen.add(member.genome_id)
-        line.append(member)
-    return line
 
 
 def _member(row: Sequence[Any]) -> Member:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tidepool.engine.errors import NotFound
-from tidepool.engine.results.blocks import UNKNOWN, Block, Cell, Folded, Number, Words, number, table
+from tidepool.engine.results.blocks import Block, Cell, Folded, Number, Words, number, table
 from tidepool.engine.studies.evolution.records import ROLES, finalists
 from tidepool.engine.studies.evolution.tasks.verdict import WHY
 from tidepool.storage.queries.learning import (
@@ -29,8 +29,7 @@ from tidepool.storage.queries.lists import Transcript
 TITLES = {"judge": "held-out problems", "choose": "choosing problems", "search": "training problems"}
 FIRST = 12
 """answers of each split that are shown where not all are asked for"""
-NOT_KEPT = "From before answers were kept: replies as they came, without a word on which were right."
-UNREAD = {"missing": "(missing)", "wrong": "(none)", "right": "(none)", "ungraded": UNKNOWN}
+UNREAD = {"missing": "(missing)", "wrong": "(none)", "right": "(none)"}
 """in place of an answer that was read from a reply"""
 PARTS = ("accuracy", "consistency", "efficiency", "diversity", "length_penalty")
 
@@ -40,7 +39,6 @@ class FoundAnswers:
     """Some answers of a batch, and what they have in common."""
 
     batch_id: str
-    graded: bool
     roles: Mapping[str, str]
     """genome id → what it is in the end, for people"""
     answers: Sequence[Answer]
@@ -49,7 +47,7 @@ class FoundAnswers:
     """other genomes with the same prompt: it was asked once, under one of these names"""
 
     def as_json(self) -> dict[str, Any]:
-        told: dict[str, Any] = {"batch_id": self.batch_id, "graded": self.graded}
+        told: dict[str, Any] = {"batch_id": self.batch_id}
         if self.genome:
             told["genome"] = {**self.genome, "role": self.roles.get(self.genome["genome_id"])}
             told["asked_as"] = list(self.asked_as)
@@ -100,8 +98,7 @@ def found_answers(
     roles: dict[str, str] = {}
     for role, genome in finalists(connection, number).items():
         roles.setdefault(genome, ROLES[role])
-    graded = not any(answer.grade == "ungraded" for answer in found)
-    return FoundAnswers(batch["id"], graded, roles, found, history, others[1:])
+    return FoundAnswers(batch["id"], roles, found, history, others[1:])
 
 
 def by_split(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
@@ -183,15 +180,13 @@ def _who(found: FoundAnswers, genome: str, answers: Sequence[Answer]) -> tuple[C
         found.roles.get(genome, ""),
         ", ".join(read),
         known,
-        right if found.graded else Number(None),
+        right,
         len(answers),
     )
 
 
 def answer_blocks(found: FoundAnswers, *, full: bool = False, by_problem: bool = True) -> Iterator[Block]:
     """`by_problem`: the answers are to many problems, so each is told with its question."""
-    if not found.graded:
-        yield Words(NOT_KEPT, "warning")
     if not found.answers:
         yield Words("no answer fits", "quiet")
     for split, answers in by_split(found.answers).items():
@@ -206,7 +201,7 @@ def answer_blocks(found: FoundAnswers, *, full: bool = False, by_problem: bool =
 
 def counted(answers: Sequence[Answer]) -> str:
     grades = Counter(answer.grade for answer in answers)
-    return ", ".join(f"{grades[grade]:,} {grade.replace('ungraded', 'replies')}" for grade in GRADES if grades[grade])
+    return ", ".join(f"{grades[grade]:,} {grade}" for grade in GRADES if grades[grade])
 
 
 def one_answer(found: FoundAnswers, answer: Answer, *, full: bool, question: bool = True) -> Iterator[Block]:
@@ -224,7 +219,7 @@ def _title(found: FoundAnswers, answer: Answer) -> str:
     who = "" if found.genome else f" by {answer.genome_id}"
     models = {one.model for one in found.answers}
     asked = f", {answer.model}" if len(models) > 1 else ""
-    return f"{where}{who}{asked}" + ("" if answer.grade == "ungraded" else f": {answer.grade}")
+    return f"{where}{who}{asked}: {answer.grade}"
 
 
 def answer_facts(answer: Answer, *, question: bool = True) -> Iterator[tuple[str, str]]:
@@ -235,9 +230,8 @@ def answer_facts(answer: Answer, *, question: bool = True) -> Iterator[tuple[str
     if answer.grade == "missing":
         yield "missing", answer.error or str(answer.metrics.get(WHY, "the call failed"))
         return
-    if answer.grade != "ungraded":
-        read = "read as" if answer.judgement is None else "rated"
-        yield read, answer.extracted if answer.extracted is not None else "(no answer was found in the reply)"
+    read = "read as" if answer.judgement is None else "rated"
+    yield read, answer.extracted if answer.extracted is not None else "(no answer was found in the reply)"
     if answer.score not in (None, 0.0, 1.0):
         yield "score", number(answer.score, 3)
     if answer.judgement is not None:
