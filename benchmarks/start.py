@@ -29,8 +29,8 @@ def prove() -> Iterator[Measurement]:
         ratios = _ratios(Path(folder), ROUNDS)
     note = f"median of {ROUNDS} rounds"
     yield at_most("CPU of `tidepool list` ÷ a bare interpreter's", ratios["list"], "×", 8, note)
-    yield at_most("CPU of `tidepool show` ÷ a bare interpreter's", ratios["show"], "×", 18, note)
-    yield at_most("CPU of `--run`, ten conversations ÷ a bare interpreter's", ratios["run"], "×", 40, note)
+    yield at_most("CPU of `tidepool show` ÷ a bare interpreter's", ratios["show"], "×", 25, note)
+    yield at_most("CPU of `--run`, ten conversations ÷ a bare interpreter's", ratios["run"], "×", 70, note)
 
 
 def _ratios(folder: Path, rounds: int) -> dict[str, float]:
