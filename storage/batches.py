@@ -154,15 +154,6 @@ MOST_NAMED = 8
 """batches of a study that a message names"""
 
 
-def unfinished(connection: sqlite3.Connection, config: str) -> sqlite3.Row | None:
-    """The newest batch made here of this very config that is not completed."""
-    row: sqlite3.Row | None = connection.execute(
-        "SELECT * FROM batch WHERE config = ? AND NOT imported AND status <> ? ORDER BY number DESC LIMIT 1",
-        (config, BatchStatus.COMPLETED),
-    ).fetchone()
-    return row
-
-
 def batch_numbered(connection: sqlite3.Connection, batch_number: int) -> sqlite3.Row:
     row: sqlite3.Row = connection.execute("SELECT * FROM batch WHERE number = ?", (batch_number,)).fetchone()
     return row

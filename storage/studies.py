@@ -69,14 +69,6 @@ def create_study(path: Path, name: str, design: Mapping[str, Any], cells: Sequen
         return study_id, list(_insert(connection, study_id, cells))
 
 
-def add_cells(path: Path, study_id: str, design: Mapping[str, Any], cells: Sequence[NewCell]) -> list[str]:
-    """More cells of a study, whose design is now this one."""
-    changed = db.update(db.Study).filter_by(id=study_id).values(design=json.dumps(design, ensure_ascii=False))
-    with writing(path) as connection:
-        db.execute(connection, changed)
-        return list(_insert(connection, study_id, cells))
-
-
 def _insert(connection: sqlite3.Connection, study_id: str, cells: Sequence[NewCell]) -> Iterator[str]:
     for cell in cells:
         batch_id, number = insert_batch(connection, cell.batch)

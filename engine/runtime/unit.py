@@ -15,7 +15,7 @@ from random import Random
 from sys import intern
 from typing import Any, Protocol
 
-from tidepool.engine.call import Call, Reply, seed_of, stream
+from tidepool.engine.call import Call, Reply, stream
 from tidepool.engine.errors import CallFailed, RunError
 from tidepool.engine.runtime.context import RunContext
 from tidepool.engine.runtime.tasks import Latch
@@ -176,11 +176,6 @@ class Unit:
     def remembers(self, step: str) -> bool:
         """Whether the ledger has this step, so that asking it is a replay."""
         return step in self._remembered
-
-    def contradicts(self, call: Call) -> bool:
-        """Whether the ledger has another call under this one's address, so that asking it stops the run."""
-        row = self._remembered.get(call.step)
-        return row is not None and row["key"] != call.key(seed_of(self._context.seed, self.number, call.step))
 
     def recall(self, step: str) -> sqlite3.Row | None:
         return self._remembered.pop(step, None)

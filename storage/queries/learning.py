@@ -94,15 +94,6 @@ def fittest_of(connection: sqlite3.Connection, batch_number: int, generation: in
     return [tuple(row) for row in connection.execute(_MEMBER + where, (batch_number, generation, most))]
 
 
-def generation_sizes(connection: sqlite3.Connection, batch_number: int) -> list[tuple[int, int, float | None]]:
-    """(generation, genomes, the best fitness), the youngest first."""
-    rows = connection.execute(
-        "SELECT generation, count(*), max(fitness) FROM genome WHERE batch_number = ? GROUP BY generation ORDER BY generation DESC",
-        (batch_number,),
-    )
-    return [tuple(row) for row in rows]
-
-
 def judged_since(connection: sqlite3.Connection, batch_number: int, last_row: int) -> list[tuple[int, str | None]]:
     """(number of the row, details as JSON) of the genomes that were written since one."""
     rows = connection.execute(
