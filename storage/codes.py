@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tidepool.storage import db
 from tidepool.storage.batches import find_batch
 from tidepool.storage.errors import FileError
-from tidepool.storage.file import writing
+from tidepool.storage.file import value_of, writing
 from tidepool.storage.states import UNIT_BITS, unit_id
 
 Place = tuple[int, int, int]
@@ -85,7 +85,7 @@ def _bounds(batch_number: int) -> tuple[int, int]:
 
 def anybody_coded(connection: sqlite3.Connection, batch_number: int) -> bool:
     query = "SELECT 1 FROM code WHERE unit_id BETWEEN ? AND ? LIMIT 1"
-    return connection.execute(query, _bounds(batch_number)).fetchone() is not None
+    return value_of(connection, query, _bounds(batch_number)) is not None
 
 
 def codes(connection: sqlite3.Connection, batch_number: int) -> list[StoredCode]:
@@ -186,7 +186,7 @@ def put_codes(path: Path, batch_id: str, coder: str, new: Iterable[NewCode]) -> 
         number = find_batch(connection, batch_id)["number"]
         said = ({"agent": one.agent, "code": one.code, "weight": one.weight, **_key(number, one.place)} for one in new)
         rows = [{**one, "coder": coder, "at": now} for one in said]
-        db.execute(connection, db.insert(db.Code).prefix_with("OR REPLACE"), rows)
+        db.insert_rows(connection, db.Code, rows, "REPLACE")
 
 
 def _key(batch_number: int, place: Place) -> dict[str, int]:
@@ -196,7 +196,7 @@ def _key(batch_number: int, place: Place) -> dict[str, int]:
 def remove_code(path: Path, batch_id: str, coder: str, place: Place) -> None:
     with writing(path) as connection:
         number = find_batch(connection, batch_id)["number"]
-        db.execute(connection, db.delete(db.Code).filter_by(**_key(number, place), coder=coder))
+        db.remove(connection, db.Code, **_key(number, place), coder=coder)
 
 
 def put_sample(
@@ -207,11 +207,11 @@ def put_sample(
     with writing(path) as connection:
         number = find_batch(connection, batch_id)["number"]
         finding = {"batch_number": number, "name": name, "content": json.dumps(sample)}
-        db.execute(connection, db.insert(db.Finding).prefix_with("OR REPLACE").values(finding))
+        db.insert_rows(connection, db.Finding, [finding], "REPLACE")
         coded = db.col(db.Code.turn) != 0 if turns else db.col(db.Code.turn) == 0
         db.execute(
             connection,
             db.update(db.Code).where(db.col(db.Code.unit_id).between(*_bounds(number)), coded).values(weight=None),
         )
         for place, weight in weights:
-            db.execute(connection, db.update(db.Code).filter_by(**_key(number, place)).values(weight=weight))
+            db.change(connection, db.Code, _key(number, place), weight=weight)

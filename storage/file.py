@@ -8,7 +8,7 @@ import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
@@ -157,6 +157,12 @@ def _checked(path: Path, *, create: bool = True, schema: Schema = CURRENT) -> Wa
         connection.close()
         raise
     return connection
+
+
+def value_of(connection: sqlite3.Connection, query: str, values: Sequence[object] | Mapping[str, object] = ()) -> Any:
+    """The first column of the first row; None where there is no row."""
+    row = connection.execute(query, values).fetchone()
+    return None if row is None else row[0]
 
 
 @contextmanager

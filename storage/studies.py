@@ -72,8 +72,7 @@ def create_study(path: Path, name: str, design: Mapping[str, Any], cells: Sequen
 def _insert(connection: sqlite3.Connection, study_id: str, cells: Sequence[NewCell]) -> Iterator[str]:
     for cell in cells:
         batch_id, number = insert_batch(connection, cell.batch)
-        of_study = db.update(db.Batch).filter_by(number=number)
-        db.execute(connection, of_study.values(study_id=study_id, replicate=cell.replicate))
+        db.change(connection, db.Batch, {"number": number}, study_id=study_id, replicate=cell.replicate)
         for factor, level in cell.levels.items():
             db.add(connection, db.StudyCell(batch_number=number, factor=factor, level=level))
         yield batch_id

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tidepool.storage.file import value_of
 from tidepool.storage.queries.units import MOST_UNITS
 from tidepool.storage.states import unit_id
 from tidepool.storage.studies import cells_of
@@ -75,7 +76,7 @@ def score_counts(connection: sqlite3.Connection, batch_number: int) -> list[tupl
 def _pages(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[int, int]]:
     """First and last conversation of each."""
     bounds = (unit_id(batch_number, 0), unit_id(batch_number, MOST_UNITS))
-    first, last = (connection.execute(_END.format(end), bounds).fetchone()[0] for end in ("min", "max"))
+    first, last = (value_of(connection, _END.format(end), bounds) for end in ("min", "max"))
     while first is not None and first <= last:
         yield first, min(last, first + PAGE - 1)
         first += PAGE
@@ -233,8 +234,8 @@ def _said(connection: sqlite3.Connection, unit: int) -> list[str]:
 
 
 def origin_text(connection: sqlite3.Connection, batch_number: int) -> str | None:
-    row = connection.execute("SELECT origin FROM batch WHERE number = ?", (batch_number,)).fetchone()
-    return None if row is None else row["origin"]
+    origin: str | None = value_of(connection, "SELECT origin FROM batch WHERE number = ?", (batch_number,))
+    return origin
 
 
 def records_of_batch(connection: sqlite3.Connection, batch_number: int, name: str) -> Iterator[Any]:

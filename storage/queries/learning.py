@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tidepool.storage.file import value_of
 from tidepool.storage.queries import search
 from tidepool.storage.queries.units import StoredMessage, whole
 from tidepool.storage.schema import SEARCH_INDEX
@@ -304,7 +305,7 @@ def _worded(connection: sqlite3.Connection, words: str, values: dict[str, Any]) 
     values |= {f"word{place}": f"%{word[:LONGEST_WORD]}%" for place, word in enumerate(looked_for)}
     like = " AND ".join(f"question LIKE :word{place}" for place in range(len(looked_for)))
     found = f"(a.split, a.problem) IN (SELECT split, number FROM problem WHERE batch_number = :batch AND {like})"
-    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (SEARCH_INDEX,)).fetchone() is None:
+    if value_of(connection, "SELECT 1 FROM sqlite_master WHERE name = ?", (SEARCH_INDEX,)) is None:
         return found
     values["match"] = search.match_of(words)
     return (

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tidepool.storage.batches import batch_numbered, status_now
+from tidepool.storage.file import value_of
 from tidepool.storage.lock_files import BATCH_ID
 from tidepool.storage.queries.units import StoredMessage, unit_of, whole
 from tidepool.storage.queries.watching import (
@@ -256,10 +257,9 @@ def watched_any(connection: sqlite3.Connection, path: Path, number: int) -> Watc
     found = [one for cell in cells if (one := watched(connection, path, cell.batch["number"])) is not None]
     if not found or found[0].study_id is None:
         return None
-    row = connection.execute(
-        f"SELECT substr(name, 1, {LONGEST_NAME}) FROM study WHERE id = ?", (found[0].study_id,)
-    ).fetchone()
-    return study_line(found, found[0].study_id, row[0] if row else found[0].study_id)
+    study_id = found[0].study_id
+    name = value_of(connection, f"SELECT substr(name, 1, {LONGEST_NAME}) FROM study WHERE id = ?", (study_id,))
+    return study_line(found, study_id, name or study_id)
 
 
 def study_cells(connection: sqlite3.Connection, number: int) -> list[StoredCell]:
@@ -268,8 +268,8 @@ def study_cells(connection: sqlite3.Connection, number: int) -> list[StoredCell]
 
 
 def study_number(connection: sqlite3.Connection, study_id: str) -> int | None:
-    row = connection.execute("SELECT min(number) FROM batch WHERE study_id = ?", (study_id,)).fetchone()
-    return None if row is None or row[0] is None else -int(row[0])
+    first = value_of(connection, "SELECT min(number) FROM batch WHERE study_id = ?", (study_id,))
+    return None if first is None else -int(first)
 
 
 def cell_lines(cells: list[StoredCell], first: int, last: int) -> list[UnitLine]:
@@ -308,8 +308,8 @@ def study_wave_lines(
 ) -> tuple[int, list[WaveLine]]:
     """How many waves there are, and these, summed over the cells."""
     of_study = "batch_number IN (SELECT number FROM batch WHERE study_id = ?)"
-    count = connection.execute(f"SELECT count(DISTINCT wave) FROM wave WHERE {of_study}", (study_id,)).fetchone()[0]
-    return int(count), read_waves(connection, of_study, (study_id,), order_lines(connection, leading), skip, most)
+    count = value_of(connection, f"SELECT count(DISTINCT wave) FROM wave WHERE {of_study}", (study_id,))
+    return count, read_waves(connection, of_study, (study_id,), order_lines(connection, leading), skip, most)
 
 
 def study_log_after(connection: sqlite3.Connection, study_id: str, after: int, most: int = 2_000) -> list[LogLine]:
@@ -357,8 +357,7 @@ def everybody(connection: sqlite3.Connection, batch_number: int) -> list[str]:
 
 def speakers(connection: sqlite3.Connection, batch_number: int, most: int = 200) -> list[str]:
     """Who takes part, by the batch's own config."""
-    row = connection.execute("SELECT config FROM batch WHERE number = ?", (batch_number,)).fetchone()
-    config = json.loads(row[0]) if row else {}
+    config = json.loads(value_of(connection, "SELECT config FROM batch WHERE number = ?", (batch_number,)) or "{}")
     told = (config.get(key) for key in ("agents", "entities")) if isinstance(config, dict) else ()
     people = [person for one in told if isinstance(one, list) for person in one]
     return [str(person["name"]) for person in people if isinstance(person, dict) and "name" in person][:most]

@@ -14,6 +14,7 @@ from itertools import chain
 from types import NoneType
 from typing import Any, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
 
+from tidepool.storage.file import value_of
 from tidepool.storage.states import unit_id
 
 Record = TypeVar("Record")
@@ -114,8 +115,7 @@ def unit_of(connection: sqlite3.Connection, batch_number: int, sequence_number: 
 def last_unit(connection: sqlite3.Connection, batch_number: int) -> int:
     """The highest sequence number there is; 0 where the batch has no unit yet."""
     bounds = (unit_id(batch_number, 1), unit_id(batch_number, MOST_UNITS))
-    last = connection.execute("SELECT max(id) FROM unit WHERE id BETWEEN ? AND ?", bounds).fetchone()[0]
-    return 0 if last is None else int(last) & MOST_UNITS
+    return (value_of(connection, "SELECT max(id) FROM unit WHERE id BETWEEN ? AND ?", bounds) or 0) & MOST_UNITS
 
 
 def rated_between(
@@ -257,7 +257,7 @@ class NewRows:
         """pages are left"""
 
     def read(self, connection: sqlite3.Connection, batch_number: int) -> list[Sequence[Any]]:
-        last = connection.execute(f"SELECT coalesce(max(rowid), 0) FROM {self._table}").fetchone()[0]
+        last = value_of(connection, f"SELECT max(rowid) FROM {self._table}") or 0
         if self._last_row is None:
             self._last_row = last
         if self.more:
@@ -270,11 +270,8 @@ class NewRows:
         first = self._next_unit
         self._next_unit = first + NEW_ROWS_PAGE
         bounds = (unit_id(batch_number, first), unit_id(batch_number, min(MOST_UNITS, first + NEW_ROWS_PAGE - 1)))
-        left = connection.execute(
-            f"SELECT 1 FROM {self._table} WHERE unit_id > ? AND unit_id <= ? LIMIT 1",
-            (bounds[1], unit_id(batch_number, MOST_UNITS)),
-        ).fetchone()
-        self.more = left is not None
+        query = f"SELECT 1 FROM {self._table} WHERE unit_id > ? AND unit_id <= ? LIMIT 1"
+        self.more = value_of(connection, query, (bounds[1], unit_id(batch_number, MOST_UNITS))) is not None
         return self._rows(connection, "unit_id BETWEEN ? AND ?", bounds)
 
     def _rows(self, connection: sqlite3.Connection, which: str, values: tuple[int, ...]) -> list[Sequence[Any]]:

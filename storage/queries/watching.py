@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.storage.batches import status_now
+from tidepool.storage.file import value_of
 from tidepool.storage.queries.units import last_unit, whole
 from tidepool.storage.states import BESIDE_SQL, OPEN_PHASES, UNIT_BITS, BatchStatus, unit_id
 
@@ -199,13 +200,13 @@ def _watched(path: Path, row: sqlite3.Row) -> Watched:
 
 
 def batch_number(connection: sqlite3.Connection, batch_id: str) -> int | None:
-    row = connection.execute("SELECT number FROM batch WHERE id = ?", (batch_id,)).fetchone()
-    return None if row is None else int(row[0])
+    number: int | None = value_of(connection, "SELECT number FROM batch WHERE id = ?", (batch_id,))
+    return number
 
 
 def changes(connection: sqlite3.Connection) -> int:
     """Another number whenever another connection has committed: where it stays, nothing needs to be read."""
-    return int(connection.execute("PRAGMA data_version").fetchone()[0])
+    return int(value_of(connection, "PRAGMA data_version"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,8 +299,7 @@ class ProviderBatchLine:
 
 
 def wave_count(connection: sqlite3.Connection, batch_number: int) -> int:
-    row = connection.execute("SELECT count(*) FROM wave WHERE batch_number = ?", (batch_number,)).fetchone()
-    return int(row[0])
+    return int(value_of(connection, "SELECT count(*) FROM wave WHERE batch_number = ?", (batch_number,)))
 
 
 def wave_lines(connection: sqlite3.Connection, batch_number: int, skip: int = 0, most: int = 200) -> list[WaveLine]:
@@ -336,8 +336,8 @@ def order_lines(connection: sqlite3.Connection, batch_number: int, most: int = 1
 
 def ordered_units(connection: sqlite3.Connection, order_id: str) -> frozenset[int]:
     """The units whose calls are in a provider batch, those of other batches of the study left out."""
-    row = connection.execute("SELECT calls FROM provider_batch WHERE id = ?", (order_id,)).fetchone()
-    return frozenset() if row is None else frozenset(call[0] for call in json.loads(row[0]) if len(call) == 3)
+    calls = value_of(connection, "SELECT calls FROM provider_batch WHERE id = ?", (order_id,)) or "[]"
+    return frozenset(call[0] for call in json.loads(calls) if len(call) == 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,8 +395,8 @@ def past(connection: sqlite3.Connection, batch_number: int, slices: int = 240) -
         f"FROM call WHERE {whose} GROUP BY slice ORDER BY slice",
         {**which, "first": first, "width": width},
     ).fetchall()
-    calls = connection.execute("SELECT calls FROM progress WHERE batch_number = ?", (batch_number,)).fetchone()
-    scale = calls[0] / seen if step > 1 and calls else 1
+    calls = value_of(connection, "SELECT calls FROM progress WHERE batch_number = ?", (batch_number,))
+    scale = calls / seen if step > 1 and calls is not None else 1
     return [Stretch(first + (row[0] + 1) * width, round(row[1] * scale), row[2] * scale, row[3]) for row in rows]
 
 
