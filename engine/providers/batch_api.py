@@ -6,7 +6,7 @@ Nothing in a file or a card raises: what cannot be read is missing, and the engi
 
 import math
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from typing import Any
 
@@ -16,6 +16,7 @@ from tidepool.engine.providers.endpoint import scrub_keys
 from tidepool.engine.providers.errors import SPENT, ProviderComplaint, complaint_about, fault_of, read_error
 from tidepool.engine.providers.protocol import (
     Answer,
+    BatchApi,
     BatchRefused,
     CreationUnclear,
     ErrorClass,
@@ -223,7 +224,7 @@ class ResultReading:
             raise ResultsIncomplete("; ".join(troubles))
 
 
-class SdkBatches(ABC):
+class SdkBatches(BatchApi):
     """A batch API that is called through an SDK's connection."""
 
     path: str

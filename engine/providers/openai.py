@@ -340,6 +340,7 @@ def _has_file(card: dict[str, Any]) -> bool:
 
 class OpenAIProvider(SdkProvider):
     like = "openai"
+    wire: OpenAIRequestFormat
 
     def __init__(self, settings: ProviderSettings, name: str = "openai") -> None:
         super().__init__(settings, name)
@@ -349,9 +350,6 @@ class OpenAIProvider(SdkProvider):
 
     def request(self, call: Call, seed: int) -> tuple[str, dict[str, Any], dict[str, str] | None]:
         return path_of(call), self.wire.body(call, seed), None
-
-    def learn(self, call: Call, complaint: ProviderComplaint, sent: Mapping[str, Any]) -> bool:
-        return self.wire.learn(call, complaint, sent)
 
     def answer(self, data: Mapping[str, Any], call: Call, headers: Mapping[str, str]) -> Answer:
         return answer_of(data, self.price(call.model_name), limits=openai_limits(headers))

@@ -205,7 +205,7 @@ class ProviderBatchBounds:
 
 class BatchApi(Protocol):
     bounds: ProviderBatchBounds
-    uploads: bool
+    uploads: bool = False
     """what is to be bought is brought to the provider in a step of its own, which buys nothing"""
 
     def group(self, call: Call) -> str:
@@ -213,6 +213,7 @@ class BatchApi(Protocol):
 
     async def upload(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall]) -> str:
         """Brings the calls to the provider and returns the id of what is there now. Harmless to repeat."""
+        return ""
 
     async def create(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall], upload_id: str) -> str:
         """Submits once; returns the provider's id. Raises BatchRefused, CreationUnclear, or a ProviderError where
@@ -220,6 +221,7 @@ class BatchApi(Protocol):
 
     async def withdraw(self, upload_id: str) -> None:
         """Takes an upload back, so that a creation which is still on its way can no longer succeed."""
+        return
 
     async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
         """Searches the provider's list for a provider batch whose creation is unclear; `others` are known to be none."""

@@ -4,7 +4,6 @@ import math
 import time
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from tidepool.engine.call import Call, PriceTag, expected_input, most_input, worst_cost
@@ -84,6 +83,7 @@ class ErrorLog:
 class Account:
     def __init__(self, provider: Provider, settings: ProviderSettings) -> None:
         self.provider = provider
+        self.name = provider.name
         self.settings = settings
         self.limiter = Limiter(
             provider.concurrency(settings.max_concurrent), settings.requests_per_minute, settings.tokens_per_minute
@@ -101,10 +101,6 @@ class Account:
         self._batch_rest: Resting | None = None
         """why its batch API is waited for, by the same clock"""
 
-    @cached_property
-    def name(self) -> str:
-        return self.provider.name
-
     def price(self, model_name: str) -> PriceTag | None:
         if model_name not in self._tags:
             self._tags[model_name] = self.provider.price(model_name)
@@ -115,17 +111,14 @@ class Account:
         """Of the models it was asked about so far."""
         return None not in self._tags.values()
 
-    def worst_cost(self, call: Call, *, batch: bool = False) -> float:
-        tag = self.price(call.model_name)
-        return worst_cost(call, tag, batch=batch) if tag else 0.0
-
-    def worst_cost_or_unknown(self, call: Call, *, batch: bool = False) -> float | None:
+    def worst_cost(self, call: Call, *, batch: bool = False) -> float | None:
         """None where the price is unknown."""
-        return None if self.price(call.model_name) is None else self.worst_cost(call, batch=batch)
+        tag = self.price(call.model_name)
+        return None if tag is None else worst_cost(call, tag, batch=batch)
 
     def booked(self, call: Call, answer: Answer, *, batch: bool = False) -> Answer:
         """A reply without believable usage: what it may have taken and cost at most."""
-        cost = self.worst_cost_or_unknown(call, batch=batch)
+        cost = self.worst_cost(call, batch=batch)
         return answer._replace(input_tokens=most_input(call), output_tokens=call.most_output, cost_usd=cost)
 
     def expected_tokens(self, call: Call) -> int:

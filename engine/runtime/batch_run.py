@@ -170,7 +170,7 @@ class BatchRun:
             if row["key"] != key:
                 raise replay_mismatch(unit.number, call.step)
             return reply_from_row(row)
-        return self._recorder.give(PendingCall(unit.number, call, key, 0, 0.0), answer)
+        return self._recorder.give(PendingCall(self._first_id | unit.number, call, key, 0, 0.0), answer)
 
     def log_end(self) -> None:
         """The last lines of this run of the batch."""

@@ -28,7 +28,7 @@ def reserve_affordable(account: Account, pendings: list[CollectedCall]) -> list[
     budget = account.budget
     if not budget.capped or not pendings:
         return pendings
-    amounts = [account.worst_cost(pending.call, batch=True) for pending in pendings]
+    amounts = [account.worst_cost(pending.call, batch=True) or 0.0 for pending in pendings]
     count = budget.affordable(amounts)
     if not count and budget.is_exhausted(amounts[0]):
         budget.on_exhausted()

@@ -69,7 +69,7 @@ class LiveCall:
         account, pending, limiter = self.account, self.pending, self.account.limiter
         call = pending.call
         if account.budget.capped and not pending.reserved:
-            pending.reserved = account.worst_cost(call)
+            pending.reserved = account.worst_cost(call) or 0.0
             await account.budget.reserve(pending.reserved)
         tokens = account.expected_tokens(call)
         if not limiter.try_enter(tokens):
@@ -81,7 +81,7 @@ class LiveCall:
         left = started
         try:
             if not account.provider.simulated and not pending.under_way:
-                await self.books.leaving(pending, account.worst_cost_or_unknown(call))
+                await self.books.leaving(pending, account.worst_cost(call))
             if limiter.requests.per_minute:
                 await limiter.departures.next(limiter.requests.per_minute)
             left = time.monotonic()  # waiting for its turn is no latency

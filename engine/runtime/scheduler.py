@@ -45,7 +45,7 @@ class JobTasks:
     def start_busy(self, life: Coroutine[Any, Any, None]) -> None:
         """Answers on their way to the ledger: no wave leaves before they have come through."""
         tasks = self._context.run.tasks
-        tasks.spawn(life, tasks.ending(self._report))
+        tasks.spawn(life, tasks.ending(self._context.fail_if_raised))
 
     async def end(self) -> None:
         tasks = list(self._tasks)
@@ -55,12 +55,8 @@ class JobTasks:
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
-        self._report(task)
+        self._context.fail_if_raised(task)
         self._one_ended()
-
-    def _report(self, task: "asyncio.Task[None]") -> None:
-        if not task.cancelled() and (error := task.exception()):
-            self._context.fail(error)
 
 
 STOP_SECONDS = 30.0
@@ -245,7 +241,7 @@ class BatchScheduler:
         self._send_again(job, remainder)
         for pending, outcome in zip(done, outcomes, strict=True):
             self._returned.pop(pending.address, None)
-            self._run.tasks.release_with(pending.future, outcome)
+            self._run.tasks.release(pending.future, outcome)
 
     def _close_if_over(self, job: ProviderBatch, phase: ProviderBatchPhase) -> None:
         if not job.is_over:

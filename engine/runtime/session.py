@@ -172,7 +172,7 @@ class _Session:
                 self._scheduler = BatchScheduler(context)
                 writer.on_failure = context.fail
             if context.tasks is self._shared.tasks and self._has_waves(turn):
-                self._shared.window.for_waves()
+                self._shared.window.gathers = True
             self.runs.append(BatchRun(context, ExpectedWaves(turn.plan, self._plan), self._scheduler))
             self.runs[-1].gate = _gate(turn, context)
         self._context = self.runs[0].context
@@ -217,7 +217,7 @@ class _Session:
         if self._control.asked is not None:  # while hands were waited for
             self._no_new_calls()
         watch = asyncio.create_task(self._control.watch(self._context, self._playing))
-        watch.add_done_callback(self._watch_ended)
+        watch.add_done_callback(self._context.fail_if_raised)  # nobody could steer the run
         for place, (run, turn) in enumerate(zip(self.runs, self._session.turns, strict=True)):
             if not turn.ended:
                 tasks = run.context.tasks
@@ -300,7 +300,7 @@ class _Session:
         if len(self.runs) > 1 and self._session.on_end and not main.cancelled() and main.exception() is None:
             end = asyncio.ensure_future(self._tell_end(place))
             self._ends.add(end)
-            end.add_done_callback(self._end_told)
+            end.add_done_callback(self._context.fail_if_raised)
 
     async def _tell_end(self, place: int) -> None:
         assert self._session.on_end is not None
@@ -308,15 +308,6 @@ class _Session:
         self._control.beat(context, self._progress[place]["seconds"])
         await context.ledger.writer.committed()
         await self._session.on_end(self._session.turns[place], self.outcome(place, None))
-
-    def _end_told(self, end: "asyncio.Task[None]") -> None:
-        if not end.cancelled() and (error := end.exception()):
-            self._context.fail(error)
-
-    def _watch_ended(self, watch: "asyncio.Task[None]") -> None:
-        """A run that nobody can steer, and that shows no heartbeat, must not go on."""
-        if not watch.cancelled() and (error := watch.exception()):
-            self._context.fail(error)
 
     async def _close(self, everything: "asyncio.Future[Any]", stopped: "asyncio.Future[Stop]") -> Stop | None:
         if self._shared.fault.done():

@@ -76,7 +76,7 @@ class UnitSuspender:
             job.held += pending.reserved
             self._open.part(job, pending.address)
             self._stories[batch_number_of(pending.unit_id)].let_go(pending.unit_number)
-            tasks.release_failed(pending.future, UnitSuspended())
+            tasks.release(pending.future, UnitSuspended())
         job.absent.add(pending.unit_id for pending in going)
         if job in self._restored:
             self._told.update(pending.unit_id for pending in going)

@@ -216,7 +216,7 @@ class UnitGroup:
         """All of them, each as soon as there is room. Where `is_out`, a provider batch holds the unit's call: it is told
         when that brings it back."""
         tasks, window = self._context.tasks, self._window
-        bounded = self._again is not None or not self._context.gathers
+        bounded = self._again is not None or not window.gathers
         for count, (plan, remembered) in enumerate(plans, 1):
             if bounded and window.stories >= window.most:
                 await window.wait(tasks)

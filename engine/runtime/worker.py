@@ -12,7 +12,7 @@ import socket
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tidepool.engine.call import Call
 from tidepool.engine.config.sections import ProviderSettings
@@ -169,12 +169,6 @@ class Worker:
 
 def pack_calls(jobs: Sequence[WorkerCall]) -> bytes:
     return pickle.dumps([tuple(job) for job in jobs], pickle.HIGHEST_PROTOCOL)
-
-
-def unpacked(bunch: bytes) -> CallBatch:
-    found: Any = pickle.loads(bunch)
-    assert isinstance(found, CallBatch)
-    return found
 
 
 def _fault(error: ProviderError) -> Fault:

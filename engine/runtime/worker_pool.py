@@ -7,6 +7,7 @@ A worker whose server is down rests from that provider, as a server of a pool do
 """
 
 import asyncio
+import pickle
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -27,7 +28,6 @@ from tidepool.engine.runtime.worker import (
     WorkerCall,
     WorkerCard,
     pack_calls,
-    unpacked,
 )
 
 PIECE = 20
@@ -144,7 +144,7 @@ class WorkerClient:
         while True:
             async with asyncio.timeout(SILENT_SECONDS):
                 packed = await self.far.call("take")
-            self._settle(unpacked(packed))
+            self._settle(pickle.loads(packed))
 
     def _settle(self, bunch: CallBatch) -> None:
         count = len(bunch.returned)
