@@ -73,15 +73,14 @@ class OllamaProvider(HostedProvider):
     async def ask(self, client: Any, call: Call, seed: int) -> Answer:
         async with Deadline(self.settings.timeout):
             while True:
-                extras = {name: value for name, value in _extras(call).items() if self._takes(call, name)}
+                extras = {
+                    name: value for name, value in _extras(call).items() if self._habits.takes(call.model_name, name)
+                }
                 try:
                     return await _asked(client, call, seed, extras)
                 except Exception as error:
                     if not self._learn(call, error, extras):
                         raise
-
-    def _takes(self, call: Call, setting: str) -> bool:
-        return self._habits.takes(call.model_name, setting)
 
     def _learn(self, call: Call, error: Exception, sent: dict[str, Any]) -> bool:
         """Whether it is about a setting that was sent, and is left out from now on."""
@@ -105,7 +104,7 @@ class OllamaProvider(HostedProvider):
         return [ModelCard(name) for name in sorted(names)]
 
     async def models_at(self, client: Any, wanted: Sequence[str]) -> set[str] | None:
-        return {full_name(one.model) for one in (await client.list()).models if one.model}
+        return {self.full_name(one.model) for one in (await client.list()).models if one.model}
 
     async def pull(self, model_name: str) -> AsyncIterator[Pulling]:
         """Fetches a model onto every server, and tells how far it is."""
@@ -124,7 +123,7 @@ class OllamaProvider(HostedProvider):
 
     @staticmethod
     def full_name(model_name: str) -> str:
-        return full_name(model_name)
+        return model_name if ":" in model_name else f"{model_name}:latest"
 
     def fetch_hint(self, model_name: str, near: str) -> str:
         other = f" (or did you mean {near}?)" if near else ""
@@ -146,16 +145,14 @@ class OllamaProvider(HostedProvider):
         if busy:
             self.notices(f"The Ollama server {where} is busy and rests for a while. {BUSY_HINT}")
             words += f" ({BUSY_HINT})"
-        silence = self._silence(error, words) if status is None else None
+        silence = None
+        if status is None:  # what is no error of the network is a reply that the client could not read
+            silence = Silence.UNREACHED if words == REFUSED else silence_of(error)
         return HostFault(
             ProviderError(ErrorClass.TRANSIENT, f"Ollama at {where}: {words}", silence=silence),
             rests=busy or isinstance(error, (TimeoutError, ConnectionError)),
             unasked=busy or silence is Silence.UNREACHED,
         )
-
-    def _silence(self, error: Exception, words: str) -> Silence:
-        """What is no error of the network is a reply that its client could not read."""
-        return Silence.UNREACHED if words == REFUSED else silence_of(error) or Silence.BROKEN
 
     def words_of(self, error: Exception) -> str:
         if isinstance(error, TimeoutError):
@@ -163,10 +160,6 @@ class OllamaProvider(HostedProvider):
         if isinstance(error, ConnectionError) or type(error).__name__ == "ConnectError":
             return REFUSED
         return scrub_keys(str(getattr(error, "error", "") or error) or type(error).__name__)
-
-
-def full_name(model_name: str) -> str:
-    return model_name if ":" in model_name else f"{model_name}:latest"
 
 
 async def _read_whole(response: Any) -> None:

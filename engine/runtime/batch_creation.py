@@ -155,20 +155,9 @@ class BatchCreation:
 
     async def _intend(self, job: ProviderBatch) -> None:
         job.ticket, job.since = replace(job.ticket, created_at=time.time()), time.monotonic()
-        reserved = sum(pending.reserved for pending in job.waiting.values())
-        ticket = job.ticket
-        self._book.intend(
-            StoredProviderBatch(
-                ticket.order_id,
-                job.provider,
-                job.group,
-                list(job.addresses.items()),
-                ticket.wave,
-                ticket.content_hash,
-                reserved,
-                ticket.created_at,
-            )
-        )
+        reserved, ticket = sum(pending.reserved for pending in job.waiting.values()), job.ticket
+        calls, what = list(job.addresses.items()), (ticket.wave, ticket.content_hash, reserved, ticket.created_at)
+        self._book.intend(StoredProviderBatch(ticket.order_id, job.provider, job.group, calls, *what))
         await self._context.ledger.writer.committed(durable=True)
 
     async def _upload(self, job: ProviderBatch, calls: list[BatchedCall], since: float) -> None:
@@ -271,7 +260,10 @@ class BatchCreation:
                 await asyncio.sleep(pause)
             remote_id = await self._poller.poll_until_seen(partial(self.found_once, job), longest=longest)
             if remote_id is not None:
-                await self._adopt(job, remote_id)
+                job.remote_id, job.unsure = remote_id, True
+                self._book.created(job.id, remote_id, True)
+                await self._context.ledger.writer.committed(durable=True)
+                self._context.log("info", f"Found the provider batch {remote_id} at {job.provider} again.")
                 return True
             if job.upload_id and not job.withdrawn:
                 await self._poller.poll_until_seen(lambda: self._api.withdraw(job.upload_id), longest=longest)
@@ -282,13 +274,6 @@ class BatchCreation:
         """One search of the provider's list."""
         others = (self._book.remote_ids() | self.strangers) - {job.remote_id or ""}
         return await self._api.find(job.ticket, others)
-
-    async def _adopt(self, job: ProviderBatch, remote_id: str) -> None:
-        job.remote_id = remote_id
-        job.unsure = True
-        self._book.created(job.id, remote_id, True)
-        await self._context.ledger.writer.committed(durable=True)
-        self._context.log("info", f"Found the provider batch {remote_id} at {job.provider} again.")
 
     # -- stopping ----------------------------------------------------------------------------------------
 

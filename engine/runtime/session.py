@@ -165,7 +165,8 @@ class _Session:
             context = RunContext(
                 *(turn.config, turn.batch_id, ledger, self._accounts, budget, turn.listener),
                 run=self._shared,
-                tasks=None if self._gathers(turn) else Tasks(),
+                # Of a study whose cells go different ways, live ones keep no wave waiting.
+                tasks=None if turn.resumed or len(session.turns) == 1 or self._has_waves(turn) else Tasks(),
                 asks=frozenset() if turn.ended else turn.providers,
             )
             if not self.runs:
@@ -183,11 +184,8 @@ class _Session:
         """Live calls that may be in flight, as limits are at the moment."""
         return sum(account.limiter.ceiling for account in self._accounts.values())
 
-    def _gathers(self, turn: RunningBatch) -> bool:
-        """Whether calls of it may wait for a wave. Of a study whose cells go different ways, live ones keep no wave waiting."""
-        return turn.resumed or len(self._session.turns) == 1 or self._has_waves(turn)
-
     def _has_waves(self, turn: RunningBatch) -> bool:
+        """Whether calls of it may wait for a wave."""
         apis = {name: account.provider.batches for name, account in self._accounts.items()}
         asked = {planned.model.partition(":")[0] for planned in turn.plan.calls}
         return SERVICES[turn.config.service.name].batched and any(apis.get(name) is not None for name in asked)

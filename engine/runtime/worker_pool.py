@@ -137,7 +137,8 @@ class WorkerClient:
         self._on_lost(self, why)
         for waiting in self.in_flight.values():
             if not waiting.answer.done():
-                waiting.answer.set_exception(lost_call(self.card.node, why))
+                words = f"The hand on {self.card.node} was lost ({why})"
+                waiting.answer.set_exception(ProviderError(ErrorClass.TRANSIENT, words, silence=Silence.LOST))
         self.in_flight.clear()
 
     async def _take_back(self) -> None:
@@ -179,10 +180,6 @@ class WorkerClient:
 
 def first_line(error: BaseException) -> str:
     return next(iter(str(error).strip().splitlines()), "")[:300]
-
-
-def lost_call(node: str, why: str) -> ProviderError:
-    return ProviderError(ErrorClass.TRANSIENT, f"The hand on {node} was lost ({why})", silence=Silence.LOST)
 
 
 FIRST_PAUSE = 1.0
@@ -397,7 +394,8 @@ class WorkerPool:
                     raise
                 pause = min(LONGEST_PAUSE, pause * 2)
                 await asyncio.sleep(pause)
-        worker.notice, worker.heard = self._notice, self._heard
+        worker.notice = lambda provider, words: self._listeners[provider](words)
+        worker.heard = self._heard
         worker.pause = max(FIRST_PAUSE, 2 * pause)
         worker.begin()
         self.workers.append(worker)
@@ -465,9 +463,6 @@ class WorkerPool:
                         )
                     self.on_change()
             worker.troubled.add(provider)
-
-    def _notice(self, provider: str, words: str) -> None:
-        self._listeners[provider](words)
 
 
 def _unasked(error: ProviderError) -> bool:

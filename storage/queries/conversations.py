@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tidepool.storage.file import value_of
-from tidepool.storage.queries.units import MOST_UNITS
-from tidepool.storage.states import unit_id
+from tidepool.storage.states import MOST_UNITS, unit_id, unit_range
 from tidepool.storage.studies import cells_of
 
 
@@ -23,7 +22,7 @@ def sides_by_talk(connection: sqlite3.Connection, batch_number: int) -> list[tup
     rows = connection.execute(
         "SELECT unit_id & ?, game, scenario, agent, revealed, obtained, score FROM outcome "
         "WHERE unit_id BETWEEN ? AND ? ORDER BY unit_id, side",
-        (MOST_UNITS, *_all_units(batch_number)),
+        (MOST_UNITS, *unit_range(batch_number, 1)),
     )
     return [tuple(row) for row in rows]
 
@@ -33,13 +32,9 @@ def ratings_by_talk(connection: sqlite3.Connection, batch_number: int) -> list[t
     rows = connection.execute(
         "SELECT j.unit_id & ?, u.participants, j.entity, j.rating FROM judgement j JOIN unit u ON u.id = j.unit_id "
         "WHERE j.unit_id BETWEEN ? AND ? AND u.status = 'completed' ORDER BY j.unit_id, j.place",
-        (MOST_UNITS, *_all_units(batch_number)),
+        (MOST_UNITS, *unit_range(batch_number, 1)),
     )
     return [tuple(row) for row in rows]
-
-
-def _all_units(batch_number: int) -> tuple[int, int]:
-    return unit_id(batch_number, 1), unit_id(batch_number, MOST_UNITS)
 
 
 PAGE = 25_000
@@ -75,7 +70,7 @@ def score_counts(connection: sqlite3.Connection, batch_number: int) -> list[tupl
 
 def _pages(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[int, int]]:
     """First and last conversation of each."""
-    bounds = (unit_id(batch_number, 0), unit_id(batch_number, MOST_UNITS))
+    bounds = unit_range(batch_number)
     first, last = (value_of(connection, _END.format(end), bounds) for end in ("min", "max"))
     while first is not None and first <= last:
         yield first, min(last, first + PAGE - 1)
@@ -165,7 +160,7 @@ def planted_sides(connection: sqlite3.Connection, batch_number: int) -> list[Pla
         "AND (c.turn - 1) % 2 = o.side AND c.status = 'answered' AND way != 'none' ORDER BY way = 'hint', c.turn LIMIT 1) AS way, "
         "EXISTS (SELECT 1 FROM call c WHERE c.unit_id = o.unit_id AND c.truth IS NOT NULL) AS known "
         "FROM outcome o WHERE o.unit_id BETWEEN ? AND ?) WHERE known GROUP BY 1, 2 ORDER BY 1, 2",
-        _all_units(batch_number),
+        unit_range(batch_number, 1),
     )
     return [PlantedSides(*row) for row in rows]
 
@@ -186,7 +181,7 @@ def talk_rows(connection: sqlite3.Connection, batch_number: int) -> list[TalkRow
     rows = connection.execute(
         "SELECT sequence_number, status, game, round, interaction_type, participants, details FROM unit "
         "WHERE id BETWEEN ? AND ? ORDER BY id",
-        _all_units(batch_number),
+        unit_range(batch_number, 1),
     )
     return [TalkRow(*row) for row in rows]
 
@@ -251,7 +246,7 @@ def records_of_units(connection: sqlite3.Connection, batch_number: int, name: st
     rows = connection.execute(
         "SELECT r.unit_id, r.content FROM record r JOIN unit u ON u.id = r.unit_id "
         "WHERE r.unit_id BETWEEN ? AND ? AND r.name = ? AND u.status = 'completed'",
-        (*_all_units(batch_number), name),
+        (*unit_range(batch_number, 1), name),
     )
     return {row["unit_id"] & MOST_UNITS: json.loads(row["content"]) for row in rows}
 
@@ -260,7 +255,7 @@ def games_of_units(connection: sqlite3.Connection, batch_number: int) -> dict[in
     """By unit, where it belongs to a game."""
     rows = connection.execute(
         "SELECT id, game FROM unit WHERE id BETWEEN ? AND ? AND game IS NOT NULL",
-        _all_units(batch_number),
+        unit_range(batch_number, 1),
     )
     return {row["id"] & MOST_UNITS: row["game"] for row in rows}
 
@@ -270,7 +265,7 @@ def ratings_of_units(connection: sqlite3.Connection, batch_number: int) -> dict[
     rows = connection.execute(
         "SELECT j.unit_id, j.rating FROM judgement j JOIN unit u ON u.id = j.unit_id "
         "WHERE j.unit_id BETWEEN ? AND ? AND u.status = 'completed' ORDER BY j.unit_id, j.place",
-        _all_units(batch_number),
+        unit_range(batch_number, 1),
     )
     found: dict[int, list[float | None]] = {}
     for row in rows:

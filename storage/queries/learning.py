@@ -16,7 +16,7 @@ from tidepool.storage.file import value_of
 from tidepool.storage.queries import search
 from tidepool.storage.queries.units import StoredMessage, whole
 from tidepool.storage.schema import SEARCH_INDEX
-from tidepool.storage.states import UNIT_BITS, unit_id, unit_range
+from tidepool.storage.states import MOST_UNITS, unit_id, unit_range
 
 _MEMBER = "SELECT genome_id, generation, parents, operator, prompt, fitness, accuracy, missing FROM genome "
 
@@ -129,7 +129,6 @@ GRADES = ("wrong", "missing", "right")
 """likewise: missing is an answer whose call failed"""
 MOST_WORDS, LONGEST_WORD = 50, 500
 """looked for in questions: SQLite refuses conditions without end"""
-_MASK = (1 << UNIT_BITS) - 1
 
 _GRADED = """SELECT a.rowid AS id, a.unit_id, a.step, a.generation, a.genome_id, a.split, a.problem, a.sample, a.extracted,
     a.score, a.details, CASE a.correct WHEN 1 THEN 'right' WHEN 0 THEN 'wrong' ELSE 'missing' END AS grade
@@ -228,7 +227,7 @@ def read_answers(connection: sqlite3.Connection, batch_number: int, numbers: Seq
         "LEFT JOIN call c ON c.unit_id = a.unit_id AND c.step = a.step "
         "LEFT JOIN call j ON j.unit_id = a.unit_id AND j.step = a.step || '/judge'",
     )
-    found = {row[0]: whole(Answer(row[1] & _MASK, *row[2:17], *_metrics(row[17]))) for row in rows}
+    found = {row[0]: whole(Answer(row[1] & MOST_UNITS, *row[2:17], *_metrics(row[17]))) for row in rows}
     return [found[number] for number in numbers if number in found]
 
 
@@ -378,8 +377,8 @@ def _head(player: str | None, status: str, error: str | None, details: Mapping[s
 
 def players(connection: sqlite3.Connection, batch_number: int) -> list[str]:
     rows = connection.execute(
-        "SELECT DISTINCT json_extract(participants, '$[0]') FROM unit WHERE id > ? AND id < ? LIMIT 100",
-        (unit_id(batch_number, 0), unit_id(batch_number + 1, 0)),
+        "SELECT DISTINCT json_extract(participants, '$[0]') FROM unit WHERE id BETWEEN ? AND ? LIMIT 100",
+        unit_range(batch_number, 1),
     ).fetchall()
     return [row[0] for row in rows if isinstance(row[0], str)]
 
@@ -387,8 +386,8 @@ def players(connection: sqlite3.Connection, batch_number: int) -> list[str]:
 def of_split(connection: sqlite3.Connection, batch_number: int, split: str) -> set[int]:
     """The numbers of the episodes whose query was for this."""
     rows = connection.execute(
-        "SELECT sequence_number FROM unit WHERE id > ? AND id < ? AND json_extract(details, '$.phase') = ?",
-        (unit_id(batch_number, 0), unit_id(batch_number + 1, 0), split),
+        "SELECT sequence_number FROM unit WHERE id BETWEEN ? AND ? AND json_extract(details, '$.phase') = ?",
+        (*unit_range(batch_number, 1), split),
     )
     return {row[0] for row in rows}
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tidepool.storage.file import value_of, writing
 from tidepool.storage.schema import CREATE_SEARCH_INDEX, SEARCH_INDEX
-from tidepool.storage.states import UNIT_BITS, unit_id, unit_range
+from tidepool.storage.states import MOST_UNITS, unit_range
 
 CHUNK = 2_000
 """calls indexed in one transaction: some tens of milliseconds"""
@@ -24,7 +24,6 @@ AROUND = 16
 
 _EXISTS = f"SELECT 1 FROM sqlite_master WHERE name = '{SEARCH_INDEX}'"
 _CREATE = CREATE_SEARCH_INDEX.replace("TABLE", "TABLE IF NOT EXISTS", 1)
-_MASK = (1 << UNIT_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +162,7 @@ def find(
         (match, max(ids[0], after + 1), ids[1], *unit_range(batch_number), *values, most),
     ).fetchall()
     words = search_words(wanted.words)
-    return [Hit(row[0], row[1] & _MASK, row[2], row[3], row[4] or "", excerpt(row[5], words)) for row in rows]
+    return [Hit(row[0], row[1] & MOST_UNITS, row[2], row[3], row[4] or "", excerpt(row[5], words)) for row in rows]
 
 
 def excerpt(text: str, words: Sequence[str], around: int = AROUND, length: int = 400) -> str:
@@ -187,10 +186,10 @@ def matching_units(connection: sqlite3.Connection, batch_number: int, wanted: Fi
     thousand of them are 400 kB."""
     conditions, values = _unit_conditions(wanted, "u.id")
     rows = connection.execute(
-        f"SELECT u.id FROM unit u WHERE u.id BETWEEN ? AND ? AND u.id > ? {conditions} ORDER BY u.id",
-        (*unit_range(batch_number), unit_id(batch_number, 0), *values),
+        f"SELECT u.id FROM unit u WHERE u.id BETWEEN ? AND ? {conditions} ORDER BY u.id",
+        (*unit_range(batch_number, 1), *values),
     )
-    return array("I", (row[0] & _MASK for row in rows))
+    return array("I", (row[0] & MOST_UNITS for row in rows))
 
 
 def _unit_conditions(wanted: Filter, column: str, *, of_messages: bool = False) -> tuple[str, list[object]]:

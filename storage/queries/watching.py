@@ -13,7 +13,7 @@ from typing import Any
 from tidepool.storage.batches import status_now
 from tidepool.storage.file import value_of
 from tidepool.storage.queries.units import last_unit, whole
-from tidepool.storage.states import BESIDE_SQL, OPEN_PHASES, UNIT_BITS, BatchStatus, unit_id
+from tidepool.storage.states import BESIDE_SQL, OPEN_PHASES, BatchStatus, sequence_number_of, unit_id, unit_range
 
 LONGEST_NODE = 200
 MOST_HANDS = 1_000
@@ -83,6 +83,18 @@ class Watched:
     """the study of several batches that it is a part of"""
     cells: int = 0
     """of a study: how many batches it has"""
+    origin: str | None = None
+    """of a branch, as JSON: `batch_id`, and `at` which message it was taken"""
+
+    @property
+    def branched_off(self) -> dict[str, str] | None:
+        """Where a branch was taken; None: it is no branch, or its file was changed."""
+        try:
+            found = json.loads(self.origin or "null")
+        except (ValueError, RecursionError):
+            return None
+        names = ("batch_id", "at")
+        return {name: str(found.get(name, ""))[:LONGEST_NAME] for name in names} if isinstance(found, dict) else None
 
     @property
     def resting(self) -> dict[str, Any]:
@@ -138,7 +150,13 @@ _REST = {"why", "since", "until", "down"}
 def resting_in(limits: str) -> dict[str, Any]:
     """The providers for which nothing leaves just now: why, since when, and until when, by the wall clock."""
     found = {name: one.get("resting") for name, one in json.loads(limits).get("providers", {}).items()}
-    return {name: rest for name, rest in found.items() if isinstance(rest, dict) and _is_rest(rest)}
+    return {
+        name: rest
+        for name, rest in found.items()
+        if isinstance(rest, dict)
+        and rest.keys() == _REST
+        and all(isinstance(rest[name], int | float) for name in ("since", "until"))
+    }
 
 
 def asks_a_provider(limits: str) -> bool:
@@ -153,10 +171,6 @@ def providers_asked(limits: str) -> list[str]:
     return list(map(str, asks)) if isinstance(asks, list) else list(found.get("providers", {}))
 
 
-def _is_rest(rest: dict[str, Any]) -> bool:
-    return rest.keys() == _REST and all(isinstance(rest[name], int | float) for name in ("since", "until"))
-
-
 LONGEST_NAME = 1_000
 LONGEST_WORDS = 20_000
 """characters of a name, and of a description, an error or a line of the log, that are read to be shown: what a stranger put into
@@ -166,7 +180,7 @@ MOST_BATCHES_SHOWN = 2_000
 _WATCHED = (
     f"SELECT b.number, b.id, b.kind, substr(b.name, 1, {LONGEST_NAME}) AS name, "
     f"substr(b.description, 1, {LONGEST_WORDS}) AS description, b.status, b.paused, "
-    f"substr(b.reason, 1, {LONGEST_WORDS}) AS reason, b.seed, b.simulated, b.host, b.study_id, "
+    f"substr(b.reason, 1, {LONGEST_WORDS}) AS reason, b.seed, b.simulated, b.host, b.study_id, b.origin, "
     "b.created_at, b.finished_at, p.units_total, p.units_completed, p.units_failed, p.calls, p.bought, p.cached, "
     "p.replayed, p.retried, p.failed, p.input_tokens, p.output_tokens, p.cost_usd, p.unpriced, p.seconds, "
     "p.call_seconds, p.peak_concurrency, p.heartbeat, p.heartbeat_at, p.in_flight, p.limits "
@@ -179,9 +193,9 @@ def watched(connection: sqlite3.Connection, path: Path, batch_number: int) -> Wa
     return None if row is None else _watched(path, row)
 
 
-def all_watched(connection: sqlite3.Connection, path: Path) -> list[Watched]:
-    """The batches of the file, newest first."""
-    rows = connection.execute(f"{_WATCHED} ORDER BY b.number DESC LIMIT ?", (MOST_BATCHES_SHOWN,)).fetchall()
+def all_watched(connection: sqlite3.Connection, path: Path, most: int = MOST_BATCHES_SHOWN) -> list[Watched]:
+    """The batches of the file, newest first; `most` = -1: all."""
+    rows = connection.execute(f"{_WATCHED} ORDER BY b.number DESC LIMIT ?", (most,)).fetchall()
     return [_watched(path, row) for row in rows]
 
 
@@ -257,8 +271,7 @@ def cells(
         "ORDER BY unit_id, id LIMIT ?",
         (unit_id(batch_number, first), unit_id(batch_number, last), most),
     ).fetchall()
-    mask = (1 << UNIT_BITS) - 1
-    return [WaveCell(row[0] & mask, row[1], row[2]) for row in rows]
+    return [WaveCell(sequence_number_of(row[0]), row[1], row[2]) for row in rows]
 
 
 def last_begun(connection: sqlite3.Connection, batch_number: int) -> int:
@@ -402,7 +415,7 @@ def past(connection: sqlite3.Connection, batch_number: int, slices: int = 240) -
 
 def _sampled(batch_number: int, step: int) -> tuple[str, dict[str, int]]:
     """Which calls are those of every so manieth unit."""
-    bounds = {"low": unit_id(batch_number, 0), "high": unit_id(batch_number + 1, 0) - 1}
+    bounds = dict(zip(("low", "high"), unit_range(batch_number), strict=True))
     if step == 1:
         return "unit_id BETWEEN :low AND :high", bounds
     units = (
