@@ -109,9 +109,14 @@ def newest(connection: sqlite3.Connection, back: int) -> list[sqlite3.Row]:
     ).fetchall()
 
 
+def prefix_pattern(reference: str) -> str:
+    """For LIKE … ESCAPE: what begins with the reference."""
+    return re.sub(r"([\\%_])", r"\\\1", reference) + "%"
+
+
 def find_batch(connection: sqlite3.Connection, reference: str) -> sqlite3.Row:
     """By id, unique prefix of one, `last`, or `last~1` for the one before it; a study of several batches is none of them."""
-    pattern = reference.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+    pattern = prefix_pattern(reference)
     if (back := counted_back(reference)) is not None:
         rows = newest(connection, back)
         if rows and rows[0]["study_id"]:

@@ -20,6 +20,7 @@ from tidepool.storage.batches import (
     leave_word,
     newest,
     open_provider_batches,
+    prefix_pattern,
     progress_of,
     steer,
 )
@@ -83,7 +84,7 @@ def study_of(connection: sqlite3.Connection, reference: str) -> StoredStudy | No
     if (back := counted_back(reference)) is not None:
         rows = newest(connection, back)
         return _known(connection, rows[0]["study_id"]) if rows and rows[0]["study_id"] else None
-    pattern = reference.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+    pattern = prefix_pattern(reference)
     rows = connection.execute("SELECT id FROM study WHERE id LIKE ? ESCAPE '\\' LIMIT 9", (pattern,)).fetchall()
     ids = [row[0] for row in rows]
     ids = [one for one in ids if one == reference] or ids

@@ -64,7 +64,7 @@ class SimulatedProvider(LiveProvider):
         return answer
 
     def answer(self, call: Call, seed: int, *, batch: bool = False) -> Answer:
-        spoken = responder_for(call)(call, seed)
+        spoken = responder_for(call).speak(call.model_name, call.system, call.messages, seed)
         input_tokens, output_tokens = expected_input(call), min(call.max_tokens, expected_tokens(spoken.text))
         cost = self._tag.cost(input_tokens, output_tokens, batch=batch)
         return Answer(spoken.text, input_tokens, output_tokens, cost, spoken.truth)
