@@ -283,11 +283,11 @@ class LiveProvider(ABC):
 
     name: str
     simulated = False
+    backoff = 0.5
     batches: BatchApi | None = None
 
     def __init__(self, settings: ProviderSettings) -> None:
         self.settings = settings
-        self.backoff = 0.5
         self.notices = Notices()
 
     def serve(self, batch_id: str) -> None:
