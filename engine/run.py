@@ -16,7 +16,7 @@ from tidepool.engine.events import BatchEnded, Listener, ServersNamed
 from tidepool.engine.registries import program_version
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.results.summary import summarise
-from tidepool.engine.runtime.cluster_section import Cluster, said_in
+from tidepool.engine.runtime.cluster_section import Cluster, split_cluster_overrides
 from tidepool.engine.runtime.gc_tuning import gc_tuned
 from tidepool.engine.runtime.open_accounts import OpenAccounts
 from tidepool.engine.runtime.run_control import RunControl
@@ -151,7 +151,7 @@ async def resume_batch(
     A batch that was not created here is refused before anything is sent or run, unless `trust` makes it the user's own.
     """
     path = Path(database)
-    cluster, changes = said_in(overrides)
+    cluster, changes = split_cluster_overrides(overrides)
     with reading(path) as connection:
         batch = batches.find_batch(connection, reference)
         config = with_overrides(load_frozen(batch["config"]), changes)

@@ -35,7 +35,7 @@ def simulation_count(connection: sqlite3.Connection) -> int:
     return int(value_of(connection, "SELECT count(*) FROM batch WHERE kind = 'simulation'"))
 
 
-def batch_told(connection: sqlite3.Connection, number: int) -> sqlite3.Row | None:
+def simulation_batch_numbered(connection: sqlite3.Connection, number: int) -> sqlite3.Row | None:
     row: sqlite3.Row | None = connection.execute(f"{_READ} AND number = ?", (number,)).fetchone()
     return row
 

@@ -15,9 +15,9 @@ from tidepool.engine.providers.connection import (
     trusted_certificates,
 )
 from tidepool.engine.providers.endpoint import NO_KEY, display_host, scrub_keys
-from tidepool.engine.providers.errors import ProviderComplaint, missing_key, silence_of
+from tidepool.engine.providers.errors import ProviderComplaint, missing_key, no_reply_of
 from tidepool.engine.providers.pool import Host, HostedProvider, HostFault
-from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, ProviderSpec, Silence
+from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, ProviderError, ProviderSpec
 from tidepool.engine.providers.replies import name_of, parse_reply, text_of, tokens
 from tidepool.engine.providers.sdk import ModelCard
 from tidepool.engine.providers.unsupported_settings import UnsupportedSettings
@@ -138,20 +138,20 @@ class OllamaProvider(HostedProvider):
             return HostFault(ProviderError(ErrorClass.FATAL, f"{where}: {words}"), lacks_model=True)
         if isinstance(error, RejectedResponse):
             words = f"Ollama at {where} answered with {words}."
-            return HostFault(ProviderError(ErrorClass.CLIENT, words, silence=Silence.BROKEN))
+            return HostFault(ProviderError(ErrorClass.CLIENT, words, no_reply=NoReply.BROKEN))
         if status is not None and 400 <= status < 500 and status not in (408, 429):
             return HostFault(ProviderError(ErrorClass.CLIENT, f"Ollama at {where} answered {status}: {words}"))
         busy = status in (429, 503)
         if busy:
             self.notices(f"The Ollama server {where} is busy and rests for a while. {BUSY_HINT}")
             words += f" ({BUSY_HINT})"
-        silence = None
+        no_reply = None
         if status is None:  # what is no error of the network is a reply that the client could not read
-            silence = Silence.UNREACHED if words == REFUSED else silence_of(error)
+            no_reply = NoReply.UNREACHABLE if words == REFUSED else no_reply_of(error)
         return HostFault(
-            ProviderError(ErrorClass.TRANSIENT, f"Ollama at {where}: {words}", silence=silence),
+            ProviderError(ErrorClass.TRANSIENT, f"Ollama at {where}: {words}", no_reply=no_reply),
             rests=busy or isinstance(error, (TimeoutError, ConnectionError)),
-            unasked=busy or silence is Silence.UNREACHED,
+            unasked=busy or no_reply is NoReply.UNREACHABLE,
         )
 
     def words_of(self, error: Exception) -> str:

@@ -20,7 +20,7 @@ from tidepool.engine.call import Call
 from tidepool.engine.config.endpoints import Family
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.providers.endpoint import display_host, endpoint_of
-from tidepool.engine.providers.protocol import Answer, ErrorClass, LiveProvider, ProviderError, Silence
+from tidepool.engine.providers.protocol import Answer, ErrorClass, LiveProvider, NoReply, ProviderError
 
 FIRST = 2
 GAIN = 1.3
@@ -370,7 +370,7 @@ class HostedProvider(LiveProvider):
         now = time.monotonic()
         if fault.lacks_model:
             host.lacks(model)
-        host.gone = fault.error.silence is Silence.UNREACHED
+        host.gone = fault.error.no_reply is NoReply.UNREACHABLE
         hopeless = fault.error.fault is ErrorClass.FATAL and not fault.lacks_model
         if fault.rests or (hopeless and self.pooled):
             host.rest(asked_at, now, LONGEST_REST if hopeless else fault.error.retry_after or 0.0)

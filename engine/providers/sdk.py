@@ -22,7 +22,7 @@ from tidepool.engine.providers.errors import (
     unknown_model,
 )
 from tidepool.engine.providers.pool import Host, HostedProvider, HostFault
-from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, Silence
+from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, ProviderError
 from tidepool.engine.providers.replies import encode_json
 
 _PROBE = 1_000
@@ -188,13 +188,13 @@ class SdkProvider(HostedProvider):
                     raise
         data = client.load_json(response.content)
         if not isinstance(data, dict) or (data.get("error") and not any(map(data.get, ANSWERING))):
-            raise self._no_reply(client, data, response.headers)
+            raise self._unreadable_reply(client, data, response.headers)
         try:
             return self.answer(data, call, response.headers)
         except UNREADABLE:
-            raise self._no_reply(client, data, response.headers) from None
+            raise self._unreadable_reply(client, data, response.headers) from None
 
-    def _no_reply(self, client: SdkConnection, data: object, headers: Mapping[str, str]) -> Exception:
+    def _unreadable_reply(self, client: SdkConnection, data: object, headers: Mapping[str, str]) -> Exception:
         """An error that came as if all were well, or something else that is no reply."""
         said = read_error(data if isinstance(data, (dict, list)) else None)
         return Complained(complaint_about(200, said, headers)) if said.words else client.unreadable()
@@ -281,7 +281,7 @@ class SdkProvider(HostedProvider):
             judged_error,
             lacks_model=is_unknown_model(complaint),
             rests=refused or complaint.status is None or complaint.status in BUSY,
-            unasked=refused or judged_error.silence is Silence.UNREACHED,
+            unasked=refused or judged_error.no_reply is NoReply.UNREACHABLE,
         )
 
     def words_of(self, error: Exception) -> str:

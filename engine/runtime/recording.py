@@ -109,18 +109,18 @@ class ReplyWatch:
     def __init__(self, context: RunContext) -> None:
         self._context = context
         self._cut: Counter[tuple[str, str]] = Counter()
-        self._told: set[tuple[str, str]] = set()
+        self._warned: set[tuple[str, str]] = set()
 
     def odd(self, call: Call, answer: Answer) -> None:
         """A reply that is cut or no answer, or whose usage cannot be believed."""
         if answer.usage_missing:
             words = "came without believable usage: such replies are counted at the most that they can have cost"
-            self._tell(call, "usage", f"A reply of {call.model} {words}.")
+            self._warn_once(call, "usage", f"A reply of {call.model} {words}.")
         if answer.usable and answer.finish is FinishReason.CUT:
             self._count_cut(call)
         elif not answer.usable:
             words = f"A reply of {call.model} is no answer ({explain_unusable(answer)}): it is paid for, and its call is missing."
-            self._tell(call, str(answer.finish), words)
+            self._warn_once(call, str(answer.finish), words)
 
     def _count_cut(self, call: Call) -> None:
         kind = (call.model, call.form)
@@ -135,11 +135,11 @@ class ReplyWatch:
             else:
                 words = f"{replies} {limit}, so what they say is incomplete"
                 advice = "raise max_tokens, or max_reasoning_tokens where the model reasons"
-            self._tell(call, f"cut {call.form}", f"{words}: {advice}.")
+            self._warn_once(call, f"cut {call.form}", f"{words}: {advice}.")
 
-    def _tell(self, call: Call, what: str, words: str) -> None:
-        if (call.model, what) not in self._told:
-            self._told.add((call.model, what))
+    def _warn_once(self, call: Call, what: str, words: str) -> None:
+        if (call.model, what) not in self._warned:
+            self._warned.add((call.model, what))
             self._context.log("warning", words)
 
 

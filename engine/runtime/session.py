@@ -255,7 +255,7 @@ class _Session:
             self._shared.hands = workers.shown
         for account in self._accounts.values():
             account.provider.notices.listen(partial(context.log, "warning"))
-            account.outage.tell = context.log
+            account.outage.log = context.log
         for turn, run in zip(turns, self.runs, strict=True):
             if not turn.ended:
                 self._open_one(turn, run)
@@ -263,9 +263,9 @@ class _Session:
             context.log("info", workers.in_words)
         exact = self._plan.exact and not any(turn.rule for turn in turns)
         context.emit(CallsExpected(self._plan.calls_expected, exact))
-        self._tell_transport()
+        self._log_transport()
         if any(turn.resumed for turn in turns):
-            self._scheduler.take_up()
+            self._scheduler.resume()
 
     def _open_one(self, turn: RunningBatch, run: BatchRun) -> None:
         context, batch = run.context, turn.config.batch
@@ -276,9 +276,9 @@ class _Session:
         for words in turn.plan.warnings:
             context.log("warning", words)
         if turn.resumed:
-            run.take_up()
+            run.resume()
 
-    def _tell_transport(self) -> None:
+    def _log_transport(self) -> None:
         """Provider batches may take hours, and some wait for others: whoever starts a batch is told."""
         context = self._context
         apis = {name: account.provider.batches for name, account in context.accounts.items()}
@@ -296,11 +296,11 @@ class _Session:
             one is None or one is main or one.done() for run, one in waiting if run.context.tasks is tasks
         )
         if len(self.runs) > 1 and self._session.on_end and not main.cancelled() and main.exception() is None:
-            end = asyncio.ensure_future(self._tell_end(place))
+            end = asyncio.ensure_future(self._announce_end(place))
             self._ends.add(end)
             end.add_done_callback(self._context.fail_if_raised)
 
-    async def _tell_end(self, place: int) -> None:
+    async def _announce_end(self, place: int) -> None:
         assert self._session.on_end is not None
         context = self.runs[place].context
         self._control.beat(context, self._progress[place]["seconds"])

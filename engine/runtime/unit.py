@@ -120,7 +120,7 @@ class Unit:
         self.number = number
         self.together = together
         self.is_replay = is_replay
-        """this run has told its story before, as far as it remembers"""
+        """this run has played it before, as far as it remembers"""
         self.asking = 0
         """questions of it that are under way"""
         self.settled = remembered is not None and remembered.status != _IN_PROGRESS
@@ -134,7 +134,7 @@ class Unit:
         return self._replay_reply(call.step) if self.has_replayed(call.step) else self._ask(self, call)
 
     def replayed_reply(self, step: str) -> Reply | None:
-        """What was answered before, for a story that is told again: where it is there, nothing is asked nor even built."""
+        """What was answered before, for a unit that is replayed: then no request is sent, nor even built."""
         if not self.is_replay or (row := self._remembered.get(step)) is None:
             return None
         _, _, text, error, finish_reason, served_model = row
@@ -208,7 +208,7 @@ class UnitGroup:
         self._alive: set[int] = set()
         """those in memory"""
         self.reached: float = 0
-        """the number of the last unit that its turn came to: no later one is told, whatever an earlier run asked for it"""
+        """the number of the last unit that its turn came to: no later one is replayed, whatever an earlier run asked for it"""
 
     async def play(
         self, plans: Iterable[tuple[UnitPlan, Remembered | None]], is_out: Callable[[int], bool] | None
@@ -231,7 +231,7 @@ class UnitGroup:
         if self._left:
             await self._all_ended.wait()
 
-    def tell_again(self, numbers: Sequence[int], *, checked: bool) -> None:
+    def replay_units(self, numbers: Sequence[int], *, checked: bool) -> None:
         """Those of the units that are not in memory. `checked`: this run has not told them before, so that what they ask is
         held against what they asked then."""
         assert self._again is not None
@@ -239,8 +239,8 @@ class UnitGroup:
         for line, remembered in self._context.ledger.recall_again(wanted, whole=checked):
             self._begin(self._again(line), remembered, is_replay=not checked)
 
-    def let_go(self, number: int) -> None:
-        """The unit's story ends without an end: from now on it may be told again."""
+    def suspend(self, number: int) -> None:
+        """The unit is dropped from memory: from now on it may be replayed."""
         self._alive.discard(number)
 
     def _begin(self, plan: UnitPlan, remembered: Remembered | None, *, is_replay: bool = False) -> None:

@@ -56,9 +56,9 @@ def outcomes(connection: sqlite3.Connection, batch_number: int) -> Iterator[Side
     for bounds in _pages(connection, batch_number):
         units, kinds = connection.execute(_PAGE, bounds).fetchone()
         if units is not None:
-            told = kinds.split(_BETWEEN)
+            split = kinds.split(_BETWEEN)
             scores = _scores(connection, bounds) if _NO_SCORE + _BETWEEN in kinds + _BETWEEN else None
-            yield SidePage(json.loads(f"[{units}]"), told, scores)
+            yield SidePage(json.loads(f"[{units}]"), split, scores)
 
 
 def score_counts(connection: sqlite3.Connection, batch_number: int) -> list[tuple[float, int]]:
@@ -217,11 +217,11 @@ def concluded_talks(
                     "round": unit["round"],
                     "participants": json.loads(unit["participants"]),
                     "revealed": [bool(side["revealed"]) for side in ended],
-                    "said": _said(connection, unit["id"]),
+                    "said": _messages_of(connection, unit["id"]),
                 }
 
 
-def _said(connection: sqlite3.Connection, unit: int) -> list[str]:
+def _messages_of(connection: sqlite3.Connection, unit: int) -> list[str]:
     rows = connection.execute(
         "SELECT text FROM call WHERE unit_id = ? AND status = 'answered' AND turn IS NOT NULL ORDER BY turn", (unit,)
     )

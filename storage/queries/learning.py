@@ -65,7 +65,7 @@ def genomes_like(connection: sqlite3.Connection, batch_number: int, beginning: s
     return [str(row[0]) for row in rows]
 
 
-def twins(connection: sqlite3.Connection, batch_number: int, genome_id: str) -> tuple[str, ...]:
+def genomes_with_same_prompt(connection: sqlite3.Connection, batch_number: int, genome_id: str) -> tuple[str, ...]:
     """The genomes with the same prompt and the same examples, this one first: what came about twice is asked once."""
     examples = "CASE WHEN json_valid({0}.details) THEN json_extract({0}.details, '$.examples') END"
     rows = connection.execute(
@@ -399,10 +399,10 @@ def split_of(details: Mapping[str, Any]) -> str:
 def episode_steps(details: Mapping[str, Any], messages: Sequence[StoredMessage]) -> Iterator[EpisodeStep]:
     """Of an episode under way, what was said so far."""
     said = {message.turn: message for message in messages}
-    told = _steps_told(details) or [{} for _ in range((max(said, default=0) + 1) // 2)]
+    recorded = _recorded_steps(details) or [{} for _ in range((max(said, default=0) + 1) // 2)]
     since = int(_number(details.get("since")) or 0)
     text = _text(details.get("asked" if since else "query"))
-    for index, step in enumerate(told):
+    for index, step in enumerate(recorded):
         rewrite, answer = said.get(2 * index + 1), said.get(2 * index + 2)
         before = text if index >= since else None
         after = rewrite.content if rewrite else before
@@ -420,7 +420,7 @@ def episode_steps(details: Mapping[str, Any], messages: Sequence[StoredMessage])
         text = after if index >= since else text
 
 
-def _steps_told(details: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _recorded_steps(details: Mapping[str, Any]) -> list[dict[str, Any]]:
     steps = details.get("steps")
     steps = steps[:LONGEST_EPISODE] if isinstance(steps, list) else []
     return [step if isinstance(step, dict) else {} for step in steps]

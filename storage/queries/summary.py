@@ -97,7 +97,7 @@ def lost_calls(connection: sqlite3.Connection, batch_number: int) -> list[LostCa
     failed = value_of(connection, "SELECT failed FROM progress WHERE batch_number = ?", (batch_number,))
     if not failed:
         return []
-    stored: list[LostCalls] = _kept(connection, batch_number, LOST_CALLS, (str, int, int, int))
+    stored: list[LostCalls] = _stored_counts(connection, batch_number, LOST_CALLS, (str, int, int, int))
     if sum(one[1] for one in stored) != failed:
         return _count_lost(connection, batch_number)
     return [(error[:LONGEST_WORDS], calls, units, first) for error, calls, units, first in stored]
@@ -115,9 +115,9 @@ def _count_lost(connection: sqlite3.Connection, batch_number: int) -> list[LostC
 
 def asked_models(connection: sqlite3.Connection, batch_number: int) -> tuple[dict[str, int], list[dict[str, Any]]]:
     """How many calls each model had; and which models the providers say have answered for it."""
-    rows: list[Asked] = _kept(connection, batch_number, ASKED_MODELS, (str, str | None, int))
+    rows: list[Asked] = _stored_counts(connection, batch_number, ASKED_MODELS, (str, str | None, int))
     if sum(row[2] for row in rows) != _calls(connection, batch_number):
-        rows = _counted(connection, batch_number)
+        rows = _count_asked(connection, batch_number)
     calls: Counter[str] = Counter()
     for model, _, replies in rows:
         calls[model] += replies
@@ -125,7 +125,7 @@ def asked_models(connection: sqlite3.Connection, batch_number: int) -> tuple[dic
     return dict(calls.most_common()), [dict(zip(names, row, strict=True)) for row in rows if row[1] is not None]
 
 
-def _counted(connection: sqlite3.Connection, batch_number: int) -> list[Asked]:
+def _count_asked(connection: sqlite3.Connection, batch_number: int) -> list[Asked]:
     bounds = unit_range(batch_number)
     rows = connection.execute(
         f"SELECT substr(model, 1, {LONGEST_WORDS}), substr(served_model, 1, {LONGEST_WORDS}), count(*) AS replies FROM call "
@@ -140,13 +140,13 @@ def counts_to_keep(connection: sqlite3.Connection, batch_number: int) -> dict[st
     if _calls(connection, batch_number) <= MANY_CALLS:
         return {}
     counted = {
-        ASKED_MODELS: _counted(connection, batch_number),
+        ASKED_MODELS: _count_asked(connection, batch_number),
         LOST_CALLS: _count_lost(connection, batch_number),
     }
     return {name: json.dumps(rows) for name, rows in counted.items() if rows}
 
 
-def _kept(connection: sqlite3.Connection, batch_number: int, name: str, types: tuple[Any, ...]) -> list[Any]:
+def _stored_counts(connection: sqlite3.Connection, batch_number: int, name: str, types: tuple[Any, ...]) -> list[Any]:
     """Counts stored when the batch ended; empty if malformed. The caller checks that they cover all calls."""
     found = finding(connection, batch_number, name)
     rows = [tuple(row) for row in found if isinstance(row, list)] if isinstance(found, list) else []

@@ -21,7 +21,7 @@ _FIGURES = ("process", "in_flight", "returned", "per_second")
 
 
 @dataclass(frozen=True, slots=True)
-class HandLine:
+class WorkerLine:
     node: str
     process: int
     in_flight: int
@@ -29,12 +29,12 @@ class HandLine:
     per_second: float
 
 
-def hands_in(limits: str) -> tuple[HandLine, ...]:
+def workers_in(limits: str) -> tuple[WorkerLine, ...]:
     """As far as they are hands: of a file that somebody changed, nothing."""
     found = json.loads(limits).get("hands", [])
     rows = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
     return tuple(
-        HandLine(one["node"][:LONGEST_NODE], *(one[name] for name in _FIGURES))
+        WorkerLine(one["node"][:LONGEST_NODE], *(one[name] for name in _FIGURES))
         for one in rows[:MOST_HANDS]
         if isinstance(one.get("node"), str) and all(isinstance(one.get(name), int | float) for name in _FIGURES)
     )
@@ -101,9 +101,9 @@ class Watched:
         return resting_in(self.limits) if self.running else {}
 
     @property
-    def hands(self) -> tuple[HandLine, ...]:
+    def hands(self) -> tuple[WorkerLine, ...]:
         """Those that its live calls leave from; none where its process makes them itself."""
-        return hands_in(self.limits) if self.running else ()
+        return workers_in(self.limits) if self.running else ()
 
     @property
     def partly_simulated(self) -> bool:

@@ -20,6 +20,7 @@ from tidepool.engine.providers.protocol import (
     BatchRefused,
     ErrorClass,
     LiveProvider,
+    NoReply,
     ProviderBatchBounds,
     ProviderBatchGone,
     ProviderBatchResult,
@@ -27,7 +28,6 @@ from tidepool.engine.providers.protocol import (
     ProviderBatchTicket,
     ProviderError,
     ProviderSpec,
-    Silence,
 )
 from tidepool.engine.providers.simulated.purchase_log import PurchaseLog
 from tidepool.engine.providers.simulated.responders import responder_for
@@ -80,7 +80,7 @@ class SimulatedProvider(LiveProvider):
         await asyncio.sleep(min(latency, self.settings.timeout))
         if latency > self.settings.timeout:
             words = f"no answer within {self.settings.timeout:g} s (simulated)"
-            raise ProviderError(ErrorClass.TRANSIENT, words, silence=Silence.TIMEOUT)
+            raise ProviderError(ErrorClass.TRANSIENT, words, no_reply=NoReply.TIMEOUT)
 
     def _enforce(self) -> None:
         now = time.monotonic()
