@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 from sys import intern
-from typing import Any, Protocol
+from typing import Any
 
 from tidepool.engine.call import Call, Reply, stream
 from tidepool.engine.errors import CallFailed, RunError
@@ -48,18 +48,13 @@ class PendingCall:
         return self.unit_id, self.call.step
 
 
-class Asker(Protocol):
-    asking: int
-    """questions of it that are under way"""
-
-
 @dataclass(slots=True)
 class CollectedCall(PendingCall):
     """A pending call whose story is parked until a provider batch answers it."""
 
     future: "asyncio.Future[Reply | None]" = field(kw_only=True)
     """its reply; None: its story is to buy it live"""
-    unit: Asker = field(kw_only=True)
+    unit: "Unit" = field(kw_only=True)
     """whose story it is"""
 
 

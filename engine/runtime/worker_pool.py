@@ -381,7 +381,11 @@ class WorkerPool:
             remote = await self._starter.start()
             try:
                 worker = WorkerClient(remote, await remote.call("card"), self._lost)
-                refuse_other_version(worker.card.version, worker.card.node)
+                version, own = worker.card.version, program_version()
+                if version != own:  # calls and answers travel as pickled objects
+                    raise UsageError(
+                        f"The node {worker.card.node} has Tidepool {version}, and this is {own}: install the same version on all nodes."
+                    )
                 for opening in self._openings.values():
                     await self._opened(worker, opening)
                 break
@@ -473,11 +477,3 @@ def _unasked(error: ProviderError) -> bool:
 
 class NoWorkerLeft(Exception):
     """Nobody can make the call just now."""
-
-
-def refuse_other_version(version: str, node: str) -> None:
-    """Calls and answers travel as pickled objects of this version."""
-    if version != program_version():
-        raise UsageError(
-            f"The node {node} has Tidepool {version}, and this is {program_version()}: install the same version on all nodes."
-        )
