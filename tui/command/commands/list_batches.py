@@ -49,32 +49,9 @@ def run(options: argparse.Namespace) -> int:
 
 MOST_SHOWN = 500
 IN_JSON = (
-    *(
-        "number",
-        "id",
-        "kind",
-        "name",
-        "status",
-        "paused",
-        "reason",
-        "simulated",
-        "created_at",
-        "finished_at",
-        "units_total",
-    ),
-    *(
-        "units_completed",
-        "units_failed",
-        "calls",
-        "cost_usd",
-        "seconds",
-        "resting",
-        "partly_simulated",
-        "seed",
-        "study_id",
-    ),
-    "cells",
-)
+    "number id kind name status paused reason simulated created_at finished_at units_total units_completed units_failed calls "
+    "cost_usd seconds resting partly_simulated seed study_id cells"
+).split()
 LEFT_OUT = ("started", "seed", "branch", "kind", "cost")
 """what a narrow terminal does without, in this order; the name gives way before, down to so many characters"""
 SHORTEST_NAME = 14
