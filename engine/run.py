@@ -16,7 +16,7 @@ from tidepool.engine.events import BatchEnded, Listener, ServersNamed
 from tidepool.engine.registries import program_version
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.results.summary import summarise
-from tidepool.engine.runtime.cluster_section import Cluster, said_in
+from tidepool.engine.runtime.cluster_section import Cluster, split_cluster_overrides
 from tidepool.engine.runtime.gc_tuning import gc_tuned
 from tidepool.engine.runtime.open_accounts import OpenAccounts
 from tidepool.engine.runtime.run_control import RunControl
@@ -57,15 +57,14 @@ async def run_frozen(
     config: FrozenConfig,
     path: Path,
     *,
-    play: Play | None = None,
     folder: Path | None = None,
     branch: NewBranch | None = None,
     on_event: Listener | None = None,
     control: RunControl | None = None,
     cluster: Cluster | None = None,
 ) -> Summary:
-    """`play` leads the study in place of its kind; in `folder` lies code of its own, if there is any; `branch` is what the
-    config goes on from, where it is a branch's; `cluster` who makes the live calls, if this was said."""
+    """Runs a new batch of this config. `folder` holds the study's own code, if it has any; `branch` is what a branch continues
+    from; `cluster` makes the live calls, if it is set."""
     kind = load_kind(config.batch.kind)
     if branch is not None:
         kind = branching(kind, branch.branch)
@@ -78,7 +77,7 @@ async def run_frozen(
         accounts.name_batch(batch_id)
         runs_code = bool(kind.code(config))
         turn = RunningBatch(batch_id, config, plan, on_event, False, runs_code, servers, rule=rule)
-        return await _run(Session(path, batch_id, (turn,), accounts, control), play or kind.play)
+        return await _run(Session(path, batch_id, (turn,), accounts, control), kind.play)
 
 
 def enlist(study: Config | Study, database: str | Path) -> str:
@@ -146,15 +145,13 @@ async def resume_batch(
     on_event: Listener | None = None,
     control: RunControl | None = None,
     trust: bool = False,
-    play: Play | None = None,
 ) -> Summary:
     """Resumes a batch that stopped, and retries failed units; buys nothing twice.
 
     A batch that was not created here is refused before anything is sent or run, unless `trust` makes it the user's own.
-    `play` leads the study in place of its kind.
     """
     path = Path(database)
-    cluster, changes = said_in(overrides)
+    cluster, changes = split_cluster_overrides(overrides)
     with reading(path) as connection:
         batch = batches.find_batch(connection, reference)
         config = with_overrides(load_frozen(batch["config"]), changes)
@@ -180,7 +177,7 @@ async def resume_batch(
             rule=stop_rule(kind, config),
         )
         session = Session(path, batch["id"], (turn,), accounts, control)
-        return await _run(session, play or kind.play, admission, changes)
+        return await _run(session, kind.play, admission, changes)
 
 
 def allow(admissions: Sequence[Admission], path: Path, trust: bool) -> None:

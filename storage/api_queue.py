@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tidepool.storage import db
 from tidepool.storage.errors import BatchLocked
-from tidepool.storage.file import reading, writing
+from tidepool.storage.file import reading, value_of, writing
 from tidepool.storage.lock_files import is_held
 from tidepool.storage.states import BatchStatus
 from tidepool.storage.text import storable
@@ -32,10 +32,10 @@ def simulation_numbers(connection: sqlite3.Connection, limit: int, offset: int) 
 
 
 def simulation_count(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("SELECT count(*) FROM batch WHERE kind = 'simulation'").fetchone()[0])
+    return int(value_of(connection, "SELECT count(*) FROM batch WHERE kind = 'simulation'"))
 
 
-def batch_told(connection: sqlite3.Connection, number: int) -> sqlite3.Row | None:
+def simulation_batch_numbered(connection: sqlite3.Connection, number: int) -> sqlite3.Row | None:
     row: sqlite3.Row | None = connection.execute(f"{_READ} AND number = ?", (number,)).fetchone()
     return row
 
@@ -48,9 +48,8 @@ def simulation_batch(connection: sqlite3.Connection, batch_id: str) -> sqlite3.R
 
 def queue(path: Path, batch_id: str) -> str | None:
     """A pending batch waits for its turn; returns its frozen config, or None where there is no such batch."""
-    pending = db.update(db.Batch).filter_by(id=batch_id, status=BatchStatus.PENDING)
     with writing(path) as connection:
-        db.execute(connection, pending.values(reason=QUEUED))
+        db.change(connection, db.Batch, {"id": batch_id, "status": BatchStatus.PENDING}, reason=QUEUED)
     return config_of(path, batch_id)
 
 
@@ -59,19 +58,18 @@ def requeue(path: Path, batch_id: str, status: str) -> str | None:
 
     Whoever runs a batch takes its lock before it writes a word about it, and its word waits for this transaction.
     """
-    stopped = db.update(db.Batch).filter_by(id=batch_id, status=status)
     with writing(path) as connection:
         if is_held(path, batch_id):
             raise BatchLocked(f"Batch {batch_id} is running: nothing to resume.")
-        values = {"status": BatchStatus.PENDING, "reason": QUEUED, "stop_code": None}
-        changed = db.execute(connection, stopped.values(**values)).rowcount
+        pending = {"status": BatchStatus.PENDING, "reason": QUEUED, "stop_code": None}
+        changed = db.change(connection, db.Batch, {"id": batch_id, "status": status}, **pending).rowcount
     return config_of(path, batch_id) if changed else None
 
 
 def config_of(path: Path, batch_id: str) -> str | None:
     with reading(path) as connection:
-        row = connection.execute("SELECT config FROM batch WHERE id = ?", (batch_id,)).fetchone()
-    return None if row is None else str(row["config"])
+        config: str | None = value_of(connection, "SELECT config FROM batch WHERE id = ?", (batch_id,))
+    return config
 
 
 def states_of(path: Path, batch_ids: Iterable[str]) -> list[sqlite3.Row]:
@@ -86,11 +84,8 @@ def states_of(path: Path, batch_ids: Iterable[str]) -> list[sqlite3.Row]:
 
 def note_failure(path: Path, batch_id: str, reason: str) -> None:
     """A queued batch could not start, or not go on where it has some units already."""
-    queued = db.update(db.Batch).filter_by(id=batch_id, status=BatchStatus.PENDING, reason=QUEUED)
+    query = "SELECT p.units_completed FROM batch b JOIN progress p ON p.batch_number = b.number WHERE b.id = ?"
     with writing(path) as connection:
-        row = connection.execute(
-            "SELECT p.units_completed FROM batch b JOIN progress p ON p.batch_number = b.number WHERE b.id = ?",
-            (batch_id,),
-        ).fetchone()
-        status = BatchStatus.INTERRUPTED if row is not None and row[0] > 0 else BatchStatus.FAILED
-        db.execute(connection, queued.values(reason=storable(reason), status=status))
+        status = BatchStatus.INTERRUPTED if value_of(connection, query, (batch_id,)) else BatchStatus.FAILED
+        queued = {"id": batch_id, "status": BatchStatus.PENDING, "reason": QUEUED}
+        db.change(connection, db.Batch, queued, reason=storable(reason), status=status)

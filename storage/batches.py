@@ -15,7 +15,7 @@ from typing import Any
 
 from tidepool.storage import db, locks
 from tidepool.storage.errors import BatchLocked, FileError, NotFound
-from tidepool.storage.file import reading, settle, writing
+from tidepool.storage.file import reading, settle, value_of, writing
 from tidepool.storage.lock_files import BATCH_ID, is_held
 from tidepool.storage.queries import search
 from tidepool.storage.queries.summary import counts_to_keep
@@ -109,9 +109,14 @@ def newest(connection: sqlite3.Connection, back: int) -> list[sqlite3.Row]:
     ).fetchall()
 
 
+def prefix_pattern(reference: str) -> str:
+    """For LIKE … ESCAPE: what begins with the reference."""
+    return re.sub(r"([\\%_])", r"\\\1", reference) + "%"
+
+
 def find_batch(connection: sqlite3.Connection, reference: str) -> sqlite3.Row:
     """By id, unique prefix of one, `last`, or `last~1` for the one before it; a study of several batches is none of them."""
-    pattern = reference.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+    pattern = prefix_pattern(reference)
     if (back := counted_back(reference)) is not None:
         rows = newest(connection, back)
         if rows and rows[0]["study_id"]:
@@ -120,9 +125,9 @@ def find_batch(connection: sqlite3.Connection, reference: str) -> sqlite3.Row:
         rows = connection.execute("SELECT * FROM batch WHERE id LIKE ? ESCAPE '\\' LIMIT 9", (pattern,)).fetchall()
         rows = [row for row in rows if row["id"] == reference] or rows
     if not rows or not reference:
-        found = connection.execute("SELECT id FROM study WHERE id LIKE ? ESCAPE '\\'", (pattern,)).fetchone()
-        if reference and found:
-            _refuse_study(connection, reference, found[0])
+        study_id = value_of(connection, "SELECT id FROM study WHERE id LIKE ? ESCAPE '\\'", (pattern,))
+        if reference and study_id:
+            _refuse_study(connection, reference, study_id)
         raise NotFound(f"There is no batch {reference!r} in this file. `tidepool list` shows those there are.")
     if len(rows) > 1:
         ids = ", ".join(row["id"] for row in rows)
@@ -154,15 +159,6 @@ MOST_NAMED = 8
 """batches of a study that a message names"""
 
 
-def unfinished(connection: sqlite3.Connection, config: str) -> sqlite3.Row | None:
-    """The newest batch made here of this very config that is not completed."""
-    row: sqlite3.Row | None = connection.execute(
-        "SELECT * FROM batch WHERE config = ? AND NOT imported AND status <> ? ORDER BY number DESC LIMIT 1",
-        (config, BatchStatus.COMPLETED),
-    ).fetchone()
-    return row
-
-
 def batch_numbered(connection: sqlite3.Connection, batch_number: int) -> sqlite3.Row:
     row: sqlite3.Row = connection.execute("SELECT * FROM batch WHERE number = ?", (batch_number,)).fetchone()
     return row
@@ -186,22 +182,17 @@ def is_running(path: Path, batch: sqlite3.Row, progress: sqlite3.Row) -> bool:
 def begin(path: Path, batch_id: str, *, simulated: bool) -> None:
     with writing(path) as connection:
         number = find_batch(connection, batch_id)["number"]
-        db.execute(
+        db.change(
             connection,
-            db.update(db.Batch)
-            .filter_by(number=number)
-            .values(
-                status=BatchStatus.IN_PROGRESS,
-                reason=None,
-                stop_code=None,
-                paused=False,
-                host=locks.host_name(),
-                finished_at=None,
-                simulated=simulated,
-            ),
+            db.Batch,
+            {"number": number},
+            status=BatchStatus.IN_PROGRESS,
+            **dict.fromkeys(("reason", "stop_code", "finished_at")),
+            paused=False,
+            host=locks.host_name(),
+            simulated=simulated,
         )
-        beat = db.update(db.Progress).filter_by(batch_number=number)
-        db.execute(connection, beat.values(heartbeat_at=time.time(), replayed=0))
+        db.change(connection, db.Progress, {"batch_number": number}, heartbeat_at=time.time(), replayed=0)
         book_under_way(connection, number)
         forget_words(connection, batch_id)
 
@@ -213,34 +204,31 @@ def book_under_way(connection: sqlite3.Connection, batch_number: int) -> int:
         f"SELECT count(*), coalesce(sum(cost_usd), 0), coalesce(sum(cost_usd IS NULL), 0) {under_way}",
         (batch_number, UNDER_WAY),
     ).fetchone()
-    spent = db.update(db.Progress).filter_by(batch_number=batch_number)
-    db.execute(
+    db.change(
         connection,
-        spent.values(
-            bought=db.col(db.Progress.bought) + calls,
-            cost_usd=db.col(db.Progress.cost_usd) + cost,
-            unpriced=db.col(db.Progress.unpriced) + unpriced,
-            in_flight="[]",
-            in_flight_usd=0.0,
-        ),
+        db.Progress,
+        {"batch_number": batch_number},
+        bought=db.col(db.Progress.bought) + calls,
+        cost_usd=db.col(db.Progress.cost_usd) + cost,
+        unpriced=db.col(db.Progress.unpriced) + unpriced,
+        in_flight="[]",
+        in_flight_usd=0.0,
     )
-    left = db.update(db.Surplus).filter_by(batch_number=batch_number, reason=UNDER_WAY)
-    db.execute(connection, left.values(reason=KILLED))
+    db.change(connection, db.Surplus, {"batch_number": batch_number, "reason": UNDER_WAY}, reason=KILLED)
     return int(calls)
 
 
 def forget_words(connection: sqlite3.Connection, batch_id: str) -> None:
     """What was said to a process that runs the batch no longer."""
     number = find_batch(connection, batch_id)["number"]
-    pending = db.update(db.Control).filter_by(batch_number=number, taken_at=None)
-    db.execute(connection, pending.values(taken_at=time.time()))
+    db.change(connection, db.Control, {"batch_number": number, "taken_at": None}, taken_at=time.time())
 
 
 def rewrite_configs(path: Path, configs: Mapping[str, str], note: str = "") -> None:
     """Limits that were changed hold for the next resume too; `note` goes into the log of each batch."""
     with writing(path) as connection:
         for batch_id, config in configs.items():
-            db.execute(connection, db.update(db.Batch).filter_by(id=batch_id).values(config=config))
+            db.change(connection, db.Batch, {"id": batch_id}, config=config)
             if note:
                 number = find_batch(connection, batch_id)["number"]
                 db.add(
@@ -275,12 +263,9 @@ def end(
         counts = counts_to_keep(connection, number)
     findings = [{"batch_number": number, "name": name, "content": content} for name, content in counts.items()]
     with writing(path) as connection:
-        db.execute(connection, db.insert(db.Finding).prefix_with("OR REPLACE"), findings)
-        ended = db.update(db.Batch).filter_by(number=number)
-        reason = reason and storable(reason)
-        values = {"status": status, "reason": reason, "stop_code": stop_code}
-        db.execute(connection, ended.values(**values, paused=False, finished_at=time.time()))
-        db.execute(connection, db.update(db.Progress).filter_by(batch_number=number).values(in_flight="[]"))
+        db.insert_rows(connection, db.Finding, findings, "REPLACE")
+        ending = {"status": status, "reason": reason and storable(reason), "stop_code": stop_code}
+        db.change(connection, db.Batch, {"number": number}, **ending, paused=False, finished_at=time.time())
         book_under_way(connection, number)
 
 
@@ -303,8 +288,7 @@ def reopen_failures(path: Path, batch_id: str) -> int:
             names = ["batch_number", "order_id", *copied, "reason"]
             db.execute(connection, db.insert(db.Surplus).from_select(names, paid))
             db.execute(connection, db.delete(db.Call).where(*lost))
-            again = db.update(db.Unit).filter_by(id=unit)
-            db.execute(connection, again.values(status=UnitStatus.IN_PROGRESS, error=None))
+            db.change(connection, db.Unit, {"id": unit}, status=UnitStatus.IN_PROGRESS, error=None)
         recount(connection, number)
     return len(failed)
 
@@ -319,9 +303,9 @@ def recount(connection: sqlite3.Connection, batch_number: int) -> None:
         f"FROM call WHERE unit_id BETWEEN ? AND ? AND {ASKED}",
         bounds,
     ).fetchone()
-    surplus = connection.execute(
-        "SELECT count(*) FROM surplus WHERE batch_number = ? AND reason IS NOT ?", (batch_number, UNDER_WAY)
-    ).fetchone()[0]
+    surplus = value_of(
+        connection, "SELECT count(*) FROM surplus WHERE batch_number = ? AND reason IS NOT ?", (batch_number, UNDER_WAY)
+    )
     units = connection.execute(
         "SELECT coalesce(sum(status = 'completed'), 0), coalesce(sum(status = 'failed'), 0) FROM unit "
         "WHERE batch_number = ? AND sequence_number > 0",
@@ -331,16 +315,16 @@ def recount(connection: sqlite3.Connection, batch_number: int) -> None:
     bought = db.func.max(db.col(db.Progress.bought), answered + surplus)
     counts = {"calls": calls, "failed": failed, "cached": cached, "bought": bought}
     ended = {"units_completed": units[0], "units_failed": units[1]}
-    db.execute(connection, db.update(db.Progress).filter_by(batch_number=batch_number).values(**counts, **ended))
-    waves = db.update(db.Wave).filter_by(batch_number=batch_number)
-    db.execute(connection, waves.values(calls=0, failed=0, cached=0))
+    own = {"batch_number": batch_number}
+    db.change(connection, db.Progress, own, **counts, **ended)
+    db.change(connection, db.Wave, own, calls=0, failed=0, cached=0)
     for row in connection.execute(
         "SELECT wave, count(*) AS calls, sum(status = 'failed') AS failed, sum(source = 'cache') AS cached "
         f"FROM call WHERE unit_id BETWEEN ? AND ? AND {ASKED} GROUP BY wave",
         bounds,
     ).fetchall():
         counts = {name: row[name] for name in ("calls", "failed", "cached")}
-        db.execute(connection, waves.filter_by(wave=row["wave"]).values(**counts))
+        db.change(connection, db.Wave, {**own, "wave": row["wave"]}, **counts)
 
 
 def steer(path: Path, reference: str, command: str, arguments: dict[str, Any] | None = None) -> str:
@@ -373,8 +357,8 @@ def status_now(path: Path, batch: sqlite3.Row, progress: sqlite3.Row) -> str:
     if batch["status"] != BatchStatus.IN_PROGRESS or is_running(path, batch, progress):
         return str(batch["status"])
     with reading(path) as connection:  # it may have come to its end since its row was read
-        now = connection.execute("SELECT status FROM batch WHERE id = ?", (batch["id"],)).fetchone()
-    return BatchStatus.INTERRUPTED if now is None or now[0] == BatchStatus.IN_PROGRESS else str(now[0])
+        now = value_of(connection, "SELECT status FROM batch WHERE id = ?", (batch["id"],))
+    return BatchStatus.INTERRUPTED if now in (None, BatchStatus.IN_PROGRESS) else str(now)
 
 
 def refuse_running(path: Path, reference: str) -> sqlite3.Row:

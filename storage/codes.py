@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 from tidepool.storage import db
 from tidepool.storage.batches import find_batch
 from tidepool.storage.errors import FileError
-from tidepool.storage.file import writing
-from tidepool.storage.states import UNIT_BITS, unit_id
+from tidepool.storage.file import value_of, writing
+from tidepool.storage.states import MOST_UNITS, unit_id, unit_range
 
 Place = tuple[int, int, int]
-_MASK = (1 << UNIT_BITS) - 1
 MOST_CODES = 100_000
 """of a batch: people do not give so many"""
 
@@ -79,33 +78,29 @@ _ANSWER_SIDE = (
 )
 
 
-def _bounds(batch_number: int) -> tuple[int, int]:
-    return unit_id(batch_number, 1), unit_id(batch_number + 1, 0) - 1
-
-
 def anybody_coded(connection: sqlite3.Connection, batch_number: int) -> bool:
     query = "SELECT 1 FROM code WHERE unit_id BETWEEN ? AND ? LIMIT 1"
-    return connection.execute(query, _bounds(batch_number)).fetchone() is not None
+    return value_of(connection, query, unit_range(batch_number, 1)) is not None
 
 
 def codes(connection: sqlite3.Connection, batch_number: int) -> list[StoredCode]:
     """In the order in which they were given; only the first, since an untrusted file may have millions."""
     rows = connection.execute(
         "SELECT unit_id, side, turn, coder, agent, code, at FROM code WHERE unit_id BETWEEN ? AND ? ORDER BY at, rowid LIMIT ?",
-        (*_bounds(batch_number), MOST_CODES),
+        (*unit_range(batch_number, 1), MOST_CODES),
     )
-    return [StoredCode((row[0] & _MASK, row[1], row[2]), *tuple(row)[3:]) for row in rows]
+    return [StoredCode((row[0] & MOST_UNITS, row[1], row[2]), *tuple(row)[3:]) for row in rows]
 
 
 def game_sides(connection: sqlite3.Connection, batch_number: int) -> list[GameSide]:
     rows = connection.execute(
         "SELECT unit_id, side, agent, revealed, uncertain, detector, turn, verdict, details, secret FROM outcome "
         "WHERE unit_id BETWEEN ? AND ? ORDER BY unit_id, side",
-        _bounds(batch_number),
+        unit_range(batch_number, 1),
     )
     return [
         side._replace(
-            number=side.number & _MASK,
+            number=side.number & MOST_UNITS,
             revealed=bool(side.revealed),
             uncertain=bool(side.uncertain),
             verdict=None if side.verdict is None else bool(side.verdict),
@@ -119,9 +114,9 @@ def rated_sides(connection: sqlite3.Connection, batch_number: int) -> list[Rated
     rows = connection.execute(
         "SELECT j.unit_id, j.place, j.entity, j.rating FROM judgement j JOIN unit u ON u.id = j.unit_id "
         "WHERE j.unit_id BETWEEN ? AND ? AND u.status = 'completed' ORDER BY j.unit_id, j.place",
-        _bounds(batch_number),
+        unit_range(batch_number, 1),
     )
-    return [RatedSide(row[0] & _MASK, row[1] - 1, row[2], row[3]) for row in rows]
+    return [RatedSide(row[0] & MOST_UNITS, row[1] - 1, row[2], row[3]) for row in rows]
 
 
 def graded_answers(connection: sqlite3.Connection, batch_number: int) -> list[GradedAnswer]:
@@ -129,9 +124,9 @@ def graded_answers(connection: sqlite3.Connection, batch_number: int) -> list[Gr
     rows = connection.execute(
         f"SELECT a.unit_id, {_ANSWER_SIDE}, c.model, a.correct FROM answer a JOIN call c ON c.unit_id = a.unit_id "
         "AND c.step = a.step AND c.status = 'answered' WHERE a.unit_id BETWEEN ? AND ? ORDER BY 1, 2",
-        _bounds(batch_number),
+        unit_range(batch_number, 1),
     )
-    return [GradedAnswer(row[0] & _MASK, row[1], row[2], None if row[3] is None else bool(row[3])) for row in rows]
+    return [GradedAnswer(row[0] & MOST_UNITS, row[1], row[2], None if row[3] is None else bool(row[3])) for row in rows]
 
 
 def answer_at(connection: sqlite3.Connection, batch_number: int, place: Place) -> ShownAnswer | None:
@@ -167,9 +162,9 @@ def message_turns(connection: sqlite3.Connection, batch_number: int) -> list[tup
     rows = connection.execute(
         "SELECT unit_id, turn FROM call WHERE unit_id BETWEEN ? AND ? AND status = 'answered' AND turn IS NOT NULL "
         "ORDER BY unit_id, turn",
-        _bounds(batch_number),
+        unit_range(batch_number, 1),
     )
-    return [(row[0] & _MASK, row[1]) for row in rows]
+    return [(row[0] & MOST_UNITS, row[1]) for row in rows]
 
 
 class NewCode(NamedTuple):
@@ -186,7 +181,7 @@ def put_codes(path: Path, batch_id: str, coder: str, new: Iterable[NewCode]) -> 
         number = find_batch(connection, batch_id)["number"]
         said = ({"agent": one.agent, "code": one.code, "weight": one.weight, **_key(number, one.place)} for one in new)
         rows = [{**one, "coder": coder, "at": now} for one in said]
-        db.execute(connection, db.insert(db.Code).prefix_with("OR REPLACE"), rows)
+        db.insert_rows(connection, db.Code, rows, "REPLACE")
 
 
 def _key(batch_number: int, place: Place) -> dict[str, int]:
@@ -196,7 +191,7 @@ def _key(batch_number: int, place: Place) -> dict[str, int]:
 def remove_code(path: Path, batch_id: str, coder: str, place: Place) -> None:
     with writing(path) as connection:
         number = find_batch(connection, batch_id)["number"]
-        db.execute(connection, db.delete(db.Code).filter_by(**_key(number, place), coder=coder))
+        db.remove(connection, db.Code, **_key(number, place), coder=coder)
 
 
 def put_sample(
@@ -207,11 +202,13 @@ def put_sample(
     with writing(path) as connection:
         number = find_batch(connection, batch_id)["number"]
         finding = {"batch_number": number, "name": name, "content": json.dumps(sample)}
-        db.execute(connection, db.insert(db.Finding).prefix_with("OR REPLACE").values(finding))
+        db.insert_rows(connection, db.Finding, [finding], "REPLACE")
         coded = db.col(db.Code.turn) != 0 if turns else db.col(db.Code.turn) == 0
         db.execute(
             connection,
-            db.update(db.Code).where(db.col(db.Code.unit_id).between(*_bounds(number)), coded).values(weight=None),
+            db.update(db.Code)
+            .where(db.col(db.Code.unit_id).between(*unit_range(number, 1)), coded)
+            .values(weight=None),
         )
         for place, weight in weights:
-            db.execute(connection, db.update(db.Code).filter_by(**_key(number, place)).values(weight=weight))
+            db.change(connection, db.Code, _key(number, place), weight=weight)

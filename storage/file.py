@@ -8,7 +8,7 @@ import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
@@ -157,6 +157,12 @@ def _checked(path: Path, *, create: bool = True, schema: Schema = CURRENT) -> Wa
         connection.close()
         raise
     return connection
+
+
+def value_of(connection: sqlite3.Connection, query: str, values: Sequence[object] | Mapping[str, object] = ()) -> Any:
+    """The first column of the first row; None where there is no row."""
+    row = connection.execute(query, values).fetchone()
+    return None if row is None else row[0]
 
 
 @contextmanager
@@ -335,26 +341,25 @@ def explained(path: Path) -> Iterator[None]:
         raise FileError(explain(path, error)) from error
 
 
+_UNWRITABLE = "{path} cannot be written ({words}). Check the permissions of the file and its folder."
+_EXPLAINED = {
+    "not a database": "{path} is not a SQLite database. It was left as it is; name another file with --db.",
+    "malformed": "{path} is damaged ({words}). It was left as it is; restore a copy, or try SQLite's own .recover.",
+    "full": "The disk that holds {path} is full. Everything committed so far is safe; make room, then resume.",
+    "readonly": _UNWRITABLE,
+    "unable to open": _UNWRITABLE,
+    "locked": "{path} is locked by another program ({words}). Close it there, then try again.",
+    "interrupted": "A question to {path} took too long and was ended. {variable} gives such questions more seconds.",
+    "too big": "{path} holds a text or a row of more than {most} MiB, which Tidepool neither writes nor reads. Another program "
+    "changed the file.",
+    "I/O": "The disk that holds {path} failed ({words}). Everything committed so far is safe; look after the disk.",
+    "": "{path} cannot be used: {words}.",
+}
+"""a part of SQLite's words → what it means for the person who opened the file; the first that fits"""
+
+
 def explain(path: Path, error: Exception) -> str:
     """What SQLite's words mean for the person who opened `path`."""
     words = str(error)
-    if "not a database" in words:
-        return f"{path} is not a SQLite database. It was left as it is; name another file with --db."
-    if "malformed" in words:
-        return f"{path} is damaged ({words}). It was left as it is; restore a copy, or try SQLite's own .recover."
-    if "full" in words:
-        return f"The disk that holds {path} is full. Everything committed so far is safe; make room, then resume."
-    if "readonly" in words or "unable to open" in words:
-        return f"{path} cannot be written ({words}). Check the permissions of the file and its folder."
-    if "locked" in words:
-        return f"{path} is locked by another program ({words}). Close it there, then try again."
-    if "interrupted" in words:
-        return f"A question to {path} took too long and was ended. {LIMIT_VARIABLE} gives such questions more seconds."
-    if "too big" in words:
-        return (
-            f"{path} holds a text or a row of more than {LONGEST_TEXT >> 20} MiB, which Tidepool neither writes nor reads. "
-            "Another program changed the file."
-        )
-    if "I/O" in words:
-        return f"The disk that holds {path} failed ({words}). Everything committed so far is safe; look after the disk."
-    return f"{path} cannot be used: {words}."
+    meaning = next(meaning for part, meaning in _EXPLAINED.items() if part in words)
+    return meaning.format(path=path, words=words, variable=LIMIT_VARIABLE, most=LONGEST_TEXT >> 20)

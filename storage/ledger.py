@@ -42,34 +42,36 @@ from tidepool.storage.writer import Writer
 
 
 class CallRecord(NamedTuple):
-    sequence_number: int
+    """A row of the table `call`, in the order of its columns: plain texts, which SQLite takes without looking further."""
+
+    unit_id: int
     step: str
     wave: int
     turn: int | None
     speaker: str | None
     model: str
     key: bytes
-    system: str
-    prompt: bytes
-    """hash of the system prompt"""
-    status: CallStatus
-    text: str = ""
-    truth: str | None = None
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float | None = 0.0
-    seconds: float = 0.0
-    source: Source = Source.LIVE
-    attempts: int = 1
-    error: str | None = None
-    order_id: str | None = None
-    finish_reason: FinishReason | None = None
+    prompt: bytes | None
+    """hash of the system prompt; None: it has none"""
+    status: str
+    text: str
+    truth: str | None
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    seconds: float
+    source: str
+    attempts: int
+    error: str | None
+    order_id: str | None
+    at: float
+    finish_reason: str | None
     """None: no reply came"""
-    served_model: str | None = None
-    thought: str | None = None
-    reasoning_tokens: int = 0
-    usage_missing: bool = False
-    seal: bytes | None = None
+    served_model: str | None
+    thought: str | None
+    reasoning_tokens: int
+    usage_missing: bool
+    seal: bytes | None
 
 
 @dataclass(slots=True)
@@ -111,8 +113,8 @@ class _Wave:
         return self.earlier_seconds + (self.last - self.first)
 
 
-_FAILED, _CACHE, _LIVE = CallStatus.FAILED, Source.CACHE, Source.LIVE
-_CUT = FinishReason.CUT
+_FAILED, _CACHE, _LIVE = CallStatus.FAILED.value, Source.CACHE.value, Source.LIVE.value
+_CUT = FinishReason.CUT.value
 _NAMES = tuple(field.name for field in fields(Counters))
 _VALUES = attrgetter(*_NAMES)
 _PROGRESS = table_of(Progress).c
@@ -195,18 +197,18 @@ class Tally:
         delta = self._delta
         delta.calls += 1
         self.by_model[entry.model] += 1
-        if entry.status is _FAILED:
+        if entry.status == _FAILED:
             delta.failed += 1
             if entry.finish_reason is None:
                 return
             delta.unusable += 1
-        elif entry.finish_reason is _CUT:
+        elif entry.finish_reason == _CUT:
             delta.cut += 1
-        if entry.source is _CACHE:
+        if entry.source == _CACHE:
             delta.cached += 1
         else:
             delta.bought += 1
-            delta.call_seconds += entry.seconds if entry.source is _LIVE else 0.0
+            delta.call_seconds += entry.seconds if entry.source == _LIVE else 0.0
             delta.input_tokens += entry.input_tokens
             delta.output_tokens += entry.output_tokens
             delta.reasoning_tokens += entry.reasoning_tokens
@@ -225,8 +227,8 @@ class Tally:
         wave.first = min(wave.first, asked_at)
         wave.last = time.monotonic()
         wave.calls += 1
-        wave.failed += entry.status is _FAILED
-        wave.cached += entry.source is _CACHE
+        wave.failed += entry.status == _FAILED
+        wave.cached += entry.source == _CACHE
         wave.retried += entry.attempts > 1
         if entry.source not in wave.transports:
             wave.transports |= {entry.source}
@@ -389,49 +391,15 @@ class Ledger:
         )
         return next((row for row in rows if fits is None or fits(row)), None)
 
-    def enter(self, entry: CallRecord, asked_at: float, *, counted: bool = True) -> None:
-        """Queues a call's row; `asked_at` is the monotonic moment at which its story asked. What nobody was asked for is
-        not counted as a call."""
-        self.writer.put(
-            _INSERT_CALL,
-            (
-                unit_id(self.batch_number, entry.sequence_number),
-                entry.step,
-                entry.wave,
-                entry.turn,
-                entry.speaker,
-                entry.model,
-                entry.key,
-                self._prompt(entry) if entry.system else None,
-                entry.status._value_,  # SQLite takes a plain text at once and asks around about any other
-                entry.text,
-                entry.truth,
-                entry.input_tokens,
-                entry.output_tokens,
-                entry.cost_usd,
-                entry.seconds,
-                entry.source._value_,
-                entry.attempts,
-                entry.error,
-                entry.order_id,
-                time.time(),
-                None if entry.finish_reason is None else entry.finish_reason._value_,
-                entry.served_model,
-                entry.thought,
-                entry.reasoning_tokens,
-                entry.usage_missing,
-                entry.seal,
-            ),
-        )
+    def enter(self, entry: CallRecord, system: str, asked_at: float, *, counted: bool = True) -> None:
+        """Queues a call's row and its system prompt; `asked_at` is the monotonic moment at which its story asked. What nobody
+        was asked for is not counted as a call."""
+        if entry.prompt is not None and entry.prompt not in self._prompts:
+            self._prompts.add(entry.prompt)
+            self.writer.put(_INSERT_PROMPT, (entry.prompt, system))
+        self.writer.put(_INSERT_CALL, entry)
         if counted:
             self.tally.count(entry, asked_at)
-
-    def _prompt(self, entry: CallRecord) -> bytes:
-        """Puts a system prompt the first time it is met."""
-        if entry.prompt not in self._prompts:
-            self._prompts.add(entry.prompt)
-            self.writer.put(_INSERT_PROMPT, (entry.prompt, entry.system))
-        return entry.prompt
 
     def start_unit(
         self,

@@ -107,7 +107,7 @@ def _add(path: Path, table: "type[SQLModel]", rows: Sequence[dict[str, Any]]) ->
     """Rows whose id is there already are left as they are. Returns how many were new."""
     with writing(path) as connection:
         before = connection.total_changes
-        db.execute(connection, db.insert(table).prefix_with("OR IGNORE"), rows)
+        db.insert_rows(connection, table, rows, "IGNORE")
         added = connection.total_changes - before
     settle(path)
     return added
@@ -133,8 +133,8 @@ def _replace(path: Path, table: "type[SQLModel]", old_id: str, columns: dict[str
     with writing(path) as connection:
         changed = db.update(table).prefix_with("OR IGNORE").filter_by(id=old_id).values(**columns)
         if not db.execute(connection, changed).rowcount:
-            db.execute(connection, db.insert(table).prefix_with("OR IGNORE"), [columns])
-            db.execute(connection, db.delete(table).filter_by(id=old_id))
+            db.insert_rows(connection, table, [columns], "IGNORE")
+            db.remove(connection, table, id=old_id)
     settle(path)
 
 
@@ -148,8 +148,8 @@ def put_types(path: Path, types: Sequence[StoredType], instead_of: str | None = 
     rows = [{"name": one.name, "definition": _json(one.definition), "created_at": time.time()} for one in types]
     with writing(path) as connection:
         if instead_of is not None:
-            db.execute(connection, db.delete(db.LibraryType).filter_by(name=instead_of))
-        db.execute(connection, db.insert(db.LibraryType).prefix_with("OR REPLACE"), rows)
+            db.remove(connection, db.LibraryType, name=instead_of)
+        db.insert_rows(connection, db.LibraryType, rows, "REPLACE")
     settle(path)
 
 
@@ -172,12 +172,12 @@ def remove_exactly(path: Path, shelf: Shelf, ids: Sequence[str]) -> None:
 
 def _delete(connection: sqlite3.Connection, shelf: Shelf, ids: Sequence[str]) -> None:
     for one in ids:
-        db.execute(connection, db.delete(db.LibraryEntity if shelf == "entity" else db.LibraryAgent).filter_by(id=one))
+        db.remove(connection, db.LibraryEntity if shelf == "entity" else db.LibraryAgent, id=one)
 
 
 def remove_type(path: Path, name: str) -> None:
     with writing(path) as connection:
-        if not db.execute(connection, db.delete(db.LibraryType).filter_by(name=name)).rowcount:
+        if not db.remove(connection, db.LibraryType, name=name).rowcount:
             raise NotFound(f"The library has no entity type {name!r}.")
     settle(path)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from filelock import FileLock
 
 from tidepool.storage.errors import BatchLocked
-from tidepool.storage.file import reading
+from tidepool.storage.file import reading, value_of
 from tidepool.storage.lock_files import lock_path
 from tidepool.storage.states import BatchStatus
 
@@ -45,8 +45,7 @@ def holding(path: Path, batch_id: str) -> Iterator[None]:
 def _locked_as(path: Path, batch_id: str) -> str:
     """All batches of a study are run together, under one lock that has the study's id."""
     with reading(path) as connection:
-        row = connection.execute("SELECT study_id FROM batch WHERE id = ?", (batch_id,)).fetchone()
-    return str(row[0]) if row is not None and row[0] else batch_id
+        return value_of(connection, "SELECT study_id FROM batch WHERE id = ?", (batch_id,)) or batch_id
 
 
 def _acquired(where: Path, batch_id: str) -> "FileLock":

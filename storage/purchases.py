@@ -18,6 +18,7 @@ from sqlalchemy import bindparam
 from sqlmodel import col, delete
 
 from tidepool.storage import tables
+from tidepool.storage.file import value_of
 from tidepool.storage.ledger import Ledger
 from tidepool.storage.sql import Statement, compile_statement, insert_into, update_by
 from tidepool.storage.states import OPEN_PHASES_SQL, ProviderBatchPhase, batch_number_of, sequence_number_of, unit_id
@@ -145,8 +146,8 @@ class ProviderBatchBook:
         if batch_number == self._ledger.batch_number:
             return [number, step, key]
         if batch_number not in self._ids:
-            row = self._ledger.reader.execute("SELECT id FROM batch WHERE number = ?", (batch_number,)).fetchone()
-            self._ids[batch_number] = row[0]
+            query = "SELECT id FROM batch WHERE number = ?"
+            self._ids[batch_number] = value_of(self._ledger.reader, query, (batch_number,))
         return [number, step, key, self._ids[batch_number]]
 
     def _read(self, calls: Iterable[Sequence[Any]]) -> Iterator[tuple[Address, str]]:
@@ -155,8 +156,8 @@ class ProviderBatchBook:
         for number, step, key, *batch in calls:
             batch_id = batch[0] if batch else None
             if batch_id not in numbers:
-                row = self._ledger.reader.execute("SELECT number FROM batch WHERE id = ?", (batch_id,)).fetchone()
-                numbers[batch_id] = None if row is None else row[0]
+                query = "SELECT number FROM batch WHERE id = ?"
+                numbers[batch_id] = value_of(self._ledger.reader, query, (batch_id,))
             if (batch_number := numbers[batch_id]) is not None:
                 yield (unit_id(batch_number, number), step), key
 
@@ -180,16 +181,13 @@ class ProviderBatchBook:
 
     def calls_open(self) -> int:
         """How many calls the open provider batches were made of."""
-        row = self._ledger.reader.execute(
-            f"SELECT coalesce(sum(count), 0) FROM provider_batch WHERE batch_number = ? AND state IN {OPEN_PHASES_SQL}",
-            (self._ledger.batch_number,),
-        ).fetchone()
-        return int(row[0])
+        query = f"SELECT sum(count) FROM provider_batch WHERE batch_number = ? AND state IN {OPEN_PHASES_SQL}"
+        return value_of(self._ledger.reader, query, (self._ledger.batch_number,)) or 0
 
     def calls_of(self, order_id: str) -> Iterator[tuple[Address, str]]:
         """Each call's address and the key of what is asked."""
-        row = self._ledger.reader.execute("SELECT calls FROM provider_batch WHERE id = ?", (order_id,)).fetchone()
-        return self._read(json.loads(row[0]))
+        query = "SELECT calls FROM provider_batch WHERE id = ?"
+        return self._read(json.loads(value_of(self._ledger.reader, query, (order_id,))))
 
     def made_so_far(self) -> Counter[str]:
         """How many provider batches there were of each content."""

@@ -16,7 +16,7 @@ from sqlalchemy import MetaData, Table, bindparam
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.dml import Insert, Update, UpdateBase
-from sqlmodel import SQLModel, insert, update
+from sqlmodel import SQLModel, delete, insert, update
 
 Row = Sequence[Any]
 _DIALECT = sqlite.dialect(paramstyle="qmark")
@@ -99,6 +99,25 @@ def add(connection: sqlite3.Connection, row: SQLModel) -> int:
     """Inserts one row with the defaults of its class; returns its rowid."""
     values = {name: value for name, value in row.model_dump().items() if value is not None}
     return int(execute(connection, insert(type(row)).values(values)).lastrowid or 0)
+
+
+def insert_rows(
+    connection: sqlite3.Connection, table: type[SQLModel], rows: Iterable[Mapping[str, Any]], conflict: str
+) -> None:
+    """Inserts rows; `conflict` is IGNORE or REPLACE."""
+    execute(connection, insert(table).prefix_with(f"OR {conflict}"), rows)
+
+
+def change(
+    connection: sqlite3.Connection, table: type[SQLModel], where: Mapping[str, Any], **values: Any
+) -> sqlite3.Cursor:
+    """Sets `values` in the rows whose columns are as `where` says."""
+    return execute(connection, update(table).filter_by(**where).values(**values))
+
+
+def remove(connection: sqlite3.Connection, table: type[SQLModel], **where: Any) -> sqlite3.Cursor:
+    """Deletes the rows whose columns are as `where` says."""
+    return execute(connection, delete(table).filter_by(**where))
 
 
 def _compile(statement: Insert | UpdateBase, columns: Sequence[str] | None = None) -> SQLCompiler:

@@ -147,7 +147,8 @@ def study_reason(cells: Collection[tuple[str, str | None]]) -> str | None:
 
 
 UNIT_BITS = 32
-_SEQUENCE = (1 << UNIT_BITS) - 1
+MOST_UNITS = (1 << UNIT_BITS) - 1
+"""the highest sequence number of a unit"""
 
 
 def batch_number_of(unit: int) -> int:
@@ -155,13 +156,13 @@ def batch_number_of(unit: int) -> int:
 
 
 def sequence_number_of(unit: int) -> int:
-    return unit & _SEQUENCE
+    return unit & MOST_UNITS
 
 
 def unit_id(batch_number: int, sequence_number: int) -> int:
     return batch_number << UNIT_BITS | sequence_number
 
 
-def unit_range(batch_number: int) -> tuple[int, int]:
-    """The first and the last id that units of a batch can have."""
-    return unit_id(batch_number, 0), unit_id(batch_number, _SEQUENCE)
+def unit_range(batch_number: int, first: int = 0) -> tuple[int, int]:
+    """The ids that units of a batch can have, from this sequence number to the last; unit 0 is the study itself."""
+    return unit_id(batch_number, first), unit_id(batch_number, MOST_UNITS)

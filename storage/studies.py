@@ -20,6 +20,7 @@ from tidepool.storage.batches import (
     leave_word,
     newest,
     open_provider_batches,
+    prefix_pattern,
     progress_of,
     steer,
 )
@@ -69,19 +70,10 @@ def create_study(path: Path, name: str, design: Mapping[str, Any], cells: Sequen
         return study_id, list(_insert(connection, study_id, cells))
 
 
-def add_cells(path: Path, study_id: str, design: Mapping[str, Any], cells: Sequence[NewCell]) -> list[str]:
-    """More cells of a study, whose design is now this one."""
-    changed = db.update(db.Study).filter_by(id=study_id).values(design=json.dumps(design, ensure_ascii=False))
-    with writing(path) as connection:
-        db.execute(connection, changed)
-        return list(_insert(connection, study_id, cells))
-
-
 def _insert(connection: sqlite3.Connection, study_id: str, cells: Sequence[NewCell]) -> Iterator[str]:
     for cell in cells:
         batch_id, number = insert_batch(connection, cell.batch)
-        of_study = db.update(db.Batch).filter_by(number=number)
-        db.execute(connection, of_study.values(study_id=study_id, replicate=cell.replicate))
+        db.change(connection, db.Batch, {"number": number}, study_id=study_id, replicate=cell.replicate)
         for factor, level in cell.levels.items():
             db.add(connection, db.StudyCell(batch_number=number, factor=factor, level=level))
         yield batch_id
@@ -92,7 +84,7 @@ def study_of(connection: sqlite3.Connection, reference: str) -> StoredStudy | No
     if (back := counted_back(reference)) is not None:
         rows = newest(connection, back)
         return _known(connection, rows[0]["study_id"]) if rows and rows[0]["study_id"] else None
-    pattern = reference.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+    pattern = prefix_pattern(reference)
     rows = connection.execute("SELECT id FROM study WHERE id LIKE ? ESCAPE '\\' LIMIT 9", (pattern,)).fetchall()
     ids = [row[0] for row in rows]
     ids = [one for one in ids if one == reference] or ids

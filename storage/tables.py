@@ -23,7 +23,6 @@ from tidepool.storage.views import VIEWS
 
 
 class Batch(SQLModel, table=True):
-    __tablename__ = "batch"
     __table_args__ = {"sqlite_autoincrement": True}
     """a number is never used again: whoever still runs a batch that was deleted must not write into another one"""
 
@@ -56,8 +55,6 @@ class Batch(SQLModel, table=True):
 
 class Progress(SQLModel, table=True):
     """Running counters of a batch: all that a watcher reads several times a second."""
-
-    __tablename__ = "progress"
 
     batch_number: int = Field(primary_key=True)
     units_total: int = 0
@@ -97,8 +94,6 @@ class Progress(SQLModel, table=True):
 
 
 class Wave(SQLModel, table=True):
-    __tablename__ = "wave"
-
     batch_number: int = Field(primary_key=True)
     wave: int = Field(primary_key=True)
     calls: int = 0
@@ -110,7 +105,6 @@ class Wave(SQLModel, table=True):
 
 
 class Unit(SQLModel, table=True):
-    __tablename__ = "unit"
     __table_args__ = (Index("unit_by_batch", "batch_number", "status"),)
 
     id: int = Field(primary_key=True)
@@ -133,7 +127,6 @@ class Unit(SQLModel, table=True):
 class Call(SQLModel, table=True):
     """The ledger: one row for each answered, or finally failed, call."""
 
-    __tablename__ = "call"
     __table_args__ = (
         Index("call_by_address", "unit_id", "step", unique=True),
         Index("call_by_key", "key", sqlite_where=text("status = 'answered'")),
@@ -178,16 +171,12 @@ class Call(SQLModel, table=True):
 class Prompt(SQLModel, table=True):
     """Each distinct system prompt once, so that published talks stay readable."""
 
-    __tablename__ = "prompt"
-
     hash: bytes = Field(sa_column=Column(LargeBinary, primary_key=True))
     text: str = Field(sa_type=Text)
 
 
 class Line(SQLModel, table=True):
     """A message that is a part of a reply: spans of it, so the text is stored once."""
-
-    __tablename__ = "line"
 
     unit_id: int = Field(primary_key=True)
     step: str = Field(primary_key=True)
@@ -232,8 +221,6 @@ class ProviderBatch(SQLModel, table=True):
 class Surplus(SQLModel, table=True):
     """A reply that was paid for and not used, such as one to a call that had been answered another way."""
 
-    __tablename__ = "surplus"
-
     id: int | None = Field(default=None, primary_key=True)
     batch_number: int
     order_id: str
@@ -251,8 +238,6 @@ class Surplus(SQLModel, table=True):
 
 class Outcome(SQLModel, table=True):
     """What one side of a conversation of the secret game came to."""
-
-    __tablename__ = "outcome"
 
     unit_id: int = Field(primary_key=True)
     side: int = Field(primary_key=True)
@@ -300,8 +285,6 @@ class SitOut(SQLModel, table=True):
 class Judgement(SQLModel, table=True):
     """What a judge said of one entity of a simulation."""
 
-    __tablename__ = "judgement"
-
     unit_id: int = Field(primary_key=True)
     place: int = Field(primary_key=True)
     """of the entity in the speaking order, from 1; the judge's words are the call `judge.PLACE`"""
@@ -311,8 +294,6 @@ class Judgement(SQLModel, table=True):
 
 
 class Genome(SQLModel, table=True):
-    __tablename__ = "genome"
-
     batch_number: int = Field(primary_key=True)
     generation: int = Field(primary_key=True)
     genome_id: str = Field(primary_key=True)
@@ -350,8 +331,6 @@ class LogLine(SQLModel, table=True):
 class Finding(SQLModel, table=True):
     """What a study worked out at its end, as JSON by name: resume, exports and screens need not redo it."""
 
-    __tablename__ = "finding"
-
     batch_number: int = Field(primary_key=True)
     name: str = Field(primary_key=True)
     content: str = Field(sa_type=Text)
@@ -360,7 +339,6 @@ class Finding(SQLModel, table=True):
 class Control(SQLModel, table=True):
     """Words to a running batch: stop, pause, continue, limits."""
 
-    __tablename__ = "control"
     __table_args__ = (Index("control_by_batch", "batch_number", "taken_at"),)
 
     id: int | None = Field(default=None, primary_key=True)
@@ -402,8 +380,6 @@ class LibraryAgent(SQLModel, table=True):
 class Study(SQLModel, table=True):
     """A design whose cells are batches."""
 
-    __tablename__ = "study"
-
     id: str = Field(primary_key=True)
     name: str
     design: str = Field(sa_type=Text)
@@ -424,8 +400,6 @@ class StudyCell(SQLModel, table=True):
 class Problem(SQLModel, table=True):
     """A problem that prompts are tried on, kept once however many answers it gets."""
 
-    __tablename__ = "problem"
-
     batch_number: int = Field(primary_key=True)
     split: str = Field(primary_key=True)
     number: int = Field(primary_key=True)
@@ -435,8 +409,6 @@ class Problem(SQLModel, table=True):
 
 class Answer(SQLModel, table=True):
     """A reply to a problem as it was graded; the reply itself is the call of the same unit and step."""
-
-    __tablename__ = "answer"
 
     unit_id: int = Field(primary_key=True)
     step: str = Field(primary_key=True)
@@ -457,8 +429,6 @@ class Answer(SQLModel, table=True):
 class Code(SQLModel, table=True):
     """What a person said of one side of a conversation, or of one message of it."""
 
-    __tablename__ = "code"
-
     unit_id: int = Field(primary_key=True)
     side: int = Field(primary_key=True)
     """of the speaker, from 0 in speaking order: in self-play a name is not enough"""
@@ -475,8 +445,6 @@ class Code(SQLModel, table=True):
 
 class Record(SQLModel, table=True):
     """A row of a kind of study that has no table of its own: a plugin adds none."""
-
-    __tablename__ = "record"
 
     unit_id: int = Field(primary_key=True)
     """unit 0 of a batch holds what belongs to the batch as a whole"""

@@ -19,7 +19,7 @@ from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.library.contents import entity_of
 from tidepool.engine.studies.simulation.config import Judge, Style
 from tidepool.engine.studies.simulation.exports import content_of, moment, simulation_id
-from tidepool.storage.api_queue import batch_told, simulation_batch
+from tidepool.storage.api_queue import simulation_batch, simulation_batch_numbered
 from tidepool.storage.batches import progress_of, status_now
 from tidepool.storage.file import reading
 from tidepool.storage.library import StoredEntity, list_entities
@@ -253,7 +253,7 @@ def batches_sent(database: Path, numbers: Iterable[int], page: SimulationPage | 
     separator = b""
     for number in numbers:
         with leniently(database) as connection:
-            batch = batch_told(connection, number)
+            batch = simulation_batch_numbered(connection, number)
             one = read_batch(database, connection, batch) if batch else None
         if one is not None:  # else it was deleted meanwhile
             yield separator

@@ -31,7 +31,7 @@ from tidepool.engine.config.toml_text import Lines
 from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.engine.library.contents import names_library, with_library
 from tidepool.engine.library.entities import entity_from
-from tidepool.engine.runtime.cluster_section import said_in
+from tidepool.engine.runtime.cluster_section import split_cluster_overrides
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.storage.text import variables_in
 
@@ -123,7 +123,7 @@ def load_frozen(text: str) -> FrozenConfig:
 
 def with_overrides(config: FrozenConfig, overrides: Iterable[str]) -> FrozenConfig:
     """`--set` on resume: what is asked is frozen, only how it is asked may change. Who asks stands in no batch."""
-    _, changes = said_in(overrides)
+    _, changes = split_cluster_overrides(overrides)
     if not changes:
         return config
     data = config.as_written()

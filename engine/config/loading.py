@@ -85,7 +85,10 @@ def above_the_users(providers: Providers, names: set[str] | None = None) -> Prov
     """
     own, users = _written(providers), _written(user_providers())
     kept = {name: keys for name, keys in users.items() if names is None or name in names}
-    both = {name: {**kept.get(name, {}), **keys} if _is_open(keys) else keys for name, keys in own.items()}
+    both = {
+        name: {**kept.get(name, {}), **keys} if not any(map(keys.get, ADDRESSES)) else keys
+        for name, keys in own.items()
+    }
     return Providers.model_validate({**kept, **both}) if kept else providers
 
 
@@ -107,10 +110,6 @@ def with_users_endpoints(config: Config) -> Config:
     names = {model.partition(":")[0] for _, model in models_at(config)}
     providers = above_the_users(config.providers, names)
     return config if providers is config.providers else config.model_copy(update={"providers": providers})
-
-
-def _is_open(keys: dict[str, Any]) -> bool:
-    return not any(keys.get(key) for key in ADDRESSES)
 
 
 def _written(providers: Providers) -> dict[str, dict[str, Any]]:

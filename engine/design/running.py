@@ -35,7 +35,7 @@ from tidepool.engine.run import (
     new_batch,
     rewrite_limits,
 )
-from tidepool.engine.runtime.cluster_section import Cluster, said_in
+from tidepool.engine.runtime.cluster_section import Cluster, split_cluster_overrides
 from tidepool.engine.runtime.gc_tuning import gc_tuned
 from tidepool.engine.runtime.open_accounts import OpenAccounts
 from tidepool.engine.runtime.run_control import RunControl, Stop
@@ -133,7 +133,7 @@ async def resume_study(
     trust: bool = False,
 ) -> StudySummary:
     """Goes on with all cells that are not completed, and retries failed units; buys nothing twice."""
-    cluster, changes = said_in(overrides)
+    cluster, changes = split_cluster_overrides(overrides)
     return await _taken_up(reference, Path(database), changes, on_event, control, trust=trust, cluster=cluster)
 
 

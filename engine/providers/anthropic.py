@@ -195,7 +195,6 @@ HEALING = ("api_error", "overloaded_error", "rate_limit_error", "timeout_error")
 
 class AnthropicBatches(SdkBatches):
     bounds = ProviderBatchBounds(max_calls=100_000, max_bytes=240_000_000)
-    uploads = False
     path, page_size, cursor = "/v1/messages/batches", 1000, "after_id"
 
     def __init__(
@@ -210,18 +209,12 @@ class AnthropicBatches(SdkBatches):
         batch is refused for is learned for its model."""
         return call.model_name if self._wire.sends_temperature(call) else ""
 
-    async def upload(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall]) -> str:
-        return ""
-
     async def create(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall], upload_id: str) -> str:
         self._wire.expect(one.call for one in calls)
         requests = [{"custom_id": one.custom_id, "params": self._wire.body(one.call)} for one in calls]
         remote_id = await self.post({"requests": requests}, self._wire.headers(calls[0].call))
         self._groups[remote_id] = self.group(calls[0].call)
         return remote_id
-
-    async def withdraw(self, upload_id: str) -> None:
-        """There is nothing to take back."""
 
     async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
         """An ended batch is confirmed by its ids; one that still runs is the best guess, confirmed later."""
@@ -289,6 +282,7 @@ def _has_ended(card: dict[str, Any]) -> bool:
 
 class AnthropicProvider(SdkProvider):
     like = "anthropic"
+    wire: AnthropicRequestFormat
 
     def __init__(self, settings: ProviderSettings, name: str = "anthropic") -> None:
         super().__init__(settings, name)
@@ -300,9 +294,6 @@ class AnthropicProvider(SdkProvider):
         if call.operation == "embed":
             raise ProviderError(ErrorClass.CLIENT, "Anthropic has no embeddings: use an encoder of OpenAI or Ollama.")
         return "/v1/messages", self.wire.body(call), self.wire.headers(call)
-
-    def learn(self, call: Call, complaint: ProviderComplaint, sent: Mapping[str, Any]) -> bool:
-        return self.wire.learn(call, complaint, sent)
 
     def answer(self, data: Mapping[str, Any], call: Call, headers: Mapping[str, str]) -> Answer:
         return answer_of(data, self.price(call.model_name), limits=anthropic_limits(headers))

@@ -6,7 +6,7 @@ Nothing in a file or a card raises: what cannot be read is missing, and the engi
 
 import math
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from typing import Any
 
@@ -16,14 +16,15 @@ from tidepool.engine.providers.endpoint import scrub_keys
 from tidepool.engine.providers.errors import SPENT, ProviderComplaint, complaint_about, fault_of, read_error
 from tidepool.engine.providers.protocol import (
     Answer,
+    BatchApi,
     BatchRefused,
     CreationUnclear,
     ErrorClass,
+    NoReply,
     ProviderBatchGone,
     ProviderBatchResult,
     ProviderError,
     ResultsIncomplete,
-    Silence,
 )
 from tidepool.engine.providers.replies import decode_json, encode_json
 from tidepool.storage.states import FinishReason
@@ -90,7 +91,7 @@ MOST_COUNTED = 1_000_000_000
 LONGEST_WORD = 60
 ODD_LOOKS = 12
 """how often a state must mean nothing before a provider batch that has results counts as ended"""
-NO_REPLY = Answer("", finish=FinishReason.ERROR, usage_missing=True)
+UNREADABLE_ANSWER = Answer("", finish=FinishReason.ERROR, usage_missing=True)
 """what came, and was paid for, where something else than a reply came"""
 _ID = re.compile(r"[\w:=+-][\w.:=+/-]{0,510}\Z", re.ASCII)
 
@@ -141,7 +142,7 @@ def read_id(line: SdkConnection, card: object) -> str:
     if not _ID.match(name) or ".." in name:
         if as_mapping(card).get("error") and (said := read_error(card)).words:
             words = line.diagnose(ProviderComplaint(200, words=said.words))
-            raise ProviderError(ErrorClass.TRANSIENT, str(words), silence=Silence.BROKEN)
+            raise ProviderError(ErrorClass.TRANSIENT, str(words), no_reply=NoReply.BROKEN)
         raise line.unreadable("a card with an id")
     return name
 
@@ -223,7 +224,7 @@ class ResultReading:
             raise ResultsIncomplete("; ".join(troubles))
 
 
-class SdkBatches(ABC):
+class SdkBatches(BatchApi):
     """A batch API that is called through an SDK's connection."""
 
     path: str
@@ -290,4 +291,4 @@ class SdkBatches(ABC):
         try:
             return self.read_row(row, model)
         except ODD:
-            return ProviderBatchResult(row["custom_id"], NO_REPLY)
+            return ProviderBatchResult(row["custom_id"], UNREADABLE_ANSWER)

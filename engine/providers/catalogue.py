@@ -9,7 +9,7 @@ from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.deadlines import Deadline
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.endpoint import endpoint_of, has_credentials, is_endpoint
-from tidepool.engine.providers.protocol import Answer, ErrorClass, Provider, ProviderError, ProviderSpec, Silence
+from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, Provider, ProviderError, ProviderSpec
 from tidepool.engine.registries import PROVIDERS
 
 
@@ -48,7 +48,7 @@ class _TimedProvider:
                 return answer
         except TimeoutError as error:
             words = f"no answer within {self.settings.timeout:g} s"
-            raise ProviderError(ErrorClass.TRANSIENT, words, silence=Silence.TIMEOUT) from error
+            raise ProviderError(ErrorClass.TRANSIENT, words, no_reply=NoReply.TIMEOUT) from error
 
 
 def _refuse_secrets(name: str, addresses: Mapping[str, Sequence[str]]) -> None:

@@ -28,7 +28,7 @@ from urllib.parse import urljoin, urlsplit
 from tidepool.engine.deadlines import Deadline
 from tidepool.engine.providers.endpoint import NO_KEY, Endpoint, display_host
 from tidepool.engine.providers.errors import NOT_LET_IN, ProviderComplaint, complaint_in, complaint_of, diagnose
-from tidepool.engine.providers.protocol import ErrorClass, ProviderError, Silence
+from tidepool.engine.providers.protocol import ErrorClass, NoReply, ProviderError
 from tidepool.engine.providers.replies import decode_json
 
 MOST_BYTES = 64_000_000
@@ -328,7 +328,7 @@ class SdkConnection:
                 return await self._by_client(self.client, place, content)
             self._templates.clear()  # the next one goes by the client again, which follows
             words = "it has moved on its own server"
-            raise Complained(ProviderComplaint(None, words=words, silence=Silence.BROKEN))
+            raise Complained(ProviderComplaint(None, words=words, no_reply=NoReply.BROKEN))
         if response.is_error:
             raise Complained(complaint_in(response))
         return response
@@ -356,7 +356,7 @@ class SdkConnection:
                     line += rest[: LONGEST_LINE - len(line)]
                     came += len(chunk)
                     if time.monotonic() - began > min(LOOK_SECONDS + came / SLOWEST_STREAM, STREAM_SECONDS):
-                        raise Complained(ProviderComplaint(200, words="it came too slowly", silence=Silence.TIMEOUT))
+                        raise Complained(ProviderComplaint(200, words="it came too slowly", no_reply=NoReply.TIMEOUT))
         except self._errors as error:
             cut = self._complained(error)
         except Complained as late:
@@ -383,7 +383,7 @@ class SdkConnection:
                 return await request
         except TimeoutError:
             words = f"nothing came within {seconds:g} s"
-            raise Complained(ProviderComplaint(None, words=words, silence=Silence.TIMEOUT)) from None
+            raise Complained(ProviderComplaint(None, words=words, no_reply=NoReply.TIMEOUT)) from None
         except self._errors as error:
             raise self._complained(error) from None
 
@@ -391,10 +391,10 @@ class SdkConnection:
         for refused in (error, error.__cause__):  # an SDK may wrap what its client raised
             if isinstance(refused, RejectedResponse):
                 words = str(refused)
-                return Complained(ProviderComplaint(200, code=NOT_LET_IN, words=words, silence=Silence.BROKEN))
+                return Complained(ProviderComplaint(200, code=NOT_LET_IN, words=words, no_reply=NoReply.BROKEN))
         complaint = complaint_of(error)
-        if complaint.status is None and complaint.silence is None:  # no error of the network: what came cannot be read
-            complaint = replace(complaint, silence=Silence.BROKEN)
+        if complaint.status is None and complaint.no_reply is None:  # no error of the network: what came cannot be read
+            complaint = replace(complaint, no_reply=NoReply.BROKEN)
         return Complained(complaint)
 
     def diagnose(self, complaint: ProviderComplaint) -> ProviderError:
@@ -402,7 +402,7 @@ class SdkConnection:
 
     def unreadable(self, what: str = "a reply") -> ProviderError:
         words = f"{self.endpoint.title} at {display_host(self.where)} answered with something that is not {what}"
-        return ProviderError(ErrorClass.TRANSIENT, words, silence=Silence.BROKEN)
+        return ProviderError(ErrorClass.TRANSIENT, words, no_reply=NoReply.BROKEN)
 
     def load_json(self, content: bytes) -> Any:
         """The JSON of an answer; a page of a proxy in between is a fault that heals."""

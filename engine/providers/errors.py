@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from tidepool.engine.providers.endpoint import Endpoint, display_host, scrub_keys
-from tidepool.engine.providers.protocol import ErrorClass, ProviderError, Silence
+from tidepool.engine.providers.protocol import ErrorClass, NoReply, ProviderError
 from tidepool.engine.providers.rate_headers import retry_after
 
 NESTED = ("error", "errors", "detail", "fault", "message")
@@ -192,7 +192,7 @@ class ProviderComplaint:
     param: str = ""
     """the setting it is about"""
     headers: Mapping[str, str] = field(default_factory=dict)
-    silence: Silence | None = None
+    no_reply: NoReply | None = None
     """how no answer came"""
 
 
@@ -202,12 +202,12 @@ def complaint_of(error: Exception) -> ProviderComplaint:
     if response is None:
         cause = error.__cause__ or error
         return ProviderComplaint(
-            None, words=str(cause).replace(" ssl:default", "") or type(cause).__name__, silence=silence_of(error)
+            None, words=str(cause).replace(" ssl:default", "") or type(cause).__name__, no_reply=no_reply_of(error)
         )
     return complaint_in(response, getattr(error, "body", None))
 
 
-def silence_of(error: BaseException) -> Silence:
+def no_reply_of(error: BaseException) -> NoReply:
     """Whether a request left at all, and whether it may have been answered, by all that an error was caused by: the SDKs'
     transport calls every broken connection a timeout of connecting. What came and cannot be read may have been bought."""
     names: set[str] = set()
@@ -215,17 +215,17 @@ def silence_of(error: BaseException) -> Silence:
     while cause is not None:
         names |= {kind.__name__ for kind in type(cause).__mro__}
         cause = cause.__cause__
-    for silence, marks in _SILENCES:
+    for no_reply, marks in _NO_REPLIES:
         if names & marks:
-            return silence
-    return Silence.BROKEN
+            return no_reply
+    return NoReply.BROKEN
 
 
-_SILENCES = (
-    (Silence.UNREACHED, {"ClientConnectorError", "ConnectionTimeoutError", "ConnectionRefusedError", "gaierror"}),
-    (Silence.BROKEN, {"ServerDisconnectedError", "ClientOSError", "ClientPayloadError", "ReadError", "WriteError"}),
-    (Silence.UNREACHED, {"ConnectError", "ConnectTimeout", "PoolTimeout"}),
-    (Silence.TIMEOUT, {"TimeoutError", "TimeoutException"}),
+_NO_REPLIES = (
+    (NoReply.UNREACHABLE, {"ClientConnectorError", "ConnectionTimeoutError", "ConnectionRefusedError", "gaierror"}),
+    (NoReply.BROKEN, {"ServerDisconnectedError", "ClientOSError", "ClientPayloadError", "ReadError", "WriteError"}),
+    (NoReply.UNREACHABLE, {"ConnectError", "ConnectTimeout", "PoolTimeout"}),
+    (NoReply.TIMEOUT, {"TimeoutError", "TimeoutException"}),
 )
 """by the names of exceptions, the first that fits"""
 
@@ -273,7 +273,7 @@ def diagnose(complaint: ProviderComplaint, endpoint: Endpoint, where: str) -> Pr
         text = f"{name} refuses all calls: {_sentence(words)} {_advice(complaint, endpoint)}"
     else:
         text = f"{name} answered {complaint.status}: {words}"
-    return ProviderError(fault, text, retry_after(complaint.headers), complaint.silence)
+    return ProviderError(fault, text, retry_after(complaint.headers), complaint.no_reply)
 
 
 def missing_key(endpoint: Endpoint) -> ProviderError:

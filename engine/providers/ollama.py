@@ -15,9 +15,9 @@ from tidepool.engine.providers.connection import (
     trusted_certificates,
 )
 from tidepool.engine.providers.endpoint import NO_KEY, display_host, scrub_keys
-from tidepool.engine.providers.errors import ProviderComplaint, missing_key, silence_of
+from tidepool.engine.providers.errors import ProviderComplaint, missing_key, no_reply_of
 from tidepool.engine.providers.pool import Host, HostedProvider, HostFault
-from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, ProviderSpec, Silence
+from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, ProviderError, ProviderSpec
 from tidepool.engine.providers.replies import name_of, parse_reply, text_of, tokens
 from tidepool.engine.providers.sdk import ModelCard
 from tidepool.engine.providers.unsupported_settings import UnsupportedSettings
@@ -73,15 +73,14 @@ class OllamaProvider(HostedProvider):
     async def ask(self, client: Any, call: Call, seed: int) -> Answer:
         async with Deadline(self.settings.timeout):
             while True:
-                extras = {name: value for name, value in _extras(call).items() if self._takes(call, name)}
+                extras = {
+                    name: value for name, value in _extras(call).items() if self._habits.takes(call.model_name, name)
+                }
                 try:
                     return await _asked(client, call, seed, extras)
                 except Exception as error:
                     if not self._learn(call, error, extras):
                         raise
-
-    def _takes(self, call: Call, setting: str) -> bool:
-        return self._habits.takes(call.model_name, setting)
 
     def _learn(self, call: Call, error: Exception, sent: dict[str, Any]) -> bool:
         """Whether it is about a setting that was sent, and is left out from now on."""
@@ -105,7 +104,7 @@ class OllamaProvider(HostedProvider):
         return [ModelCard(name) for name in sorted(names)]
 
     async def models_at(self, client: Any, wanted: Sequence[str]) -> set[str] | None:
-        return {full_name(one.model) for one in (await client.list()).models if one.model}
+        return {self.full_name(one.model) for one in (await client.list()).models if one.model}
 
     async def pull(self, model_name: str) -> AsyncIterator[Pulling]:
         """Fetches a model onto every server, and tells how far it is."""
@@ -124,7 +123,7 @@ class OllamaProvider(HostedProvider):
 
     @staticmethod
     def full_name(model_name: str) -> str:
-        return full_name(model_name)
+        return model_name if ":" in model_name else f"{model_name}:latest"
 
     def fetch_hint(self, model_name: str, near: str) -> str:
         other = f" (or did you mean {near}?)" if near else ""
@@ -139,23 +138,21 @@ class OllamaProvider(HostedProvider):
             return HostFault(ProviderError(ErrorClass.FATAL, f"{where}: {words}"), lacks_model=True)
         if isinstance(error, RejectedResponse):
             words = f"Ollama at {where} answered with {words}."
-            return HostFault(ProviderError(ErrorClass.CLIENT, words, silence=Silence.BROKEN))
+            return HostFault(ProviderError(ErrorClass.CLIENT, words, no_reply=NoReply.BROKEN))
         if status is not None and 400 <= status < 500 and status not in (408, 429):
             return HostFault(ProviderError(ErrorClass.CLIENT, f"Ollama at {where} answered {status}: {words}"))
         busy = status in (429, 503)
         if busy:
             self.notices(f"The Ollama server {where} is busy and rests for a while. {BUSY_HINT}")
             words += f" ({BUSY_HINT})"
-        silence = self._silence(error, words) if status is None else None
+        no_reply = None
+        if status is None:  # what is no error of the network is a reply that the client could not read
+            no_reply = NoReply.UNREACHABLE if words == REFUSED else no_reply_of(error)
         return HostFault(
-            ProviderError(ErrorClass.TRANSIENT, f"Ollama at {where}: {words}", silence=silence),
+            ProviderError(ErrorClass.TRANSIENT, f"Ollama at {where}: {words}", no_reply=no_reply),
             rests=busy or isinstance(error, (TimeoutError, ConnectionError)),
-            unasked=busy or silence is Silence.UNREACHED,
+            unasked=busy or no_reply is NoReply.UNREACHABLE,
         )
-
-    def _silence(self, error: Exception, words: str) -> Silence:
-        """What is no error of the network is a reply that its client could not read."""
-        return Silence.UNREACHED if words == REFUSED else silence_of(error) or Silence.BROKEN
 
     def words_of(self, error: Exception) -> str:
         if isinstance(error, TimeoutError):
@@ -163,10 +160,6 @@ class OllamaProvider(HostedProvider):
         if isinstance(error, ConnectionError) or type(error).__name__ == "ConnectError":
             return REFUSED
         return scrub_keys(str(getattr(error, "error", "") or error) or type(error).__name__)
-
-
-def full_name(model_name: str) -> str:
-    return model_name if ":" in model_name else f"{model_name}:latest"
 
 
 async def _read_whole(response: Any) -> None:

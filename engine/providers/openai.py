@@ -145,10 +145,13 @@ def answer_of(
     data: Mapping[str, Any], tag: PriceTag | None, *, batch: bool = False, limits: RateLimits | None = None
 ) -> Answer:
     """Raises KeyError, TypeError, AttributeError or IndexError where the data is no answer."""
-    words = _said(data["choices"][0]) if "choices" in data else ParsedReply(_vectors(data), None, FinishReason.COMPLETE)
-    embedding = "choices" not in data
-    usage = _usage(data.get("usage"), embedding=embedding)
-    usage = usage if embedding else plausible_usage(usage, words)
+    if "choices" in data:
+        words = _said(data["choices"][0])
+        usage = plausible_usage(_usage(data.get("usage"), embedding=False), words)
+    else:
+        ordered = sorted(data["data"], key=lambda one: one["index"])
+        vectors = packed_vectors([one["embedding"] for one in ordered])
+        words, usage = ParsedReply(vectors, None, FinishReason.COMPLETE), _usage(data.get("usage"), embedding=True)
     return priced_answer(words, usage, data.get("model"), tag, batch=batch, limits=limits)
 
 
@@ -182,11 +185,6 @@ def _usage(usage: object, *, embedding: bool) -> Usage | None:
     read = min(asked, part_of(usage, "prompt_tokens_details", "cached_tokens"))
     written = min(asked - read, part_of(usage, "prompt_tokens_details", "cache_write_tokens"))
     return asked, wrote, min(reasoned, wrote), read, written
-
-
-def _vectors(data: Mapping[str, Any]) -> str:
-    ordered = sorted(data["data"], key=lambda one: one["index"])
-    return packed_vectors([one["embedding"] for one in ordered])
 
 
 ENDPOINT = "/v1/chat/completions"
@@ -340,6 +338,7 @@ def _has_file(card: dict[str, Any]) -> bool:
 
 class OpenAIProvider(SdkProvider):
     like = "openai"
+    wire: OpenAIRequestFormat
 
     def __init__(self, settings: ProviderSettings, name: str = "openai") -> None:
         super().__init__(settings, name)
@@ -349,9 +348,6 @@ class OpenAIProvider(SdkProvider):
 
     def request(self, call: Call, seed: int) -> tuple[str, dict[str, Any], dict[str, str] | None]:
         return path_of(call), self.wire.body(call, seed), None
-
-    def learn(self, call: Call, complaint: ProviderComplaint, sent: Mapping[str, Any]) -> bool:
-        return self.wire.learn(call, complaint, sent)
 
     def answer(self, data: Mapping[str, Any], call: Call, headers: Mapping[str, str]) -> Answer:
         return answer_of(data, self.price(call.model_name), limits=openai_limits(headers))

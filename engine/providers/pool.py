@@ -9,18 +9,18 @@ how a server is opened, which models it has, how it is asked, and what an error 
 
 import asyncio
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
-from tidepool.engine.call import Call, PriceTag
+from tidepool.engine.call import Call
 from tidepool.engine.config.endpoints import Family
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.providers.endpoint import display_host, endpoint_of
-from tidepool.engine.providers.protocol import Answer, BatchApi, ErrorClass, Notices, ProviderError, Silence
+from tidepool.engine.providers.protocol import Answer, ErrorClass, LiveProvider, NoReply, ProviderError
 
 FIRST = 2
 GAIN = 1.3
@@ -267,21 +267,17 @@ class HostFault:
     """the server certainly did not begin with it: another may be asked at once"""
 
 
-class HostedProvider(ABC):
+class HostedProvider(LiveProvider):
     like: Family
-    simulated = False
-    backoff = 0.5
-    batches: BatchApi | None = None
     start_hint: str
     """what to do where no server answers"""
     nothing_there = "no server answers"
     """what a list says where it has nothing to show"""
 
     def __init__(self, settings: ProviderSettings, name: str) -> None:
+        super().__init__(settings)
         self.name = name
-        self.settings = settings
         self.endpoint = endpoint_of(name, settings)
-        self.notices = Notices()
         self.urls = list(self.endpoint.where())
         self._pool: Pool | None = None
         self._silent: set[str] = set()
@@ -304,9 +300,6 @@ class HostedProvider(ABC):
         """One call to one server, within its time."""
 
     @abstractmethod
-    def price(self, model_name: str) -> PriceTag | None: ...
-
-    @abstractmethod
     def fault_at(self, host: Host, error: Exception) -> HostFault: ...
 
     @abstractmethod
@@ -325,10 +318,6 @@ class HostedProvider(ABC):
         return model_name
 
     # -- the pool ----------------------------------------------------------------------------------------
-
-    def serve(self, batch_id: str) -> None:
-        """A single call needs no word of it."""
-        return
 
     @property
     def pooled(self) -> bool:
@@ -381,7 +370,7 @@ class HostedProvider(ABC):
         now = time.monotonic()
         if fault.lacks_model:
             host.lacks(model)
-        host.gone = fault.error.silence is Silence.UNREACHED
+        host.gone = fault.error.no_reply is NoReply.UNREACHABLE
         hopeless = fault.error.fault is ErrorClass.FATAL and not fault.lacks_model
         if fault.rests or (hopeless and self.pooled):
             host.rest(asked_at, now, LONGEST_REST if hopeless else fault.error.retry_after or 0.0)

@@ -22,10 +22,10 @@ class ErrorClass(Enum):
     """no request can be answered: missing key, unknown model, spend limit. The batch stops, with advice"""
 
 
-class Silence(Enum):
+class NoReply(Enum):
     """How it came that a provider said nothing at all."""
 
-    UNREACHED = "unreached"
+    UNREACHABLE = "unreached"
     """no connection was made: certainly nothing was bought"""
     TIMEOUT = "timeout"
     """no answer in time: it may have been bought"""
@@ -37,25 +37,25 @@ class Silence(Enum):
 
 class ProviderError(Exception):
     def __init__(
-        self, fault: ErrorClass, message: str, retry_after: float | None = None, silence: Silence | None = None
+        self, fault: ErrorClass, message: str, retry_after: float | None = None, no_reply: NoReply | None = None
     ) -> None:
         super().__init__(message)
         self.fault = fault
         self.retry_after = retry_after
-        self.silence = silence
+        self.no_reply = no_reply
         """None: the provider answered"""
 
     @property
     def kind(self) -> str:
         """Its class in a few words: logs and reports count errors by it."""
-        return _SILENT[self.silence] if self.silence is not None else _FAULTS[self.fault]
+        return _NO_REPLY_KINDS[self.no_reply] if self.no_reply is not None else _FAULTS[self.fault]
 
 
-_SILENT = {
-    Silence.UNREACHED: "failed connection",
-    Silence.TIMEOUT: "timeout",
-    Silence.BROKEN: "broken reply",
-    Silence.LOST: "lost worker",
+_NO_REPLY_KINDS = {
+    NoReply.UNREACHABLE: "failed connection",
+    NoReply.TIMEOUT: "timeout",
+    NoReply.BROKEN: "broken reply",
+    NoReply.LOST: "lost worker",
 }
 _FAULTS = {
     ErrorClass.TRANSIENT: "server error",
@@ -205,7 +205,7 @@ class ProviderBatchBounds:
 
 class BatchApi(Protocol):
     bounds: ProviderBatchBounds
-    uploads: bool
+    uploads: bool = False
     """what is to be bought is brought to the provider in a step of its own, which buys nothing"""
 
     def group(self, call: Call) -> str:
@@ -213,6 +213,7 @@ class BatchApi(Protocol):
 
     async def upload(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall]) -> str:
         """Brings the calls to the provider and returns the id of what is there now. Harmless to repeat."""
+        return ""
 
     async def create(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall], upload_id: str) -> str:
         """Submits once; returns the provider's id. Raises BatchRefused, CreationUnclear, or a ProviderError where
@@ -220,6 +221,7 @@ class BatchApi(Protocol):
 
     async def withdraw(self, upload_id: str) -> None:
         """Takes an upload back, so that a creation which is still on its way can no longer succeed."""
+        return
 
     async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
         """Searches the provider's list for a provider batch whose creation is unclear; `others` are known to be none."""
@@ -281,11 +283,11 @@ class LiveProvider(ABC):
 
     name: str
     simulated = False
+    backoff = 0.5
     batches: BatchApi | None = None
 
     def __init__(self, settings: ProviderSettings) -> None:
         self.settings = settings
-        self.backoff = 0.5
         self.notices = Notices()
 
     def serve(self, batch_id: str) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from tidepool.engine.call import Call, PriceTag
 from tidepool.engine.config.endpoints import OWN_ENDPOINTS
@@ -22,7 +22,7 @@ from tidepool.engine.providers.errors import (
     unknown_model,
 )
 from tidepool.engine.providers.pool import Host, HostedProvider, HostFault
-from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, Silence
+from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, ProviderError
 from tidepool.engine.providers.replies import encode_json
 
 _PROBE = 1_000
@@ -125,7 +125,15 @@ ANSWERING = ("choices", "content", "data")
 BUSY = (502, 503, 504, 529)
 
 
+class RequestFormat(Protocol):
+    """How requests of a family are written."""
+
+    def learn(self, call: Call, complaint: ProviderComplaint, sent: Mapping[str, Any]) -> bool:
+        """Whether the next request for this call will differ from the one that was sent and refused."""
+
+
 class SdkProvider(HostedProvider):
+    wire: RequestFormat
     start_hint = "Check the network, the proxy and the addresses of its section, then run again."
 
     def __init__(self, settings: ProviderSettings, name: str) -> None:
@@ -139,10 +147,6 @@ class SdkProvider(HostedProvider):
     @abstractmethod
     def request(self, call: Call, seed: int) -> tuple[str, dict[str, Any], dict[str, str] | None]:
         """Path, body and own headers of a call."""
-
-    @abstractmethod
-    def learn(self, call: Call, complaint: ProviderComplaint, sent: Mapping[str, Any]) -> bool:
-        """Whether the next request for this call will differ from the one that was sent and refused."""
 
     @abstractmethod
     def answer(self, data: Mapping[str, Any], call: Call, headers: Mapping[str, str]) -> Answer:
@@ -180,17 +184,17 @@ class SdkProvider(HostedProvider):
                 response = await client.post(path, encode_json(body), self.settings.timeout, headers)
                 break
             except Complained as complained:
-                if not self.learn(call, complained.complaint, body):
+                if not self.wire.learn(call, complained.complaint, body):
                     raise
         data = client.load_json(response.content)
         if not isinstance(data, dict) or (data.get("error") and not any(map(data.get, ANSWERING))):
-            raise self._no_reply(client, data, response.headers)
+            raise self._unreadable_reply(client, data, response.headers)
         try:
             return self.answer(data, call, response.headers)
         except UNREADABLE:
-            raise self._no_reply(client, data, response.headers) from None
+            raise self._unreadable_reply(client, data, response.headers) from None
 
-    def _no_reply(self, client: SdkConnection, data: object, headers: Mapping[str, str]) -> Exception:
+    def _unreadable_reply(self, client: SdkConnection, data: object, headers: Mapping[str, str]) -> Exception:
         """An error that came as if all were well, or something else that is no reply."""
         said = read_error(data if isinstance(data, (dict, list)) else None)
         return Complained(complaint_about(200, said, headers)) if said.words else client.unreadable()
@@ -277,7 +281,7 @@ class SdkProvider(HostedProvider):
             judged_error,
             lacks_model=is_unknown_model(complaint),
             rests=refused or complaint.status is None or complaint.status in BUSY,
-            unasked=refused or judged_error.silence is Silence.UNREACHED,
+            unasked=refused or judged_error.no_reply is NoReply.UNREACHABLE,
         )
 
     def words_of(self, error: Exception) -> str:

@@ -50,8 +50,6 @@ class Runs:
     """settings that name nothing"""
     drawn: tuple[str, ...] = ()
     """settings that Tidepool drew by the seed: they part no groups"""
-    by_name: Callable[[Mapping[str, Any]], bool] = lambda settings: False
-    """whether groups are told apart by the names of their batches"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +77,7 @@ def groups_of(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row], ru
     for batch in batches:
         written = json.loads(batch["config"]).get(runs.section, {})
         settings = {name: value for name, value in written.items() if name not in runs.drawn}
-        key = json.dumps([settings, batch["name"] if runs.by_name(settings) else ""], sort_keys=True)
+        key = json.dumps(settings, sort_keys=True)
         run = runs.values(connection, batch), runs.held_out(connection, batch)
         groups.setdefault(key, Group(settings, batch["name"])).take(batch, *run)
     return list(groups.values())

@@ -47,7 +47,9 @@ def find_order(path: Path, reference: str, order_reference: str) -> tuple[str, P
         orders = order_lines(connection, batch["number"], most=1_000_000)
     shown = f"`tidepool orders {batch['id']}` shows those there are."
     found = [one for one in orders if order_reference in (one.remote_id, one.id)] or [
-        one for one in orders if order_reference and _begins(one, order_reference)
+        one
+        for one in orders
+        if order_reference and any((name or "").startswith(order_reference) for name in (one.id, one.remote_id))
     ]
     if not found:
         raise NotFound(f"Batch {batch['id']} has no provider batch {order_reference!r}. {shown}")
@@ -56,10 +58,6 @@ def find_order(path: Path, reference: str, order_reference: str) -> tuple[str, P
     if not found[0].open:
         raise NotFound(f"The provider batch {order_reference!r} is {found[0].state}: there is nothing to give up.")
     return str(batch["id"]), found[0]
-
-
-def _begins(order: ProviderBatchLine, beginning: str) -> bool:
-    return order.id.startswith(beginning) or (order.remote_id or "").startswith(beginning)
 
 
 async def give_up(path: Path, reference: str, order_reference: str) -> AbandonedBatch:

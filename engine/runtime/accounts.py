@@ -4,7 +4,6 @@ import math
 import time
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from tidepool.engine.call import Call, PriceTag, expected_input, most_input, worst_cost
@@ -12,16 +11,16 @@ from tidepool.engine.config.endpoints import title_of
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.events import Resting
 from tidepool.engine.providers.endpoint import scrub_keys
-from tidepool.engine.providers.protocol import Answer, ErrorClass, Provider, ProviderError, RateLimits, Silence
+from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, Provider, ProviderError, RateLimits
 from tidepool.engine.results.blocks import span
 from tidepool.engine.runtime.budget import Budget
 from tidepool.engine.runtime.limits import Limiter
-from tidepool.engine.runtime.outage import Outage, Tell
+from tidepool.engine.runtime.outage import LogFunction, Outage
 
 LONGEST_MESSAGE = 600
 """characters of a server's or a plugin's message that a log line repeats"""
 LONG_REST = 10.0
-"""seconds of rest from which on the user is told"""
+"""seconds of rest from which on it is logged"""
 CALLS_IN_A_LIMIT = 20
 """calls that a minute's tokens are taken to serve at least"""
 
@@ -49,8 +48,8 @@ class ErrorLog:
     A run may meet thousands of errors and each line is a row of the file, so the others are only counted.
     """
 
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
+    def __init__(self, log: LogFunction) -> None:
+        self._log = log
         self._counts: defaultdict[tuple[str, str, bool], _ErrorCount] = defaultdict(_ErrorCount)
 
     def note(self, kind: str, model: str, message: str, *, lost: bool = False) -> None:
@@ -62,9 +61,9 @@ class ErrorLog:
             short = " ".join(scrub_keys(message).split())[:LONGEST_MESSAGE].rstrip(".")
             then = "Further ones are counted."
             if lost:
-                self._tell("error", f"First lost request of {model} ({kind}): {short}. {then}")
+                self._log("error", f"First lost request of {model} ({kind}): {short}. {then}")
             else:
-                self._tell("warning", f"First {kind} of {model}: {short}. Requests are retried. {then}")
+                self._log("warning", f"First {kind} of {model}: {short}. Requests are retried. {then}")
         elif seen.count >= 10 * seen.logged:
             self._log_count(kind, model, lost, "so far")
 
@@ -78,19 +77,20 @@ class ErrorLog:
         seen = self._counts[kind, model, lost]
         seen.logged = seen.count
         what = f"requests lost {when} ({kind})" if lost else f"× {kind} {when}"
-        self._tell("warning", f"{model}: {seen.count:,} {what}.")
+        self._log("warning", f"{model}: {seen.count:,} {what}.")
 
 
 class Account:
     def __init__(self, provider: Provider, settings: ProviderSettings) -> None:
         self.provider = provider
+        self.name = provider.name
         self.settings = settings
         self.limiter = Limiter(
             provider.concurrency(settings.max_concurrent), settings.requests_per_minute, settings.tokens_per_minute
         )
         self.shown_name = title_of(provider.name)
         self.outage = Outage(self.shown_name, self.limiter, settings.outage_patience, provider.backoff)
-        self.errors = ErrorLog(lambda level, message: self.outage.tell(level, message))
+        self.errors = ErrorLog(lambda level, message: self.outage.log(level, message))
         self.budget = Budget(0.0)
         """its own part of the batch's budget"""
         self.in_flight: dict[tuple[int, str], int] = {}
@@ -100,10 +100,6 @@ class Account:
         """by a clock that nobody sets"""
         self._batch_rest: Resting | None = None
         """why its batch API is waited for, by the same clock"""
-
-    @cached_property
-    def name(self) -> str:
-        return self.provider.name
 
     def price(self, model_name: str) -> PriceTag | None:
         if model_name not in self._tags:
@@ -115,17 +111,14 @@ class Account:
         """Of the models it was asked about so far."""
         return None not in self._tags.values()
 
-    def worst_cost(self, call: Call, *, batch: bool = False) -> float:
-        tag = self.price(call.model_name)
-        return worst_cost(call, tag, batch=batch) if tag else 0.0
-
-    def worst_cost_or_unknown(self, call: Call, *, batch: bool = False) -> float | None:
+    def worst_cost(self, call: Call, *, batch: bool = False) -> float | None:
         """None where the price is unknown."""
-        return None if self.price(call.model_name) is None else self.worst_cost(call, batch=batch)
+        tag = self.price(call.model_name)
+        return None if tag is None else worst_cost(call, tag, batch=batch)
 
     def booked(self, call: Call, answer: Answer, *, batch: bool = False) -> Answer:
         """A reply without believable usage: what it may have taken and cost at most."""
-        cost = self.worst_cost_or_unknown(call, batch=batch)
+        cost = self.worst_cost(call, batch=batch)
         return answer._replace(input_tokens=most_input(call), output_tokens=call.most_output, cost_usd=cost)
 
     def expected_tokens(self, call: Call) -> int:
@@ -147,9 +140,9 @@ class Account:
     def learn(self, limits: RateLimits) -> None:
         """Lets the provider's own headers set the pace where the config sets none."""
         limiter = self.limiter
-        told = limits.requests_per_minute
-        if told and told != limiter.requests.per_minute and not self.settings.requests_per_minute:
-            limiter.change(requests_per_minute=told)
+        limit = limits.requests_per_minute
+        if limit and limit != limiter.requests.per_minute and not self.settings.requests_per_minute:
+            limiter.change(requests_per_minute=limit)
         if limits.tokens_per_minute and not self.settings.tokens_per_minute:
             limiter.tokens.per_minute = limits.tokens_per_minute
         if rest := rest_after(limits):
@@ -171,11 +164,11 @@ class Account:
             if outage.since is not None:
                 outage.answered()
             return False
-        if error.silence is Silence.LOST:
+        if error.no_reply is NoReply.LOST:
             return False
         if outage.failed(address, error, asked_at, alone=limiter.answered == answered_before):
             return True
-        if error.silence in (Silence.TIMEOUT, Silence.UNREACHED):
+        if error.no_reply in (NoReply.TIMEOUT, NoReply.UNREACHABLE):
             limiter.strained(asked_at, answered_before)
         else:
             limiter.faulted(time.monotonic() - asked_at)
@@ -188,14 +181,14 @@ class Account:
         return min(seconds, max(0.0, patience - self.outage.refused_for)) if patience else seconds
 
     def rest(self, asked: float, why: str) -> None:
-        """The provider wants nothing to leave for so long. A long rest is told, with its end."""
+        """The provider wants nothing to leave for so long. A long rest is logged, with its end."""
         seconds, now = self.bounded(asked), time.monotonic()
         self.limiter.rest(seconds)
         if seconds < LONG_REST or (self._long_rest is not None and self._long_rest.until > now + seconds - 1):
             return
         self._long_rest = Resting(why, now, now + seconds, down=False)
         shorter = f"; it is asked again after {span(seconds)} (outage_patience)" if seconds < asked else ""
-        self.outage.tell("warning", f"{self.shown_name} wants {span(asked)} of rest ({why}){shorter}. Its calls wait.")
+        self.outage.log("warning", f"{self.shown_name} wants {span(asked)} of rest ({why}){shorter}. Its calls wait.")
 
     def batch_failed(self, error: ProviderError, since: float, patience: float, pause: float) -> None:
         """A request to the batch API failed and is repeated after `pause`, until `patience` is over, if that ends."""

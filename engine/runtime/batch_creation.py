@@ -24,9 +24,9 @@ from tidepool.engine.providers.protocol import (
     BatchRefused,
     CreationUnclear,
     ErrorClass,
+    NoReply,
     ProviderBatchGone,
     ProviderError,
-    Silence,
 )
 from tidepool.engine.runtime.accounts import Account
 from tidepool.engine.runtime.context import RunContext
@@ -78,7 +78,7 @@ class ProviderPoller:
                 except ProviderError as error:
                     if error.fault not in (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED):
                         raise
-                    silent = error.silence in (Silence.UNREACHED, Silence.TIMEOUT)
+                    silent = error.no_reply in (NoReply.UNREACHABLE, NoReply.TIMEOUT)
                     since = time.monotonic() if silent else since
                     troubled += 1
                     left = since + longest - time.monotonic()
@@ -88,7 +88,7 @@ class ProviderPoller:
                     pause = pause if error.retry_after is None else min(error.retry_after, self._slowest)
                     pause = min(pause, left) if left > 0 else pause
                     self._account.batch_failed(error, since, math.inf if silent else longest, pause)
-                    self._tell(troubled, error)
+                    self._log_trouble(troubled, error)
                 if meanwhile is not None:
                     await meanwhile()
                 await asyncio.sleep(pause)
@@ -101,7 +101,7 @@ class ProviderPoller:
         """Seconds between two looks that fail, at most."""
         return max(self._account.settings.poll_interval, LONGEST_PAUSE)
 
-    def _tell(self, troubled: int, error: ProviderError) -> None:
+    def _log_trouble(self, troubled: int, error: ProviderError) -> None:
         if troubled == GONE_LOOKS or not troubled % WORDS_EVERY:
             self._context.log(
                 "warning",
@@ -155,20 +155,9 @@ class BatchCreation:
 
     async def _intend(self, job: ProviderBatch) -> None:
         job.ticket, job.since = replace(job.ticket, created_at=time.time()), time.monotonic()
-        reserved = sum(pending.reserved for pending in job.waiting.values())
-        ticket = job.ticket
-        self._book.intend(
-            StoredProviderBatch(
-                ticket.order_id,
-                job.provider,
-                job.group,
-                list(job.addresses.items()),
-                ticket.wave,
-                ticket.content_hash,
-                reserved,
-                ticket.created_at,
-            )
-        )
+        reserved, ticket = sum(pending.reserved for pending in job.waiting.values()), job.ticket
+        calls, what = list(job.addresses.items()), (ticket.wave, ticket.content_hash, reserved, ticket.created_at)
+        self._book.intend(StoredProviderBatch(ticket.order_id, job.provider, job.group, calls, *what))
         await self._context.ledger.writer.committed(durable=True)
 
     async def _upload(self, job: ProviderBatch, calls: list[BatchedCall], since: float) -> None:
@@ -246,7 +235,7 @@ class BatchCreation:
             except ProviderError as error:
                 raise RunError(str(error)) from error
             except ProviderBatchGone as gone:
-                self._tell_unsearchable(job, gone)
+                self._log_unsearchable(job, gone)
                 return False
 
     async def _searched(self, job: ProviderBatch) -> bool:
@@ -254,12 +243,12 @@ class BatchCreation:
         try:
             return await self._found(job, self._poller.patience)
         except (ProviderError, ProviderBatchGone) as error:
-            self._tell_unsearchable(job, error)
+            self._log_unsearchable(job, error)
             raise BatchRefused(
                 f"it may have taken it, and its list cannot be searched: {error}", doubtful=True
             ) from None
 
-    def _tell_unsearchable(self, job: ProviderBatch, error: Exception) -> None:
+    def _log_unsearchable(self, job: ProviderBatch, error: Exception) -> None:
         self._context.log("warning", f"The list of provider batches at {job.provider} cannot be searched ({error}).")
 
     async def _found(self, job: ProviderBatch, longest: float) -> bool:
@@ -271,7 +260,10 @@ class BatchCreation:
                 await asyncio.sleep(pause)
             remote_id = await self._poller.poll_until_seen(partial(self.found_once, job), longest=longest)
             if remote_id is not None:
-                await self._adopt(job, remote_id)
+                job.remote_id, job.unsure = remote_id, True
+                self._book.created(job.id, remote_id, True)
+                await self._context.ledger.writer.committed(durable=True)
+                self._context.log("info", f"Found the provider batch {remote_id} at {job.provider} again.")
                 return True
             if job.upload_id and not job.withdrawn:
                 await self._poller.poll_until_seen(lambda: self._api.withdraw(job.upload_id), longest=longest)
@@ -282,13 +274,6 @@ class BatchCreation:
         """One search of the provider's list."""
         others = (self._book.remote_ids() | self.strangers) - {job.remote_id or ""}
         return await self._api.find(job.ticket, others)
-
-    async def _adopt(self, job: ProviderBatch, remote_id: str) -> None:
-        job.remote_id = remote_id
-        job.unsure = True
-        self._book.created(job.id, remote_id, True)
-        await self._context.ledger.writer.committed(durable=True)
-        self._context.log("info", f"Found the provider batch {remote_id} at {job.provider} again.")
 
     # -- stopping ----------------------------------------------------------------------------------------
 

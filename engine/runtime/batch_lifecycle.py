@@ -124,13 +124,13 @@ class BatchLifecycle:
                 return state
             unclear = unclear + 1 if state.unclear else 0
             if unclear == GONE_LOOKS:
-                self._tell_unclear(job, state.label)
+                self._log_unclear(job, state.label)
             await self._hurry(job, overdue, UNCLEAR_SECONDS if unclear >= GONE_LOOKS else 0.0)
             interval = self.account.settings.poll_interval
             await self._wait(job, state.label, min(wait, interval))
             wait = min(wait * 1.5, interval)
 
-    def _tell_unclear(self, job: ProviderBatch, label: str) -> None:
+    def _log_unclear(self, job: ProviderBatch, label: str) -> None:
         self._context.log(
             "warning",
             f"What {job.provider} says of the provider batch {job.remote_id} means nothing to Tidepool ({label!r}): it is "
@@ -191,11 +191,11 @@ class BatchLifecycle:
                     break
                 if read == READS - 1 or isinstance(error, ProviderError):
                     found.unread = True
-                    self._tell_missing(job, found, str(error))
+                    self._log_missing(job, found, str(error))
                     break
             await asyncio.sleep(wait)
             wait *= 2
-        self._tell_odd(job, found)
+        self._log_odd(job, found)
         return found
 
     async def _read_where_reached(self, job: ProviderBatch, found: ResultCollection) -> None:
@@ -204,7 +204,7 @@ class BatchLifecycle:
         try:
             await self._read(job, found)
         except ProviderError as error:
-            if error.silence is None:
+            if error.no_reply is None:
                 raise
             await self.api.poll(job.remote_id)
             raise ProviderError(error.fault, str(error)) from None
@@ -215,14 +215,14 @@ class BatchLifecycle:
         async for result in self.api.results(job.remote_id):
             found.add(result)
 
-    def _tell_missing(self, job: ProviderBatch, found: ResultCollection, reason: str) -> None:
+    def _log_missing(self, job: ProviderBatch, found: ResultCollection, reason: str) -> None:
         self._context.log(
             "warning",
             f"The results of the provider batch {job.remote_id} at {job.provider} cannot be read whole ({reason}): "
             f"{len(found.by_key):,} of {job.ticket.count:,} calls have one.",
         )
 
-    def _tell_odd(self, job: ProviderBatch, found: ResultCollection) -> None:
+    def _log_odd(self, job: ProviderBatch, found: ResultCollection) -> None:
         if found.strangers and not found.is_foreign:
             words = (
                 f"{found.strangers:,} results of the provider batch {job.remote_id} belong to no call of it: ignored."

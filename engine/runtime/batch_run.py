@@ -90,7 +90,7 @@ class BatchRun:
         """The study itself as unit 0: for calls that belong to no unit."""
         return self._study
 
-    def take_up(self) -> None:
+    def resume(self) -> None:
         """Goes on where another run of the batch stopped: with what the study itself (unit 0) was answered before."""
         self._study = Unit(self.context, self._ask, 0, self.ledger.recall(0, 0).get(0))
         self.resumed = True
@@ -152,7 +152,7 @@ class BatchRun:
 
     def expect_wave(self, wave: int, calls: Mapping[str, int]) -> None:
         """How many calls of each model the wave will hold, where a study knows better than its plan."""
-        self._expected.tell(wave, calls)
+        self._expected.announce(wave, calls)
 
     def gathers(self, provider: str, calls: int) -> bool:
         """Whether a wave of so many calls of this provider waits to leave together through its batch API."""
@@ -170,12 +170,12 @@ class BatchRun:
             if row["key"] != key:
                 raise replay_mismatch(unit.number, call.step)
             return reply_from_row(row)
-        return self._recorder.give(PendingCall(unit.number, call, key, 0, 0.0), answer)
+        return self._recorder.give(PendingCall(self._first_id | unit.number, call, key, 0, 0.0), answer)
 
     def log_end(self) -> None:
         """The last lines of this run of the batch."""
         self._wave_log.close()
-        self._performance.tell("the run")
+        self._performance.write("the run")
 
     # -- units -------------------------------------------------------------------------------------------
 
@@ -183,7 +183,7 @@ class BatchRun:
         stories = UnitGroup(self.context, self._run_unit, self._again)
         is_out = None
         if self._again is not None:
-            self.scheduler.suspender.tells(self.ledger.batch_number, stories)
+            self.scheduler.suspender.register(self.ledger.batch_number, stories)
             is_out = partial(self.scheduler.suspender.is_out, self.ledger.batch_number) if self.resumed else None
         await stories.play(self._remembered(plans), is_out)
 

@@ -52,7 +52,7 @@ class Cluster(Section):
         return self
 
 
-def said_in(overrides: Iterable[str]) -> tuple[Cluster | None, tuple[str, ...]]:
+def split_cluster_overrides(overrides: Iterable[str]) -> tuple[Cluster | None, tuple[str, ...]]:
     """What `--set` says of the cluster, and all else that it says."""
     changes = tuple(overrides)
     data: dict[str, Any] = {}

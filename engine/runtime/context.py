@@ -88,11 +88,6 @@ class RunContext:
         self.run.all_tasks.add(self.tasks)
         self.window = self.run.window if self.tasks is self.run.tasks else self.run.live_window
 
-    @property
-    def gathers(self) -> bool:
-        """Whether calls of the run may wait for a wave."""
-        return self.window.gathers
-
     def ledger_of(self, unit_id: int) -> Ledger:
         """Of the batch that the unit belongs to; the own one where that batch has ended."""
         return self.run.ledgers.get(batch_number_of(unit_id), self.ledger)
@@ -111,12 +106,17 @@ class RunContext:
         if not self.run.fault.done():
             self.run.fault.set_result(error if isinstance(error, TidepoolError) else _unexpected(self.ledger, error))
 
+    def fail_if_raised(self, task: "asyncio.Task[Any]") -> None:
+        """Stops the run where a task that nobody awaits raised an error."""
+        if not task.cancelled() and (error := task.exception()):
+            self.fail(error)
+
     def pause(self, paused: bool) -> None:
         """Holds back new calls, live and gathered, or lets them go on."""
         self.run.paused = paused
         for account in self.accounts.values():
             account.limiter.pause(paused)
-        self.run.tasks.tell_if_idle()
+        self.run.tasks.check_idle()
 
 
 def _unexpected(ledger: Ledger, error: BaseException) -> RunError:

@@ -15,7 +15,14 @@ from tidepool.engine.runtime.accounts import Account
 from tidepool.engine.runtime.batch_lifecycle import BatchLifecycle
 from tidepool.engine.runtime.context import RunContext
 from tidepool.engine.runtime.open_jobs import OpenJobs
-from tidepool.engine.runtime.provider_batch import Absent, CallNames, ProviderBatch, content_hash, order_id, split
+from tidepool.engine.runtime.provider_batch import (
+    CallNames,
+    ProviderBatch,
+    SuspendedUnits,
+    content_hash,
+    order_id,
+    split,
+)
 from tidepool.engine.runtime.unit import CollectedCall
 from tidepool.storage.purchases import ProviderBatchBook, StoredProviderBatch
 
@@ -28,7 +35,7 @@ def reserve_affordable(account: Account, pendings: list[CollectedCall]) -> list[
     budget = account.budget
     if not budget.capped or not pendings:
         return pendings
-    amounts = [account.worst_cost(pending.call, batch=True) for pending in pendings]
+    amounts = [account.worst_cost(pending.call, batch=True) or 0.0 for pending in pendings]
     count = budget.affordable(amounts)
     if not count and budget.is_exhausted(amounts[0]):
         budget.on_exhausted()
@@ -46,7 +53,7 @@ class BatchAssembly:
         self._made: Counter[str] = Counter()
         """how many were made so far, by content"""
 
-    def take_up(self) -> None:
+    def resume(self) -> None:
         """After a restart: the same content once more is another provider batch."""
         self._made = self._book.made_so_far()
 
@@ -64,8 +71,8 @@ class BatchAssembly:
             waiting={pending.address: pending for pending in pendings},
         )
 
-    def restored(self, stored: StoredProviderBatch, *, absent: bool = False) -> ProviderBatch:
-        """With the calls that are still open, and those that were answered another way since. `absent`: there are too many
+    def restored(self, stored: StoredProviderBatch, *, suspended: bool = False) -> ProviderBatch:
+        """With the calls that are still open, and those that were answered another way since. `suspended`: there are too many
         to keep, so whoever waits is told when it has come to something."""
         named = (stored.remote_id, stored.upload_id or None)
         if not all(one is None or REMOTE_ID.fullmatch(one) for one in named):
@@ -80,14 +87,14 @@ class BatchAssembly:
             self._ticket(stored.order_id, stored.content_hash, keys, stored.wave, stored.created_at),
             stored.provider,
             stored.group,
-            {} if absent else still_open,
+            {} if suspended else still_open,
             upload_id=stored.upload_id,
             remote_id=stored.remote_id,
             unsure=stored.unsure,
             older=max(0.0, time.time() - stored.created_at),
             held=stored.reservation_usd,
             held_each=stored.reservation_usd / max(1, len(stored.calls)),
-            absent=Absent(unit for unit, _ in still_open) if absent else Absent(),
+            suspended=SuspendedUnits(unit for unit, _ in still_open) if suspended else SuspendedUnits(),
             booked=frozenset(recorded),
             abandoned={
                 address: key
@@ -103,7 +110,7 @@ class BatchAssembly:
         return ProviderBatchTicket(name, content, len(keys), created_at, self._batch_id, wave, names)
 
 
-Lot = tuple[str, str]
+BatchGroup = tuple[str, str]
 """a provider, and a group of calls that may share one of its batches"""
 
 
@@ -126,8 +133,8 @@ class WaveSender:
         """of a provider whose batch API takes something"""
         self._send = send
         self._go_live = go_live
-        self._gathered: dict[Lot, list[CollectedCall]] = defaultdict(list)
-        self._full: dict[Lot, int] = {}
+        self._gathered: dict[BatchGroup, list[CollectedCall]] = defaultdict(list)
+        self._full: dict[BatchGroup, int] = {}
         """at how many gathered calls some leave"""
         self._most_calls: dict[str, int] = {}
 
@@ -169,7 +176,7 @@ class WaveSender:
         most = account.settings.batch_size
         return max(2, min(most, self._most_calls.get(account.name, most)))
 
-    def _leave_full(self, lot: Lot, lifecycle: BatchLifecycle) -> None:
+    def _leave_full(self, lot: BatchGroup, lifecycle: BatchLifecycle) -> None:
         run = self._context.run
         if run.closing or run.paused:
             return
@@ -187,7 +194,7 @@ class WaveSender:
         # What could not leave now is not tried again with every call that comes.
         self._full[lot] = len(self._gathered[lot]) + most if len(going) < len(pendings) else most
 
-    def _leave_together(self, lot: Lot, lifecycle: BatchLifecycle, pendings: list[CollectedCall]) -> None:
+    def _leave_together(self, lot: BatchGroup, lifecycle: BatchLifecycle, pendings: list[CollectedCall]) -> None:
         account = lifecycle.account
         pendings.sort(key=lambda pending: pending.call.wave)
         if len(pendings) == 1:
@@ -206,13 +213,13 @@ class WaveSender:
             self._leave_as(lot, lifecycle, part)
 
     def _as_far_as_possible(
-        self, lot: Lot, lifecycle: BatchLifecycle, pendings: list[CollectedCall]
+        self, lot: BatchGroup, lifecycle: BatchLifecycle, pendings: list[CollectedCall]
     ) -> list[CollectedCall]:
         """Those that the queue has room for and the budget pays for: they are reserved."""
         room = self._open.queue(*lot).room_for([pending.call for pending in pendings])
         return reserve_affordable(lifecycle.account, pendings[:room]) if room > 1 else []
 
-    def _leave_as(self, lot: Lot, lifecycle: BatchLifecycle, part: list[CollectedCall]) -> None:
+    def _leave_as(self, lot: BatchGroup, lifecycle: BatchLifecycle, part: list[CollectedCall]) -> None:
         job = self._assembly.new(*lot, part)
         self._open.keep(job)
         self._send(job, lifecycle)

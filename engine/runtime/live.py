@@ -10,7 +10,7 @@ from typing import Protocol
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
-from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, Silence
+from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, ProviderError
 from tidepool.engine.providers.replies import UnusableReply
 from tidepool.engine.runtime.accounts import Account
 from tidepool.engine.runtime.unit import PendingCall
@@ -24,7 +24,7 @@ LONGEST_WAIT = 60.0
 _COMPLETE = FinishReason.COMPLETE
 
 
-class Books(Protocol):
+class CallJournal(Protocol):
     """Where the attempts of a call are written."""
 
     async def leaving(self, pending: PendingCall, worst_cost: float | None) -> None:
@@ -45,12 +45,12 @@ class Books(Protocol):
 class LiveCall:
     """One call's way through an account; `attempts` and `seconds` are read afterwards."""
 
-    __slots__ = ("account", "attempts", "books", "excused", "pending", "seconds")
+    __slots__ = ("account", "attempts", "excused", "journal", "pending", "seconds")
 
-    def __init__(self, account: Account, pending: PendingCall, books: Books) -> None:
+    def __init__(self, account: Account, pending: PendingCall, journal: CallJournal) -> None:
         self.account = account
         self.pending = pending
-        self.books = books
+        self.journal = journal
         self.attempts = 0
         self.excused = False
         """the last attempt failed because the provider is down: no retry is used up"""
@@ -69,7 +69,7 @@ class LiveCall:
         account, pending, limiter = self.account, self.pending, self.account.limiter
         call = pending.call
         if account.budget.capped and not pending.reserved:
-            pending.reserved = account.worst_cost(call)
+            pending.reserved = account.worst_cost(call) or 0.0
             await account.budget.reserve(pending.reserved)
         tokens = account.expected_tokens(call)
         if not limiter.try_enter(tokens):
@@ -81,7 +81,7 @@ class LiveCall:
         left = started
         try:
             if not account.provider.simulated and not pending.under_way:
-                await self.books.leaving(pending, account.worst_cost_or_unknown(call))
+                await self.journal.leaving(pending, account.worst_cost(call))
             if limiter.requests.per_minute:
                 await limiter.departures.next(limiter.requests.per_minute)
             left = time.monotonic()  # waiting for its turn is no latency
@@ -113,9 +113,9 @@ class LiveCall:
     def _came_back(self, error: ProviderError) -> None:
         """Without a reply: it is under way no longer, but may have been answered, and charged, where nobody heard it."""
         if self.pending.under_way:
-            self.books.returned(self.pending)
-        if error.silence in (Silence.TIMEOUT, Silence.BROKEN, Silence.LOST):
-            self.books.possibly_paid(self.pending, self.account, error.silence.value)
+            self.journal.returned(self.pending)
+        if error.no_reply in (NoReply.TIMEOUT, NoReply.BROKEN, NoReply.LOST):
+            self.journal.possibly_paid(self.pending, self.account, error.no_reply.value)
 
     async def _retry(self, first: ProviderError) -> Answer:
         faults = refusals = empty = 0
@@ -134,8 +134,8 @@ class LiveCall:
             if faults > account.settings.retries or refusals > MOST_REFUSALS or empty > MOST_EMPTY:
                 return True
             if reply is not None:
-                self.books.unusable(self.pending, account, reply)
-            self.books.retried(self.pending, error)
+                self.journal.unusable(self.pending, account, reply)
+            self.journal.retried(self.pending, error)
             return False
 
         def wait(state: RetryCallState) -> float:

@@ -18,7 +18,7 @@ from tidepool.engine.providers.replies import explain_unusable
 from tidepool.engine.runtime.budget import Budget
 from tidepool.engine.runtime.context import RunContext
 from tidepool.engine.runtime.live import MOST_EMPTY
-from tidepool.engine.runtime.provider_batch import Fate, ProviderBatch, Queue, fate_of
+from tidepool.engine.runtime.provider_batch import ProviderBatch, Queue, ResultStatus, status_of
 from tidepool.engine.runtime.recording import CallRecorder
 from tidepool.engine.runtime.unit import CollectedCall
 from tidepool.storage.purchases import Address, ProviderBatchBook, Surplus, SurplusBook
@@ -85,11 +85,11 @@ class OpenJobs:
             del self.by_address[address]
         return list(waiting.values())
 
-    def part(self, job: ProviderBatch, address: Address) -> None:
+    def detach(self, job: ProviderBatch, address: Address) -> None:
         """Whoever waits for this is not in memory from now on."""
         del job.waiting[address], job.addresses[address], self.by_address[address]
 
-    def take_back(self, job: ProviderBatch, calls: Iterable[tuple[Address, str]]) -> None:
+    def reattach(self, job: ProviderBatch, calls: Iterable[tuple[Address, str]]) -> None:
         """Whoever waits for these is about to come."""
         for address, key in calls:
             job.addresses[address] = key
@@ -170,14 +170,14 @@ class Settlement:
         """Of the batch whose call it is."""
         return self._recorders[batch_number_of(pending.unit_id)]
 
-    def fate(self, job: ProviderBatch, pending: CollectedCall) -> Fate:
+    def judge(self, job: ProviderBatch, pending: CollectedCall) -> ResultStatus:
         """A reply that is no answer and may become one is paid for, and its call is open again: an empty one once, one
         that was broken off as often as a server's fault."""
         assert job.results is not None
         result, address = job.results.get(pending.key.hex()), pending.address
-        fate = fate_of(result)
-        if fate is not Fate.OPEN or address in job.booked:
-            return fate
+        status = status_of(result)
+        if status is not ResultStatus.UNANSWERED or address in job.booked:
+            return status
         account = self._context.accounts[job.provider]
         if result is None:
             if job.unread:
@@ -186,9 +186,9 @@ class Settlement:
             self._unusable[address] += 1
             most = MOST_EMPTY if result.answer.finish is FinishReason.EMPTY else account.settings.retries
             if self._unusable[address] > most:
-                return Fate.FAILED
+                return ResultStatus.FAILED
             self._recorder(pending).unusable(pending, account, self._booked(job, pending, result.answer), job.id)
-        return fate
+        return status
 
     def book_lost(self, job: ProviderBatch, pendings: Iterable[CollectedCall]) -> None:
         """It existed, and nothing of it comes back: its calls may be charged all the same."""

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 
 from tidepool.engine.events import Resting
-from tidepool.engine.providers.protocol import ErrorClass, ProviderError, Silence
+from tidepool.engine.providers.protocol import ErrorClass, NoReply, ProviderError
 from tidepool.engine.results.blocks import span
 from tidepool.engine.runtime.limits import Limiter
 
@@ -27,7 +27,7 @@ LONGEST_PAUSE = 15.0
 REFUSED_SECONDS = 5.0
 """seconds with nothing but 429 from which on watchers see it"""
 
-Tell = Callable[[str, str], None]
+LogFunction = Callable[[str, str], None]
 """a level and a message, for the batch's log"""
 
 
@@ -46,7 +46,7 @@ class Outage:
         self.name = name
         self.patience = patience
         """0: calls never wait"""
-        self.tell: Tell = lambda level, message: None
+        self.log: LogFunction = lambda level, message: None
         self.since: float | None = None
         """the first failure after the last success"""
         self.down = False
@@ -77,7 +77,7 @@ class Outage:
         if self.down:
             if asked_at >= self._paused_at:
                 self._rest(now)
-        elif not self.given_up and ((alone and error.silence is Silence.UNREACHED) or self._several()):
+        elif not self.given_up and ((alone and error.no_reply is NoReply.UNREACHABLE) or self._several()):
             self._begin(now, error)
         return self.down
 
@@ -94,7 +94,7 @@ class Outage:
         self.refused_for = now - max(self.since or now, self._limiter.resumed_at)
         if self._refusal_logged is None and self.patience and now - (self.since or now) >= LONGEST_PAUSE:
             self._refusal_logged = True
-            self.tell("warning", f"{self.name} refuses every call ({error}). {self._waiting}")
+            self.log("warning", f"{self.name} refuses every call ({error}). {self._waiting}")
         if 0 < self.patience <= self.refused_for and not (self.given_up or self._limiter.paused):
             self._give_up()
 
@@ -102,7 +102,7 @@ class Outage:
         """Somebody was answered: whatever was, is over."""
         if self.down or self.given_up or (self._refusing and self._refusal_logged):
             lasted = time.monotonic() - (self.since or 0.0)
-            self.tell("warning", f"{self.name} answers again, after {span(lasted)}.")
+            self.log("warning", f"{self.name} answers again, after {span(lasted)}.")
             if self.down:
                 self._limiter.reopen()
         self.since, self.down, self.given_up = None, False, False
@@ -134,11 +134,11 @@ class Outage:
     def _begin(self, now: float, error: ProviderError) -> None:
         self.down, self._refusing, self._why = True, False, str(error)
         # Calls that timed out may have been too many for the server, so these come back one by one.
-        self._limiter.hold(regain=error.silence is not Silence.TIMEOUT)
+        self._limiter.hold(regain=error.no_reply is not NoReply.TIMEOUT)
         self._rest(now)
         self._set_deadline(now)
-        state = "does not answer in time" if error.silence is Silence.TIMEOUT else "is down"
-        self.tell("warning", f"{self.name} {state} ({error}). {self._waiting}")
+        state = "does not answer in time" if error.no_reply is NoReply.TIMEOUT else "is down"
+        self.log("warning", f"{self.name} {state} ({error}). {self._waiting}")
 
     @property
     def _waiting(self) -> str:
@@ -169,7 +169,7 @@ class Outage:
             self._set_deadline(self.since)
             return
         self.down, self.given_up, self._deadline = False, True, None
-        self.tell(
+        self.log(
             "error",
             f"{self.name} {self._trouble} for {span(self.patience)}, longer than calls wait (outage_patience): those that "
             "waited fail. Resume the batch when it is back: failed units are tried again, nothing is bought twice.",

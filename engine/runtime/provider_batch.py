@@ -59,7 +59,7 @@ class CallNames:
         return order_id == self._order_id and place < len(self) and self[place] == wanted and key == wanted.hex()
 
 
-class Absent:
+class SuspendedUnits:
     """Units whose calls a provider batch holds and whose stories are not in memory; one entry a call."""
 
     __slots__ = ("_ids",)
@@ -84,7 +84,7 @@ class Absent:
         return sorted(set(self._ids[bisect_left(self._ids, first) : bisect_right(self._ids, last)]))
 
     def take(self, ids: "set[int]") -> None:
-        """These are absent no longer."""
+        """These are in memory again."""
         self._ids = array("q", [one for one in self._ids if one not in ids])
 
 
@@ -104,7 +104,7 @@ class ProviderBatch:
     provider: str
     group: str
     addresses: dict[Address, str]
-    """the calls that are still open, each with the key of what is asked; those of the absent are in its row only"""
+    """the calls that are still open, each with the key of what is asked; those of suspended units are in its row only"""
     tokens: int = 0
     """input tokens it is expected to hold at the provider"""
     upload_id: str = ""
@@ -122,9 +122,9 @@ class ProviderBatch:
     held_each: float = 0.0
     waiting: dict[Address, CollectedCall] = field(default_factory=dict)
     """the parked stories by what they wait for; after a restart they come one by one"""
-    absent: Absent = field(default_factory=Absent)
-    """units whose stories are not in memory, and are told when it has come to something"""
-    deal: "Deal | None" = None
+    suspended: SuspendedUnits = field(default_factory=SuspendedUnits)
+    """units that are not in memory, and are replayed when it has results"""
+    handler: "ResultHandler | None" = None
     """set when it has come to something: what becomes of those who wait"""
     results: dict[str, ProviderBatchResult] | None = None
     """set when the provider is done: by key"""
@@ -145,21 +145,21 @@ class ProviderBatch:
     life: "asyncio.Task[None] | None" = None
     """what creates and follows it"""
     bringing_back: bool = False
-    """the next of the absent are about to be told"""
+    """the next suspended units are about to be replayed"""
     reads: bool = False
     """its results are those that may be in memory"""
     given_up: bool = False
     """somebody did not want to wait for it any more"""
 
     @property
-    def can_deal(self) -> bool:
+    def can_handle(self) -> bool:
         """It has come to something, and whoever waits for it has come."""
-        return self.deal is not None and len(self.waiting) == len(self.addresses)
+        return self.handler is not None and len(self.waiting) == len(self.addresses)
 
     @property
     def is_over(self) -> bool:
         """Nobody waits for it any more."""
-        return not self.addresses and not self.absent
+        return not self.addresses and not self.suspended
 
     @property
     def id(self) -> str:
@@ -170,26 +170,26 @@ class ProviderBatch:
         return self.older + time.monotonic() - self.since
 
 
-Deal = Callable[[ProviderBatch], Awaitable[None]]
+ResultHandler = Callable[[ProviderBatch], Awaitable[None]]
 """what is done with those who wait for it and are there; again for those who come later"""
 
 
-class Fate(Enum):
+class ResultStatus(Enum):
     """What a provider batch did for one call."""
 
     ANSWERED = "answered"
     FAILED = "failed for good"
-    OPEN = "missing, expired, empty, or failed in a way that asking again may heal"
+    UNANSWERED = "missing, expired, empty, or failed in a way that asking again may heal"
 
 
-def fate_of(result: ProviderBatchResult | None) -> Fate:
+def status_of(result: ProviderBatchResult | None) -> ResultStatus:
     if result is None or (result.answer is None and result.heals):
-        return Fate.OPEN
+        return ResultStatus.UNANSWERED
     if result.answer is None:
-        return Fate.FAILED
+        return ResultStatus.FAILED
     if result.answer.usable:
-        return Fate.ANSWERED
-    return Fate.OPEN if is_retryable(result.answer) else Fate.FAILED
+        return ResultStatus.ANSWERED
+    return ResultStatus.UNANSWERED if is_retryable(result.answer) else ResultStatus.FAILED
 
 
 def content_hash(keys: Iterable[str]) -> str:

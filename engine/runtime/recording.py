@@ -5,6 +5,7 @@ Replies that are not what a study hopes for are logged while something can still
 """
 
 import sqlite3
+import time
 from collections import Counter
 
 from tidepool.engine.call import Call, Reply, prompt_hash
@@ -20,7 +21,7 @@ from tidepool.storage.purchases import Surplus, SurplusBook
 from tidepool.storage.states import UNDER_WAY, CallStatus, FinishReason, Source
 from tidepool.storage.text import storable
 
-_ANSWERED = CallStatus.ANSWERED
+_ANSWERED = CallStatus.ANSWERED.value
 
 
 def answered_row(
@@ -36,15 +37,14 @@ def answered_row(
     call = pending.call
     # By position: this is the hottest line of a run without latency.
     return CallRecord(
-        pending.unit_number,
+        pending.unit_id,
         call.step,
         call.wave,
         call.turn,
         call.speaker,
         call.model,
         pending.key,
-        call.system,
-        prompt_hash(call.system),
+        prompt_hash(call.system) if call.system else None,
         _ANSWERED,
         text,
         answer.truth,
@@ -52,11 +52,12 @@ def answered_row(
         answer.output_tokens,
         answer.cost_usd,
         seconds,
-        source,
+        source._value_,
         attempts,
         None,
         order_id,
-        answer.finish,
+        time.time(),
+        None if answer.finish is None else answer.finish._value_,
         answer.served_model,
         answer.thought,
         answer.reasoning_tokens,
@@ -72,7 +73,7 @@ def failed_row(
     came = reply or Answer("", cost_usd=0.0, finish=None)
     source = Source.BATCH if order_id else Source.LIVE
     row = answered_row(pending, came, came.text, 0.0, attempts, source, order_id)
-    return row._replace(status=CallStatus.FAILED, error=error, truth=None)
+    return row._replace(status=_FAILED, error=error, truth=None)
 
 
 def reply_from_row(row: sqlite3.Row) -> Reply:
@@ -108,18 +109,18 @@ class ReplyWatch:
     def __init__(self, context: RunContext) -> None:
         self._context = context
         self._cut: Counter[tuple[str, str]] = Counter()
-        self._told: set[tuple[str, str]] = set()
+        self._warned: set[tuple[str, str]] = set()
 
     def odd(self, call: Call, answer: Answer) -> None:
         """A reply that is cut or no answer, or whose usage cannot be believed."""
         if answer.usage_missing:
             words = "came without believable usage: such replies are counted at the most that they can have cost"
-            self._tell(call, "usage", f"A reply of {call.model} {words}.")
+            self._warn_once(call, "usage", f"A reply of {call.model} {words}.")
         if answer.usable and answer.finish is FinishReason.CUT:
             self._count_cut(call)
         elif not answer.usable:
             words = f"A reply of {call.model} is no answer ({explain_unusable(answer)}): it is paid for, and its call is missing."
-            self._tell(call, str(answer.finish), words)
+            self._warn_once(call, str(answer.finish), words)
 
     def _count_cut(self, call: Call) -> None:
         kind = (call.model, call.form)
@@ -134,11 +135,11 @@ class ReplyWatch:
             else:
                 words = f"{replies} {limit}, so what they say is incomplete"
                 advice = "raise max_tokens, or max_reasoning_tokens where the model reasons"
-            self._tell(call, f"cut {call.form}", f"{words}: {advice}.")
+            self._warn_once(call, f"cut {call.form}", f"{words}: {advice}.")
 
-    def _tell(self, call: Call, what: str, words: str) -> None:
-        if (call.model, what) not in self._told:
-            self._told.add((call.model, what))
+    def _warn_once(self, call: Call, what: str, words: str) -> None:
+        if (call.model, what) not in self._warned:
+            self._warned.add((call.model, what))
             self._context.log("warning", words)
 
 
@@ -192,7 +193,7 @@ class CallRecorder:
             self.returned(pending)
         seal = None if self._seals is None else self._seals.received(pending.key, text)
         entry = answered_row(pending, answer, text, seconds, attempts, source, order_id, seal)
-        self._ledger.enter(entry, pending.asked_at)
+        self._ledger.enter(entry, pending.call.system, pending.asked_at)
         if answer.finish is not _COMPLETE or answer.usage_missing:
             self._watch.odd(pending.call, answer)
         return Reply(
@@ -210,7 +211,8 @@ class CallRecorder:
     def give(self, pending: PendingCall, answer: Answer) -> Reply:
         """Queues the row of an answer that nobody was asked for. It need not be committed before its story sees it: after a
         kill it is given again."""
-        self._ledger.enter(answered_row(pending, answer, answer.text, 0.0, 0, _CACHE, None), 0.0, counted=False)
+        row = answered_row(pending, answer, answer.text, 0.0, 0, _CACHE, None)
+        self._ledger.enter(row, pending.call.system, 0.0, counted=False)
         return Reply(answer.text, source=_CACHE, finish_reason=answer.finish, served_model=answer.served_model)
 
     def announce(self, pending: PendingCall, reply: Reply) -> Reply:
@@ -236,7 +238,8 @@ class CallRecorder:
         if reply is not None:
             reply = reply._replace(text=storable(reply.text), thought=reply.thought and storable(reply.thought))
             self._watch.odd(pending.call, reply)
-        self._ledger.enter(failed_row(pending, error, attempts, order_id, reply), pending.asked_at)
+        row = failed_row(pending, error, attempts, order_id, reply)
+        self._ledger.enter(row, pending.call.system, pending.asked_at)
         await self._ledger.writer.committed()
         self._context.emit(CallLost(pending.unit_number, pending.call.step, pending.call.wave, error))
         return CallFailed(error)

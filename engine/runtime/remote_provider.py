@@ -7,7 +7,7 @@ from tidepool.engine.call import Call, PriceTag
 from tidepool.engine.config.endpoints import LOCAL
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.providers.endpoint import endpoint_of, has_credentials, is_endpoint
-from tidepool.engine.providers.protocol import Answer, BatchApi, ErrorClass, Notices, Provider, ProviderError, Silence
+from tidepool.engine.providers.protocol import Answer, BatchApi, ErrorClass, NoReply, Notices, Provider, ProviderError
 from tidepool.engine.runtime.worker import Opening
 from tidepool.engine.runtime.worker_pool import NoWorkerLeft, WorkerPool
 
@@ -53,7 +53,7 @@ class RemoteProvider:
         except NoWorkerLeft:
             if self._beside:
                 words = f"No hand is left beside a server of {self.name}"
-                raise ProviderError(ErrorClass.TRANSIENT, words, silence=Silence.UNREACHED) from None
+                raise ProviderError(ErrorClass.TRANSIENT, words, no_reply=NoReply.UNREACHABLE) from None
             self.notices(AT_HOME.format(name=self.name))
             return await self._home.complete(call, seed, attempt)
 

@@ -19,7 +19,7 @@ from tidepool.engine.runtime.batch_lifecycle import GIVE_UP_SECONDS, BatchLifecy
 from tidepool.engine.runtime.context import RunContext
 from tidepool.engine.runtime.departures import BatchAssembly, WaveSender
 from tidepool.engine.runtime.open_jobs import OpenJobs, Settlement
-from tidepool.engine.runtime.provider_batch import Absent, Deal, Fate, ProviderBatch, is_small
+from tidepool.engine.runtime.provider_batch import ProviderBatch, ResultHandler, ResultStatus, SuspendedUnits, is_small
 from tidepool.engine.runtime.recording import CallRecorder
 from tidepool.engine.runtime.suspender import UnitSuspender
 from tidepool.engine.runtime.unit import CollectedCall
@@ -45,7 +45,7 @@ class JobTasks:
     def start_busy(self, life: Coroutine[Any, Any, None]) -> None:
         """Answers on their way to the ledger: no wave leaves before they have come through."""
         tasks = self._context.run.tasks
-        tasks.spawn(life, tasks.ending(self._report))
+        tasks.spawn(life, tasks.ending(self._context.fail_if_raised))
 
     async def end(self) -> None:
         tasks = list(self._tasks)
@@ -55,12 +55,8 @@ class JobTasks:
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
-        self._report(task)
+        self._context.fail_if_raised(task)
         self._one_ended()
-
-    def _report(self, task: "asyncio.Task[None]") -> None:
-        if not task.cancelled() and (error := task.exception()):
-            self._context.fail(error)
 
 
 STOP_SECONDS = 30.0
@@ -83,7 +79,7 @@ class BatchScheduler:
             context, self._assembly, self.jobs, self._lifecycle_taking, self._send, self._go_live
         )
         self.suspender = UnitSuspender(context, self.jobs, self._book)
-        self._absent_since_restart = False
+        self._suspended_since_restart = False
         self._placing = 0
         """provider batches that are being created"""
         self._reading = asyncio.Lock()
@@ -107,8 +103,8 @@ class BatchScheduler:
     def knows(self, unit_id: int, step: str) -> bool:
         if (unit_id, step) in self.jobs.by_address:
             return True
-        if self._absent_since_restart:
-            self.suspender.take_back_untold(unit_id)
+        if self._suspended_since_restart:
+            self.suspender.reattach_unit(unit_id)
         return (unit_id, step) in self.jobs.by_address
 
     def takes(self, account: Account) -> bool:
@@ -124,8 +120,8 @@ class BatchScheduler:
         pending.reserved = min(job.held_each, job.held)
         job.held -= pending.reserved
         job.waiting[pending.address] = pending
-        if job.can_deal:
-            self._tasks.start_busy(self._deal(job))
+        if job.can_handle:
+            self._tasks.start_busy(self._handle_results(job))
 
     # -- leaving -----------------------------------------------------------------------------------------
 
@@ -143,9 +139,9 @@ class BatchScheduler:
 
     def _leave(self) -> None:
         """Everything gathered leaves, as far as it may."""
-        if late := [job for job in self.jobs.all if job.deal is not None and self._can_go_on(job)]:
+        if late := [job for job in self.jobs.all if job.handler is not None and self._can_go_on(job)]:
             for job in late:
-                self._tasks.start_busy(self._deal(job))
+                self._tasks.start_busy(self._handle_results(job))
             return
         if self._departures.leave() or self._run.window.let_in_urgent():
             return
@@ -190,7 +186,7 @@ class BatchScheduler:
 
     async def _my_turn_to_read(self, job: ProviderBatch) -> None:
         """Where stories were let go there are many results: those of one provider batch are in memory at a time."""
-        if job.absent and not job.reads:
+        if job.suspended and not job.reads:
             await self._reading.acquire()
             job.reads = True
 
@@ -202,7 +198,7 @@ class BatchScheduler:
         self._refused |= self._losers & {job.provider}
         self._losers.add(job.provider)
         self._context.log("warning", f"A provider batch at {job.provider} is lost ({reason}): {after}.")
-        small = is_small(len(job.waiting) + len(job.absent), job.ticket.count)
+        small = is_small(len(job.waiting) + len(job.suspended), job.ticket.count)
         live = small or job.provider in self._refused
         self._conclude(job, partial(self._dissolve, phase=ProviderBatchPhase.LOST, live=live, paid=job.known))
 
@@ -216,16 +212,16 @@ class BatchScheduler:
         self.jobs.record_surplus(job)
         self._conclude(job, self._settle)
 
-    def _conclude(self, job: ProviderBatch, deal: Deal) -> None:
+    def _conclude(self, job: ProviderBatch, handler: ResultHandler) -> None:
         """It has come to something: whoever waits for it is dealt with, at once or when they have come."""
-        job.deal = deal
-        if job.can_deal:
-            self._tasks.start_busy(self._deal(job))
+        job.handler = handler
+        if job.can_handle:
+            self._tasks.start_busy(self._handle_results(job))
 
-    async def _deal(self, job: ProviderBatch) -> None:
-        """With those who wait for it and are there; then the next of the absent are told."""
-        assert job.deal is not None
-        await job.deal(job)
+    async def _handle_results(self, job: ProviderBatch) -> None:
+        """Handles the calls that are in memory, then replays the next suspended units."""
+        assert job.handler is not None
+        await job.handler(job)
         if not job.addresses and self.suspender.can_bring_back(job):
             job.bringing_back = True
             await self.suspender.bring_back(job)
@@ -237,15 +233,15 @@ class BatchScheduler:
         done: list[CollectedCall] = []
         remainder: list[CollectedCall] = []
         for pending in self.jobs.take_waiting(job):
-            fate = self._settlement.fate(job, pending)
-            (remainder if fate is Fate.OPEN else done).append(pending)
+            status = self._settlement.judge(job, pending)
+            (remainder if status is ResultStatus.UNANSWERED else done).append(pending)
         outcomes = await asyncio.gather(*(self._settlement.record(job, pending) for pending in done))
         in_time = job.cancelled_at is None and not job.given_up
         self._close_if_over(job, ProviderBatchPhase.COLLECTED if in_time else ProviderBatchPhase.CANCELLED)
         self._send_again(job, remainder)
         for pending, outcome in zip(done, outcomes, strict=True):
             self._returned.pop(pending.address, None)
-            self._run.tasks.release_with(pending.future, outcome)
+            self._run.tasks.release(pending.future, outcome)
 
     def _close_if_over(self, job: ProviderBatch, phase: ProviderBatchPhase) -> None:
         if not job.is_over:
@@ -315,15 +311,15 @@ class BatchScheduler:
 
     def _give_up_waiting(self, job: ProviderBatch) -> None:
         """It takes too long, even to cancel: its calls go live, and what it still brings is surplus."""
-        count = len(job.waiting) + len(job.absent)
-        if job.deal is None and count:
+        count = len(job.waiting) + len(job.suspended)
+        if job.handler is None and count:
             self._context.log("warning", f"It still runs: its {count:,} calls go live now.")
             self._conclude(job, self._abandon)
 
     async def _abandon(self, job: ProviderBatch) -> None:
         self._go_live(self.jobs.abandon_waiting(job))
         if job.is_over:
-            job.deal = None
+            job.handler = None
 
     def give_up(self, order_id: str) -> None:
         """Somebody does not want to wait for this provider batch any more, by its id here or at its provider."""
@@ -332,9 +328,9 @@ class BatchScheduler:
             what = "is just being created" if job is not None and job.results is None else "is not open"
             self._context.log("info", f"The provider batch {order_id} {what}: nothing was given up.")
             return
-        self._tasks.start(self._let_go(job))
+        self._tasks.start(self._give_up_job(job))
 
-    async def _let_go(self, job: ProviderBatch) -> None:
+    async def _give_up_job(self, job: ProviderBatch) -> None:
         """Cancelled where that goes; what it finished is kept, and the rest is asked again."""
         self._context.log("info", f"Giving up the provider batch {job.remote_id or job.id} at {job.provider}.")
         if job.life is not None:
@@ -360,12 +356,12 @@ class BatchScheduler:
 
     # -- restarts and stops ------------------------------------------------------------------------------
 
-    def take_up(self) -> None:
+    def resume(self) -> None:
         """After a restart: the open provider batches of the file are followed again."""
-        self._assembly.take_up()
-        self._absent_since_restart = self._book.calls_open() > self._run.window.most
+        self._assembly.resume()
+        self._suspended_since_restart = self._book.calls_open() > self._run.window.most
         for stored in self._book.open():
-            job = self._assembly.restored(stored, absent=self._absent_since_restart)
+            job = self._assembly.restored(stored, suspended=self._suspended_since_restart)
             lifecycle = self._lifecycle_at(stored.provider)
             if lifecycle is None:
                 raise RunError(
@@ -373,17 +369,17 @@ class BatchScheduler:
                     "uses. Resume it without that change."
                 )
             if stored.phase == ProviderBatchPhase.INTENDED:
-                job.addresses, job.absent = {}, Absent()
+                job.addresses, job.suspended = {}, SuspendedUnits()
                 self.jobs.close(job, ProviderBatchPhase.LOST)
                 continue
             self.jobs.keep(job)
-            self.suspender.keep_restored(job)
+            self.suspender.add_restored(job)
             if not job.is_over or job.abandoned:
-                job.life = self._tasks.start(self._take_up_one(job, lifecycle))
+                job.life = self._tasks.start(self._resume_job(job, lifecycle))
             else:
                 self.jobs.close(job, ProviderBatchPhase.COLLECTED)
 
-    async def _take_up_one(self, job: ProviderBatch, lifecycle: BatchLifecycle) -> None:
+    async def _resume_job(self, job: ProviderBatch, lifecycle: BatchLifecycle) -> None:
         if job.remote_id is None and not await lifecycle.creation.recover(job):
             words = f"A provider batch planned at {job.provider} was never created: its calls go into another one."
             self._context.log("info", words)

@@ -165,14 +165,15 @@ class _Session:
             context = RunContext(
                 *(turn.config, turn.batch_id, ledger, self._accounts, budget, turn.listener),
                 run=self._shared,
-                tasks=None if self._gathers(turn) else Tasks(),
+                # Of a study whose cells go different ways, live ones keep no wave waiting.
+                tasks=None if turn.resumed or len(session.turns) == 1 or self._has_waves(turn) else Tasks(),
                 asks=frozenset() if turn.ended else turn.providers,
             )
             if not self.runs:
                 self._scheduler = BatchScheduler(context)
                 writer.on_failure = context.fail
             if context.tasks is self._shared.tasks and self._has_waves(turn):
-                self._shared.window.for_waves()
+                self._shared.window.gathers = True
             self.runs.append(BatchRun(context, ExpectedWaves(turn.plan, self._plan), self._scheduler))
             self.runs[-1].gate = _gate(turn, context)
         self._context = self.runs[0].context
@@ -183,11 +184,8 @@ class _Session:
         """Live calls that may be in flight, as limits are at the moment."""
         return sum(account.limiter.ceiling for account in self._accounts.values())
 
-    def _gathers(self, turn: RunningBatch) -> bool:
-        """Whether calls of it may wait for a wave. Of a study whose cells go different ways, live ones keep no wave waiting."""
-        return turn.resumed or len(self._session.turns) == 1 or self._has_waves(turn)
-
     def _has_waves(self, turn: RunningBatch) -> bool:
+        """Whether calls of it may wait for a wave."""
         apis = {name: account.provider.batches for name, account in self._accounts.items()}
         asked = {planned.model.partition(":")[0] for planned in turn.plan.calls}
         return SERVICES[turn.config.service.name].batched and any(apis.get(name) is not None for name in asked)
@@ -217,7 +215,7 @@ class _Session:
         if self._control.asked is not None:  # while hands were waited for
             self._no_new_calls()
         watch = asyncio.create_task(self._control.watch(self._context, self._playing))
-        watch.add_done_callback(self._watch_ended)
+        watch.add_done_callback(self._context.fail_if_raised)  # nobody could steer the run
         for place, (run, turn) in enumerate(zip(self.runs, self._session.turns, strict=True)):
             if not turn.ended:
                 tasks = run.context.tasks
@@ -257,7 +255,7 @@ class _Session:
             self._shared.hands = workers.shown
         for account in self._accounts.values():
             account.provider.notices.listen(partial(context.log, "warning"))
-            account.outage.tell = context.log
+            account.outage.log = context.log
         for turn, run in zip(turns, self.runs, strict=True):
             if not turn.ended:
                 self._open_one(turn, run)
@@ -265,9 +263,9 @@ class _Session:
             context.log("info", workers.in_words)
         exact = self._plan.exact and not any(turn.rule for turn in turns)
         context.emit(CallsExpected(self._plan.calls_expected, exact))
-        self._tell_transport()
+        self._log_transport()
         if any(turn.resumed for turn in turns):
-            self._scheduler.take_up()
+            self._scheduler.resume()
 
     def _open_one(self, turn: RunningBatch, run: BatchRun) -> None:
         context, batch = run.context, turn.config.batch
@@ -278,9 +276,9 @@ class _Session:
         for words in turn.plan.warnings:
             context.log("warning", words)
         if turn.resumed:
-            run.take_up()
+            run.resume()
 
-    def _tell_transport(self) -> None:
+    def _log_transport(self) -> None:
         """Provider batches may take hours, and some wait for others: whoever starts a batch is told."""
         context = self._context
         apis = {name: account.provider.batches for name, account in context.accounts.items()}
@@ -298,25 +296,16 @@ class _Session:
             one is None or one is main or one.done() for run, one in waiting if run.context.tasks is tasks
         )
         if len(self.runs) > 1 and self._session.on_end and not main.cancelled() and main.exception() is None:
-            end = asyncio.ensure_future(self._tell_end(place))
+            end = asyncio.ensure_future(self._announce_end(place))
             self._ends.add(end)
-            end.add_done_callback(self._end_told)
+            end.add_done_callback(self._context.fail_if_raised)
 
-    async def _tell_end(self, place: int) -> None:
+    async def _announce_end(self, place: int) -> None:
         assert self._session.on_end is not None
         context = self.runs[place].context
         self._control.beat(context, self._progress[place]["seconds"])
         await context.ledger.writer.committed()
         await self._session.on_end(self._session.turns[place], self.outcome(place, None))
-
-    def _end_told(self, end: "asyncio.Task[None]") -> None:
-        if not end.cancelled() and (error := end.exception()):
-            self._context.fail(error)
-
-    def _watch_ended(self, watch: "asyncio.Task[None]") -> None:
-        """A run that nobody can steer, and that shows no heartbeat, must not go on."""
-        if not watch.cancelled() and (error := watch.exception()):
-            self._context.fail(error)
 
     async def _close(self, everything: "asyncio.Future[Any]", stopped: "asyncio.Future[Stop]") -> Stop | None:
         if self._shared.fault.done():

@@ -27,15 +27,15 @@ class UnitSuspender:
         self._stories: dict[int, UnitGroup] = {}
         """by the number of the batch"""
         self._restored: set[ProviderBatch] = set()
-        """of an earlier run: whoever waits for them has not been told in this one"""
-        self._told: set[int] = set()
-        """units that wait for such a one and have been told all the same, for another one's sake"""
+        """of an earlier run: this one has not replayed the units that wait for them"""
+        self._replayed: set[int] = set()
+        """units that wait for such a one and were replayed because of another one"""
         self._out: tuple[range, set[int]] = range(0), set()
         """of these units those that are out"""
         context.run.window.make = self.make_room
 
-    def tells(self, batch_number: int, stories: UnitGroup) -> None:
-        """The units of this batch can be told again, by these."""
+    def register(self, batch_number: int, stories: UnitGroup) -> None:
+        """The units of this batch can be replayed by this group."""
         self._stories[batch_number] = stories
 
     # -- letting go --------------------------------------------------------------------------------------
@@ -45,7 +45,7 @@ class UnitSuspender:
         before."""
         together: dict[int, list[tuple[ProviderBatch, CollectedCall]]] = defaultdict(list)
         for job in sorted(self._open.all, key=lambda job: job.since, reverse=True):
-            if job.remote_id is None or job.deal is not None:
+            if job.remote_id is None or job.handler is not None:
                 continue
             going: list[CollectedCall] = []
             for pending in job.waiting.values():
@@ -60,60 +60,60 @@ class UnitSuspender:
                     stories -= len(others) == pending.unit.asking
                 if stories <= 0:
                     break
-            self._let_go(job, going)
+            self._suspend(job, going)
             if stories <= 0:
                 break
         for waiting in together.values():
             if len(waiting) == waiting[0][1].unit.asking:
                 for job, pending in waiting:
-                    self._let_go(job, [pending])
+                    self._suspend(job, [pending])
 
-    def _let_go(self, job: ProviderBatch, going: list[CollectedCall]) -> None:
+    def _suspend(self, job: ProviderBatch, going: list[CollectedCall]) -> None:
         if not going:
             return
         tasks = self._context.run.tasks
         for pending in going:
             job.held += pending.reserved
-            self._open.part(job, pending.address)
-            self._stories[batch_number_of(pending.unit_id)].let_go(pending.unit_number)
-            tasks.release_failed(pending.future, UnitSuspended())
-        job.absent.add(pending.unit_id for pending in going)
+            self._open.detach(job, pending.address)
+            self._stories[batch_number_of(pending.unit_id)].suspend(pending.unit_number)
+            tasks.release(pending.future, UnitSuspended())
+        job.suspended.add(pending.unit_id for pending in going)
         if job in self._restored:
-            self._told.update(pending.unit_id for pending in going)
-        job.held_each = job.held / len(job.absent)
+            self._replayed.update(pending.unit_id for pending in going)
+        job.held_each = job.held / len(job.suspended)
 
     # -- bringing back -----------------------------------------------------------------------------------
 
     async def bring_back(self, job: ProviderBatch) -> None:
         """The next of those who wait for it, as soon as there is room for them."""
         await self._context.run.window.wait_in_need(self._context.run.tasks)
-        units = set(islice(filter(self._can_tell, job.absent), CHUNK))
-        unknown = units - self._told if job in self._restored else set[int]()
+        units = set(islice(filter(self._can_replay, job.suspended), CHUNK))
+        unknown = units - self._replayed if job in self._restored else set[int]()
         for part, checked in ((unknown, True), (units - unknown, False)):
             if part:
-                self._take_back(part, checked=checked)
+                self._reattach(part, checked=checked)
 
     def can_bring_back(self, job: ProviderBatch) -> bool:
-        return not job.bringing_back and any(map(self._can_tell, job.absent))
+        return not job.bringing_back and any(map(self._can_replay, job.suspended))
 
-    def _can_tell(self, identity: int) -> bool:
+    def _can_replay(self, identity: int) -> bool:
         """After a restart, units come in their turn."""
         stories = self._stories.get(batch_number_of(identity))
         return stories is not None and sequence_number_of(identity) <= stories.reached
 
-    def _take_back(self, units: set[int], *, checked: bool) -> None:
+    def _reattach(self, units: set[int], *, checked: bool) -> None:
         """All that is asked by these units, whichever provider batch holds it; then their stories."""
         first, last = min(units), max(units)
         for job in self._open.all:
-            if job.absent and (held := units.intersection(job.absent.between(first, last))):
-                self._open.take_back(job, self._calls_of(job, held))
-                job.absent.take(held)
+            if job.suspended and (held := units.intersection(job.suspended.between(first, last))):
+                self._open.reattach(job, self._calls_of(job, held))
+                job.suspended.take(held)
         by_batch: dict[int, list[int]] = defaultdict(list)
         for identity in sorted(units):
             by_batch[batch_number_of(identity)].append(sequence_number_of(identity))
         for number, sequence_numbers in by_batch.items():
             if stories := self._stories.get(number):
-                stories.tell_again(sequence_numbers, checked=checked)
+                stories.replay_units(sequence_numbers, checked=checked)
 
     def _calls_of(self, job: ProviderBatch, units: set[int]) -> Iterator[tuple[Address, str]]:
         """Its calls that these units wait for."""
@@ -125,31 +125,31 @@ class UnitSuspender:
 
     # -- restarts ----------------------------------------------------------------------------------------
 
-    def keep_restored(self, job: ProviderBatch) -> None:
-        if job.absent:
+    def add_restored(self, job: ProviderBatch) -> None:
+        if job.suspended:
             self._restored.add(job)
 
     def is_out(self, batch_number: int, sequence_number: int) -> bool:
-        """After a restart: a provider batch holds a call of the unit, which is told when that has come to something."""
+        """After a restart: a provider batch holds a call of the unit, which is replayed when that has results."""
         identity = unit_id(batch_number, sequence_number)
         if identity not in self._out[0]:
             looked_at = range(identity, identity + CHUNK)
-            absent = (job.absent.between(looked_at[0], looked_at[-1]) for job in self._restored)
-            self._out = looked_at, set(chain.from_iterable(absent))
+            suspended = (job.suspended.between(looked_at[0], looked_at[-1]) for job in self._restored)
+            self._out = looked_at, set(chain.from_iterable(suspended))
         return identity in self._out[1]
 
-    def take_back_untold(self, identity: int) -> None:
-        """After a restart, for a unit that is told by itself: what holds its calls comes into memory as a whole."""
+    def reattach_unit(self, identity: int) -> None:
+        """After a restart, for a unit that runs by itself: loads the whole provider batch that holds its calls."""
         if batch_number_of(identity) in self._stories:
             return
-        for job in [job for job in self._restored if identity in job.absent]:
-            everyone = set(job.absent)
-            self._open.take_back(job, self._calls_of(job, everyone))
-            job.absent.take(everyone)
+        for job in [job for job in self._restored if identity in job.suspended]:
+            everyone = set(job.suspended)
+            self._open.reattach(job, self._calls_of(job, everyone))
+            job.suspended.take(everyone)
 
     def left_out(self, job: ProviderBatch) -> dict[Address, str]:
-        """Its calls that nobody was told for, when the study is over."""
-        return dict(self._calls_of(job, set(job.absent))) if job.absent else {}
+        """Its calls whose units were never replayed, when the study is over."""
+        return dict(self._calls_of(job, set(job.suspended))) if job.suspended else {}
 
     def forget(self, job: ProviderBatch) -> None:
         """It is closed."""

@@ -33,30 +33,22 @@ class Tasks:
         """Takes the running task out of the count; await the future, which `release` completes."""
         future = asyncio.get_running_loop().create_future()
         self.busy -= 1
-        if not self.busy:
-            self.on_idle()
+        self.check_idle()
         return future
 
-    def tell_if_idle(self) -> None:
-        """For what changes without a task: a wave that had to wait may leave now."""
+    def check_idle(self) -> None:
+        """Calls `on_idle` where no task can go on by itself."""
         if not self.busy:
             self.on_idle()
 
-    def release(self, future: "asyncio.Future[T]", result: T) -> None:
+    def release(self, future: "asyncio.Future[Any]", outcome: object) -> None:
+        """Counts a parked task as busy again and gives it its result, or the error that it raises."""
         if not future.done():
             self.busy += 1
-            future.set_result(result)
-
-    def release_failed(self, future: "asyncio.Future[Any]", error: BaseException) -> None:
-        if not future.done():
-            self.busy += 1
-            future.set_exception(error)
-
-    def release_with(self, future: "asyncio.Future[T]", outcome: T | Exception) -> None:
-        if isinstance(outcome, Exception):
-            self.release_failed(future, outcome)
-        else:
-            self.release(future, outcome)
+            if isinstance(outcome, BaseException):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)
 
     def spawn(self, story: Awaitable[T], ending: "Ending | None" = None) -> "asyncio.Task[T]":
         """A new busy task; those of a group share one `ending`."""
@@ -73,8 +65,7 @@ class Tasks:
             self._tasks.discard(task)
             then(task)
             self.busy -= 1
-            if not self.busy:
-                self.on_idle()
+            self.check_idle()
 
         return ended
 
@@ -199,16 +190,13 @@ class UnitWindow:
         self.at_once: Callable[[], int] = lambda: 0
         """live calls that may be in flight"""
         self.gathers = False
+        """calls wait for a wave, so units may wait for the calls of others"""
         self.stories = 0
         self.make: Callable[[int], None] = lambda stories: None
         """lets go of so many stories, where it can"""
         self._waiting: list[tuple[Tasks, asyncio.Future[None]]] = []
         self._urgent: list[tuple[Tasks, asyncio.Future[None]]] = []
         """those whom others in memory may wait for"""
-
-    def for_waves(self) -> None:
-        """Calls are gathered: stories may wait for one another's."""
-        self.gathers = True
 
     @property
     def most(self) -> int:

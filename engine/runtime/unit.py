@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 from sys import intern
-from typing import Any, Protocol
+from typing import Any
 
-from tidepool.engine.call import Call, Reply, seed_of, stream
+from tidepool.engine.call import Call, Reply, stream
 from tidepool.engine.errors import CallFailed, RunError
 from tidepool.engine.runtime.context import RunContext
 from tidepool.engine.runtime.tasks import Latch
@@ -48,18 +48,13 @@ class PendingCall:
         return self.unit_id, self.call.step
 
 
-class Asker(Protocol):
-    asking: int
-    """questions of it that are under way"""
-
-
 @dataclass(slots=True)
 class CollectedCall(PendingCall):
     """A pending call whose story is parked until a provider batch answers it."""
 
     future: "asyncio.Future[Reply | None]" = field(kw_only=True)
     """its reply; None: its story is to buy it live"""
-    unit: Asker = field(kw_only=True)
+    unit: "Unit" = field(kw_only=True)
     """whose story it is"""
 
 
@@ -120,7 +115,7 @@ class Unit:
         self.number = number
         self.together = together
         self.is_replay = is_replay
-        """this run has told its story before, as far as it remembers"""
+        """this run has played it before, as far as it remembers"""
         self.asking = 0
         """questions of it that are under way"""
         self.settled = remembered is not None and remembered.status != _IN_PROGRESS
@@ -134,7 +129,7 @@ class Unit:
         return self._replay_reply(call.step) if self.has_replayed(call.step) else self._ask(self, call)
 
     def replayed_reply(self, step: str) -> Reply | None:
-        """What was answered before, for a story that is told again: where it is there, nothing is asked nor even built."""
+        """What was answered before, for a unit that is replayed: then no request is sent, nor even built."""
         if not self.is_replay or (row := self._remembered.get(step)) is None:
             return None
         _, _, text, error, finish_reason, served_model = row
@@ -177,11 +172,6 @@ class Unit:
         """Whether the ledger has this step, so that asking it is a replay."""
         return step in self._remembered
 
-    def contradicts(self, call: Call) -> bool:
-        """Whether the ledger has another call under this one's address, so that asking it stops the run."""
-        row = self._remembered.get(call.step)
-        return row is not None and row["key"] != call.key(seed_of(self._context.seed, self.number, call.step))
-
     def recall(self, step: str) -> sqlite3.Row | None:
         return self._remembered.pop(step, None)
 
@@ -213,7 +203,7 @@ class UnitGroup:
         self._alive: set[int] = set()
         """those in memory"""
         self.reached: float = 0
-        """the number of the last unit that its turn came to: no later one is told, whatever an earlier run asked for it"""
+        """the number of the last unit that its turn came to: no later one is replayed, whatever an earlier run asked for it"""
 
     async def play(
         self, plans: Iterable[tuple[UnitPlan, Remembered | None]], is_out: Callable[[int], bool] | None
@@ -221,7 +211,7 @@ class UnitGroup:
         """All of them, each as soon as there is room. Where `is_out`, a provider batch holds the unit's call: it is told
         when that brings it back."""
         tasks, window = self._context.tasks, self._window
-        bounded = self._again is not None or not self._context.gathers
+        bounded = self._again is not None or not window.gathers
         for count, (plan, remembered) in enumerate(plans, 1):
             if bounded and window.stories >= window.most:
                 await window.wait(tasks)
@@ -236,7 +226,7 @@ class UnitGroup:
         if self._left:
             await self._all_ended.wait()
 
-    def tell_again(self, numbers: Sequence[int], *, checked: bool) -> None:
+    def replay_units(self, numbers: Sequence[int], *, checked: bool) -> None:
         """Those of the units that are not in memory. `checked`: this run has not told them before, so that what they ask is
         held against what they asked then."""
         assert self._again is not None
@@ -244,8 +234,8 @@ class UnitGroup:
         for line, remembered in self._context.ledger.recall_again(wanted, whole=checked):
             self._begin(self._again(line), remembered, is_replay=not checked)
 
-    def let_go(self, number: int) -> None:
-        """The unit's story ends without an end: from now on it may be told again."""
+    def suspend(self, number: int) -> None:
+        """The unit is dropped from memory: from now on it may be replayed."""
         self._alive.discard(number)
 
     def _begin(self, plan: UnitPlan, remembered: Remembered | None, *, is_replay: bool = False) -> None:

@@ -40,7 +40,7 @@ class ExpectedWaves:
             numbers = sorted(of_waves)
             shares = [totals[provider, number] / max(1, plan.units) for number in numbers]
             self._planned[provider] = _PlannedWaves(numbers, [of_waves[number] for number in numbers], shares)
-        self._told: dict[tuple[str, int], int] = {}
+        self._announced: dict[tuple[str, int], int] = {}
         self._calls: Counter[int] = Counter()
         """in each wave, where that is known"""
         for planned in plan.calls if plan.exact else ():
@@ -50,13 +50,13 @@ class ExpectedWaves:
         """Requests of the batch in a wave; None where the plan only estimates them."""
         return self._calls.get(wave)
 
-    def tell(self, wave: int, calls: Mapping[str, int]) -> None:
+    def announce(self, wave: int, calls: Mapping[str, int]) -> None:
         """What a wave will hold after all, by model."""
         by_provider: Counter[str] = Counter()
         for model, count in calls.items():
             by_provider[model.partition(":")[0]] += count
         for provider, count in by_provider.items():
-            self._told[provider, wave] = count
+            self._announced[provider, wave] = count
 
     def size(self, provider: str, wave: int, units: int = 0) -> float:
         """Of the wave with this number, or of the next one that the plan names. `units`: so many go at the same pace;
@@ -65,8 +65,8 @@ class ExpectedWaves:
         return own + self._beside.get((provider, wave), 0.0) if self._beside else own
 
     def _own_size(self, provider: str, wave: int, units: int) -> float:
-        if (told := self._told.get((provider, wave))) is not None:
-            return told
+        if (announced := self._announced.get((provider, wave))) is not None:
+            return announced
         planned = self._planned.get(provider)
         if planned is None:
             return 0.0
@@ -95,7 +95,7 @@ class PerformanceLog:
         self._since = time.monotonic()
         self._before = context.ledger.tally.so_far()
 
-    def tell(self, what: str) -> None:
+    def write(self, what: str) -> None:
         """Of all that happened since it was last told."""
         before, since = self._before, self._since
         now = self._before = self._context.ledger.tally.so_far()
@@ -105,7 +105,7 @@ class PerformanceLog:
         cached, bought = now.cached - before.cached, now.bought - before.bought
         tokens = now.input_tokens + now.output_tokens - before.input_tokens - before.output_tokens
         peak = sum(account.limiter.peak for account in self._context.accounts.values())
-        told = [
+        figures = [
             f"{span(seconds)}",
             f"{calls:,} calls ({number(calls / seconds, 1)}/s)",
             f"{number(live / seconds, 1)} in flight on average, peak {peak:,}",
@@ -116,7 +116,7 @@ class PerformanceLog:
             f"{tokens:,} tokens ({tokens / seconds:,.0f}/s)",
             money(None if now.unpriced > before.unpriced else now.cost_usd - before.cost_usd),
         ]
-        self._context.log("info", f"Performance of {what}: {', '.join(told)}.")
+        self._context.log("info", f"Performance of {what}: {', '.join(figures)}.")
 
 
 EVERY_WAVE = 20

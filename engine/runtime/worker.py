@@ -12,14 +12,14 @@ import socket
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tidepool.engine.call import Call
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import TidepoolError
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.endpoint import scrub_keys
-from tidepool.engine.providers.protocol import Answer, ErrorClass, Provider, ProviderError, Silence
+from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, Provider, ProviderError
 from tidepool.engine.registries import program_version
 
 WINDOW = 0.015
@@ -44,10 +44,10 @@ class Fault(NamedTuple):
     kind: ErrorClass
     words: str
     retry_after: float | None
-    silence: Silence | None
+    no_reply: NoReply | None
 
     def error(self) -> ProviderError:
-        return ProviderError(self.kind, self.words, self.retry_after, self.silence)
+        return ProviderError(self.kind, self.words, self.retry_after, self.no_reply)
 
 
 class Returned(NamedTuple):
@@ -171,16 +171,10 @@ def pack_calls(jobs: Sequence[WorkerCall]) -> bytes:
     return pickle.dumps([tuple(job) for job in jobs], pickle.HIGHEST_PROTOCOL)
 
 
-def unpacked(bunch: bytes) -> CallBatch:
-    found: Any = pickle.loads(bunch)
-    assert isinstance(found, CallBatch)
-    return found
-
-
 def _fault(error: ProviderError) -> Fault:
-    return Fault(error.fault, scrub_keys(str(error)), error.retry_after, error.silence)
+    return Fault(error.fault, scrub_keys(str(error)), error.retry_after, error.no_reply)
 
 
 def _unexpected(error: Exception) -> Fault:
     words = scrub_keys(f"{type(error).__name__}: {error}")
-    return Fault(ErrorClass.FATAL, f"A hand met something unexpected: {words}", None, Silence.BROKEN)
+    return Fault(ErrorClass.FATAL, f"A hand met something unexpected: {words}", None, NoReply.BROKEN)

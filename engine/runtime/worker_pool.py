@@ -7,6 +7,7 @@ A worker whose server is down rests from that provider, as a server of a pool do
 """
 
 import asyncio
+import pickle
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -17,7 +18,7 @@ from tidepool.engine.call import Call
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.pool import LONGEST_REST, Rest
-from tidepool.engine.providers.protocol import Answer, ErrorClass, Notices, ProviderError, Silence
+from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, Notices, ProviderError
 from tidepool.engine.registries import program_version
 from tidepool.engine.runtime.worker import (
     WINDOW,
@@ -27,7 +28,6 @@ from tidepool.engine.runtime.worker import (
     WorkerCall,
     WorkerCard,
     pack_calls,
-    unpacked,
 )
 
 PIECE = 20
@@ -36,7 +36,7 @@ PIECE = 20
 H = TypeVar("H")
 
 
-def deal_calls(count: int, loads: Mapping[H, int], piece: int = PIECE) -> list[tuple[H, int]]:
+def distribute_calls(count: int, loads: Mapping[H, int], piece: int = PIECE) -> list[tuple[H, int]]:
     """How many calls each worker gets: few go to the least busy one, many so that all are equally busy in the end."""
     taking = max(1, min(len(loads), count // piece))
     totals = dict(sorted(loads.items(), key=lambda load: load[1])[:taking])
@@ -71,8 +71,8 @@ class Waiting(NamedTuple):
 
 
 class WorkerClient:
-    def __init__(self, far: RemoteWorker, card: WorkerCard, on_lost: "Callable[[WorkerClient, str], None]") -> None:
-        self.far = far
+    def __init__(self, remote: RemoteWorker, card: WorkerCard, on_lost: "Callable[[WorkerClient, str], None]") -> None:
+        self.remote = remote
         self.card = card
         self.providers: set[str] = set()
         """that can be asked from there"""
@@ -100,11 +100,11 @@ class WorkerClient:
         now = time.monotonic()
         for job, answer in zip(jobs, answers, strict=True):
             self.in_flight[job.number] = Waiting(answer, job.provider, now)
-        self.tell("give", pack_calls(jobs))
+        self.send("give", pack_calls(jobs))
 
-    def tell(self, method: str, *arguments: Any) -> None:
+    def send(self, method: str, *arguments: Any) -> None:
         """Calls a method of the worker without waiting for it."""
-        self._spawn(self.far.call(method, *arguments))
+        self._spawn(self.remote.call(method, *arguments))
 
     @property
     def rate(self) -> float:
@@ -120,31 +120,32 @@ class WorkerClient:
             task.cancel()
         try:
             async with asyncio.timeout(GOODBYE_SECONDS):
-                await self.far.call("close")
+                await self.remote.call("close")
         except Exception:  # it is not waited for
             pass
         finally:
-            self.far.kill()
+            self.remote.kill()
 
     def lose(self, why: str) -> None:
         if self._lost:
             return
         self._lost = True
-        self.far.kill()
+        self.remote.kill()
         for task in self._tasks:
             if task is not asyncio.current_task():
                 task.cancel()
         self._on_lost(self, why)
         for waiting in self.in_flight.values():
             if not waiting.answer.done():
-                waiting.answer.set_exception(lost_call(self.card.node, why))
+                words = f"The hand on {self.card.node} was lost ({why})"
+                waiting.answer.set_exception(ProviderError(ErrorClass.TRANSIENT, words, no_reply=NoReply.LOST))
         self.in_flight.clear()
 
     async def _take_back(self) -> None:
         while True:
             async with asyncio.timeout(SILENT_SECONDS):
-                packed = await self.far.call("take")
-            self._settle(unpacked(packed))
+                packed = await self.remote.call("take")
+            self._settle(pickle.loads(packed))
 
     def _settle(self, bunch: CallBatch) -> None:
         count = len(bunch.returned)
@@ -179,10 +180,6 @@ class WorkerClient:
 
 def first_line(error: BaseException) -> str:
     return next(iter(str(error).strip().splitlines()), "")[:300]
-
-
-def lost_call(node: str, why: str) -> ProviderError:
-    return ProviderError(ErrorClass.TRANSIENT, f"The hand on {node} was lost ({why})", silence=Silence.LOST)
 
 
 FIRST_PAUSE = 1.0
@@ -225,7 +222,7 @@ class WorkerPool:
         self._listeners: dict[str, Notices] = {}
         self._outbox: dict[str, list[tuple[WorkerCall, asyncio.Future[Answer]]]] = {}
         self._number = 0
-        self._dealt_at = 0.0
+        self._sent_at = 0.0
         self._starting: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -272,14 +269,14 @@ class WorkerPool:
     def serve(self, batch_id: str) -> None:
         self._batch_id = batch_id
         for worker in self.workers:
-            worker.tell("serve", batch_id)
+            worker.send("serve", batch_id)
 
     def change(self, name: str, settings: ProviderSettings) -> None:
         if (opening := self._openings.get(name)) is None:
             return
         self._openings[name] = replace(opening, settings=settings)
         for worker in self.having(name):
-            worker.tell("change", {name: settings})
+            worker.send("change", {name: settings})
 
     def having(self, provider: str) -> list[WorkerClient]:
         return [worker for worker in self.workers if provider in worker.providers]
@@ -302,7 +299,7 @@ class WorkerPool:
             answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
             self._number += 1
             if not self._outbox:
-                self._deal_soon()
+                self._send_soon()
             self._outbox.setdefault(provider, []).append(
                 (WorkerCall(self._number, provider, call, seed, attempt), answer)
             )
@@ -341,19 +338,19 @@ class WorkerPool:
         self.workers.clear()
         await self._starter.close()
 
-    # -- dealing -----------------------------------------------------------------------------------------
+    # -- sending -----------------------------------------------------------------------------------------
 
-    def _deal_soon(self) -> None:
+    def _send_soon(self) -> None:
         """What comes after a pause leaves at once, so that calls paced by a limit stay as even as they were let go."""
         loop = asyncio.get_running_loop()
-        wait = self._dealt_at + WINDOW - loop.time()
+        wait = self._sent_at + WINDOW - loop.time()
         if wait > 0:
-            loop.call_later(wait, self._deal)
+            loop.call_later(wait, self._send_outbox)
         else:
-            loop.call_soon(self._deal)
+            loop.call_soon(self._send_outbox)
 
-    def _deal(self) -> None:
-        self._dealt_at = asyncio.get_running_loop().time()
+    def _send_outbox(self) -> None:
+        self._sent_at = asyncio.get_running_loop().time()
         outbox, self._outbox = self._outbox, {}
         for provider, waiting in outbox.items():
             wanted = [(job, answer) for job, answer in waiting if not answer.done()]
@@ -364,7 +361,7 @@ class WorkerPool:
                 continue
             piece = 1 if self._openings[provider].beside else PIECE
             taken = iter(wanted)
-            for key, share in deal_calls(
+            for key, share in distribute_calls(
                 len(wanted), {key: len(worker.in_flight) for key, worker in workers.items()}, piece
             ):
                 part = [next(taken) for _ in range(share)]
@@ -381,23 +378,28 @@ class WorkerPool:
     async def _start(self, pause: float) -> None:
         await asyncio.sleep(pause)
         while True:
-            far = await self._starter.start()
+            remote = await self._starter.start()
             try:
-                worker = WorkerClient(far, await far.call("card"), self._lost)
-                refuse_other_version(worker.card.version, worker.card.node)
+                worker = WorkerClient(remote, await remote.call("card"), self._lost)
+                version, own = worker.card.version, program_version()
+                if version != own:  # calls and answers travel as pickled objects
+                    raise UsageError(
+                        f"The node {worker.card.node} has Tidepool {version}, and this is {own}: install the same version on all nodes."
+                    )
                 for opening in self._openings.values():
                     await self._opened(worker, opening)
                 break
             except UsageError:
-                far.kill()
+                remote.kill()
                 raise
             except BaseException as error:
-                far.kill()
+                remote.kill()
                 if self._closed or not isinstance(error, Exception) or not pause:
                     raise
                 pause = min(LONGEST_PAUSE, pause * 2)
                 await asyncio.sleep(pause)
-        worker.notice, worker.heard = self._notice, self._heard
+        worker.notice = lambda provider, words: self._listeners[provider](words)
+        worker.heard = self._heard
         worker.pause = max(FIRST_PAUSE, 2 * pause)
         worker.begin()
         self.workers.append(worker)
@@ -421,11 +423,11 @@ class WorkerPool:
             return None
 
     async def _opened(self, worker: WorkerClient, opening: Opening) -> Fault | None:
-        fault: Fault | None = await worker.far.call("open", opening)
+        fault: Fault | None = await worker.remote.call("open", opening)
         if fault is None:
             worker.providers.add(opening.name)
             if self._batch_id:
-                await worker.far.call("serve", self._batch_id)
+                await worker.remote.call("serve", self._batch_id)
         else:
             self.notices(
                 f"From {worker.card.node} {opening.name} cannot be asked, and gets no calls there: {fault.words}"
@@ -456,7 +458,7 @@ class WorkerPool:
                 self.on_change()
         elif fault.kind is not ErrorClass.CLIENT:
             at_least = LONGEST_REST if fault.kind is ErrorClass.FATAL else fault.retry_after or 0.0
-            if at_least or fault.silence is not None or provider in worker.troubled:
+            if at_least or fault.no_reply is not None or provider in worker.troubled:
                 rest = worker.rests.setdefault(provider, Rest())
                 if rest.begin(waiting.asked_at, time.monotonic(), at_least):
                     if rest.times == 2 or at_least == LONGEST_REST:
@@ -466,23 +468,12 @@ class WorkerPool:
                     self.on_change()
             worker.troubled.add(provider)
 
-    def _notice(self, provider: str, words: str) -> None:
-        self._listeners[provider](words)
-
 
 def _unasked(error: ProviderError) -> bool:
     """The server beside the hand certainly did not begin with it, or can never answer it: another may be asked."""
-    systemic = error.fault is ErrorClass.FATAL and error.silence is not Silence.BROKEN
-    return systemic or error.fault is ErrorClass.RATE_LIMITED or error.silence is Silence.UNREACHED
+    systemic = error.fault is ErrorClass.FATAL and error.no_reply is not NoReply.BROKEN
+    return systemic or error.fault is ErrorClass.RATE_LIMITED or error.no_reply is NoReply.UNREACHABLE
 
 
 class NoWorkerLeft(Exception):
     """Nobody can make the call just now."""
-
-
-def refuse_other_version(version: str, node: str) -> None:
-    """Calls and answers travel as pickled objects of this version."""
-    if version != program_version():
-        raise UsageError(
-            f"The node {node} has Tidepool {version}, and this is {program_version()}: install the same version on all nodes."
-        )

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tidepool.storage.queries.units import MOST_UNITS
-from tidepool.storage.states import unit_id
+from tidepool.storage.file import value_of
+from tidepool.storage.states import MOST_UNITS, unit_id, unit_range
 from tidepool.storage.studies import cells_of
 
 
@@ -22,7 +22,7 @@ def sides_by_talk(connection: sqlite3.Connection, batch_number: int) -> list[tup
     rows = connection.execute(
         "SELECT unit_id & ?, game, scenario, agent, revealed, obtained, score FROM outcome "
         "WHERE unit_id BETWEEN ? AND ? ORDER BY unit_id, side",
-        (MOST_UNITS, *_all_units(batch_number)),
+        (MOST_UNITS, *unit_range(batch_number, 1)),
     )
     return [tuple(row) for row in rows]
 
@@ -32,13 +32,9 @@ def ratings_by_talk(connection: sqlite3.Connection, batch_number: int) -> list[t
     rows = connection.execute(
         "SELECT j.unit_id & ?, u.participants, j.entity, j.rating FROM judgement j JOIN unit u ON u.id = j.unit_id "
         "WHERE j.unit_id BETWEEN ? AND ? AND u.status = 'completed' ORDER BY j.unit_id, j.place",
-        (MOST_UNITS, *_all_units(batch_number)),
+        (MOST_UNITS, *unit_range(batch_number, 1)),
     )
     return [tuple(row) for row in rows]
-
-
-def _all_units(batch_number: int) -> tuple[int, int]:
-    return unit_id(batch_number, 1), unit_id(batch_number, MOST_UNITS)
 
 
 PAGE = 25_000
@@ -60,9 +56,9 @@ def outcomes(connection: sqlite3.Connection, batch_number: int) -> Iterator[Side
     for bounds in _pages(connection, batch_number):
         units, kinds = connection.execute(_PAGE, bounds).fetchone()
         if units is not None:
-            told = kinds.split(_BETWEEN)
+            split = kinds.split(_BETWEEN)
             scores = _scores(connection, bounds) if _NO_SCORE + _BETWEEN in kinds + _BETWEEN else None
-            yield SidePage(json.loads(f"[{units}]"), told, scores)
+            yield SidePage(json.loads(f"[{units}]"), split, scores)
 
 
 def score_counts(connection: sqlite3.Connection, batch_number: int) -> list[tuple[float, int]]:
@@ -74,8 +70,8 @@ def score_counts(connection: sqlite3.Connection, batch_number: int) -> list[tupl
 
 def _pages(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[int, int]]:
     """First and last conversation of each."""
-    bounds = (unit_id(batch_number, 0), unit_id(batch_number, MOST_UNITS))
-    first, last = (connection.execute(_END.format(end), bounds).fetchone()[0] for end in ("min", "max"))
+    bounds = unit_range(batch_number)
+    first, last = (value_of(connection, _END.format(end), bounds) for end in ("min", "max"))
     while first is not None and first <= last:
         yield first, min(last, first + PAGE - 1)
         first += PAGE
@@ -164,7 +160,7 @@ def planted_sides(connection: sqlite3.Connection, batch_number: int) -> list[Pla
         "AND (c.turn - 1) % 2 = o.side AND c.status = 'answered' AND way != 'none' ORDER BY way = 'hint', c.turn LIMIT 1) AS way, "
         "EXISTS (SELECT 1 FROM call c WHERE c.unit_id = o.unit_id AND c.truth IS NOT NULL) AS known "
         "FROM outcome o WHERE o.unit_id BETWEEN ? AND ?) WHERE known GROUP BY 1, 2 ORDER BY 1, 2",
-        _all_units(batch_number),
+        unit_range(batch_number, 1),
     )
     return [PlantedSides(*row) for row in rows]
 
@@ -185,7 +181,7 @@ def talk_rows(connection: sqlite3.Connection, batch_number: int) -> list[TalkRow
     rows = connection.execute(
         "SELECT sequence_number, status, game, round, interaction_type, participants, details FROM unit "
         "WHERE id BETWEEN ? AND ? ORDER BY id",
-        _all_units(batch_number),
+        unit_range(batch_number, 1),
     )
     return [TalkRow(*row) for row in rows]
 
@@ -221,11 +217,11 @@ def concluded_talks(
                     "round": unit["round"],
                     "participants": json.loads(unit["participants"]),
                     "revealed": [bool(side["revealed"]) for side in ended],
-                    "said": _said(connection, unit["id"]),
+                    "said": _messages_of(connection, unit["id"]),
                 }
 
 
-def _said(connection: sqlite3.Connection, unit: int) -> list[str]:
+def _messages_of(connection: sqlite3.Connection, unit: int) -> list[str]:
     rows = connection.execute(
         "SELECT text FROM call WHERE unit_id = ? AND status = 'answered' AND turn IS NOT NULL ORDER BY turn", (unit,)
     )
@@ -233,8 +229,8 @@ def _said(connection: sqlite3.Connection, unit: int) -> list[str]:
 
 
 def origin_text(connection: sqlite3.Connection, batch_number: int) -> str | None:
-    row = connection.execute("SELECT origin FROM batch WHERE number = ?", (batch_number,)).fetchone()
-    return None if row is None else row["origin"]
+    origin: str | None = value_of(connection, "SELECT origin FROM batch WHERE number = ?", (batch_number,))
+    return origin
 
 
 def records_of_batch(connection: sqlite3.Connection, batch_number: int, name: str) -> Iterator[Any]:
@@ -250,7 +246,7 @@ def records_of_units(connection: sqlite3.Connection, batch_number: int, name: st
     rows = connection.execute(
         "SELECT r.unit_id, r.content FROM record r JOIN unit u ON u.id = r.unit_id "
         "WHERE r.unit_id BETWEEN ? AND ? AND r.name = ? AND u.status = 'completed'",
-        (*_all_units(batch_number), name),
+        (*unit_range(batch_number, 1), name),
     )
     return {row["unit_id"] & MOST_UNITS: json.loads(row["content"]) for row in rows}
 
@@ -259,7 +255,7 @@ def games_of_units(connection: sqlite3.Connection, batch_number: int) -> dict[in
     """By unit, where it belongs to a game."""
     rows = connection.execute(
         "SELECT id, game FROM unit WHERE id BETWEEN ? AND ? AND game IS NOT NULL",
-        _all_units(batch_number),
+        unit_range(batch_number, 1),
     )
     return {row["id"] & MOST_UNITS: row["game"] for row in rows}
 
@@ -269,7 +265,7 @@ def ratings_of_units(connection: sqlite3.Connection, batch_number: int) -> dict[
     rows = connection.execute(
         "SELECT j.unit_id, j.rating FROM judgement j JOIN unit u ON u.id = j.unit_id "
         "WHERE j.unit_id BETWEEN ? AND ? AND u.status = 'completed' ORDER BY j.unit_id, j.place",
-        _all_units(batch_number),
+        unit_range(batch_number, 1),
     )
     found: dict[int, list[float | None]] = {}
     for row in rows:

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tidepool.storage.file import value_of
 from tidepool.storage.queries import search
 from tidepool.storage.queries.units import StoredMessage, whole
 from tidepool.storage.schema import SEARCH_INDEX
-from tidepool.storage.states import UNIT_BITS, unit_id, unit_range
+from tidepool.storage.states import MOST_UNITS, unit_id, unit_range
 
 _MEMBER = "SELECT genome_id, generation, parents, operator, prompt, fitness, accuracy, missing FROM genome "
 
@@ -64,7 +65,7 @@ def genomes_like(connection: sqlite3.Connection, batch_number: int, beginning: s
     return [str(row[0]) for row in rows]
 
 
-def twins(connection: sqlite3.Connection, batch_number: int, genome_id: str) -> tuple[str, ...]:
+def genomes_with_same_prompt(connection: sqlite3.Connection, batch_number: int, genome_id: str) -> tuple[str, ...]:
     """The genomes with the same prompt and the same examples, this one first: what came about twice is asked once."""
     examples = "CASE WHEN json_valid({0}.details) THEN json_extract({0}.details, '$.examples') END"
     rows = connection.execute(
@@ -92,15 +93,6 @@ def fittest_of(connection: sqlite3.Connection, batch_number: int, generation: in
     """As `genomes_in_order`, of one generation, the fittest first."""
     where = "WHERE batch_number = ? AND generation = ? ORDER BY fitness DESC NULLS LAST, genome_id LIMIT ?"
     return [tuple(row) for row in connection.execute(_MEMBER + where, (batch_number, generation, most))]
-
-
-def generation_sizes(connection: sqlite3.Connection, batch_number: int) -> list[tuple[int, int, float | None]]:
-    """(generation, genomes, the best fitness), the youngest first."""
-    rows = connection.execute(
-        "SELECT generation, count(*), max(fitness) FROM genome WHERE batch_number = ? GROUP BY generation ORDER BY generation DESC",
-        (batch_number,),
-    )
-    return [tuple(row) for row in rows]
 
 
 def judged_since(connection: sqlite3.Connection, batch_number: int, last_row: int) -> list[tuple[int, str | None]]:
@@ -137,7 +129,6 @@ GRADES = ("wrong", "missing", "right")
 """likewise: missing is an answer whose call failed"""
 MOST_WORDS, LONGEST_WORD = 50, 500
 """looked for in questions: SQLite refuses conditions without end"""
-_MASK = (1 << UNIT_BITS) - 1
 
 _GRADED = """SELECT a.rowid AS id, a.unit_id, a.step, a.generation, a.genome_id, a.split, a.problem, a.sample, a.extracted,
     a.score, a.details, CASE a.correct WHEN 1 THEN 'right' WHEN 0 THEN 'wrong' ELSE 'missing' END AS grade
@@ -236,7 +227,7 @@ def read_answers(connection: sqlite3.Connection, batch_number: int, numbers: Seq
         "LEFT JOIN call c ON c.unit_id = a.unit_id AND c.step = a.step "
         "LEFT JOIN call j ON j.unit_id = a.unit_id AND j.step = a.step || '/judge'",
     )
-    found = {row[0]: whole(Answer(row[1] & _MASK, *row[2:17], *_metrics(row[17]))) for row in rows}
+    found = {row[0]: whole(Answer(row[1] & MOST_UNITS, *row[2:17], *_metrics(row[17]))) for row in rows}
     return [found[number] for number in numbers if number in found]
 
 
@@ -313,7 +304,7 @@ def _worded(connection: sqlite3.Connection, words: str, values: dict[str, Any]) 
     values |= {f"word{place}": f"%{word[:LONGEST_WORD]}%" for place, word in enumerate(looked_for)}
     like = " AND ".join(f"question LIKE :word{place}" for place in range(len(looked_for)))
     found = f"(a.split, a.problem) IN (SELECT split, number FROM problem WHERE batch_number = :batch AND {like})"
-    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (SEARCH_INDEX,)).fetchone() is None:
+    if value_of(connection, "SELECT 1 FROM sqlite_master WHERE name = ?", (SEARCH_INDEX,)) is None:
         return found
     values["match"] = search.match_of(words)
     return (
@@ -386,8 +377,8 @@ def _head(player: str | None, status: str, error: str | None, details: Mapping[s
 
 def players(connection: sqlite3.Connection, batch_number: int) -> list[str]:
     rows = connection.execute(
-        "SELECT DISTINCT json_extract(participants, '$[0]') FROM unit WHERE id > ? AND id < ? LIMIT 100",
-        (unit_id(batch_number, 0), unit_id(batch_number + 1, 0)),
+        "SELECT DISTINCT json_extract(participants, '$[0]') FROM unit WHERE id BETWEEN ? AND ? LIMIT 100",
+        unit_range(batch_number, 1),
     ).fetchall()
     return [row[0] for row in rows if isinstance(row[0], str)]
 
@@ -395,8 +386,8 @@ def players(connection: sqlite3.Connection, batch_number: int) -> list[str]:
 def of_split(connection: sqlite3.Connection, batch_number: int, split: str) -> set[int]:
     """The numbers of the episodes whose query was for this."""
     rows = connection.execute(
-        "SELECT sequence_number FROM unit WHERE id > ? AND id < ? AND json_extract(details, '$.phase') = ?",
-        (unit_id(batch_number, 0), unit_id(batch_number + 1, 0), split),
+        "SELECT sequence_number FROM unit WHERE id BETWEEN ? AND ? AND json_extract(details, '$.phase') = ?",
+        (*unit_range(batch_number, 1), split),
     )
     return {row[0] for row in rows}
 
@@ -408,10 +399,10 @@ def split_of(details: Mapping[str, Any]) -> str:
 def episode_steps(details: Mapping[str, Any], messages: Sequence[StoredMessage]) -> Iterator[EpisodeStep]:
     """Of an episode under way, what was said so far."""
     said = {message.turn: message for message in messages}
-    told = _steps_told(details) or [{} for _ in range((max(said, default=0) + 1) // 2)]
+    recorded = _recorded_steps(details) or [{} for _ in range((max(said, default=0) + 1) // 2)]
     since = int(_number(details.get("since")) or 0)
     text = _text(details.get("asked" if since else "query"))
-    for index, step in enumerate(told):
+    for index, step in enumerate(recorded):
         rewrite, answer = said.get(2 * index + 1), said.get(2 * index + 2)
         before = text if index >= since else None
         after = rewrite.content if rewrite else before
@@ -429,7 +420,7 @@ def episode_steps(details: Mapping[str, Any], messages: Sequence[StoredMessage])
         text = after if index >= since else text
 
 
-def _steps_told(details: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _recorded_steps(details: Mapping[str, Any]) -> list[dict[str, Any]]:
     steps = details.get("steps")
     steps = steps[:LONGEST_EPISODE] if isinstance(steps, list) else []
     return [step if isinstance(step, dict) else {} for step in steps]

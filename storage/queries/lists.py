@@ -7,11 +7,12 @@ import json
 import re
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from tidepool.storage.batches import batch_numbered, status_now
+from tidepool.storage.batches import batch_numbered
+from tidepool.storage.file import value_of
 from tidepool.storage.lock_files import BATCH_ID
 from tidepool.storage.queries.units import StoredMessage, unit_of, whole
 from tidepool.storage.queries.watching import (
@@ -23,89 +24,15 @@ from tidepool.storage.queries.watching import (
     Watched,
     WaveCell,
     WaveLine,
-    asks_a_provider,
     names_in,
     order_lines,
     providers_asked,
     read_log,
     read_waves,
-    resting_in,
     watched,
 )
-from tidepool.storage.states import UNIT_BITS, BatchStatus, study_reason, study_status, unit_id
+from tidepool.storage.states import MOST_UNITS, study_reason, study_status, unit_id
 from tidepool.storage.studies import StoredCell, cells_of
-
-
-@dataclass(frozen=True, slots=True)
-class BatchLine:
-    """One batch in a list."""
-
-    number: int
-    id: str
-    kind: str
-    name: str
-    status: str
-    paused: bool
-    reason: str | None
-    simulated: bool
-    created_at: float
-    finished_at: float | None
-    units_total: int
-    units_completed: int
-    units_failed: int
-    calls: int
-    cost_usd: float | None
-    seconds: float
-    resting: dict[str, Any] = field(default_factory=dict)
-    """providers that its calls wait for"""
-    partly_simulated: bool = False
-    """calls may go to other providers as well as to the simulated one"""
-    seed: int | None = None
-    study_id: str | None = None
-    """the study of several batches that it is a cell of"""
-    cells: int = 0
-    """of a study: how many batches it has"""
-    origin: dict[str, str] | None = None
-    """of a branch: `batch_id`, and `at` which message it was taken"""
-
-
-def list_batches(path: Path, connection: sqlite3.Connection, most: int = -1) -> list[BatchLine]:
-    """The newest batches, or all."""
-    rows = connection.execute(
-        f"SELECT b.number, b.id, b.kind, substr(b.name, 1, {LONGEST_NAME}) AS name, b.status, b.paused, "
-        f"substr(b.reason, 1, {LONGEST_WORDS}) AS reason, b.simulated, b.created_at, b.finished_at, b.seed, b.origin, "
-        "b.host, b.study_id, p.units_total, p.units_completed, p.units_failed, p.calls, p.cost_usd, p.unpriced, p.seconds, "
-        "p.heartbeat_at, p.limits FROM batch b LEFT JOIN progress p ON p.batch_number = b.number ORDER BY b.number DESC "
-        "LIMIT ?",
-        (most,),
-    ).fetchall()
-    return [_batch_line(path, row) for row in rows]
-
-
-def _batch_line(path: Path, row: sqlite3.Row) -> BatchLine:
-    status = status_now(path, row, row)
-    given = ("status", "cost_usd", "resting", "partly_simulated", "cells", "origin")
-    values = {name: row[name] for name in BatchLine.__dataclass_fields__ if name not in given}
-    values |= {"paused": bool(row["paused"]), "simulated": bool(row["simulated"])}
-    return BatchLine(
-        status=status,
-        cost_usd=None if row["unpriced"] else row["cost_usd"],
-        resting=resting_in(row["limits"]) if status == BatchStatus.IN_PROGRESS else {},
-        partly_simulated=values["simulated"] and asks_a_provider(row["limits"]),
-        origin=branched_off(row["origin"]),
-        **values,
-    )
-
-
-def branched_off(origin: object) -> dict[str, str] | None:
-    """None: it is no branch, or its file was changed."""
-    try:
-        found = json.loads(origin) if isinstance(origin, str) else None
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        return None
-    return {name: str(found.get(name, ""))[:LONGEST_NAME] for name in ("batch_id", "at")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +102,6 @@ def log_lines(
     ).fetchall()
 
 
-Line = TypeVar("Line", BatchLine, Watched)
-
 _PROVIDER = re.compile(r"(?:(?<=^)|(?<=, ))[\w-]+:(?=\S)")
 _SUMMED = (
     *("units_total", "units_completed", "units_failed", "calls", "bought", "cached", "replayed", "retried", "failed"),
@@ -184,7 +109,7 @@ _SUMMED = (
 )
 
 
-def with_studies(connection: sqlite3.Connection, lines: Sequence[Line]) -> list[Line]:
+def with_studies(connection: sqlite3.Connection, lines: Sequence[Watched]) -> list[Watched]:
     """The lines as they come, each study's before its cells, which follow in the order in which they were made. What says that
     it belongs to a study which is not there, as no file of ours does, stands by itself."""
     if not any(line.study_id for line in lines):
@@ -192,16 +117,16 @@ def with_studies(connection: sqlite3.Connection, lines: Sequence[Line]) -> list[
     rows = connection.execute(f"SELECT id, substr(name, 1, {LONGEST_NAME}) FROM study").fetchall()
     names = {row[0]: row[1] for row in rows if isinstance(row[0], str) and BATCH_ID.match(row[0])}
     lines = [line if line.study_id in names else replace(line, study_id=None) for line in lines]
-    cells: dict[str, list[Line]] = {}
+    cells: dict[str, list[Watched]] = {}
     for line in reversed(lines):
         if line.study_id:
             cells.setdefault(line.study_id, []).append(line)
-    found: list[Line] = []
+    found: list[Watched] = []
     for line in lines:
         if not line.study_id:
             found.append(line)
         elif line.study_id in cells:
-            beneath: list[Line] = cells.pop(line.study_id)
+            beneath = cells.pop(line.study_id)
             found.append(study_line(beneath, line.study_id, names[line.study_id]))
             found += beneath
     return found
@@ -213,39 +138,32 @@ def cell_name(name: str, study: str, room: int) -> str:
     return own if len(own) <= room else _PROVIDER.sub("", own).replace(" · replicate ", " · ")
 
 
-def study_line(cells: Sequence[Line], study_id: str, name: str) -> Line:
+def study_line(cells: Sequence[Watched], study_id: str, name: str) -> Watched:
     """What its cells come to together. Its number is that of its first batch, below zero: so it meets no batch's."""
-    first, running = cells[0], next((cell for cell in cells if cell.status == "in_progress"), cells[-1])
+    running = next((cell for cell in cells if cell.running), cells[-1])
     ends = [cell.finished_at for cell in cells]
     costs = [cell.cost_usd for cell in cells]
-    values: dict[str, Any] = {
-        "id": study_id,
-        "name": name,
-        "number": -min(cell.number for cell in cells),
-        "status": study_status([cell.status for cell in cells]),
-        "paused": any(cell.paused and cell.status == "in_progress" for cell in cells),
-        "reason": study_reason([(cell.status, cell.reason) for cell in cells]),
-        "simulated": any(cell.simulated for cell in cells),
-        "created_at": min(cell.created_at for cell in cells),
-        "finished_at": None if None in ends else max(end for end in ends if end is not None),
-        "cost_usd": None if None in costs else sum(cost for cost in costs if cost is not None),
-        "seconds": max(cell.seconds for cell in cells),
-        "study_id": None,
-        "seed": first.seed,
-        "cells": len(cells),
-        **_simulated(cells, running),
-        **{name: sum(getattr(cell, name) for cell in cells) for name in _SUMMED if hasattr(first, name)},
-    }
-    return replace(running, **values)
-
-
-def _simulated(cells: Sequence[Line], running: Line) -> dict[str, Any]:
-    """Who is asked by any of the cells, in the form that the line has it."""
-    if not isinstance(running, Watched):
-        real = any(not cell.simulated or (isinstance(cell, BatchLine) and cell.partly_simulated) for cell in cells)
-        return {"partly_simulated": real and any(cell.simulated for cell in cells)}
-    asks = {name for cell in cells if isinstance(cell, Watched) for name in providers_asked(cell.limits)}
-    return {"limits": json.dumps({**json.loads(running.limits), "asks": sorted(asks)})}
+    asks = {name for cell in cells for name in providers_asked(cell.limits)}
+    sums: dict[str, Any] = {name: sum(getattr(cell, name) for cell in cells) for name in _SUMMED}
+    return replace(
+        running,
+        id=study_id,
+        name=name,
+        number=-min(cell.number for cell in cells),
+        status=study_status([cell.status for cell in cells]),
+        paused=any(cell.paused and cell.running for cell in cells),
+        reason=study_reason([(cell.status, cell.reason) for cell in cells]),
+        simulated=any(cell.simulated for cell in cells),
+        created_at=min(cell.created_at for cell in cells),
+        finished_at=None if None in ends else max(end for end in ends if end is not None),
+        cost_usd=None if None in costs else sum(cost for cost in costs if cost is not None),
+        seconds=max(cell.seconds for cell in cells),
+        limits=json.dumps({**json.loads(running.limits), "asks": sorted(asks)}),
+        study_id=None,
+        seed=cells[0].seed,
+        cells=len(cells),
+        **sums,
+    )
 
 
 def watched_any(connection: sqlite3.Connection, path: Path, number: int) -> Watched | None:
@@ -256,10 +174,9 @@ def watched_any(connection: sqlite3.Connection, path: Path, number: int) -> Watc
     found = [one for cell in cells if (one := watched(connection, path, cell.batch["number"])) is not None]
     if not found or found[0].study_id is None:
         return None
-    row = connection.execute(
-        f"SELECT substr(name, 1, {LONGEST_NAME}) FROM study WHERE id = ?", (found[0].study_id,)
-    ).fetchone()
-    return study_line(found, found[0].study_id, row[0] if row else found[0].study_id)
+    study_id = found[0].study_id
+    name = value_of(connection, f"SELECT substr(name, 1, {LONGEST_NAME}) FROM study WHERE id = ?", (study_id,))
+    return study_line(found, study_id, name or study_id)
 
 
 def study_cells(connection: sqlite3.Connection, number: int) -> list[StoredCell]:
@@ -268,8 +185,8 @@ def study_cells(connection: sqlite3.Connection, number: int) -> list[StoredCell]
 
 
 def study_number(connection: sqlite3.Connection, study_id: str) -> int | None:
-    row = connection.execute("SELECT min(number) FROM batch WHERE study_id = ?", (study_id,)).fetchone()
-    return None if row is None or row[0] is None else -int(row[0])
+    first = value_of(connection, "SELECT min(number) FROM batch WHERE study_id = ?", (study_id,))
+    return None if first is None else -int(first)
 
 
 def cell_lines(cells: list[StoredCell], first: int, last: int) -> list[UnitLine]:
@@ -308,16 +225,13 @@ def study_wave_lines(
 ) -> tuple[int, list[WaveLine]]:
     """How many waves there are, and these, summed over the cells."""
     of_study = "batch_number IN (SELECT number FROM batch WHERE study_id = ?)"
-    count = connection.execute(f"SELECT count(DISTINCT wave) FROM wave WHERE {of_study}", (study_id,)).fetchone()[0]
-    return int(count), read_waves(connection, of_study, (study_id,), order_lines(connection, leading), skip, most)
+    count = value_of(connection, f"SELECT count(DISTINCT wave) FROM wave WHERE {of_study}", (study_id,))
+    return count, read_waves(connection, of_study, (study_id,), order_lines(connection, leading), skip, most)
 
 
 def study_log_after(connection: sqlite3.Connection, study_id: str, after: int, most: int = 2_000) -> list[LogLine]:
     of_study = "batch_number IN (SELECT number FROM batch WHERE study_id = ?)"
     return read_log(connection, of_study, study_id, after, most)
-
-
-_MASK = (1 << UNIT_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +254,7 @@ def talk_heads(
         "ORDER BY unit_id, side",
         (ids,),
     ):
-        revealed.setdefault(unit & _MASK, []).append(agent)
+        revealed.setdefault(unit & MOST_UNITS, []).append(agent)
     rows = connection.execute(
         f"SELECT sequence_number, participants, status, substr(error, 1, {LONGEST_WORDS}) FROM unit WHERE id IN (SELECT value FROM json_each(?))",
         (ids,),
@@ -357,8 +271,7 @@ def everybody(connection: sqlite3.Connection, batch_number: int) -> list[str]:
 
 def speakers(connection: sqlite3.Connection, batch_number: int, most: int = 200) -> list[str]:
     """Who takes part, by the batch's own config."""
-    row = connection.execute("SELECT config FROM batch WHERE number = ?", (batch_number,)).fetchone()
-    config = json.loads(row[0]) if row else {}
+    config = json.loads(value_of(connection, "SELECT config FROM batch WHERE number = ?", (batch_number,)) or "{}")
     told = (config.get(key) for key in ("agents", "entities")) if isinstance(config, dict) else ()
     people = [person for one in told if isinstance(one, list) for person in one]
     return [str(person["name"]) for person in people if isinstance(person, dict) and "name" in person][:most]

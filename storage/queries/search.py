@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidepool.storage.file import writing
+from tidepool.storage.file import value_of, writing
 from tidepool.storage.schema import CREATE_SEARCH_INDEX, SEARCH_INDEX
-from tidepool.storage.states import UNIT_BITS, unit_id, unit_range
+from tidepool.storage.states import MOST_UNITS, unit_range
 
 CHUNK = 2_000
 """calls indexed in one transaction: some tens of milliseconds"""
@@ -24,7 +24,6 @@ AROUND = 16
 
 _EXISTS = f"SELECT 1 FROM sqlite_master WHERE name = '{SEARCH_INDEX}'"
 _CREATE = CREATE_SEARCH_INDEX.replace("TABLE", "TABLE IF NOT EXISTS", 1)
-_MASK = (1 << UNIT_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +66,8 @@ class Filled:
 
 
 def filled(connection: sqlite3.Connection) -> Filled:
-    row = connection.execute("SELECT id FROM call WHERE status = 'answered' ORDER BY id DESC LIMIT 1").fetchone()
-    return Filled(_mark(connection), 0 if row is None else row[0])
+    last = value_of(connection, "SELECT id FROM call WHERE status = 'answered' ORDER BY id DESC LIMIT 1")
+    return Filled(_mark(connection), last or 0)
 
 
 def fill_some(path: Path, chunk: int = CHUNK) -> Filled:
@@ -86,7 +85,7 @@ def fill_some(path: Path, chunk: int = CHUNK) -> Filled:
 
 def forget(connection: sqlite3.Connection, first_unit: int, last_unit: int) -> None:
     """Takes calls out of the index; to be done before they are deleted, since the index keeps no text."""
-    if connection.execute(_EXISTS).fetchone() is None:
+    if value_of(connection, _EXISTS) is None:
         return
     connection.execute(
         "INSERT INTO message_search (message_search, rowid, text) "
@@ -102,9 +101,9 @@ def drop(path: Path) -> None:
 
 
 def _mark(connection: sqlite3.Connection) -> int:
-    if connection.execute(_EXISTS).fetchone() is None:
+    if value_of(connection, _EXISTS) is None:
         return 0
-    return int(connection.execute("SELECT max(id) FROM message_search_docsize").fetchone()[0] or 0)
+    return value_of(connection, "SELECT max(id) FROM message_search_docsize") or 0
 
 
 _TERM = re.compile(r'"([^"]+)"?|(\S+)')
@@ -131,10 +130,8 @@ def match_of(text: str) -> str:
 
 def id_range(connection: sqlite3.Connection, batch_number: int) -> tuple[int, int]:
     """The first and last call of a batch: search need not look at other batches' postings."""
-    row = connection.execute(
-        "SELECT min(id), max(id) FROM call WHERE unit_id BETWEEN ? AND ?", unit_range(batch_number)
-    )
-    first, last = row.fetchone()
+    query = "SELECT min(id), max(id) FROM call WHERE unit_id BETWEEN ? AND ?"
+    first, last = connection.execute(query, unit_range(batch_number)).fetchone()
     return (0, -1) if first is None else (first, last)
 
 
@@ -142,7 +139,7 @@ def range_now(connection: sqlite3.Connection, batch_number: int, known: tuple[in
     """The range of a batch that may have grown: counting it anew takes a tenth of a second where there are a million."""
     if known[1] < known[0]:
         return id_range(connection, batch_number)
-    return known[0], int(connection.execute("SELECT max(id) FROM call").fetchone()[0])
+    return known[0], value_of(connection, "SELECT max(id) FROM call")
 
 
 def find(
@@ -155,7 +152,7 @@ def find(
 ) -> list[Hit]:
     """The next hits after call `after`, in the order in which they were said."""
     match = match_of(wanted.words)
-    if not match or connection.execute(_EXISTS).fetchone() is None:
+    if not match or value_of(connection, _EXISTS) is None:
         return []
     conditions, values = _unit_conditions(wanted, "c.unit_id", of_messages=True)
     rows = connection.execute(
@@ -165,7 +162,7 @@ def find(
         (match, max(ids[0], after + 1), ids[1], *unit_range(batch_number), *values, most),
     ).fetchall()
     words = search_words(wanted.words)
-    return [Hit(row[0], row[1] & _MASK, row[2], row[3], row[4] or "", excerpt(row[5], words)) for row in rows]
+    return [Hit(row[0], row[1] & MOST_UNITS, row[2], row[3], row[4] or "", excerpt(row[5], words)) for row in rows]
 
 
 def excerpt(text: str, words: Sequence[str], around: int = AROUND, length: int = 400) -> str:
@@ -178,13 +175,10 @@ def excerpt(text: str, words: Sequence[str], around: int = AROUND, length: int =
 def count_hits(connection: sqlite3.Connection, wanted: Filter, ids: tuple[int, int], most: int = 10_000) -> int:
     """How many messages have the words, counted up to `most`; other filters are not looked at."""
     match = match_of(wanted.words)
-    if not match or connection.execute(_EXISTS).fetchone() is None:
+    if not match or value_of(connection, _EXISTS) is None:
         return 0
-    row = connection.execute(
-        "SELECT count(*) FROM (SELECT 1 FROM message_search WHERE message_search MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?)",
-        (match, *ids, most),
-    ).fetchone()
-    return int(row[0])
+    hits = "SELECT 1 FROM message_search WHERE message_search MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?"
+    return int(value_of(connection, f"SELECT count(*) FROM ({hits})", (match, *ids, most)))
 
 
 def matching_units(connection: sqlite3.Connection, batch_number: int, wanted: Filter) -> "array[int]":
@@ -192,10 +186,10 @@ def matching_units(connection: sqlite3.Connection, batch_number: int, wanted: Fi
     thousand of them are 400 kB."""
     conditions, values = _unit_conditions(wanted, "u.id")
     rows = connection.execute(
-        f"SELECT u.id FROM unit u WHERE u.id BETWEEN ? AND ? AND u.id > ? {conditions} ORDER BY u.id",
-        (*unit_range(batch_number), unit_id(batch_number, 0), *values),
+        f"SELECT u.id FROM unit u WHERE u.id BETWEEN ? AND ? {conditions} ORDER BY u.id",
+        (*unit_range(batch_number, 1), *values),
     )
-    return array("I", (row[0] & _MASK for row in rows))
+    return array("I", (row[0] & MOST_UNITS for row in rows))
 
 
 def _unit_conditions(wanted: Filter, column: str, *, of_messages: bool = False) -> tuple[str, list[object]]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from tidepool.storage.file import value_of
 from tidepool.storage.states import ASKED, BESIDE_SQL, OPEN_PHASES_SQL, UNDER_WAY, UNIT_BITS, unit_range
 
 ASKED_MODELS, LOST_CALLS = "asked models", "lost calls"
@@ -19,10 +20,8 @@ ASKED_MODELS, LOST_CALLS = "asked models", "lost calls"
 
 def finding(connection: sqlite3.Connection, batch_number: int, name: str) -> Any | None:
     """None where the study has not found it yet."""
-    row = connection.execute(
-        "SELECT content FROM finding WHERE batch_number = ? AND name = ?", (batch_number, name)
-    ).fetchone()
-    return None if row is None else json.loads(row[0])
+    query = "SELECT content FROM finding WHERE batch_number = ? AND name = ?"
+    return json.loads(value_of(connection, query, (batch_number, name)) or "null")
 
 
 def findings(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any]:
@@ -95,11 +94,11 @@ def merge_failures(failures: Iterable[Mapping[str, Any]], most: int) -> list[dic
 
 def lost_calls(connection: sqlite3.Connection, batch_number: int) -> list[LostCalls]:
     """Calls that failed for good, by their error."""
-    row = connection.execute("SELECT failed FROM progress WHERE batch_number = ?", (batch_number,)).fetchone()
-    if not row or not row[0]:
+    failed = value_of(connection, "SELECT failed FROM progress WHERE batch_number = ?", (batch_number,))
+    if not failed:
         return []
-    stored: list[LostCalls] = _kept(connection, batch_number, LOST_CALLS, (str, int, int, int))
-    if sum(one[1] for one in stored) != row[0]:
+    stored: list[LostCalls] = _stored_counts(connection, batch_number, LOST_CALLS, (str, int, int, int))
+    if sum(one[1] for one in stored) != failed:
         return _count_lost(connection, batch_number)
     return [(error[:LONGEST_WORDS], calls, units, first) for error, calls, units, first in stored]
 
@@ -116,9 +115,9 @@ def _count_lost(connection: sqlite3.Connection, batch_number: int) -> list[LostC
 
 def asked_models(connection: sqlite3.Connection, batch_number: int) -> tuple[dict[str, int], list[dict[str, Any]]]:
     """How many calls each model had; and which models the providers say have answered for it."""
-    rows: list[Asked] = _kept(connection, batch_number, ASKED_MODELS, (str, str | None, int))
+    rows: list[Asked] = _stored_counts(connection, batch_number, ASKED_MODELS, (str, str | None, int))
     if sum(row[2] for row in rows) != _calls(connection, batch_number):
-        rows = _counted(connection, batch_number)
+        rows = _count_asked(connection, batch_number)
     calls: Counter[str] = Counter()
     for model, _, replies in rows:
         calls[model] += replies
@@ -126,7 +125,7 @@ def asked_models(connection: sqlite3.Connection, batch_number: int) -> tuple[dic
     return dict(calls.most_common()), [dict(zip(names, row, strict=True)) for row in rows if row[1] is not None]
 
 
-def _counted(connection: sqlite3.Connection, batch_number: int) -> list[Asked]:
+def _count_asked(connection: sqlite3.Connection, batch_number: int) -> list[Asked]:
     bounds = unit_range(batch_number)
     rows = connection.execute(
         f"SELECT substr(model, 1, {LONGEST_WORDS}), substr(served_model, 1, {LONGEST_WORDS}), count(*) AS replies FROM call "
@@ -141,13 +140,13 @@ def counts_to_keep(connection: sqlite3.Connection, batch_number: int) -> dict[st
     if _calls(connection, batch_number) <= MANY_CALLS:
         return {}
     counted = {
-        ASKED_MODELS: _counted(connection, batch_number),
+        ASKED_MODELS: _count_asked(connection, batch_number),
         LOST_CALLS: _count_lost(connection, batch_number),
     }
     return {name: json.dumps(rows) for name, rows in counted.items() if rows}
 
 
-def _kept(connection: sqlite3.Connection, batch_number: int, name: str, types: tuple[Any, ...]) -> list[Any]:
+def _stored_counts(connection: sqlite3.Connection, batch_number: int, name: str, types: tuple[Any, ...]) -> list[Any]:
     """Counts stored when the batch ended; empty if malformed. The caller checks that they cover all calls."""
     found = finding(connection, batch_number, name)
     rows = [tuple(row) for row in found if isinstance(row, list)] if isinstance(found, list) else []
@@ -156,26 +155,23 @@ def _kept(connection: sqlite3.Connection, batch_number: int, name: str, types: t
 
 
 def _calls(connection: sqlite3.Connection, batch_number: int) -> int:
-    row = connection.execute("SELECT calls FROM progress WHERE batch_number = ?", (batch_number,)).fetchone()
-    return int(row[0]) if row else 0
+    return value_of(connection, "SELECT calls FROM progress WHERE batch_number = ?", (batch_number,)) or 0
 
 
 def has_provider_batches(connection: sqlite3.Connection, batch_number: int) -> bool:
     query = f"SELECT 1 FROM provider_batch WHERE batch_number IN {BESIDE_SQL} LIMIT 1"
-    return connection.execute(query, {"batch": batch_number}).fetchone() is not None
+    return value_of(connection, query, {"batch": batch_number}) is not None
 
 
 def answers_bought_live(connection: sqlite3.Connection, batch_number: int) -> int:
     """Counted one by one: no running counter tells them apart."""
-    bounds = unit_range(batch_number)
     query = "SELECT count(*) FROM call WHERE unit_id BETWEEN ? AND ? AND source = 'live' AND status = 'answered'"
-    return int(connection.execute(query, bounds).fetchone()[0])
+    return int(value_of(connection, query, unit_range(batch_number)))
 
 
 def conversations_of(connection: sqlite3.Connection, batch_id: str) -> int:
     """How many there are, ended or not."""
-    query = "SELECT count(*) FROM conversations WHERE batch_id = ?"
-    return int(connection.execute(query, (batch_id,)).fetchone()[0])
+    return int(value_of(connection, "SELECT count(*) FROM conversations WHERE batch_id = ?", (batch_id,)))
 
 
 def moments_of(connection: sqlite3.Connection, batch_id: str) -> dict[str, str | None]:
@@ -202,32 +198,29 @@ def money_by_provider(connection: sqlite3.Connection, batch_numbers: Iterable[in
 
 
 def _money_of(connection: sqlite3.Connection, batch_number: int) -> dict[str, Money]:
-    bounds = unit_range(batch_number)
+    def sums(query: str, *values: object) -> dict[str, float]:
+        return dict(connection.execute(query, values).fetchall())
+
     spent = Counter(
-        dict(
-            connection.execute(
-                "SELECT substr(model, 1, instr(model, ':') - 1), sum(cost_usd) FROM call "
-                "WHERE unit_id BETWEEN ? AND ? AND cost_usd > 0 GROUP BY 1",
-                bounds,
-            ).fetchall()
+        sums(
+            "SELECT substr(model, 1, instr(model, ':') - 1), sum(cost_usd) FROM call "
+            "WHERE unit_id BETWEEN ? AND ? AND cost_usd > 0 GROUP BY 1",
+            *unit_range(batch_number),
         )
     )
     spent.update(
-        dict(
-            connection.execute(
-                "SELECT coalesce(p.provider, s.order_id), sum(s.cost_usd) FROM surplus s "
-                "LEFT JOIN provider_batch p ON p.id = s.order_id "
-                "WHERE s.batch_number = ? AND s.cost_usd > 0 AND s.reason IS NOT ? GROUP BY 1",
-                (batch_number, UNDER_WAY),
-            ).fetchall()
+        sums(
+            "SELECT coalesce(p.provider, s.order_id), sum(s.cost_usd) FROM surplus s "
+            "LEFT JOIN provider_batch p ON p.id = s.order_id "
+            "WHERE s.batch_number = ? AND s.cost_usd > 0 AND s.reason IS NOT ? GROUP BY 1",
+            batch_number,
+            UNDER_WAY,
         )
     )
-    reserved = dict(
-        connection.execute(
-            "SELECT provider, sum(reservation_usd) FROM provider_batch "
-            f"WHERE batch_number = ? AND state IN {OPEN_PHASES_SQL} GROUP BY 1",
-            (batch_number,),
-        ).fetchall()
+    reserved = sums(
+        "SELECT provider, sum(reservation_usd) FROM provider_batch "
+        f"WHERE batch_number = ? AND state IN {OPEN_PHASES_SQL} GROUP BY 1",
+        batch_number,
     )
     return {name: Money(spent[name], reserved.get(name, 0.0)) for name in {*spent, *reserved}}
 
@@ -283,8 +276,7 @@ def transports_used(connection: sqlite3.Connection, numbers: Sequence[int]) -> l
 
 
 def distinct_prompts(connection: sqlite3.Connection, numbers: Sequence[int]) -> int:
-    query = f"SELECT count(DISTINCT prompt) FROM {_CALLS}"
-    return int(connection.execute(query, (json.dumps(numbers),)).fetchone()[0])
+    return int(value_of(connection, f"SELECT count(DISTINCT prompt) FROM {_CALLS}", (json.dumps(numbers),)))
 
 
 def prompts_used(connection: sqlite3.Connection, numbers: Sequence[int], most: int) -> list[UsedPrompt]:
@@ -324,7 +316,7 @@ def compare_replies(connection: sqlite3.Connection, number: int, other: int) -> 
     """Of the first calls of two batches. A key names what was asked and its seed: equal keys are one request."""
     apart = other - number << UNIT_BITS
     bounds = {"apart": apart, "first": number << UNIT_BITS, "last": (number + 1 << UNIT_BITS) - 1, "most": MOST_PAIRS}
-    if connection.execute(f"SELECT 1 {_PAIRS} AND a.text <> b.text LIMIT 1", bounds).fetchone():
+    if value_of(connection, f"SELECT 1 {_PAIRS} AND a.text <> b.text LIMIT 1", bounds):
         return ReplyPairs(0, False, frozenset())
     rows = connection.execute(
         f"SELECT model, count(*) FROM (SELECT b.model AS model {_PAIRS}) GROUP BY model", bounds

@@ -14,7 +14,8 @@ from itertools import chain
 from types import NoneType
 from typing import Any, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from tidepool.storage.states import unit_id
+from tidepool.storage.file import value_of
+from tidepool.storage.states import MOST_UNITS, sequence_number_of, unit_id, unit_range
 
 Record = TypeVar("Record")
 LAST_MOMENT = 253_402_300_799
@@ -52,7 +53,6 @@ def _kinds(hint: Any) -> tuple[type, ...]:
 T = TypeVar("T", list[Any], dict[str, Any])
 PAGE = 500
 SPOKEN_PAGE = 5_000
-MOST_UNITS = 2**32 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +113,8 @@ def unit_of(connection: sqlite3.Connection, batch_number: int, sequence_number: 
 
 def last_unit(connection: sqlite3.Connection, batch_number: int) -> int:
     """The highest sequence number there is; 0 where the batch has no unit yet."""
-    bounds = (unit_id(batch_number, 1), unit_id(batch_number, MOST_UNITS))
-    last = connection.execute("SELECT max(id) FROM unit WHERE id BETWEEN ? AND ?", bounds).fetchone()[0]
-    return 0 if last is None else int(last) & MOST_UNITS
+    last = value_of(connection, "SELECT max(id) FROM unit WHERE id BETWEEN ? AND ?", unit_range(batch_number, 1))
+    return sequence_number_of(last or 0)
 
 
 def rated_between(
@@ -132,7 +131,7 @@ def rated_between(
 
 def spoken_in_pages(connection: sqlite3.Connection, batch_number: int) -> Iterator[SpokenPage]:
     """All units, page by page: what a page holds is gone when the next is read."""
-    low, high = unit_id(batch_number, 1), unit_id(batch_number, MOST_UNITS)
+    low, high = unit_range(batch_number, 1)
     while rows := _plain(connection.execute(_UNITS, (low, high, SPOKEN_PAGE))):
         units, statuses, kinds, participants = zip(*rows, strict=True)
         bounds = (units[0], units[-1])
@@ -257,24 +256,20 @@ class NewRows:
         """pages are left"""
 
     def read(self, connection: sqlite3.Connection, batch_number: int) -> list[Sequence[Any]]:
-        last = connection.execute(f"SELECT coalesce(max(rowid), 0) FROM {self._table}").fetchone()[0]
+        last = value_of(connection, f"SELECT max(rowid) FROM {self._table}") or 0
         if self._last_row is None:
             self._last_row = last
         if self.more:
             return self._page(connection, batch_number)
         first, self._last_row = self._last_row, last
-        whole = (unit_id(batch_number, 0), unit_id(batch_number, MOST_UNITS))
-        return self._rows(connection, "rowid > ? AND +unit_id BETWEEN ? AND ?", (first, *whole))
+        return self._rows(connection, "rowid > ? AND +unit_id BETWEEN ? AND ?", (first, *unit_range(batch_number)))
 
     def _page(self, connection: sqlite3.Connection, batch_number: int) -> list[Sequence[Any]]:
         first = self._next_unit
         self._next_unit = first + NEW_ROWS_PAGE
         bounds = (unit_id(batch_number, first), unit_id(batch_number, min(MOST_UNITS, first + NEW_ROWS_PAGE - 1)))
-        left = connection.execute(
-            f"SELECT 1 FROM {self._table} WHERE unit_id > ? AND unit_id <= ? LIMIT 1",
-            (bounds[1], unit_id(batch_number, MOST_UNITS)),
-        ).fetchone()
-        self.more = left is not None
+        query = f"SELECT 1 FROM {self._table} WHERE unit_id > ? AND unit_id <= ? LIMIT 1"
+        self.more = value_of(connection, query, (bounds[1], unit_id(batch_number, MOST_UNITS))) is not None
         return self._rows(connection, "unit_id BETWEEN ? AND ?", bounds)
 
     def _rows(self, connection: sqlite3.Connection, which: str, values: tuple[int, ...]) -> list[Sequence[Any]]:

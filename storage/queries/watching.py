@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.storage.batches import status_now
+from tidepool.storage.file import value_of
 from tidepool.storage.queries.units import last_unit, whole
-from tidepool.storage.states import BESIDE_SQL, OPEN_PHASES, UNIT_BITS, BatchStatus, unit_id
+from tidepool.storage.states import BESIDE_SQL, OPEN_PHASES, BatchStatus, sequence_number_of, unit_id, unit_range
 
 LONGEST_NODE = 200
 MOST_HANDS = 1_000
@@ -20,7 +21,7 @@ _FIGURES = ("process", "in_flight", "returned", "per_second")
 
 
 @dataclass(frozen=True, slots=True)
-class HandLine:
+class WorkerLine:
     node: str
     process: int
     in_flight: int
@@ -28,12 +29,12 @@ class HandLine:
     per_second: float
 
 
-def hands_in(limits: str) -> tuple[HandLine, ...]:
+def workers_in(limits: str) -> tuple[WorkerLine, ...]:
     """As far as they are hands: of a file that somebody changed, nothing."""
     found = json.loads(limits).get("hands", [])
     rows = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
     return tuple(
-        HandLine(one["node"][:LONGEST_NODE], *(one[name] for name in _FIGURES))
+        WorkerLine(one["node"][:LONGEST_NODE], *(one[name] for name in _FIGURES))
         for one in rows[:MOST_HANDS]
         if isinstance(one.get("node"), str) and all(isinstance(one.get(name), int | float) for name in _FIGURES)
     )
@@ -82,15 +83,27 @@ class Watched:
     """the study of several batches that it is a part of"""
     cells: int = 0
     """of a study: how many batches it has"""
+    origin: str | None = None
+    """of a branch, as JSON: `batch_id`, and `at` which message it was taken"""
+
+    @property
+    def branched_off(self) -> dict[str, str] | None:
+        """Where a branch was taken; None: it is no branch, or its file was changed."""
+        try:
+            found = json.loads(self.origin or "null")
+        except (ValueError, RecursionError):
+            return None
+        names = ("batch_id", "at")
+        return {name: str(found.get(name, ""))[:LONGEST_NAME] for name in names} if isinstance(found, dict) else None
 
     @property
     def resting(self) -> dict[str, Any]:
         return resting_in(self.limits) if self.running else {}
 
     @property
-    def hands(self) -> tuple[HandLine, ...]:
+    def hands(self) -> tuple[WorkerLine, ...]:
         """Those that its live calls leave from; none where its process makes them itself."""
-        return hands_in(self.limits) if self.running else ()
+        return workers_in(self.limits) if self.running else ()
 
     @property
     def partly_simulated(self) -> bool:
@@ -137,7 +150,13 @@ _REST = {"why", "since", "until", "down"}
 def resting_in(limits: str) -> dict[str, Any]:
     """The providers for which nothing leaves just now: why, since when, and until when, by the wall clock."""
     found = {name: one.get("resting") for name, one in json.loads(limits).get("providers", {}).items()}
-    return {name: rest for name, rest in found.items() if isinstance(rest, dict) and _is_rest(rest)}
+    return {
+        name: rest
+        for name, rest in found.items()
+        if isinstance(rest, dict)
+        and rest.keys() == _REST
+        and all(isinstance(rest[name], int | float) for name in ("since", "until"))
+    }
 
 
 def asks_a_provider(limits: str) -> bool:
@@ -152,10 +171,6 @@ def providers_asked(limits: str) -> list[str]:
     return list(map(str, asks)) if isinstance(asks, list) else list(found.get("providers", {}))
 
 
-def _is_rest(rest: dict[str, Any]) -> bool:
-    return rest.keys() == _REST and all(isinstance(rest[name], int | float) for name in ("since", "until"))
-
-
 LONGEST_NAME = 1_000
 LONGEST_WORDS = 20_000
 """characters of a name, and of a description, an error or a line of the log, that are read to be shown: what a stranger put into
@@ -165,7 +180,7 @@ MOST_BATCHES_SHOWN = 2_000
 _WATCHED = (
     f"SELECT b.number, b.id, b.kind, substr(b.name, 1, {LONGEST_NAME}) AS name, "
     f"substr(b.description, 1, {LONGEST_WORDS}) AS description, b.status, b.paused, "
-    f"substr(b.reason, 1, {LONGEST_WORDS}) AS reason, b.seed, b.simulated, b.host, b.study_id, "
+    f"substr(b.reason, 1, {LONGEST_WORDS}) AS reason, b.seed, b.simulated, b.host, b.study_id, b.origin, "
     "b.created_at, b.finished_at, p.units_total, p.units_completed, p.units_failed, p.calls, p.bought, p.cached, "
     "p.replayed, p.retried, p.failed, p.input_tokens, p.output_tokens, p.cost_usd, p.unpriced, p.seconds, "
     "p.call_seconds, p.peak_concurrency, p.heartbeat, p.heartbeat_at, p.in_flight, p.limits "
@@ -178,9 +193,9 @@ def watched(connection: sqlite3.Connection, path: Path, batch_number: int) -> Wa
     return None if row is None else _watched(path, row)
 
 
-def all_watched(connection: sqlite3.Connection, path: Path) -> list[Watched]:
-    """The batches of the file, newest first."""
-    rows = connection.execute(f"{_WATCHED} ORDER BY b.number DESC LIMIT ?", (MOST_BATCHES_SHOWN,)).fetchall()
+def all_watched(connection: sqlite3.Connection, path: Path, most: int = MOST_BATCHES_SHOWN) -> list[Watched]:
+    """The batches of the file, newest first; `most` = -1: all."""
+    rows = connection.execute(f"{_WATCHED} ORDER BY b.number DESC LIMIT ?", (most,)).fetchall()
     return [_watched(path, row) for row in rows]
 
 
@@ -199,13 +214,13 @@ def _watched(path: Path, row: sqlite3.Row) -> Watched:
 
 
 def batch_number(connection: sqlite3.Connection, batch_id: str) -> int | None:
-    row = connection.execute("SELECT number FROM batch WHERE id = ?", (batch_id,)).fetchone()
-    return None if row is None else int(row[0])
+    number: int | None = value_of(connection, "SELECT number FROM batch WHERE id = ?", (batch_id,))
+    return number
 
 
 def changes(connection: sqlite3.Connection) -> int:
     """Another number whenever another connection has committed: where it stays, nothing needs to be read."""
-    return int(connection.execute("PRAGMA data_version").fetchone()[0])
+    return int(value_of(connection, "PRAGMA data_version"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,8 +271,7 @@ def cells(
         "ORDER BY unit_id, id LIMIT ?",
         (unit_id(batch_number, first), unit_id(batch_number, last), most),
     ).fetchall()
-    mask = (1 << UNIT_BITS) - 1
-    return [WaveCell(row[0] & mask, row[1], row[2]) for row in rows]
+    return [WaveCell(sequence_number_of(row[0]), row[1], row[2]) for row in rows]
 
 
 def last_begun(connection: sqlite3.Connection, batch_number: int) -> int:
@@ -298,8 +312,7 @@ class ProviderBatchLine:
 
 
 def wave_count(connection: sqlite3.Connection, batch_number: int) -> int:
-    row = connection.execute("SELECT count(*) FROM wave WHERE batch_number = ?", (batch_number,)).fetchone()
-    return int(row[0])
+    return int(value_of(connection, "SELECT count(*) FROM wave WHERE batch_number = ?", (batch_number,)))
 
 
 def wave_lines(connection: sqlite3.Connection, batch_number: int, skip: int = 0, most: int = 200) -> list[WaveLine]:
@@ -336,8 +349,8 @@ def order_lines(connection: sqlite3.Connection, batch_number: int, most: int = 1
 
 def ordered_units(connection: sqlite3.Connection, order_id: str) -> frozenset[int]:
     """The units whose calls are in a provider batch, those of other batches of the study left out."""
-    row = connection.execute("SELECT calls FROM provider_batch WHERE id = ?", (order_id,)).fetchone()
-    return frozenset() if row is None else frozenset(call[0] for call in json.loads(row[0]) if len(call) == 3)
+    calls = value_of(connection, "SELECT calls FROM provider_batch WHERE id = ?", (order_id,)) or "[]"
+    return frozenset(call[0] for call in json.loads(calls) if len(call) == 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,14 +408,14 @@ def past(connection: sqlite3.Connection, batch_number: int, slices: int = 240) -
         f"FROM call WHERE {whose} GROUP BY slice ORDER BY slice",
         {**which, "first": first, "width": width},
     ).fetchall()
-    calls = connection.execute("SELECT calls FROM progress WHERE batch_number = ?", (batch_number,)).fetchone()
-    scale = calls[0] / seen if step > 1 and calls else 1
+    calls = value_of(connection, "SELECT calls FROM progress WHERE batch_number = ?", (batch_number,))
+    scale = calls / seen if step > 1 and calls is not None else 1
     return [Stretch(first + (row[0] + 1) * width, round(row[1] * scale), row[2] * scale, row[3]) for row in rows]
 
 
 def _sampled(batch_number: int, step: int) -> tuple[str, dict[str, int]]:
     """Which calls are those of every so manieth unit."""
-    bounds = {"low": unit_id(batch_number, 0), "high": unit_id(batch_number + 1, 0) - 1}
+    bounds = dict(zip(("low", "high"), unit_range(batch_number), strict=True))
     if step == 1:
         return "unit_id BETWEEN :low AND :high", bounds
     units = (

@@ -30,7 +30,6 @@ from tidepool.storage.transfer.tables import (
     columns_of,
     page_of,
     rows_of,
-    tables_of,
     unit_pages,
 )
 
@@ -108,19 +107,6 @@ def csv_file(path: Path, *, bom: bool = False) -> Iterator[TextIO]:
         yield stream
 
 
-def export_csv(
-    connection: sqlite3.Connection,
-    batch: sqlite3.Row,
-    folder: Path,
-    views: Iterable[str],
-    tables: Iterable[ExportTable] = (),
-    *,
-    bom: bool = False,
-) -> list[Path]:
-    """One file for each of the views and tables."""
-    return write_csv_tables(folder, tables_of(connection, batch, views, tables), bom=bom)
-
-
 def write_csv_tables(folder: Path, tables: Iterable[ExportTable], *, bom: bool = False) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
@@ -136,17 +122,6 @@ ROWS_A_GROUP = 20_000
 
 TYPES = {"integer": "int64", "real": "float64", "boolean": "bool"}
 """what a column of a view holds → its type; anything else is text"""
-
-
-def export_parquet(
-    connection: sqlite3.Connection,
-    batch: sqlite3.Row,
-    folder: Path,
-    views: Iterable[str],
-    tables: Iterable[ExportTable] = (),
-) -> list[Path]:
-    """One file for each of the views and tables."""
-    return write_parquet_tables(folder, tables_of(connection, batch, views, tables))
 
 
 def write_parquet_tables(folder: Path, tables: Iterable[ExportTable]) -> list[Path]:

@@ -16,7 +16,16 @@ from typing import Any
 from tidepool.storage import db
 from tidepool.storage.batches import checked_number, delete_rows, find_batch
 from tidepool.storage.errors import FileError
-from tidepool.storage.file import WatchedConnection, connect, explained, prepare, refuse_strangers, settle, transaction
+from tidepool.storage.file import (
+    WatchedConnection,
+    connect,
+    explained,
+    prepare,
+    refuse_strangers,
+    settle,
+    transaction,
+    value_of,
+)
 from tidepool.storage.folders import scratch_in
 from tidepool.storage.locks import holding
 from tidepool.storage.queries.damage import find_damage
@@ -113,11 +122,11 @@ def copy_to_publish(
     _copy_batches(database, list(configs), target)
     with closing(connect(target)) as connection, transaction(connection):
         for number, config in enumerate(configs.values(), 1):
-            db.execute(connection, db.update(db.Batch).filter_by(number=number).values(host=None, config=config))
+            db.change(connection, db.Batch, {"number": number}, host=None, config=config)
         # Limits name the nodes of a cluster.
-        db.execute(connection, db.update(db.Progress).values(limits=db.func.json_remove(db.Progress.limits, "$.hands")))
+        db.change(connection, db.Progress, {}, limits=db.func.json_remove(db.Progress.limits, "$.hands"))
         for study_id, design in designs.items():
-            db.execute(connection, db.update(db.Study).filter_by(id=study_id).values(design=design))
+            db.change(connection, db.Study, {"id": study_id}, design=design)
         paths = (
             (db.LogLine, "message"),
             (db.Unit, "error"),
@@ -125,11 +134,9 @@ def copy_to_publish(
             (db.Batch, "reason"),
             (db.Study, "design"),
             (db.StudyCell, "level"),
-            *(
-                (db.Call, "served_model"),
-                (db.Outcome, "served_model"),
-                (db.Finding, "content"),
-            ),  # a server may report a path
+            (db.Call, "served_model"),  # a server may report a path
+            (db.Outcome, "served_model"),
+            (db.Finding, "content"),
         )
         for words, instead in private.items():
             for table, name in paths:
@@ -230,7 +237,8 @@ def merge(path: Path, other: Path, configs: Mapping[str, str], *, replace: bool 
                     if not replace:  # another import was faster
                         continue
                     delete_rows(connection, find_batch(connection, batch_id)["number"])
-                _copy_over(connection, origin, numbers[batch_id], config)
+                number = copy_batch(connection, origin, numbers[batch_id])
+                db.change(connection, db.Batch, {"number": number}, imported=True, host=None, config=config)
                 new.append(batch_id)
         with transaction(connection):
             added = {shelf: _copy_shelf(connection, origin, table) for shelf, table in SHELVES.items()}
@@ -240,12 +248,7 @@ def merge(path: Path, other: Path, configs: Mapping[str, str], *, replace: bool 
 
 
 def _is_here(connection: sqlite3.Connection, batch_id: str) -> bool:
-    return connection.execute("SELECT 1 FROM main.batch WHERE id = ?", (batch_id,)).fetchone() is not None
-
-
-def _copy_over(connection: sqlite3.Connection, origin: str, number: int, config: str) -> None:
-    copy = copy_batch(connection, origin, number)
-    db.execute(connection, db.update(db.Batch).filter_by(number=copy).values(imported=True, host=None, config=config))
+    return value_of(connection, "SELECT 1 FROM main.batch WHERE id = ?", (batch_id,)) is not None
 
 
 def _copy_shelf(connection: sqlite3.Connection, origin: str, table: str) -> int:

@@ -152,11 +152,8 @@ def with_levels(table: ExportTable, batch: sqlite3.Row, levels: Levels) -> Expor
     }
     more: dict[str, ColumnType] = {replicate: "integer"}
     more |= dict.fromkeys(named, "text")
-    return ExportTable(table.name, table.columns | more, _longer(table.rows, (batch["replicate"], *named.values())))
-
-
-def _longer(rows: Iterable[tuple[Any, ...]], behind: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    return ((*row, *behind) for row in rows)
+    behind = (batch["replicate"], *named.values())
+    return ExportTable(table.name, table.columns | more, ((*row, *behind) for row in table.rows))
 
 
 def view_table(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) -> ExportTable:

@@ -25,11 +25,11 @@ from tidepool.storage.queries.learning import (
     episode_heads,
     genome_history,
     genomes_like,
+    genomes_with_same_prompt,
     matching_answers,
     of_split,
     players,
     read_answers,
-    twins,
 )
 from tidepool.storage.queries.lists import Transcript, readable, speakers, talk_heads
 from tidepool.storage.queries.watching import Watched, wave_count
@@ -209,7 +209,7 @@ class Answers(TranscriptSource):
             AnswerFilter(
                 self.words(wanted.words),
                 wanted.show if wanted.show in GRADES else None,
-                tuple(twin for one in ids for twin in twins(connection, batch_number, one)),
+                tuple(twin for one in ids for twin in genomes_with_same_prompt(connection, batch_number, one)),
                 int(problem[1]) if problem else None,
                 str(wanted.part) if wanted.part else None,
             ),

@@ -18,7 +18,7 @@ from rich.segment import Segment
 from tidepool.engine.results.blocks import in_flight as in_flight
 from tidepool.engine.results.blocks import requests as requests
 from tidepool.engine.results.blocks import span as span
-from tidepool.storage.queries.watching import HandLine
+from tidepool.storage.queries.watching import WorkerLine
 from tidepool.storage.text import Plain
 from tidepool.storage.text import one_line as one_line
 from tidepool.storage.text import plain as plain
@@ -81,7 +81,7 @@ def resting(provider: str, since: float, until: float, why: str, down: bool) -> 
     return f"{provider} rests {countdown(left)} more ({why})"
 
 
-def hand_words(hand: HandLine) -> str:
+def hand_words(hand: WorkerLine) -> str:
     """A worker of a cluster: where it is, and what it does."""
     return (
         f"hand {hand.process} on {hand.node}: {count(hand.in_flight)} in flight, {rate(hand.per_second)}, "

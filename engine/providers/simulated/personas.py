@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 WAYS = ("plain", "spelled", "encoded", "misspelt", "hint")
 
@@ -90,14 +90,9 @@ def traits_of(persona: str, instructions: str = "", readiness: float = 1.0) -> T
 
 def _scaled(traits: Traits, factor: float) -> Traits:
     """The same agent, more (factor > 1) or less ready to give its secret away."""
-    return replace(
-        traits,
-        openness=_share(traits.openness * factor),
-        reciprocity=_share(traits.reciprocity * factor),
-        pliancy=_share(traits.pliancy * factor),
-        dealing=_share(traits.dealing * factor),
-        deadline=_share(traits.deadline * factor),
-    )
+    giving = ("openness", "reciprocity", "pliancy", "dealing", "deadline")
+    scaled: dict[str, Any] = {name: _share(getattr(traits, name) * factor) for name in giving}
+    return replace(traits, **scaled)
 
 
 def _stranger(name: str) -> Traits:

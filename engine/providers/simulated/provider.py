@@ -19,7 +19,8 @@ from tidepool.engine.providers.protocol import (
     BatchedCall,
     BatchRefused,
     ErrorClass,
-    Notices,
+    LiveProvider,
+    NoReply,
     ProviderBatchBounds,
     ProviderBatchGone,
     ProviderBatchResult,
@@ -27,7 +28,6 @@ from tidepool.engine.providers.protocol import (
     ProviderBatchTicket,
     ProviderError,
     ProviderSpec,
-    Silence,
 )
 from tidepool.engine.providers.simulated.purchase_log import PurchaseLog
 from tidepool.engine.providers.simulated.responders import responder_for
@@ -35,25 +35,22 @@ from tidepool.engine.providers.simulated.responders import responder_for
 MINUTE = 60.0
 
 
-class SimulatedProvider:
+class SimulatedProvider(LiveProvider):
     name = "simulated"
     simulated = True
+    settings: SimulatedSettings
 
     def __init__(self, settings: SimulatedSettings, batch_id: str = "no-batch") -> None:
-        self.settings = settings
+        super().__init__(settings)
         self.seller = PurchaseLog(batch_id)
         self.backoff = max(0.01, settings.latency)
-        self.notices = Notices()
-        self.batches: BatchApi | None = SimulatedBatches(self) if settings.batch_api else None
+        self.batches = SimulatedBatches(self) if settings.batch_api else None
         self._tag = PriceTag(settings.price_input / 1e6, settings.price_output / 1e6)
         self._recent: deque[float] = deque()
         self._faulty = settings.error_rate > 0 or settings.fatal_rate > 0
 
     def serve(self, batch_id: str) -> None:
         self.seller = PurchaseLog(batch_id)
-
-    def concurrency(self, max_concurrent: int) -> int:
-        return max_concurrent
 
     async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
         if self.settings.enforced_per_minute:
@@ -67,16 +64,13 @@ class SimulatedProvider:
         return answer
 
     def answer(self, call: Call, seed: int, *, batch: bool = False) -> Answer:
-        spoken = responder_for(call)(call, seed)
+        spoken = responder_for(call).speak(call.model_name, call.system, call.messages, seed)
         input_tokens, output_tokens = expected_input(call), min(call.max_tokens, expected_tokens(spoken.text))
         cost = self._tag.cost(input_tokens, output_tokens, batch=batch)
         return Answer(spoken.text, input_tokens, output_tokens, cost, spoken.truth)
 
     def price(self, model_name: str) -> PriceTag | None:
         return self._tag
-
-    async def check(self, model_names: Sequence[str]) -> None:
-        return None
 
     async def close(self) -> None:
         self.seller.close()
@@ -86,7 +80,7 @@ class SimulatedProvider:
         await asyncio.sleep(min(latency, self.settings.timeout))
         if latency > self.settings.timeout:
             words = f"no answer within {self.settings.timeout:g} s (simulated)"
-            raise ProviderError(ErrorClass.TRANSIENT, words, silence=Silence.TIMEOUT)
+            raise ProviderError(ErrorClass.TRANSIENT, words, no_reply=NoReply.TIMEOUT)
 
     def _enforce(self) -> None:
         now = time.monotonic()
@@ -104,11 +98,10 @@ class SimulatedProvider:
             raise ProviderError(ErrorClass.TRANSIENT, "server error (simulated)")
 
 
-class SimulatedBatches:
+class SimulatedBatches(BatchApi):
     """A batch API as the real ones have it: take, poll, partial failure, expiry, cancel."""
 
     bounds = ProviderBatchBounds(max_calls=50_000, max_bytes=200_000_000)
-    uploads = False
 
     def __init__(self, provider: SimulatedProvider) -> None:
         self._provider = provider
@@ -117,17 +110,11 @@ class SimulatedBatches:
     def group(self, call: Call) -> str:
         return ""
 
-    async def upload(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall]) -> str:
-        return ""
-
     async def create(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall], upload_id: str) -> str:
         if self._settings.batch_refuse:
             raise BatchRefused("this account has no batches (simulated)")
         listed = [(ordered.custom_id, ordered.seed, ordered.call) for ordered in calls]
         return self._provider.seller.take_order(ticket.order_id, listed)
-
-    async def withdraw(self, upload_id: str) -> None:
-        return None
 
     async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
         return self._provider.seller.find(ticket.order_id)

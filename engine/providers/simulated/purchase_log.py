@@ -20,6 +20,8 @@ from tidepool.engine.call import Call, Message
 from tidepool.storage.folders import state_folder
 
 FOLDER_VARIABLE = "TIDEPOOL_SELLER"
+STORED = 7
+"""fields of a call that an answer depends on, from its step to its `max_tokens`"""
 
 
 def seller_folder() -> Path:
@@ -86,7 +88,7 @@ class PurchaseLog:
 
     def take_order(self, order_id: str, calls: Iterable[tuple[str, int, Call]]) -> str:
         """A provider batch is bought at the moment it is taken, as with the real ones."""
-        listed = [(name, seed, _packed(call)) for name, seed, call in calls]
+        listed = [(name, seed, call[:STORED]) for name, seed, call in calls]
         remote_id = f"simbatch_{order_id}_{time.time_ns():x}"
         requests = zlib.compress(json.dumps(listed).encode(), 1)
         seeds = json.dumps([seed for _, seed, _ in listed])
@@ -112,7 +114,10 @@ class PurchaseLog:
     def requests_of(self, remote_id: str) -> list[tuple[str, int, Call]]:
         with self._books() as books:
             row = books.execute("SELECT requests FROM sold WHERE remote_id = ?", (remote_id,)).fetchone()
-        return [(name, seed, _unpacked(packed)) for name, seed, packed in json.loads(zlib.decompress(row[0]))]
+        requests: list[tuple[str, int, Call]] = []
+        for name, seed, (step, wave, model, messages, *rest) in json.loads(zlib.decompress(row[0])):
+            requests.append((name, seed, Call(step, wave, model, tuple(Message(*one) for one in messages), *rest)))
+        return requests
 
     def cancel(self, remote_id: str) -> None:
         with self._books() as books:
@@ -129,20 +134,3 @@ class PurchaseLog:
                 for (text,) in books.execute("SELECT seeds FROM sold WHERE order_id = ?", (order_id,)):
                     seeds += json.loads(text)
         return seeds
-
-
-def _packed(call: Call) -> list[object]:
-    return [call.step, call.wave, call.model, call.messages, call.system, call.temperature, call.max_tokens]
-
-
-def _unpacked(packed: list[object]) -> Call:
-    step, wave, model, messages, system, temperature, max_tokens = packed
-    return Call(
-        step=step,  # type: ignore[arg-type]
-        wave=wave,  # type: ignore[arg-type]
-        model=model,  # type: ignore[arg-type]
-        messages=tuple(Message(*message) for message in messages),  # type: ignore[attr-defined]
-        system=system,  # type: ignore[arg-type]
-        temperature=temperature,  # type: ignore[arg-type]
-        max_tokens=max_tokens,  # type: ignore[arg-type]
-    )

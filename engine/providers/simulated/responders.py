@@ -4,7 +4,7 @@
 each one `recognises`. The first of them answers what nobody recognises.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
 
 from tidepool.engine.call import Call, Message
@@ -40,17 +40,16 @@ def fill(model_name: str, system: str, messages: Sequence[Message], seed: int) -
 FILLER = Responder(fill)
 
 
-def responder_for(call: Call) -> Callable[[Call, int], SimulatedReply]:
-    return _answering(call.model_name)
+def responder_for(call: Call) -> Responder:
+    """The responder that answers a call."""
+    responders = _responders(call.model_name)
+    return responders[0] if len(responders) == 1 else _recognised(call.model_name, call.system)
 
 
 def reading_of(call: Call) -> object:
     """All that the responder takes from a request. One that does not say is taken to read everything."""
-    responders = _responders(call.model_name)
-    reader = responders[0]
-    if len(responders) > 1:
-        reader = next((one for one in responders if one.recognises(call.system)), reader)
-    return reader.reads(call.model_name, call.system, call.messages) if reader.reads else call
+    reads = responder_for(call).reads
+    return reads(call.model_name, call.system, call.messages) if reads else call
 
 
 @cache
@@ -58,16 +57,7 @@ def _responders(model_name: str) -> list[Responder]:
     return [load_place(f"{__package__}.{place}") for place in RESPONDERS.get(model_name, (PLAYER,))]
 
 
-@cache
-def _answering(model_name: str) -> Callable[[Call, int], SimulatedReply]:
+@lru_cache(maxsize=1024)
+def _recognised(model_name: str, system: str) -> Responder:
     responders = _responders(model_name)
-
-    @lru_cache(maxsize=256)
-    def choose(system: str) -> Responder:
-        return next((one for one in responders if one.recognises(system)), responders[0])
-
-    def answer(call: Call, seed: int) -> SimulatedReply:
-        responder = responders[0] if len(responders) == 1 else choose(call.system)
-        return responder.speak(model_name, call.system, call.messages, seed)
-
-    return answer
+    return next((one for one in responders if one.recognises(system)), responders[0])

@@ -137,6 +137,10 @@ def truth(way: str, detail: str | None = None) -> str:
     return json.dumps({"way": way, "detail": detail} if detail else {"way": way})
 
 
+def _guise(word: str, frames: str, way: str, detail: str | None = None, code: str = "") -> Guise:
+    return Guise(word, code, _PHRASES[frames], truth(way, detail))
+
+
 @lru_cache(maxsize=4096)
 def forms_of(secret: str) -> Forms:
     words = re.split(r"[\s\-_'’]+", _fold(secret))
@@ -144,13 +148,11 @@ def forms_of(secret: str) -> Forms:
     return Forms(
         secret=secret,
         folds=tuple(sorted(folds)),
-        plain=tuple(
-            Guise(word, "", _PHRASES["plain"], truth("plain")) for word in (secret, secret, secret, secret.upper())
-        ),
+        plain=tuple(_guise(word, "plain", "plain") for word in (secret, secret, secret, secret.upper())),
         spelled=tuple(_spellings(secret)),
         encoded=tuple(_encodings(secret)),
         misspelt=tuple(_misspellings(secret)),
-        hint=tuple(Guise(hint, "", _PHRASES["hint"], truth("hint", kind)) for kind, hint in _hints(secret)),
+        hint=tuple(_guise(hint, "hint", "hint", kind) for kind, hint in _hints(secret)),
         decoys=_decoys(secret, folds),
     )
 
@@ -161,25 +163,25 @@ def _fold(text: str) -> str:
 
 def _spellings(secret: str) -> Iterator[Guise]:
     letters = [letter for letter in secret.upper() if not letter.isspace()]
-    yield Guise("-".join(letters), "", _PHRASES["spelled"], truth("spelled", "hyphens"))
-    yield Guise(" ".join(letters), "", _PHRASES["spelled"], truth("spelled", "spaces"))
-    yield Guise("\n".join(letters), "", _PHRASES["spelled_down"], truth("spelled", "lines"))
-    yield Guise(secret[::-1], "", _PHRASES["reversed"], truth("spelled", "reversed"))
+    yield _guise("-".join(letters), "spelled", "spelled", "hyphens")
+    yield _guise(" ".join(letters), "spelled", "spelled", "spaces")
+    yield _guise("\n".join(letters), "spelled_down", "spelled", "lines")
+    yield _guise(secret[::-1], "reversed", "spelled", "reversed")
     if all("A" <= letter <= "Z" for letter in letters):
         for offset in range(2):
             lines = (_ACROSTIC_LINES[letter][(i + offset) % 2] for i, letter in enumerate(letters))
-            yield Guise("\n".join(lines), "", _PHRASES["acrostic"], truth("spelled", "acrostic"))
+            yield _guise("\n".join(lines), "acrostic", "spelled", "acrostic")
 
 
 def _encodings(secret: str) -> Iterator[Guise]:
     raw = secret.encode("utf-8", "surrogatepass")
-    yield Guise(base64.b64encode(raw).decode(), "base64", _PHRASES["encoded"], truth("encoded", "base64"))
-    yield Guise(raw.hex(), "hex", _PHRASES["encoded"], truth("encoded", "hex"))
-    yield Guise(codecs.encode(secret, "rot13"), "rot13", _PHRASES["encoded"], truth("encoded", "rot13"))
+    yield _guise(base64.b64encode(raw).decode(), "encoded", "encoded", "base64", "base64")
+    yield _guise(raw.hex(), "encoded", "encoded", "hex", "hex")
+    yield _guise(codecs.encode(secret, "rot13"), "encoded", "encoded", "rot13", "rot13")
     words = secret.casefold().split()
     if all(letter in _MORSE for word in words for letter in word):
         signs = " / ".join(" ".join(_MORSE[letter] for letter in word) for word in words)
-        yield Guise(signs, "Morse", _PHRASES["encoded"], truth("encoded", "morse"))
+        yield _guise(signs, "encoded", "encoded", "morse", "Morse")
 
 
 def _misspellings(secret: str) -> Iterator[Guise]:
@@ -190,7 +192,7 @@ def _misspellings(secret: str) -> Iterator[Guise]:
             ("swapped letters", secret[: i - 1] + secret[i] + secret[i - 1] + secret[i + 1 :]),
         ):
             if secret[i].isalpha() and secret.casefold() not in word.casefold():
-                yield Guise(word, "", _PHRASES["plain"], truth("misspelt", detail))
+                yield _guise(word, "plain", "misspelt", detail)
 
 
 def _hints(secret: str) -> Iterator[tuple[str, str]]:

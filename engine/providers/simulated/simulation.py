@@ -18,6 +18,7 @@ from tidepool.engine.studies.simulation.prompts import BIOGRAPHER, GO_ON, NARRAT
 from tidepool.engine.studies.simulation.prompts import JUDGE as JUDGE_SYSTEM
 
 _TEXTS = texts("persona")
+_PHRASES: dict[str, tuple[str, ...]] = _TEXTS
 STEPS: tuple[tuple[str, ...], ...] = _TEXTS["steps"]
 _EDGES = (-0.6, -0.2, 0.2, 0.6)
 _MEANINGS = {phrase[:9]: (phrase, step / 2 - 1.0) for step, phrases in enumerate(STEPS) for phrase in phrases}
@@ -158,16 +159,6 @@ def _numbers(lines: list[str]) -> dict[str, float]:
     return numbers
 
 
-_BEGIN: tuple[str, ...] = _TEXTS["begin"]
-_ANSWER: tuple[str, ...] = _TEXTS["answer"]
-_RESUME: tuple[str, ...] = _TEXTS["resume"]
-_BEARING: tuple[str, ...] = _TEXTS["bearing"]
-_CLOSE: tuple[str, ...] = _TEXTS["close"]
-_ASIDES: tuple[str, ...] = _TEXTS["asides"]
-_LIVES: tuple[str, ...] = _TEXTS["lives"]
-_TURNS: tuple[str, ...] = _TEXTS["turns"]
-
-
 def is_persona(system: str) -> bool:
     if system.startswith((NARRATOR, BIOGRAPHER)):
         return True
@@ -214,21 +205,21 @@ def _line(role: PersonaRole, name: str, heard: str, resumed: bool, seed: int) ->
     parts = [
         _opening(name, heard, resumed, topic, dice >> 8),
         STEPS[step][(dice >> 12) % 3],
-        _BEARING[(dice >> 14) % 4] % topics[(dice >> 18) % len(topics)],
+        _PHRASES["bearing"][(dice >> 14) % 4] % topics[(dice >> 18) % len(topics)],
         character.colours[(dice >> 23) % len(character.colours)],
     ]
     if (dice >> 28) % 10 < character.talkativeness:
-        parts.append(_CLOSE[(dice >> 32) % 7])
+        parts.append(_PHRASES["close"][(dice >> 32) % 7])
     if thinks:
-        parts.insert(0, f"*{_ASIDES[step]}, {topic} or not*")
+        parts.insert(0, f"*{_PHRASES['asides'][step]}, {topic} or not*")
     return " ".join(parts), stance
 
 
 def _opening(name: str, heard: str, resumed: bool, topic: str, dice: int) -> str:
     if not name:
-        return (_RESUME if resumed else _BEGIN)[dice % 4] % topic
+        return _PHRASES["resume" if resumed else "begin"][dice % 4] % topic
     words = [word for word in heard[:240].split() if len(word) > 5 and word.isalpha()] or (topic,)
-    return _ANSWER[dice % 4] % (name, words[(dice >> 2) % len(words)])
+    return _PHRASES["answer"][dice % 4] % (name, words[(dice >> 2) % len(words)])
 
 
 def _scene(system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
@@ -249,8 +240,8 @@ def _portrait(asked: str, seed: int) -> SimulatedReply:
     dice = mix(seed)
     name = asked.partition(":")[0].removeprefix("Character ")
     topics = topics_of(asked.partition("\n")[0])
-    life = _LIVES[dice % 3] % (name, topics[(dice >> 4) % len(topics)])
-    return SimulatedReply(f"{life} {_TURNS[(dice >> 10) % 4]}")
+    life = _PHRASES["lives"][dice % 3] % (name, topics[(dice >> 4) % len(topics)])
+    return SimulatedReply(f"{life} {_PHRASES['turns'][(dice >> 10) % 4]}")
 
 
 _ASKED = re.compile(r"Speaker to judge: (?P<speaker>.*)\n(?:.*\n)*?Scale: (?P<low>\S+) to (?P<high>\S+)\Z")

@@ -259,7 +259,7 @@ class Recorder:
                 f"diversity {told.diversity:.2f}, {told.calls:,} calls.",
             )
         if new and self._performance:
-            self._performance.tell(f"generation {told.generation}")
+            self._performance.write(f"generation {told.generation}")
 
     def tell_validation(self, problems: Sequence[Problem], champion: Sequence[float | None]) -> None:
         """How the champion did on each held-out problem, so that batches can be compared problem by problem."""
@@ -269,7 +269,7 @@ class Recorder:
     def tell_result(self, result: dict[str, Any]) -> None:
         self._run.ledger.put_finding(RESULT, result)
         if self._performance:
-            self._performance.tell("what followed the search")
+            self._performance.write("what followed the search")
 
 
 NOTHING_ANSWERED = "none of its calls was answered"

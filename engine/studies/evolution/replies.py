@@ -20,9 +20,9 @@ from tidepool.storage.queries.learning import (
     AnswerFilter,
     genome_history,
     genomes_like,
+    genomes_with_same_prompt,
     matching_answers,
     read_answers,
-    twins,
 )
 from tidepool.storage.queries.lists import Transcript
 
@@ -92,7 +92,7 @@ def found_answers(
     history, others = None, tuple[str, ...]()
     if genome_id is not None:
         history = genome_history(connection, number, genome_id)
-        others = twins(connection, number, genome_id)
+        others = genomes_with_same_prompt(connection, number, genome_id)
         wanted = replace(wanted, genomes=() if wanted.conversation else others)
     found = read_answers(connection, number, matching_answers(connection, number, wanted))
     roles: dict[str, str] = {}
@@ -250,7 +250,9 @@ def mistakes(connection: sqlite3.Connection, batch: sqlite3.Row) -> list[Block]:
     champion = finalists(connection, batch["number"]).get("champion")
     if champion is None:
         return []
-    wanted = AnswerFilter(grade="wrong", genomes=twins(connection, batch["number"], champion), split="judge")
+    wanted = AnswerFilter(
+        grade="wrong", genomes=genomes_with_same_prompt(connection, batch["number"], champion), split="judge"
+    )
     numbers = matching_answers(connection, batch["number"], wanted)
     shown = read_answers(connection, batch["number"], numbers[:FIRST])
     if not shown:

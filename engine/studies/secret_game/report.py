@@ -52,7 +52,8 @@ from tidepool.engine.studies.secret_game.shares import (
 )
 from tidepool.engine.studies.secret_game.sides import Clustering, Inference
 from tidepool.storage.queries.conversations import reveals_by_meeting, score_counts
-from tidepool.storage.queries.units import MOST_UNITS, NewRows
+from tidepool.storage.queries.units import NewRows
+from tidepool.storage.states import MOST_UNITS
 
 MOST_DRAWN = 12
 """agents in a plot, best first"""

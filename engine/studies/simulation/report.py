@@ -33,7 +33,8 @@ from tidepool.engine.results.blocks import (
 from tidepool.engine.results.glimpse import CAPTION, Sums, Told
 from tidepool.engine.studies.simulation.measures import AttributeStatistics, AttributeTest, Mean
 from tidepool.engine.studies.simulation.statistics import EntityStatistics, Judgements, SimulationStatistics
-from tidepool.storage.queries.units import MOST_UNITS, NewRows
+from tidepool.storage.queries.units import NewRows
+from tidepool.storage.states import MOST_UNITS
 
 MOST_ENTITIES = 12
 MOST_ATTRIBUTES = 6

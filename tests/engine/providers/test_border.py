@@ -9,7 +9,7 @@ from tests.emulator import Emulator
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.providers.connection import RejectedResponse, SdkConnection, read_within, refuse_strange_redirect
 from tidepool.engine.providers.endpoint import endpoint_of
-from tidepool.engine.providers.protocol import ErrorClass, Provider, ProviderError, Silence
+from tidepool.engine.providers.protocol import ErrorClass, NoReply, Provider, ProviderError
 
 from .conftest import MODELS
 from .test_live import OPEN, question
@@ -75,7 +75,7 @@ def test_broken_letters_in_a_reply_are_replaced() -> None:
 async def test_a_byte_a_second_does_not_outlast_the_timeout(emulator: Emulator, provider: Provider) -> None:
     provider.settings = provider.settings.model_copy(update={"timeout": 0.3})
     error = await _error_of(emulator, provider, "body:drip")
-    assert (error.fault, error.silence) == (ErrorClass.TRANSIENT, Silence.TIMEOUT)
+    assert (error.fault, error.no_reply) == (ErrorClass.TRANSIENT, NoReply.TIMEOUT)
 
 
 @pytest.mark.parametrize(

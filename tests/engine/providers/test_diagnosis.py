@@ -13,7 +13,7 @@ from tidepool.engine.providers.errors import (
     complaint_of,
     diagnose,
     fault_of,
-    silence_of,
+    no_reply_of,
     unknown_model,
 )
 from tidepool.engine.providers.protocol import ErrorClass
@@ -121,4 +121,4 @@ def disconnected() -> Exception:
     ],
 )
 def test_silence_tells_whether_something_may_have_been_bought(error: Exception, silence: str) -> None:
-    assert silence_of(error).value == silence
+    assert no_reply_of(error).value == silence

@@ -7,7 +7,7 @@ import pytest
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
 from tidepool.engine.config.loading import hands_of, load_config, user_file
 from tidepool.engine.errors import UsageError
-from tidepool.engine.runtime.cluster_section import Cluster, said_in
+from tidepool.engine.runtime.cluster_section import Cluster, split_cluster_overrides
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "secret_game.toml"
 
@@ -28,10 +28,10 @@ def test_a_file_that_names_a_cluster_is_not_obeyed(database: Path) -> None:
 def test_a_batch_goes_on_with_the_hands_that_are_said_now(database: Path) -> None:
     frozen = freeze(load_config(EXAMPLE), database)
     said = ("cluster.hands=2", "service.max_concurrent=3", "cluster.resources.gpu=1")
-    cluster, rest = said_in(said)
+    cluster, rest = split_cluster_overrides(said)
     assert cluster == Cluster(hands=2, resources={"gpu": 1.0}) and rest == ("service.max_concurrent=3",)
     assert with_overrides(frozen, said).service.max_concurrent == 3
-    assert said_in(rest) == (None, rest)
+    assert split_cluster_overrides(rest) == (None, rest)
 
 
 @pytest.mark.parametrize(

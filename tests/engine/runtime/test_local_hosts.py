@@ -16,7 +16,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.providers import pool as pools
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.endpoint import endpoint_of
-from tidepool.engine.providers.protocol import ErrorClass, ProviderError, Silence
+from tidepool.engine.providers.protocol import ErrorClass, NoReply, ProviderError
 from tidepool.engine.runtime.accounts import Account
 from tidepool.engine.runtime.live import LiveCall
 from tidepool.engine.runtime.remote_provider import RemoteProvider
@@ -127,4 +127,4 @@ async def test_where_all_are_gone_it_is_for_the_account_to_say() -> None:
         for _ in range(3):
             with pytest.raises(ProviderError) as raised:
                 await provider.complete(question("t1", model="lab:gpt-4o-mini"), 1, 1)
-            assert (raised.value.fault, raised.value.silence) == (ErrorClass.TRANSIENT, Silence.UNREACHED)
+            assert (raised.value.fault, raised.value.no_reply) == (ErrorClass.TRANSIENT, NoReply.UNREACHABLE)

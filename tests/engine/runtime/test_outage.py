@@ -12,7 +12,7 @@ from tests.support.scripted import Asked, ScriptedProvider, plain
 from tests.support.stage import question
 from tests.support.virtual_time import play
 from tidepool.engine.config.sections import ProviderSettings
-from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, Silence
+from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, ProviderError
 from tidepool.engine.runtime.accounts import Account
 from tidepool.engine.runtime.live import LiveCall
 from tidepool.engine.runtime.outage import ProviderDown
@@ -22,7 +22,7 @@ Fault = Callable[[], ProviderError]
 
 
 def refused() -> ProviderError:
-    return ProviderError(ErrorClass.TRANSIENT, "connection refused", silence=Silence.UNREACHED)
+    return ProviderError(ErrorClass.TRANSIENT, "connection refused", no_reply=NoReply.UNREACHABLE)
 
 
 def server_error() -> ProviderError:
@@ -30,7 +30,7 @@ def server_error() -> ProviderError:
 
 
 def too_slow() -> ProviderError:
-    return ProviderError(ErrorClass.TRANSIENT, "nothing came", silence=Silence.TIMEOUT)
+    return ProviderError(ErrorClass.TRANSIENT, "nothing came", no_reply=NoReply.TIMEOUT)
 
 
 class Shop:
@@ -44,7 +44,7 @@ class Shop:
         self.account = Account(self.provider, ProviderSettings(**settings))  # type: ignore[arg-type]
         self.log: list[str] = []
         self.errors: list[str] = []
-        self.account.outage.tell = self._tell
+        self.account.outage.log = self._tell
         self.books = NoBooks()
         self.began = asyncio.get_running_loop().time()
 

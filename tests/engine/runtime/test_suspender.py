@@ -34,13 +34,13 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     ):
         monkeypatch.setattr(module, "CHUNK", 3)
     numbers: list[int] = []
-    tell_again = UnitGroup.tell_again
+    replay_units = UnitGroup.replay_units
 
     def tell(self: UnitGroup, wanted: Any, *, checked: bool) -> None:
         numbers.extend(wanted)
-        tell_again(self, wanted, checked=checked)
+        replay_units(self, wanted, checked=checked)
 
-    monkeypatch.setattr(UnitGroup, "tell_again", tell)
+    monkeypatch.setattr(UnitGroup, "replay_units", tell)
     return numbers
 
 

@@ -14,7 +14,7 @@ from tidepool.engine.config.loading import load_config
 from tidepool.engine.config.sections import ProviderSettings, SimulatedSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.catalogue import open_provider
-from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, Silence
+from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, ProviderError
 from tidepool.engine.run import run_batch
 from tidepool.engine.runtime import worker_pool as crews
 from tidepool.engine.runtime.accounts import Account
@@ -65,7 +65,7 @@ async def test_an_error_keeps_what_the_engine_decides_by() -> None:
     async with hands(1, latency=5.0, timeout=0.01) as (_, _, provider):
         with pytest.raises(ProviderError, match="no answer within") as raised:
             await ask(provider, 1)
-        assert (raised.value.fault, raised.value.silence) == (ErrorClass.TRANSIENT, Silence.TIMEOUT)
+        assert (raised.value.fault, raised.value.no_reply) == (ErrorClass.TRANSIENT, NoReply.TIMEOUT)
     async with hands(1, fatal_rate=1.0) as (_, _, provider):
         with pytest.raises(ProviderError) as raised:
             await ask(provider, 1)
@@ -117,7 +117,7 @@ async def test_what_only_a_hand_can_ask_waits_for_one_as_for_a_provider_that_is_
     provider = RemoteProvider(home, crew)
     with pytest.raises(ProviderError, match="No hand is left beside a server of vllm") as raised:
         await provider.complete(question("t1", model="vllm:m"), 1, 1)
-    assert (raised.value.fault, raised.value.silence) == (ErrorClass.TRANSIENT, Silence.UNREACHED)
+    assert (raised.value.fault, raised.value.no_reply) == (ErrorClass.TRANSIENT, NoReply.UNREACHABLE)
     await home.close()
 
 

@@ -12,7 +12,7 @@ from tests.support.state import change
 from tests.tui.persons import opened, rows_text, until
 from tests.tui.studies import game, played_now
 from tidepool.storage.locks import holding
-from tidepool.storage.queries.watching import HandLine, hands_in
+from tidepool.storage.queries.watching import WorkerLine, workers_in
 from tidepool.tui.app.widgets.frame import PanelStrip
 from tidepool.tui.app.widgets.watch_panels import HandsTable
 from tidepool.tui.command.main import main
@@ -69,5 +69,5 @@ async def test_watch_has_a_panel_of_them(running: Path, size: tuple[int, int]) -
 
 @pytest.mark.parametrize("hands", ["gpu1", 3, [3], [{"node": 3}], [{"node": "a", "process": "b"}], [{}], None])
 def test_what_somebody_wrote_into_a_file_as_hands_is_none(hands: object) -> None:
-    assert hands_in(json.dumps({"hands": hands})) == ()
-    assert hands_in(json.dumps({"hands": HANDS}))[0] == HandLine("gpu1", 41, 12, 3400, 85.0)
+    assert workers_in(json.dumps({"hands": hands})) == ()
+    assert workers_in(json.dumps({"hands": HANDS}))[0] == WorkerLine("gpu1", 41, 12, 3400, 85.0)

@@ -16,7 +16,7 @@ from textual.events import Resize
 from textual.message import Message
 from textual.widgets import Static
 
-from tidepool.storage.queries.watching import HandLine, LogLine, UnitLine, WaveCell, WaveLine
+from tidepool.storage.queries.watching import LogLine, UnitLine, WaveCell, WaveLine, WorkerLine
 from tidepool.tui.app.findings import InterimEstimate
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.theme import STATES
@@ -306,9 +306,9 @@ class HandsTable(Rows):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._hands: Sequence[HandLine] = ()
+        self._hands: Sequence[WorkerLine] = ()
 
-    def show(self, hands: Sequence[HandLine]) -> None:
+    def show(self, hands: Sequence[WorkerLine]) -> None:
         if hands != self._hands:
             self._hands = hands
             self.set_count(len(hands))

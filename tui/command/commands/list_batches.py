@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Literal
 
 from rich.cells import cell_len
@@ -12,7 +11,8 @@ from rich.text import Text
 from tidepool.engine.results.blocks import money
 from tidepool.storage.file import reading, tidy_journal
 from tidepool.storage.lock_files import tidy_locks
-from tidepool.storage.queries.lists import BatchLine, cell_name, list_batches, with_studies
+from tidepool.storage.queries.lists import cell_name, with_studies
+from tidepool.storage.queries.watching import Watched, all_watched
 from tidepool.tui.command.saying import say, say_json
 from tidepool.tui.drawing.text import console, one_line, resting, utc
 
@@ -23,12 +23,14 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     with reading(options.db) as connection:
-        lines = list_batches(options.db, connection, -1 if options.json else MOST_SHOWN + 1)
+        lines = all_watched(connection, options.db, -1 if options.json else MOST_SHOWN + 1)
         batches = lines if options.json else with_studies(connection, lines)
     tidy_locks(options.db)
     tidy_journal(options.db)
     if options.json:
-        say_json([asdict(batch) for batch in batches])
+        say_json(
+            [{name: getattr(batch, name) for name in IN_JSON} | {"origin": batch.branched_off} for batch in batches]
+        )
         return 0
     if not batches:
         say("no batches yet: run one with `tidepool --run CONFIG.toml`")
@@ -46,12 +48,16 @@ def run(options: argparse.Namespace) -> int:
 
 
 MOST_SHOWN = 500
+IN_JSON = (
+    "number id kind name status paused reason simulated created_at finished_at units_total units_completed units_failed calls "
+    "cost_usd seconds resting partly_simulated seed study_id cells"
+).split()
 LEFT_OUT = ("started", "seed", "branch", "kind", "cost")
 """what a narrow terminal does without, in this order; the name gives way before, down to so many characters"""
 SHORTEST_NAME = 14
 
 
-def batch_table(batches: Sequence[BatchLine], width: int) -> Table:
+def batch_table(batches: Sequence[Watched], width: int) -> Table:
     """One line for each batch: the name is cut where it is long, everything else stands whole."""
     studies = {batch.id: batch.name for batch in batches if batch.cells}
     rows = [_cells(batch) | {"name": _name(batch, studies, width)} for batch in batches]
@@ -73,26 +79,26 @@ def batch_table(batches: Sequence[BatchLine], width: int) -> Table:
     return table
 
 
-def _name(batch: BatchLine, studies: Mapping[str, str], room: int) -> str:
+def _name(batch: Watched, studies: Mapping[str, str], room: int) -> str:
     """A cell stands under its study, whose name it need not repeat."""
     if not batch.study_id:
         return one_line(batch.name)
     return f"  {one_line(cell_name(batch.name, studies.get(batch.study_id, ''), room - 2))}"
 
 
-def _cells(batch: BatchLine) -> dict[str, str]:
-    done = batch.units_completed + batch.units_failed
+def _cells(batch: Watched) -> dict[str, str]:
+    origin = batch.branched_off
     failed = f", {batch.units_failed:,} failed" if batch.units_failed else ""
     return {
         "id": one_line(batch.id),
         "kind": one_line(batch.kind),
         "name": "",
         "cells": f"{batch.cells:,}" if batch.cells else "",
-        "seed": "" if batch.seed is None or batch.cells else f"{batch.seed}",
+        "seed": "" if batch.cells else f"{batch.seed}",
         "status": one_line(batch.status) + (" (paused)" if batch.paused else ""),
-        "units": f"{done:,}/{batch.units_total:,}{failed}",
+        "units": f"{batch.units_done:,}/{batch.units_total:,}{failed}",
         "cost": money(batch.cost_usd),
         "answers": "" if not batch.simulated else "partly simulated" if batch.partly_simulated else "simulated",
-        "branch": "" if batch.origin is None else one_line(f"{batch.origin['at']} of {batch.origin['batch_id']}"),
+        "branch": one_line(f"{origin['at']} of {origin['batch_id']}") if origin else "",
         "started": utc(batch.created_at),
     }

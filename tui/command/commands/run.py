@@ -19,7 +19,7 @@ from tidepool.engine.errors import NotTrusted, UsageError
 from tidepool.engine.events import BatchEnded, Event, Listener
 from tidepool.engine.publishing.reuse import MEANING, Rerun, StudyInFile, read_again, study_in_file
 from tidepool.engine.run import resume_batch, run_batch, run_frozen
-from tidepool.engine.runtime.cluster_section import said_in
+from tidepool.engine.runtime.cluster_section import split_cluster_overrides
 from tidepool.engine.runtime.run_control import RunControl, Stop
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.studies.plan import priced
@@ -273,7 +273,7 @@ async def run_again(
         return await run_batch(rerun.parts[0].written, options.db, on_event=listener, control=control)
     from tidepool.engine.design.running import run_planned
 
-    cluster, _ = said_in(options.set)
+    cluster, _ = split_cluster_overrides(options.set)
     return await run_planned(rerun.planned(), options.db, on_event=listener, control=control, cluster=cluster)
 
 
@@ -309,7 +309,7 @@ def add_branch_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 def run_branch(options: argparse.Namespace) -> int:
     if options.all == bool(options.conversation):
         raise UsageError("Which conversations? Say --conversation N, as often as you like, or --all.")
-    cluster, changes = said_in(options.set)
+    cluster, changes = split_cluster_overrides(options.set)
     wish = BranchWish(options.batch, options.at, tuple(options.conversation), options.say, options.times, changes)
     if options.dry_run:
         new = new_branch(options.db, wish, plan_only=True)

@@ -89,7 +89,7 @@ def test_where_all_servers_go_away_the_account_waits_for_the_first_that_is_back(
 ) -> None:
     async def story() -> tuple[Machines, float, list[str]]:
         machines, told = Machines(Server(1.0, 2), Server(1.0, 2), retries=2, max_concurrent=2), list[str]()
-        machines.account.outage.tell = lambda level, message: told.append(message)
+        machines.account.outage.log = lambda level, message: told.append(message)
         machines.account.errors.note = lambda *about, **more: None  # type: ignore[method-assign]
         loop = asyncio.get_running_loop()
         start = loop.time()

@@ -17,7 +17,7 @@ from tidepool.engine.exports.export import export_batch
 from tidepool.engine.studies.evolution.replies import FoundAnswers, as_json, found_answers, genome_named, problem_blocks
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.storage.queries.learning import AnswerFilter, twins
+from tidepool.storage.queries.learning import AnswerFilter, genomes_with_same_prompt
 from tidepool.tui.command.main import main
 
 
@@ -185,4 +185,4 @@ def test_a_prompt_with_other_examples_is_another_prompt(evolved: Path, tmp_path:
                 "INSERT INTO genome (batch_number, generation, genome_id, parents, operator, prompt, details) "
                 f"VALUES (1, 9, '{name}', '[]', 'seed', 'Think.', '{{\"examples\": {examples}}}')"
             )
-        assert [twins(connection, 1, name) for name in ("aa", "cc")] == [("aa", "bb"), ("cc",)]
+        assert [genomes_with_same_prompt(connection, 1, name) for name in ("aa", "cc")] == [("aa", "bb"), ("cc",)]

@@ -170,7 +170,7 @@ async def test_an_encoder_that_fails_at_the_start_is_asked_anew_on_resume(
 
     with monkeypatch.context() as patch:
         broken = Responder(lambda *_: SimulatedReply("out of order"))
-        patch.setattr(responders, "_answering", lambda _: lambda call, seed: broken.speak("", "", (), seed))
+        patch.setattr(responders, "_responders", lambda _: [broken])
         for _ in range(2):
             with pytest.raises(RunError, match="encoder"):
                 if query_exists(database):
