@@ -81,18 +81,25 @@ def scratch_in(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """A scratch folder whose files move into `folder` together at the end; what else lies there stays."""
+    """A scratch folder that becomes `folder` at the end in one step. If `folder` exists, its files are replaced one by one,
+    each in one step, and what else lies there stays."""
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, "it is a file, not a folder", str(folder))
     nearest = next(one for one in (folder, *folder.absolute().parents) if one.is_dir())
     with scratch_in(nearest) as scratch:  # on the same disk, so that a move is a change of name
-        yield scratch
-        for path in (*scratch.rglob("*"), scratch):
+        made = scratch / "made"
+        made.mkdir()
+        yield made
+        for path in (*made.rglob("*"), made):
             _to_disk(path)
-        folder.mkdir(parents=True, exist_ok=True)
-        for path in sorted(scratch.iterdir()):
-            path.replace(folder / path.name)
-        _to_disk(folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        if not folder.exists():
+            made.replace(folder)
+        else:
+            for path in sorted(made.iterdir()):
+                path.replace(folder / path.name)
+        for path in (folder, folder.parent):
+            _to_disk(path)
 
 
 def is_scratch(folder: Path) -> bool:

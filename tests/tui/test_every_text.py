@@ -338,7 +338,6 @@ PRINT_THEMSELVES = {
     "tui/command/saying.py": "the way out",
     "tui/app/worker.py": "a process that answers the app in lines of JSON",
     "engine/bench.py": "a process that answers the bench in a line of JSON",
-    "engine/config/reference.py": "writes a page of the docs, when it is run by itself",
     "storage/tables.py": "writes the schema, when it is run by itself",
     "engine/trust/record.py": "a warning in words of its own",
     "engine/studies/evolution/problems/parquet_lines.py": "a process that answers in lines of JSON, and says on stderr why not",

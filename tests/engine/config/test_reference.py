@@ -1,12 +1,12 @@
 from pathlib import Path
 
-from tidepool.engine.config.reference import reference
+from tests.support.config_reference import reference
 
 PAGE = Path(__file__).parents[3] / "docs" / "config.md"
 
 
 def test_the_reference_of_config_keys_is_what_the_code_says() -> None:
-    assert PAGE.read_text() == reference(), "make it anew: python -m tidepool.engine.config.reference > docs/config.md"
+    assert PAGE.read_text() == reference(), "make it anew: python -m tests.support.config_reference > docs/config.md"
 
 
 def test_every_config_key_is_explained() -> None:

@@ -89,7 +89,7 @@ def test_a_scratch_folder_is_private_and_a_finished_one_has_the_usual_mode(tmp_p
     before = os.umask(0o002)
     try:
         with finished_together(tmp_path / "out") as scratch:
-            assert scratch.stat().st_mode & 0o777 == 0o700
+            assert scratch.parent.stat().st_mode & 0o777 == 0o700
             (scratch / "a").write_text("new")
         (tmp_path / "usual").mkdir()
     finally:

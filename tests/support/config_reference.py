@@ -1,4 +1,4 @@
-"""The reference of every config key, made from the sections themselves: `python -m tidepool.engine.config.reference > docs/config.md`."""
+"""The reference of every config key, made from the sections themselves: `python -m tests.support.config_reference > docs/config.md`."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ from tidepool.engine.studies.kinds import KINDS, load_kind
 
 INTRODUCTION = f"""# The config file
 
-Every key, its type, its default and what it does. This page is made from the code (`python -m tidepool.engine.config.reference`); a test
+Every key, its type, its default and what it does. This page is made from the code (`python -m tests.support.config_reference`); a test
 fails when they differ. API keys are read from the environment only (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`).
 
 An error names the line and the cure: an unknown key names the nearest known one or the section it belongs to, a value of the wrong
