@@ -43,6 +43,7 @@ from tidepool.tui.app.widgets.frame import PLACES
 from tidepool.tui.drawing.text import console, one_line
 
 if TYPE_CHECKING:
+    from tidepool.engine.trust.gate import TrustQuestion
     from tidepool.tui.app.compose.examination import Examiner
 
 LATER = ("compose", "watch", "results", "library", "providers")
@@ -261,19 +262,25 @@ class TidepoolApp(OrderedKeysApp):
         return True
 
     async def compose_copy(self, batch: Watched) -> None:
-        """The config of a batch, in Compose."""
+        """The config of a batch, in Compose. Raises a TidepoolError."""
         from tidepool.tui.drawing.configs import config_of
 
-        try:
-            text = await self.file.look(config_of, batch.number)
-        except TidepoolError as error:
-            self.tell(error)
-            return
+        text = await self.file.look(config_of, batch.number)
         await self._switch("compose")
         from tidepool.tui.app.screens.compose import ComposeScreen
 
         if isinstance(self.screen, ComposeScreen):
             self.screen.load(text)
+
+    async def ask_for_trust(self, question: "TrustQuestion") -> bool:
+        """Whether a batch that was not created here may be run; a yes is kept."""
+        from tidepool.engine.trust.gate import adopt
+        from tidepool.tui.app.dialogs.batch import TrustDialog
+
+        if not await self.push_screen_wait(TrustDialog(question)):
+            return False
+        await self.file.do(adopt, self.path, question.admission.batch_id, question.admission.frozen)
+        return True
 
     def tell(self, error: TidepoolError | str) -> None:
         """The one error dialog; the same words are not told twice at once."""

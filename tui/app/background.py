@@ -212,11 +212,8 @@ async def run_in_thread(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     except TidepoolError:
         raise
     except Exception as error:
-        raise _in_words(error) from error
+        from tidepool.engine.providers.endpoint import scrub_keys
 
-
-def _in_words(error: Exception) -> RunError:
-    from tidepool.engine.providers.endpoint import scrub_keys
-
-    words = scrub_keys(str(error)) or type(error).__name__
-    return RunError(f"The provider could not be asked: {words}. Check its address and the network.")
+        words = scrub_keys(str(error)) or type(error).__name__
+        told = f"The provider could not be asked: {words}. Check its address and the network."
+        raise RunError(told) from error

@@ -251,8 +251,9 @@ def entity_faults(record: Mapping[str, Any]) -> dict[KeyPath, str]:
     return {}
 
 
-def entity_in(record: Mapping[str, Any], type_name: str | None) -> StoredEntity:
-    return stored_entity(entity_from(record, _WHERE), type_name)
+def entity_in(record: Mapping[str, Any], old: StoredEntity | None = None) -> StoredEntity:
+    """Of the same type as the one it takes the place of."""
+    return stored_entity(entity_from(record, _WHERE), old.type if old else None)
 
 
 def agent_faults(record: Mapping[str, Any]) -> dict[KeyPath, str]:
@@ -268,5 +269,5 @@ def agent_faults(record: Mapping[str, Any]) -> dict[KeyPath, str]:
     return faults
 
 
-def agent_in(record: Mapping[str, Any]) -> StoredAgent:
+def agent_in(record: Mapping[str, Any], old: StoredAgent | None = None) -> StoredAgent:
     return stored_agent(Agent.model_validate(dict(record)))

@@ -13,7 +13,7 @@ from tidepool.engine.config.loading import above_the_users
 from tidepool.engine.config.sections import Providers, ProviderSettings, Service
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.endpoint import Endpoint, endpoint_of, is_endpoint
-from tidepool.engine.providers.model_list import ListedModel, ListedProvider
+from tidepool.engine.providers.model_list import ListedProvider
 from tidepool.engine.single_call import SingleAnswer
 from tidepool.tui.app.compose.draft import read_draft
 from tidepool.tui.app.compose.edits import value_at, values_of
@@ -140,15 +140,12 @@ def _trial(card: Card) -> Iterator[Passage]:
     yield Passage("")
     if trial.fault:
         yield Passage(f"{trial.model}: {trial.fault}", "failed")
-    elif trial.said is None:
-        yield Passage(f"{trial.model} is asked …", "running")
-    else:
-        yield from _answered(trial.model, trial.said)
-
-
-def _answered(model: str, said: SingleAnswer) -> Iterator[Passage]:
+    if (said := trial.said) is None:
+        if not trial.fault:
+            yield Passage(f"{trial.model} is asked …", "running")
+        return
     yield Passage("the test call", "dim")
-    yield Passage(model, label="model")
+    yield Passage(trial.model, label="model")
     yield Passage(span(said.seconds), label="latency")
     cost = "free" if said.cost_usd == 0 else "price unknown" if said.cost_usd is None else dollars(said.cost_usd)
     yield Passage(f"{said.input_tokens} in, {said.output_tokens} out, {cost}", label="tokens")
@@ -195,11 +192,6 @@ def price_words(amount: float | None) -> str:
     if amount == 0:
         return "free"
     return f"{amount:,.2f}" if abs(round(amount, 2) - amount) < 1e-9 else f"{amount:,.4g}"
-
-
-def fits(model: ListedModel, words: str) -> bool:
-    text = f"{model.name} {' '.join(model.presets)}".casefold()
-    return all(word in text for word in words.casefold().split())
 
 
 def usual_model(card: Card) -> str | None:

@@ -34,7 +34,7 @@ from tidepool.storage.queries.learning import (
 from tidepool.storage.queries.lists import Transcript, readable, speakers, talk_heads
 from tidepool.storage.queries.watching import Watched, wave_count
 from tidepool.tui.app.kind_screens import screens_of
-from tidepool.tui.app.widgets.rows import Piece, marked_names
+from tidepool.tui.app.widgets.rows import Piece, column, marked_names
 from tidepool.tui.drawing.text import count, fitted, one_line
 
 MOST_WAVES = 200
@@ -157,8 +157,8 @@ class Episodes(TranscriptSource):
     def row(self, number: int, head: EpisodeHead) -> list[Piece]:
         pieces: list[Piece] = [
             (f"{number:>7,} ", "dim"),
-            (fitted(QUERIES.get(head.split, one_line(head.split)), 8) + " ", "dim"),
-            (fitted(one_line(head.player), 14) + " ", "accent"),
+            column(QUERIES.get(head.split, one_line(head.split)), 8, "dim"),
+            column(one_line(head.player), 14, "accent"),
         ]
         if head.status == "failed":
             return [*pieces, (f"× {one_line(head.error or 'failed')}", "failed")]
@@ -236,8 +236,8 @@ class Answers(TranscriptSource):
         return [
             (f" {mark} ", style),
             (fitted(SPLITS.get(head.split, one_line(head.split)), 8) + f"{head.problem:>5} ", "dim"),
-            (fitted(FINALISTS[role] if role else one_line(head.genome_id), 12) + " ", "accent"),
-            (fitted("" if head.grade == "ungraded" else read + gold, 18) + " ", style),
+            column(FINALISTS[role] if role else one_line(head.genome_id), 12, "accent"),
+            column("" if head.grade == "ungraded" else read + gold, 18, style),
             (one_line(head.question or ""), "dim"),
         ]
 

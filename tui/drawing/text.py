@@ -1,4 +1,4 @@
-"""Text for the terminal: numbers and moments as people read them, text fitted to a width, wrapped, compared, printed.
+"""Text for the terminal: numbers and moments as people read them, text fitted to a width, wrapped, printed.
 
 Whatever is printed or fitted into a cell is made plain first, whoever wrote it."""
 
@@ -6,10 +6,8 @@ import itertools
 import re
 import shutil
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
-from typing import Literal, TextIO
+from typing import TextIO
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -37,6 +35,12 @@ def fitted(text: str, width: int, *, right: bool = False) -> Plain:
         return Plain(set_cell_size(text, width - 1) + "…")
     padding = " " * (width - length)
     return Plain(padding + text if right else text + padding)
+
+
+def has_words(text: str, words: str) -> bool:
+    """Whether all the words are somewhere in the text, whatever their case."""
+    folded = text.casefold()
+    return all(word in folded for word in words.casefold().split())
 
 
 # -- numbers and moments -----------------------------------------------------------------------------------------------
@@ -173,33 +177,6 @@ def marked(line: tuple[int, int], spans: Sequence[tuple[int, int, str]]) -> Iter
     for left, right in itertools.pairwise(edges):
         styles = [style for first, last, style in spans if first <= left and right <= last]
         yield left, right, styles[-1] if styles else ""
-
-
-# -- changes of a text -------------------------------------------------------------------------------------------------
-
-
-Change = tuple[Literal["kept", "gone", "new"], str]
-MOST_WORDS = 1_500
-"""of each text: longer ones take seconds to compare"""
-MOST_PAIRS = 30_000
-"""of equal words, one of each text: more of them is a text that repeats itself, which takes as long"""
-
-
-def changes(before: str, after: str) -> Iterator[Change]:
-    """Stretches of words in the order of the newer text; what is gone stands where it was."""
-    old, new = before.split(), after.split()
-    often = Counter(old)
-    if max(len(old), len(new)) > MOST_WORDS or sum(often[word] for word in new) > MOST_PAIRS:
-        yield "new", " ".join(new)
-        return
-    for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag == "equal":
-            yield "kept", " ".join(new[c:d])
-            continue
-        if b > a:
-            yield "gone", " ".join(old[a:b])
-        if d > c:
-            yield "new", " ".join(new[c:d])
 
 
 # -- the terminal ------------------------------------------------------------------------------------------------------

@@ -7,12 +7,12 @@ them out (`worker.py`).
 import asyncio
 import json
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidepool.engine.config.sections import FrozenConfig
+from tidepool.engine.config.sections import FrozenConfig, Providers
 from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.tui.app.background import LineProcess
@@ -20,7 +20,6 @@ from tidepool.tui.app.compose.edits import values_of
 from tidepool.tui.app.compose.fields import KeyPath
 
 if TYPE_CHECKING:
-    from tidepool.engine.config.sections import Providers
     from tidepool.engine.planning.comparisons import Foreseen
 
 
@@ -175,14 +174,10 @@ def placed(complaints: Iterable[Complaint], fields: Iterable[KeyPath]) -> tuple[
     beside: dict[KeyPath, str] = {}
     rest = []
     for complaint in complaints:
-        path = _field_of(complaint, known)
+        where = complaint.where
+        path = next((where[:length] for length in range(len(where), 0, -1) if where[:length] in known), None)
         if path is None:
             rest.append(complaint)
         else:
             beside[path] = f"{beside[path]} {complaint.sentence}" if path in beside else complaint.sentence
     return beside, rest
-
-
-def _field_of(complaint: Complaint, known: Sequence[KeyPath]) -> KeyPath | None:
-    where = complaint.where
-    return next((where[:length] for length in range(len(where), 0, -1) if where[:length] in known), None)

@@ -207,17 +207,15 @@ class Person:
 
 def people_in(values: Mapping[str, Any], participants: ParticipantKind, library: Mapping[str, Stored]) -> list[Person]:
     records, ids = value_at(values, (participants.name,)), value_at(values, participants.ids)
-    written = [
+    people = [
         Person(place, "", _cells(record, participants))
         for place, record in enumerate(records if isinstance(records, list) else ())
     ]
-    named = [_named(str(one), participants, library) for one in (ids if isinstance(ids, list) else ())]
-    return [*written, *named]
-
-
-def _named(one: str, participants: ParticipantKind, library: Mapping[str, Stored]) -> Person:
-    known = library.get(one)
-    return Person(None, one, _cells(record_of(known), participants) if known else (one_line(one), "not in the library"))
+    for one in map(str, ids if isinstance(ids, list) else ()):
+        known = library.get(one)
+        cells = _cells(record_of(known), participants) if known else (one_line(one), "not in the library")
+        people.append(Person(None, one, cells))
+    return people
 
 
 def record_of(stored: Stored) -> dict[str, Any]:

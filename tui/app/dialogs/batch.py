@@ -16,7 +16,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.export import EXPORTERS
 from tidepool.engine.trust.gate import FOREIGN, MEANING, TrustQuestion
 from tidepool.storage.queries.watching import Watched
-from tidepool.tui.app.dialogs.basic import Confirm, Dialog, buttons
+from tidepool.tui.app.dialogs.basic import Confirm, Dialog, buttons, frame
 from tidepool.tui.app.kind_screens import installed
 from tidepool.tui.app.launching import command, environment
 from tidepool.tui.app.widgets.frame import TextLine
@@ -35,8 +35,7 @@ class StopDialog(Dialog[str]):
         self._batch_name, self._orders = name, orders
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(classes="dialog") as box:
-            box.border_title = Content("Stop the batch?")
+        with frame("Stop the batch?"):
             yield Static(
                 Content(
                     f"{one_line(self._batch_name)} stops after the calls in flight. Nothing answered is lost, "
@@ -85,8 +84,7 @@ class LimitsDialog(Dialog[dict[str, Any]]):
         self._now = {name: str(now.get(name, "")) for name in FIELDS}
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(classes="dialog") as box:
-            box.border_title = Content("Limits while running")
+        with frame("Limits while running"):
             for name, words in FIELDS.items():
                 yield Label(words)
                 yield TextLine(self._now[name], id=name, compact=True)
@@ -122,8 +120,7 @@ class TrustDialog(Confirm):
 
     def compose(self) -> ComposeResult:
         question = self._trust
-        with Vertical(classes="dialog -wide") as box:
-            box.border_title = Content(self._title)
+        with frame(self._title, "-wide", Vertical):
             words = f"{one_line(question.name)} ({question.admission.batch_id}) {FOREIGN}. It would use:"
             yield Static(Content(words), classes="dialog-text")
             rows = "\n".join(f"{what:<7} {one_line(told)}" for what, told in question.rows())
@@ -161,8 +158,7 @@ class ExportDialog(Dialog[tuple[str, str]]):
         spec = installed(self._batch.kind)
         own = spec.formats() if spec else {}
         offered = {name: FORMATS.get(name, (name, ""))[0] for name in dict.fromkeys((*EXPORTERS, PUBLISH, *own))}
-        with VerticalScroll(classes="dialog") as box:
-            box.border_title = Content("Export")
+        with frame("Export"):
             yield Label("format")
             yield Select(
                 [(words, name) for name, words in offered.items()], value="json", allow_blank=False, id="format"

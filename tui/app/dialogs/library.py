@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import tomlkit
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Input, Label, Select, Static, TextArea
 
 from tidepool.engine.config.sections import Agent, Providers
-from tidepool.engine.config.toml_text import FORM, find_slip
+from tidepool.engine.config.toml_text import FORM, find_slip, format_key, format_value
 from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.engine.library.entity_types import EntityType, entity_type_from, generate, writing_tasks
 from tidepool.engine.single_call import Price, SingleAnswer, ask_once, price_of, trial_call
@@ -23,7 +22,7 @@ from tidepool.engine.trust.gate import servers_to_ask_about
 from tidepool.storage.library import StoredType
 from tidepool.tui.app.background import run_in_thread, while_open
 from tidepool.tui.app.compose.fields import restored, visible
-from tidepool.tui.app.dialogs.basic import Dialog, buttons
+from tidepool.tui.app.dialogs.basic import Dialog, buttons, frame
 from tidepool.tui.app.dialogs.form import SavingDialog
 from tidepool.tui.app.library_items import examples
 from tidepool.tui.app.widgets.frame import TextLine
@@ -44,8 +43,7 @@ class ImportDialog(SavingDialog):
         self._keep = keep
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(classes="dialog -import", can_focus=False) as box:
-            box.border_title = Content("Import a file")
+        with frame("Import a file", "-import", can_focus=False):
             yield Label("it holds")
             choices = [(words, shelf) for shelf, words in HOLDS.items()]
             yield Select(choices, value=self._shelf, allow_blank=False, id="holds", compact=True)
@@ -87,8 +85,7 @@ class GenerateDialog(SavingDialog):
         self._keep = keep
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(classes="dialog -wide -generate", can_focus=False) as box:
-            box.border_title = Content("Generate entities")
+        with frame("Generate entities", "-wide -generate", can_focus=False):
             with Horizontal(classes="pair"):
                 yield Label("type")
                 names = [(Content(one_line(name)), name) for name in self._types]
@@ -166,27 +163,13 @@ TYPE_FORM = 'A type is TOML: keys such as name = "villager", then [[dimensions]]
 
 def type_text(definition: Mapping[str, Any]) -> str:
     """A type as one would write it: each dimension a table of its own."""
-    document = tomlkit.document()
-    for key, value in definition.items():
-        if value is not None and key != "dimensions":
-            document.add(key, tomlkit.item(value))
-    dimensions = tomlkit.aot()
-    for record in definition.get("dimensions") or ():
-        table = tomlkit.table()
-        for key, value in dict(record).items():
-            if value is not None:
-                table.add(key, _inline(value))
-        dimensions.append(table)
-    document.add("dimensions", dimensions)
-    return tomlkit.dumps(document)
+    head = {key: value for key, value in definition.items() if key != "dimensions"}
+    return "\n".join([_keys(head), *(f"[[dimensions]]\n{_keys(one)}" for one in definition.get("dimensions") or ())])
 
 
-def _inline(value: Any) -> Any:
-    if not isinstance(value, Mapping):
-        return tomlkit.item(value)
-    table = tomlkit.inline_table()
-    table.update(value)
-    return table
+def _keys(record: Mapping[str, Any]) -> str:
+    written = {key: value for key, value in record.items() if value is not None}
+    return "".join(f"{format_key(key)} = {format_value(value)}\n" for key, value in written.items())
 
 
 def read_type(text: str) -> tuple[StoredType, EntityType]:
@@ -210,8 +193,7 @@ class TypeDialog(SavingDialog):
         self._keep = keep
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -wide -form -type") as box:
-            box.border_title = Content(self._title)
+        with frame(self._title, "-wide -form -type", Vertical):
             if self._note:
                 yield Static(Content(self._note), classes="dialog-text")
             yield TextArea.code_editor(
@@ -270,8 +252,7 @@ class TryDialog(Dialog[None]):
         self._waiting = False
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -wide -form -try") as box:
-            box.border_title = Content(f"Try {one_line(self._agent.name)}")
+        with frame(f"Try {one_line(self._agent.name)}", "-wide -form -try", Vertical):
             yield Static("", id="price", classes="note")
             yield ReadingPane(id="answers", empty="what it answers will stand here")
             yield TextLine(placeholder="say something to it", id="message", compact=True)

@@ -23,7 +23,6 @@ from tidepool.tui.app.provider_view import (
     ProviderRules,
     Trial,
     about,
-    fits,
     price_words,
     rules_in_draft,
     state_of,
@@ -32,8 +31,8 @@ from tidepool.tui.app.provider_view import (
 from tidepool.tui.app.screens.base import ModeScreen
 from tidepool.tui.app.theme import STATES
 from tidepool.tui.app.widgets.frame import Panel, PanelStrip, TextLine
-from tidepool.tui.app.widgets.rows import ItemRows, Piece, ReadingPane
-from tidepool.tui.drawing.text import at_most, fitted, one_line
+from tidepool.tui.app.widgets.rows import ItemRows, Piece, ReadingPane, column
+from tidepool.tui.drawing.text import at_most, fitted, has_words, one_line
 
 
 class ProviderList(ItemRows[Card]):
@@ -50,7 +49,7 @@ class ProviderList(ItemRows[Card]):
             (f" {STATES[colour][0]} ", colour),
             (fitted(card.title, 11), "strong"),
             (fitted(key, 12), "done" if key == "present" else "dim"),
-            (fitted(where, _room(width)) + " ", "dim"),
+            column(where, _room(width), "dim"),
             (fitted(words, 24), "dim" if colour == "waiting" else colour),
         ]
 
@@ -62,10 +61,8 @@ def _room(width: int) -> int:
 class ModelTable(ItemRows[ListedModel]):
     """Dollars for a million tokens, live and by the batch API."""
 
-    def __init__(self, *, id: str) -> None:
-        super().__init__(id=id)
-        self._asking = False
-        self._batches = True
+    _asking = False
+    _batches = True
 
     def show_of(self, card: Card, models: Sequence[ListedModel]) -> None:
         """The models of a provider; the cursor stays on its model."""
@@ -215,7 +212,8 @@ class ProvidersScreen(ModeScreen):
         card = self.card
         words = self.query_one("#words", Input).value
         models = card.listed.models if card.listed else ()
-        self.query_one(ModelTable).show_of(card, [model for model in models if fits(model, words)])
+        found = [model for model in models if has_words(f"{model.name} {' '.join(model.presets)}", words)]
+        self.query_one(ModelTable).show_of(card, found)
         self.query_one("#about", ReadingPane).show(about(card, self._rules or ProviderRules()))
 
     @on(ProviderList.Highlighted)

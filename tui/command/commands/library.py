@@ -33,7 +33,7 @@ from tidepool.engine.results.blocks import counted, money
 from tidepool.storage import library
 from tidepool.storage.file import reading
 from tidepool.tui.command.main import shared_options
-from tidepool.tui.command.saying import say, say_json, tell
+from tidepool.tui.command.saying import reply, say, say_json, tell
 from tidepool.tui.drawing.text import console, one_line, shortened
 
 # -- entities ----------------------------------------------------------------------------------------------------------
@@ -67,19 +67,28 @@ def add_generation(parser: argparse.ArgumentParser, writer: str) -> None:
 
 
 def run_entities(options: argparse.Namespace) -> int:
-    {
-        "list": _list_entities,
-        "show": _show_entities,
-        "add": lambda given: _keep_entities(given, entities_of_files(given.files)),
-        "generate": _generate_entities,
-        "remove": _remove_entities,
-        "types": _types,
-    }[options.action](options)
+    match options.action:
+        case "list":
+            _list_entities(options)
+        case "show":
+            _show_entities(options)
+        case "add":
+            _keep_entities(options, entities_of_files(options.files))
+        case "generate":
+            kind, entities = generated(options)
+            _keep_entities(options, LibraryAdditions(tuple(stored_entity(entity, kind.name) for entity in entities)))
+        case "remove":
+            _remove_entities(options)
+        case "types":
+            _types(options)
     return 0
 
 
 def _list_entities(options: argparse.Namespace) -> None:
-    entities = _stored(options)
+    entities: list[library.StoredEntity] = []
+    if options.db.exists():
+        with reading(options.db) as connection:
+            entities = library.list_entities(connection, options.type)
     if options.json:
         say_json([_entity_record(entity) for entity in entities])
         return
@@ -108,13 +117,6 @@ def _attributes(entity: library.StoredEntity, room: int) -> Text:
     return told
 
 
-def _stored(options: argparse.Namespace) -> list[library.StoredEntity]:
-    if not options.db.exists():
-        return []
-    with reading(options.db) as connection:
-        return library.list_entities(connection, options.type)
-
-
 def _entity_record(entity: library.StoredEntity) -> dict[str, Any]:
     """Such a list is a file that `entity_file` and `entities add` read."""
     return {
@@ -138,11 +140,6 @@ def _show_entities(options: argparse.Namespace) -> None:
         out.print(Text(shortened(entity.description)))
         for name, value in entity.attributes.items():
             out.print(Text(shortened(f"  {name}: {in_words(value)}")))
-
-
-def _generate_entities(options: argparse.Namespace) -> None:
-    kind, entities = generated(options)
-    _keep_entities(options, LibraryAdditions(tuple(stored_entity(entity, kind.name) for entity in entities)))
 
 
 def generated(options: argparse.Namespace) -> tuple[EntityType, list[Entity]]:
@@ -181,15 +178,11 @@ def _keep_entities(options: argparse.Namespace, haul: LibraryAdditions) -> None:
 
 def _print_kept(options: argparse.Namespace, kept: AddedToLibrary, ids: Sequence[str], more: str) -> None:
     """The first ten ids; `more` is the command that lists all."""
-    if options.json:
-        say_json({"added": kept.added, "known": kept.known, "ids": list(ids)})
-        return
     there = f" ({kept.known:,} were there already)" if kept.known else ""
-    say(f"added {kept.added:,} of {len(ids):,}{there}")
-    for one in ids[:10]:
-        say(one)
+    lines = [f"added {kept.added:,} of {len(ids):,}{there}", *ids[:10]]
     if more and len(ids) > 10:
-        say(f"… and {len(ids) - 10:,} more: {more}")
+        lines.append(f"… and {len(ids) - 10:,} more: {more}")
+    reply(options, {"added": kept.added, "known": kept.known, "ids": list(ids)}, "\n".join(lines))
 
 
 def _remove_entities(options: argparse.Namespace) -> None:
@@ -200,22 +193,16 @@ def _remove_entities(options: argparse.Namespace) -> None:
         say(f"removed the type {options.type}")
         return
     removed = library.remove(options.db, "entity", options.ids)
-    if options.json:
-        say_json({"removed": removed})
-    else:
-        say(f"removed {counted(len(removed), 'entity', 'entities')}")
+    reply(options, {"removed": removed}, f"removed {counted(len(removed), 'entity', 'entities')}")
 
 
 def _types(options: argparse.Namespace) -> None:
     types = known_types(options.db)
+    listed = [(kind.name, kind.description, [one.name for one in kind.dimensions]) for kind in types.values()]
     if options.json:
-        listed = [
-            {"name": kind.name, "description": kind.description, "dimensions": [d.name for d in kind.dimensions]}
-            for kind in types.values()
-        ]
-        say_json(listed)
+        say_json([{"name": name, "description": words, "dimensions": found} for name, words, found in listed])
         return
-    rows = [(kind.name, kind.description, ", ".join(one.name for one in kind.dimensions)) for kind in types.values()]
+    rows = [(name, words, ", ".join(found)) for name, words, found in listed]
     console().print(_table(("type", "what it is", "dimensions"), rows))
 
 
@@ -361,7 +348,4 @@ def _keep_agents(options: argparse.Namespace, haul: LibraryAdditions) -> None:
 
 def _remove_agents(options: argparse.Namespace) -> None:
     removed = library.remove(options.db, "agent", options.ids)
-    if options.json:
-        say_json({"removed": removed})
-    else:
-        say(f"removed {len(removed):,}")
+    reply(options, {"removed": removed}, f"removed {len(removed):,}")

@@ -52,7 +52,6 @@ def run_plan(options: argparse.Namespace) -> int:
     from tidepool.engine.planning.report import power_blocks
     from tidepool.tui.command.report import print_plan
     from tidepool.tui.drawing.blocks import print_blocks
-    from tidepool.tui.drawing.text import console
 
     print_plan(plan)
     print_blocks(console(), power_blocks(power))

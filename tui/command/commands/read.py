@@ -15,7 +15,7 @@ from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.studies import study_of
 from tidepool.storage.text import one_line, plain
-from tidepool.tui.command.report import batches_named, print_summary
+from tidepool.tui.command.report import batches_named, print_family, print_study, print_summary, print_transcript
 from tidepool.tui.command.saying import say, say_json
 from tidepool.tui.drawing.blocks import print_blocks
 from tidepool.tui.drawing.text import console, hand_words, resting, utc
@@ -85,7 +85,6 @@ def _study(options: argparse.Namespace) -> str | None:
 
 def _show_study(options: argparse.Namespace, study_id: str) -> None:
     from tidepool.engine.design.statistics import summarise_study
-    from tidepool.tui.command.report import print_study
 
     summary = summarise_study(options.db, study_id)
     if not options.json:
@@ -103,7 +102,6 @@ def _watched(options: argparse.Namespace) -> "Watched | None":
 
 def _show_conversation(options: argparse.Namespace) -> None:
     from tidepool.storage.queries.lists import everybody, transcript
-    from tidepool.tui.command.report import print_transcript
 
     with reading(options.db) as connection:
         batch = find_batch(connection, options.batch)
@@ -123,7 +121,6 @@ def _show_evaluation(options: argparse.Namespace, batch: sqlite3.Row, unit: "Tra
     """Of an evolution a unit is what one prompt was asked at a time."""
     from tidepool.engine.studies.evolution.replies import evaluation_blocks, found_answers
     from tidepool.storage.queries.learning import AnswerFilter
-    from tidepool.tui.drawing.blocks import print_blocks
 
     with reading(options.db) as connection:
         wanted = AnswerFilter(conversation=options.conversation, problem=options.problem, split=options.split)
@@ -137,7 +134,6 @@ def _show_evaluation(options: argparse.Namespace, batch: sqlite3.Row, unit: "Tra
 def _show_answers(options: argparse.Namespace) -> None:
     from tidepool.engine.studies.evolution.replies import found_answers, genome_blocks, genome_named, problem_blocks
     from tidepool.storage.queries.learning import AnswerFilter
-    from tidepool.tui.drawing.blocks import print_blocks
 
     with reading(options.db) as connection:
         batch = _evolution(connection, options.batch, "prompts that answer problems")
@@ -171,7 +167,6 @@ def _evolution(connection: sqlite3.Connection, reference: str, what: str) -> sql
 
 def _show_genealogy(options: argparse.Namespace) -> None:
     from tidepool.engine.studies.evolution.records import read_family
-    from tidepool.tui.command.report import print_family
 
     with reading(options.db) as connection:
         batch = _evolution(connection, options.batch, "a family tree")
