@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from tests.tui.persons import opened, screen_text, until, until_seen
+from tests.tui.persons import opened, press, screen_text, until, until_on, until_seen
 from tests.tui.studies import game, played_now
 from tidepool.storage.file import prepare
 from tidepool.storage.queries.lists import StoredMessage, Transcript
@@ -90,18 +90,12 @@ async def test_every_screen_shows_what_is_long_and_lives(original: Path, tmp_pat
     poison(path, text)
     async with opened(path, size=(120, 40)) as (app, pilot):
         await until_seen(pilot, "completed")
-        await pilot.press("x")
-        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        await press(pilot, "x", until=Confirm)
         await pilot.press("n")
         await pilot.press("3")
-        await until(
-            pilot, lambda: isinstance(app.screen, WatchScreen) and app.screen.query_one(TranscriptPane).talk is not None
-        )
+        await until_on(pilot, WatchScreen, lambda screen: screen.query_one(TranscriptPane).talk is not None)
         await pilot.press("4", "slash")
-        await until(
-            pilot,
-            lambda: isinstance(app.screen, ResultsScreen) and app.screen.query_one(ConversationsPane).list.count == 3,
-        )
+        await until_on(pilot, ResultsScreen, lambda screen: screen.query_one(ConversationsPane).list.count == 3)
         await pilot.press("enter", "down")
         app.tell(text)
         await until(pilot, lambda: isinstance(app.screen, ErrorDialog))
@@ -130,16 +124,13 @@ def shelve(path: Path) -> None:
     connection.close()
 
 
-async def test_the_library_shows_it_and_lives(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
+async def test_the_library_shows_it_and_lives(path: Path) -> None:
     prepare(path)
     shelve(path)
     async with opened(path, size=(120, 40)) as (app, pilot):
         await pilot.press("5")
         for shelf in ("entities", "types", "agents"):
-            await until(
-                pilot, lambda: isinstance(app.screen, LibraryScreen) and app.screen.query_one(ShelfList).count > 5
-            )
+            await until_on(pilot, LibraryScreen, lambda screen: screen.query_one(ShelfList).count > 5)
             assert isinstance(app.screen, LibraryScreen) and app.screen.shelf == shelf
             roll = app.screen.query_one(ShelfList)
             for place in range(roll.count):

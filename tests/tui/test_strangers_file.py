@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.studies.simulation.panels import panel
-from tests.tui.persons import opened, screen_text, until, until_seen
+from tests.tui.persons import opened, press, screen_text, until, until_seen
 from tidepool import run_batch
 from tidepool.engine.run import enlist
 from tidepool.tui.app.dialogs.batch import TrustDialog
@@ -79,8 +79,7 @@ async def test_the_app_tells_of_servers_it_does_not_know_and_copies_a_study_with
     tamper(path, "UPDATE batch SET config = json_set(config, '$.providers.openai.base_url', 'http://192.0.2.1/v1')")
     async with opened(path) as (app, pilot):
         await until_seen(pilot, "pending")
-        await pilot.press("u")
-        await until(pilot, lambda: isinstance(app.screen, TrustDialog), "the question")
+        await press(pilot, "u", until=TrustDialog)
         await until_seen(pilot, "was not created on this machine")
         assert "192.0.2.1" in screen_text(app) and "Traceback" not in screen_text(app)
         await pilot.press("escape", "c")

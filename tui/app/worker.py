@@ -146,7 +146,7 @@ def _report(job: dict[str, Any]) -> Any:
     from tidepool.engine.results.blocks import as_json
 
     path = Path(job["path"])
-    if job["study"]:
+    if job.get("study"):
         from tidepool.engine.design.report import study_report
         from tidepool.engine.design.statistics import summarise_study
 

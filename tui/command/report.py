@@ -11,7 +11,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from tidepool.engine.branching.talks import ASSIGNED
-from tidepool.engine.results.blocks import Report, gave, glyph_of, money, number, places_of, span
+from tidepool.engine.results.blocks import gave, glyph_of, money, number, places_of, span
 from tidepool.engine.results.report import MOST_WAVES, report_of
 from tidepool.engine.results.simulated_roles import is_simulated
 from tidepool.engine.studies.evolution.records import Family, Member
@@ -39,17 +39,14 @@ def batches_named(connection: sqlite3.Connection, reference: str) -> list[sqlite
 
 
 def print_summary(database: Path, summary: dict[str, Any], *, waves: bool = True, methods: bool = False) -> None:
-    """The methods are for who comes back to a batch, and not for the end of every run."""
-    print_report(console(), report_of(database, summary, methods=methods), waves=waves, methods=methods)
+    """Of a batch or a study. The methods are for who comes back to it, and not for the end of every run."""
+    out = console()
+    if "study_id" in summary:
+        from tidepool.engine.design.report import study_report
 
-
-def print_study(database: Path, summary: dict[str, Any], *, methods: bool = False) -> None:
-    from tidepool.engine.design.report import study_report
-
-    print_report(console(), study_report(database, summary, methods=methods), methods=methods)
-
-
-def print_report(out: Console, report: Report, *, waves: bool = True, methods: bool = False) -> None:
+        report = study_report(database, summary, methods=methods)
+    else:
+        report = report_of(database, summary, methods=methods)
     out.print(Text(one_line(report.title), style="bold"))
     print_blocks(out, (*report.overview, *(report.waves if waves else ())))
     out.print()

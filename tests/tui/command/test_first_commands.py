@@ -58,8 +58,7 @@ def test_a_study_file_is_known_by_its_name_or_by_what_is_in_it(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
-    [(("other.db",), "two study files"), (("--run", "x.toml", "other.db"), "two study files")],
+    ("arguments", "words"), [(("other.db",), "two study files"), (("--run", "x.toml", "other.db"), "two study files")]
 )
 def test_one_study_file_is_named_once(tidepool: Tidepool, arguments: tuple[str, ...], words: str) -> None:
     done = tidepool(*arguments)
@@ -78,10 +77,7 @@ def test_a_command_may_stand_behind_its_study_file(
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [
-        (["show"], "`last` is the newest"),
-        (["run", "x.toml", "--budget", "3"], "--set KEY=VALUE"),
-    ],
+    [(["show"], "`last` is the newest"), (["run", "x.toml", "--budget", "3"], "--set KEY=VALUE")],
 )
 def test_what_argparse_says_comes_with_a_cure(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]

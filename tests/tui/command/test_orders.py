@@ -22,9 +22,7 @@ price_output = 25.0
 
 
 def is_followed(database: Path) -> bool:
-    return query(database, "SELECT remote_state FROM provider_batch WHERE state = 'created'") == [
-        ("in_progress",),
-    ]
+    return query(database, "SELECT remote_state FROM provider_batch WHERE state = 'created'") == [("in_progress",)]
 
 
 def test_open_provider_batches_are_listed_and_one_is_given_up_while_its_batch_runs(

@@ -139,19 +139,16 @@ class Examiner:
         self.process = LineProcess("tidepool.tui.app.worker")
 
     async def examine(self, text: str, folder: Path, database: Path) -> Examined:
-        await self._take_turn()
+        while True:
+            try:
+                await asyncio.wait_for(self._turn.acquire(), PATIENCE_SECONDS)
+                break
+            except TimeoutError:
+                self.process.kill()
         line = json.dumps({"job": "examine", "text": text, "folder": str(folder), "database": str(database)})
         job = asyncio.ensure_future(asyncio.to_thread(self._ask, line))
         job.add_done_callback(lambda _: self._turn.release())
         return await asyncio.shield(job)
-
-    async def _take_turn(self) -> None:
-        while True:
-            try:
-                await asyncio.wait_for(self._turn.acquire(), PATIENCE_SECONDS)
-                return
-            except TimeoutError:
-                self.process.kill()
 
     def _ask(self, line: str) -> Examined:
         said = json.loads(self.process.answer(line) or '{"error": "its process ended. Change something to retry"}')

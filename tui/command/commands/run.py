@@ -30,7 +30,7 @@ from tidepool.storage.studies import batches_to_resume, study_to_resume
 from tidepool.storage.text import one_line
 from tidepool.tui.command.main import run_options
 from tidepool.tui.command.progress import progress_on
-from tidepool.tui.command.report import print_plan, print_study, print_summary
+from tidepool.tui.command.report import print_plan, print_summary
 from tidepool.tui.command.saying import agreed, say_json, tell
 
 if TYPE_CHECKING:
@@ -65,8 +65,6 @@ def told(options: argparse.Namespace, summary: dict[str, Any], stop: Stop | None
     try:
         if options.json:
             say_json(summary)
-        elif "study_id" in summary:
-            print_study(options.db, summary)
         else:
             print_summary(options.db, summary)
         sys.stdout.flush()
