@@ -55,15 +55,22 @@ def _section(values: dict[str, Any], name: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A test call: under way, answered, or refused in the provider's words."""
+    """A message to a model: under way, answered, or refused in the provider's words."""
 
-    model: str
+    asked: str
+    """the message; of a test call, the model"""
     said: SingleAnswer | None = None
     fault: str = ""
 
     @property
     def under_way(self) -> bool:
         return self.said is None and not self.fault
+
+    @property
+    def cost(self) -> str:
+        if self.said is None or self.said.cost_usd is None:
+            return "price unknown"
+        return dollars(self.said.cost_usd) if self.said.cost_usd else "free"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +146,15 @@ def _trial(card: Card) -> Iterator[Passage]:
         return
     yield Passage("")
     if trial.fault:
-        yield Passage(f"{trial.model}: {trial.fault}", "failed")
+        yield Passage(f"{trial.asked}: {trial.fault}", "failed")
     if (said := trial.said) is None:
         if not trial.fault:
-            yield Passage(f"{trial.model} is asked …", "running")
+            yield Passage(f"{trial.asked} is asked …", "running")
         return
     yield Passage("the test call", "dim")
-    yield Passage(trial.model, label="model")
+    yield Passage(trial.asked, label="model")
     yield Passage(span(said.seconds), label="latency")
-    cost = "free" if said.cost_usd == 0 else "price unknown" if said.cost_usd is None else dollars(said.cost_usd)
-    yield Passage(f"{said.input_tokens} in, {said.output_tokens} out, {cost}", label="tokens")
+    yield Passage(f"{said.input_tokens} in, {said.output_tokens} out, {trial.cost}", label="tokens")
     words = one_line(said.text) or "(no words)"
     yield Passage(f"{words} (simulated)" if said.simulated else words, label="answer")
     for notice in said.notices:

@@ -17,7 +17,7 @@ from tidepool.engine.config.sections import Agent, Providers
 from tidepool.engine.config.toml_text import FORM, find_slip, format_key, format_value
 from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.engine.library.entity_types import EntityType, entity_type_from, generate, writing_tasks
-from tidepool.engine.single_call import Price, SingleAnswer, ask_once, price_of, trial_call
+from tidepool.engine.single_call import Price, ask_once, price_of, trial_call
 from tidepool.engine.trust.gate import servers_to_ask_about
 from tidepool.storage.library import StoredType
 from tidepool.tui.app.background import run_in_thread, while_open
@@ -25,9 +25,10 @@ from tidepool.tui.app.compose.fields import restored, visible
 from tidepool.tui.app.dialogs.basic import Dialog, buttons, frame
 from tidepool.tui.app.dialogs.form import SavingDialog
 from tidepool.tui.app.library_items import examples
+from tidepool.tui.app.provider_view import Trial
 from tidepool.tui.app.widgets.frame import TextLine
 from tidepool.tui.app.widgets.rows import Passage, ReadingPane
-from tidepool.tui.drawing.text import at_most, dollars, one_line, shortened, span
+from tidepool.tui.drawing.text import at_most, one_line, shortened, span
 
 HOLDS = {"entities": "entities, or entity types", "agents": "agents"}
 
@@ -233,13 +234,6 @@ class TypeDialog(SavingDialog):
         return None if stored is None else await self._keep(stored)
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    asked: str
-    said: SingleAnswer | None = None
-    fault: str = ""
-
-
 class TryDialog(Dialog[None]):
     BINDINGS = [Binding("ctrl+s", "send", "Send", priority=True)]
     CSS_PATH = ["../screens/compose.tcss", "../screens/library.tcss"]
@@ -248,7 +242,7 @@ class TryDialog(Dialog[None]):
     def __init__(self, agent: Agent, providers: Providers) -> None:
         super().__init__()
         self._agent, self._providers = agent, providers
-        self._exchanges: list[Exchange] = []
+        self._exchanges: list[Trial] = []
         self._waiting = False
 
     def compose(self) -> ComposeResult:
@@ -289,22 +283,20 @@ class TryDialog(Dialog[None]):
     async def _send(self, message: str) -> None:
         self._waiting = True
         place = len(self._exchanges)
-        self._show(Exchange(message))
+        self._exchanges.append(Trial(message))
+        self._show()
         try:
             call = trial_call(self._agent, message)
             said = await run_in_thread(lambda: ask_once(call, place, self._providers))
-            ended = Exchange(message, said)
+            self._exchanges[place] = Trial(message, said)
         except TidepoolError as error:
-            ended = Exchange(message, fault=str(error))
+            self._exchanges[place] = Trial(message, fault=str(error))
         finally:
             self._waiting = False
-        self._exchanges[place] = ended
         with while_open(self.app):
             self._show()
 
-    def _show(self, more: Exchange | None = None) -> None:
-        if more is not None:
-            self._exchanges.append(more)
+    def _show(self) -> None:
         passages = [
             passage for exchange in self._exchanges for passage in exchange_passages(self._agent.name, exchange)
         ]
@@ -322,24 +314,20 @@ def price_text(price: Price, *, secret: bool) -> Content:
     return Content.assemble(where, "\n", (f"each message you send is bought, {at_most(price.most_usd)}", "$warning"))
 
 
-def exchange_passages(name: str, exchange: Exchange) -> list[Passage]:
+def exchange_passages(name: str, exchange: Trial) -> list[Passage]:
     passages = [Passage("you", "accent"), Passage(exchange.asked)]
     if exchange.fault:
         return [*passages, Passage("no answer", "failed"), Passage(exchange.fault, "failed"), Passage("")]
     if exchange.said is None:
         return [*passages, Passage("waiting for the answer …", "running"), Passage("")]
     said = exchange.said
-    spoken = said.text if said.text.strip() else "(it said nothing)"
-    cost = "free" if said.cost_usd == 0 else "price unknown" if said.cost_usd is None else dollars(said.cost_usd)
     label = "simulated answer" if said.simulated else said.model
-    notes = [Passage(notice, "retried") for notice in said.notices]
-    facts = f"{label} · {span(said.seconds)} · {said.input_tokens} + {said.output_tokens} tokens · {cost}"
-    heading = Passage(name, "accent")
+    tokens = f"{said.input_tokens} + {said.output_tokens} tokens"
     return [
         *passages,
-        heading,
-        Passage(facts, "mark" if said.simulated else "dim"),
-        Passage(spoken),
-        *notes,
+        Passage(name, "accent"),
+        Passage(f"{label} · {span(said.seconds)} · {tokens} · {exchange.cost}", "mark" if said.simulated else "dim"),
+        Passage(said.text if said.text.strip() else "(it said nothing)"),
+        *(Passage(notice, "retried") for notice in said.notices),
         Passage(""),
     ]

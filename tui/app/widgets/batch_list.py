@@ -112,11 +112,7 @@ class BatchList(MarkedRows[Watched]):
         glyph, colour = BATCH_STATES.get(status, (" ", ""))
         name, kind, bar_width, found = _widths(width)
         mark: Piece = ("✓ ", "accent") if batch.id in self.marks else ("  ", "")
-        pieces: list[Piece] = [
-            mark,
-            (f"{glyph} ", colour),
-            column(self._told(batch, name), name),
-        ]
+        pieces: list[Piece] = [mark, (f"{glyph} ", colour), column(self._told(batch, name), name)]
         if kind:
             pieces.append(column(batch.kind.replace("_", " "), kind, "dim"))
         if found:

@@ -231,11 +231,7 @@ class PeopleList(ItemRows[Person]):
         )
         name, more = person.cells[0] if person.cells else "", person.cells[1:]
         share = max(10, width * 2 // 5)
-        return [
-            mark,
-            column(name, share),
-            (fitted("  ".join(filter(None, more)), width - share - 3), "dim"),
-        ]
+        return [mark, column(name, share), (fitted("  ".join(filter(None, more)), width - share - 3), "dim")]
 
 
 class PeoplePage(FormPage):

@@ -156,12 +156,7 @@ def generated(options: argparse.Namespace) -> tuple[EntityType, list[Entity]]:
 
     texts = asyncio.run(
         write_texts(
-            kind,
-            entities,
-            options.writer,
-            options.seed,
-            with_backstory=options.backstory,
-            language=options.language,
+            kind, entities, options.writer, options.seed, with_backstory=options.backstory, language=options.language
         )
     )
     tell(f"{counted(texts.calls, 'text')} written for {money(texts.cost_usd)}")
