@@ -5,7 +5,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache, partial
 from importlib import import_module
@@ -55,10 +55,6 @@ def _class_of(mode: str) -> "type[ModeScreen]":
     return found
 
 
-def _later(mode: str) -> "Callable[[], Screen[None]]":
-    return lambda: _class_of(mode)()
-
-
 class BatchFinder(Provider):
     """Finds batches in the command palette, from any screen."""
 
@@ -90,7 +86,7 @@ class TidepoolApp(OrderedKeysApp):
     CSS_PATH = "app.tcss"
     ENABLE_COMMAND_PALETTE = True
     COMMANDS = App.COMMANDS | {BatchFinder}
-    MODES: ClassVar = {"batches": BatchesScreen, **{mode: _later(mode) for mode in LATER}}
+    MODES: ClassVar = {"batches": BatchesScreen, **{mode: lambda mode=mode: _class_of(mode)() for mode in LATER}}
     DEFAULT_MODE = "batches"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall")]

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
@@ -22,7 +21,7 @@ from tidepool.storage.queries.units import StoredMessage
 from tidepool.storage.studies import cells_of, study_of
 from tidepool.tui.drawing.blocks import COLOURS, print_blocks
 from tidepool.tui.drawing.figures import mark_ink
-from tidepool.tui.drawing.text import console, one_line, plain, shortened
+from tidepool.tui.drawing.text import console, one_line, plain, plain_table, shortened
 
 
 def batches_named(connection: sqlite3.Connection, reference: str) -> list[sqlite3.Row]:
@@ -60,15 +59,11 @@ def print_summary(database: Path, summary: dict[str, Any], *, waves: bool = True
 def print_plan(plan: dict[str, Any]) -> None:
     out = console()
     out.print(Text(f"{one_line(plan['name'])} · {plan['kind']} · plan only, nothing was called", style="bold"))
-    table = Table(box=None, pad_edge=False)
     figures = {"wave": "index", "calls": "calls", "tokens in": "input_tokens", "tokens out": "output_tokens"}
     if any(wave["rounds"] > 1 for wave in plan["waves"]):
         figures["rounds"] = "rounds"
-    for name in figures:
-        table.add_column(name, justify="right")
-    for wave in plan["waves"][:MOST_WAVES]:
-        table.add_row(*(f"{wave[figure]:,}" for figure in figures.values()))
-    out.print(table)
+    rows = [[f"{wave[figure]:,}" for figure in figures.values()] for wave in plan["waves"][:MOST_WAVES]]
+    out.print(plain_table(figures, rows, right=figures))
     if len(plan["waves"]) > MOST_WAVES:
         out.print(Text(f"… and {len(plan['waves']) - MOST_WAVES:,} more waves"))
     for name, line in plan_lines(plan):

@@ -6,12 +6,14 @@ import itertools
 import re
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TextIO
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
 
 from tidepool.engine.results.blocks import in_flight as in_flight
 from tidepool.engine.results.blocks import requests as requests
@@ -180,6 +182,22 @@ def marked(line: tuple[int, int], spans: Sequence[tuple[int, int, str]]) -> Iter
 
 
 # -- the terminal ------------------------------------------------------------------------------------------------------
+
+
+def plain_table(
+    columns: Iterable[str],
+    rows: Iterable[Sequence[str | Text]],
+    *,
+    right: Collection[str] = (),
+    no_wrap: Collection[str] = (),
+) -> Table:
+    """Rows below the names of their columns, without lines around them."""
+    table = Table(box=None, pad_edge=False)
+    for name in columns:
+        table.add_column(name, justify="right" if name in right else "left", no_wrap=name in no_wrap)
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else Text(one_line(cell)) for cell in row))
+    return table
 
 
 class Terminal(Console):

@@ -136,7 +136,7 @@ PATIENCE_SECONDS = 1.0
 class Examiner:
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
-        self.process = LineProcess("tidepool.tui.app.worker")
+        self.process = LineProcess()
 
     async def examine(self, text: str, folder: Path, database: Path) -> Examined:
         while True:

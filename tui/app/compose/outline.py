@@ -243,12 +243,9 @@ def newcomer(values: Mapping[str, Any], participants: ParticipantKind) -> dict[s
     )
     if participants.name == "entities":
         return {"name": name}
-    model = str(records[-1].get("model", "simulated:guarded")) if records else "simulated:guarded"
-    return {"name": name, "model": model, "secret": _code_word({str(record.get("secret", "")) for record in records})}
-
-
-def _code_word(taken: set[str]) -> str:
     from tidepool.engine.library.contents import code_words
 
+    model = str(records[-1].get("model", "simulated:guarded")) if records else "simulated:guarded"
+    taken = {str(record.get("secret", "")) for record in records}
     words = code_words(len(taken) + 1, stream(0, "code words of composed agents"))
-    return next((word for word in words if word not in taken), words[-1])
+    return {"name": name, "model": model, "secret": next((word for word in words if word not in taken), words[-1])}

@@ -68,6 +68,10 @@ class Dialog(ModalScreen[T], Generic[T]):
         """Answers what the dialog was asked for, or says why it cannot."""
         self.dismiss(None)
 
+    def fault(self, sentence: str) -> None:
+        """Says in the dialog what is wrong, or no longer is."""
+        self.query_one("#fault", Static).update(Content(shortened(sentence)))
+
 
 def frame(
     title: str, classes: str = "", holder: type[Vertical | VerticalScroll] = VerticalScroll, **how: Any
@@ -76,6 +80,15 @@ def frame(
     box = holder(classes=f"dialog {classes}", **how)
     box.border_title = Content(title)
     return box
+
+
+def paragraph(text: str) -> Static:
+    return Static(Content(text), classes="dialog-text")
+
+
+def fault_line() -> Static:
+    """Where a dialog says what is wrong."""
+    return Static("", id="fault", classes="fault")
 
 
 def buttons(**labels: str) -> Horizontal:
@@ -99,7 +112,7 @@ class ErrorDialog(Dialog[None]):
 
     def compose(self) -> ComposeResult:
         with frame("That did not work", "-error"):
-            yield Static(Content(shortened(self.message)), classes="dialog-text")
+            yield paragraph(shortened(self.message))
             yield buttons(close="Close")
 
     def on_mount(self) -> None:
@@ -119,7 +132,7 @@ class Confirm(Dialog[bool]):
 
     def compose(self) -> ComposeResult:
         with frame(self._title):
-            yield Static(Content(shortened(self._question)), classes="dialog-text")
+            yield paragraph(shortened(self._question))
             yield self.answers()
 
     def answers(self) -> Horizontal:
@@ -156,7 +169,7 @@ class Help(Dialog[None]):
             for name, (glyph, meaning) in STATES.items()
         ]
         with frame("Help", "-wide"):
-            yield Static(Content(" ".join(self._text.split())), classes="dialog-text")
+            yield paragraph(" ".join(self._text.split()))
             yield Static(Content("\n").join(keys), classes="dialog-text")
             yield Static(Content("").join(legend))
 

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.content import Content
-from textual.widgets import Checkbox, Input, Label, Select, Static
+from textual.widgets import Checkbox, Input, Label, Select
 
 from tidepool.engine.branching.making import FEW, MANY, BranchWish, new_branch, steps_of
 from tidepool.engine.branching.talks import MOST_TIMES
 from tidepool.storage.queries.lists import Transcript
 from tidepool.storage.queries.watching import Watched
 from tidepool.tui.app import launching
-from tidepool.tui.app.dialogs.basic import Confirm, Dialog, buttons, frame
+from tidepool.tui.app.dialogs.basic import Confirm, Dialog, buttons, fault_line, frame
 from tidepool.tui.app.widgets.frame import TextLine
 from tidepool.tui.drawing.text import one_line
 
@@ -45,7 +45,7 @@ class BranchDialog(Dialog[BranchWish]):
             yield Label("redraws of each, and as many of the message as it was")
             yield TextLine(str(MANY), id="times", type="integer")
             yield Checkbox(f"all conversations of the batch; then {FEW} redraws are enough", id="all", compact=True)
-            yield Static("", id="fault", classes="fault")
+            yield fault_line()
             yield buttons(plan="Plan it", cancel="Cancel")
 
     def on_checkbox_changed(self, event: Checkbox.Changed) -> None:
@@ -56,7 +56,7 @@ class BranchDialog(Dialog[BranchWish]):
     def accept(self) -> None:
         times, say = self.query_one("#times", Input).value, self.query_one("#say", Input).value
         if not times.isdecimal() or not 1 <= int(times) <= MOST_TIMES:
-            self.query_one("#fault", Static).update(f"How often? From 1 to {MOST_TIMES:,} times.")
+            self.fault(f"How often? From 1 to {MOST_TIMES:,} times.")
             return
         chosen = () if self.query_one("#all", Checkbox).value else (self._conversation,)
         at = str(self.query_one("#at", Select).value)

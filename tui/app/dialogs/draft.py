@@ -16,7 +16,7 @@ from tidepool.engine.studies.kinds import KINDS
 from tidepool.storage.queries.watching import Watched
 from tidepool.tui.app.compose.draft import Draft, kind_of
 from tidepool.tui.app.compose.edits import value_at, values_of
-from tidepool.tui.app.dialogs.basic import Choice, Dialog, SearchDialog, buttons, frame
+from tidepool.tui.app.dialogs.basic import Choice, Dialog, SearchDialog, buttons, fault_line, frame
 from tidepool.tui.app.kind_screens import STARTERS, installed, template
 from tidepool.tui.app.widgets.frame import TextLine
 from tidepool.tui.app.widgets.rows import ItemRows, MarkedRows, Piece, column
@@ -113,7 +113,7 @@ class OpenDialog(SearchDialog[DraftOrigin, DraftOrigin]):
             yield OriginList(self._origins, id="origins")
             yield Label("or the path of a config file")
             yield TextLine(placeholder="study.toml", id="path", compact=True)
-            yield Static("", id="fault", classes="fault")
+            yield fault_line()
             yield buttons(open="Open (enter)", cancel="Cancel")
 
     def matching(self, typed: str) -> list[DraftOrigin]:
@@ -131,7 +131,7 @@ class OpenDialog(SearchDialog[DraftOrigin, DraftOrigin]):
         words = self.query_one("#path", Input).value.strip()
         path = Path(words).expanduser()
         if not path.is_file():
-            self.query_one("#fault", Static).update(Content(f"There is no file {shortened(words)}. Check the path."))
+            self.fault(f"There is no file {shortened(words)}. Check the path.")
             return
         self.dismiss(DraftOrigin("file", path.name, str(path.parent), path=path))
 
@@ -152,27 +152,24 @@ class SaveDialog(Dialog[str]):
         with frame("Save the study"):
             yield Label("as")
             yield TextLine(self._suggested, id="path")
-            yield Static("", id="fault", classes="fault")
+            yield fault_line()
             yield buttons(save="Save", cancel="Cancel")
 
     def on_mount(self) -> None:
         self._look()
 
-    def on_input_changed(self) -> None:
-        self._look()
-
+    @on(Input.Changed)
     def _look(self) -> str | None:
         """A word about the path; None where it cannot be."""
-        fault = self.query_one("#fault", Static)
         words = self.query_one("#path", Input).value.strip()
         path = Path(words).expanduser()
         if not words:
-            fault.update("Where to? Give a path.")
+            self.fault("Where to? Give a path.")
             return None
         if path.is_dir() or not path.parent.is_dir():
-            fault.update(Content(f"{shortened(str(path))} is a folder, or lies in none that exists."))
+            self.fault(f"{shortened(str(path))} is a folder, or lies in none that exists.")
             return None
-        fault.update("This file exists and will be replaced." if path.exists() else "")
+        self.fault("This file exists and will be replaced." if path.exists() else "")
         return str(path.resolve())
 
     def accept(self) -> None:

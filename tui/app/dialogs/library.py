@@ -22,7 +22,7 @@ from tidepool.engine.trust.gate import servers_to_ask_about
 from tidepool.storage.library import StoredType
 from tidepool.tui.app.background import run_in_thread, while_open
 from tidepool.tui.app.compose.fields import restored, visible
-from tidepool.tui.app.dialogs.basic import Dialog, buttons, frame
+from tidepool.tui.app.dialogs.basic import Dialog, buttons, fault_line, frame, paragraph
 from tidepool.tui.app.dialogs.form import SavingDialog
 from tidepool.tui.app.library_items import examples
 from tidepool.tui.app.provider_view import Trial
@@ -50,7 +50,7 @@ class ImportDialog(SavingDialog):
             yield Select(choices, value=self._shelf, allow_blank=False, id="holds", compact=True)
             yield Label("path of a .json, .toml or .csv file")
             yield TextLine(placeholder="people.csv", id="path", compact=True)
-            yield Static("", id="fault", classes="fault")
+            yield fault_line()
             yield buttons(keep="Import (enter)", cancel="Cancel")
 
     @on(Input.Changed)
@@ -98,7 +98,7 @@ class GenerateDialog(SavingDialog):
                 yield TextLine("42", id="seed", compact=True)
             yield Static("", id="writing", classes="note")
             yield ReadingPane(id="examples")
-            yield Static("", id="fault", classes="fault")
+            yield fault_line()
             yield buttons(keep="Generate (ctrl+s)", cancel="Cancel")
 
     def on_mount(self) -> None:
@@ -196,11 +196,11 @@ class TypeDialog(SavingDialog):
     def compose(self) -> ComposeResult:
         with frame(self._title, "-wide -form -type", Vertical):
             if self._note:
-                yield Static(Content(self._note), classes="dialog-text")
+                yield paragraph(self._note)
             yield TextArea.code_editor(
                 visible(self._before), language="toml", theme="css", soft_wrap=True, tab_behavior="focus"
             )
-            yield Static("", id="fault", classes="fault")
+            yield fault_line()
             yield ReadingPane(id="examples")
             yield buttons(keep="Save (ctrl+s)", cancel="Cancel")
 
@@ -215,9 +215,6 @@ class TypeDialog(SavingDialog):
         self._look()
 
     @on(TextArea.Changed)
-    def _typed(self) -> None:
-        self._look()
-
     def _look(self) -> StoredType | None:
         """What the type would generate, or what is wrong with it."""
         try:

@@ -200,6 +200,7 @@ class LibraryScreen(ModeScreen):
         await self.query_one(NameStrip).set_names(counts, self.shelf)
         self._show()
 
+    @on(Input.Changed, "#words")
     def _show(self) -> None:
         everything = self.library.shelf(self.shelf)
         words = self.query_one("#words", Input).value
@@ -215,6 +216,7 @@ class LibraryScreen(ModeScreen):
                 self._wanted = None
         self._tell()
 
+    @on(ShelfList.Highlighted)
     def _tell(self) -> None:
         item = self.item
         self.query_one("#details", ReadingPane).show(details(item) if item else [])
@@ -256,20 +258,12 @@ class LibraryScreen(ModeScreen):
         names = list(SHELVES)
         self._turn_to(names[(names.index(self.shelf) + by) % len(names)])
 
-    @on(ShelfList.Highlighted)
-    def _moved(self) -> None:
-        self._tell()
-
     @on(ShelfList.Opened)
     def _opened(self) -> None:
         self.query_one("#details", ReadingPane).focus()
 
     def action_search(self) -> None:
         self.set_focus(self.query_one("#words", Input))
-
-    @on(Input.Changed, "#words")
-    def _narrowed(self) -> None:
-        self._show()
 
     @on(Input.Submitted, "#words")
     def _search_done(self) -> None:

@@ -207,6 +207,7 @@ class ProvidersScreen(ModeScreen):
         with while_open(self.app):
             self._show()
 
+    @on(Input.Changed, "#words")
     def _show(self) -> None:
         self.roll.show([self._cards[name] for name in self._names])
         card = self.card
@@ -248,10 +249,6 @@ class ProvidersScreen(ModeScreen):
         self.query_one(PanelStrip).choose("panel-models", focus=False)
         self.set_focus(self.query_one("#words", Input))
 
-    @on(Input.Changed, "#words")
-    def _narrowed(self) -> None:
-        self._show()
-
     @on(Input.Submitted, "#words")
     def _searched(self) -> None:
         self.query_one(ModelTable).focus()
@@ -260,10 +257,6 @@ class ProvidersScreen(ModeScreen):
         self.query_one("#words", Input).value = ""
         self.roll.focus()
 
-    @on(ModelTable.Opened)
-    def _model_opened(self) -> None:
-        self.action_test()
-
     def _model(self) -> str | None:
         """The model under the cursor where one is being looked at, else the usual one."""
         chosen = self.query_one(ModelTable).current
@@ -271,6 +264,7 @@ class ProvidersScreen(ModeScreen):
             return f"{self.card.name}:{chosen.name}"
         return usual_model(self.card)
 
+    @on(ModelTable.Opened)
     @work(group="test")
     async def action_test(self) -> None:
         card, model, rules = self.card, self._model(), self._rules or ProviderRules()

@@ -184,19 +184,19 @@ class ConversationsPane(Vertical):
 
     async def open(self, batch: Watched) -> None:
         self._batch, before = batch, self.source.title
-        self.source = self.list.source = transcript_source(batch.kind)
-        file, number = self._app.file, batch.number
+        self.source = self.list.source = transcript_source(batch)
+        file = self._app.file
         search_line, show = self.query_one("#search", Input), self.query_one("#show", Select)
         if self.source.title != before:
             search_line.placeholder = self.source.hint
             show.set_options(_choices(self.source.shows))
         who, part = self.query_one("#agent", Select), self.query_one("#wave", Select)
         who.prompt, part.prompt = self.source.anybody, self.source.any_part
-        people = await file.look(self.source.who, number)
+        people = await file.look(self.source.who)
         who.set_options(people)
-        places = places_of(await file.look(everybody, number))
+        places = places_of(await file.look(everybody, batch.number))
         self.query_one("#talk-text", TranscriptPane).places = self.source.places = places
-        part.set_options(await file.look(self.source.parts, number))
+        part.set_options(await file.look(self.source.parts))
         if people and not self.source.lists_hits:
             who.value = people[0][1]
         search_line.value = ""
@@ -211,14 +211,14 @@ class ConversationsPane(Vertical):
         if going_on and monotonic() > self._found_at + GROWING_SECONDS:
             self._grow(batch)
         if wanted := self.list.wanted:
-            self.list.show_heads(await self._app.file.look(self.source.heads, batch.number, wanted))
+            self.list.show_heads(await self._app.file.look(self.source.heads, wanted))
         number = self.list.selected
         text = self.query_one("#talk-text", TranscriptPane)
         if number is None:
             text.show(None)
             return
-        read = TranscriptSource().read if self.list.hit else self.source.read
-        found = await self._app.file.look(read, batch.number, number)
+        read = TranscriptSource(batch.number).read if self.list.hit else self.source.read
+        found = await self._app.file.look(read, number)
         turn, self._turn = self._turn, None
         text.show(found, self.list.words, turn)
 
@@ -251,12 +251,12 @@ class ConversationsPane(Vertical):
         self._found_at = monotonic()
         with while_open(self.app):
             if self.list.hit is None:
-                numbers = await self._app.file.dig(self.source.matching, batch.number, self.filter)
+                numbers = await self._app.file.dig(self.source.matching, self.filter)
                 self.list.show_grown(numbers)
                 self._say(self.source.count_text(numbers, batch))
 
     async def _list(self, batch: Watched, wanted: Wanted) -> None:
-        numbers = await self._app.file.dig(self.source.matching, batch.number, wanted)
+        numbers = await self._app.file.dig(self.source.matching, wanted)
         self.list.show_all(numbers, search.search_words(self.source.words(wanted.words)))
         self._say(self.source.count_text(numbers, batch))
 

@@ -97,22 +97,27 @@ def answer_lines(read: ReadAnswer, width: int, words: Sequence[str] = ()) -> lis
         TranscriptLine(((title, "strong"), ("" if answer.grade == "ungraded" else f"  {mark} {answer.grade}", style)))
     ]
     for name, told in answer_facts(answer):
-        lines += [TranscriptLine(()), TranscriptLine(((f" {one_line(name)}", "accent"),)), *_said(told, width, words)]
+        lines += [*_headed(name), *_said(told, width, words)]
     if answer.reply is not None:
-        head = ((" reply", "accent"), (f"  {one_line(answer.model or '')}", "dim"))
-        lines += [TranscriptLine(()), TranscriptLine(head), *_said(answer.reply, width, words)]
-    who = one_line(answer.genome_id) + (f", {read.role}" if read.role else "")
-    lines += [TranscriptLine(()), TranscriptLine(((" prompt", "accent"), (f"  {who}", "dim")))]
-    lines += _said(read.prompt, width, ())
+        lines += [*_headed("reply", answer.model or ""), *_said(answer.reply, width, words)]
+    who = answer.genome_id + (f", {read.role}" if read.role else "")
+    lines += [*_headed("prompt", who), *_said(read.prompt, width, ())]
     if answer.grade == "ungraded":
         lines += [TranscriptLine(()), *_body(NOT_KEPT, width, [], "dim")]
     return lines
 
 
+def _headed(name: str, note: str = "") -> list[TranscriptLine]:
+    """A heading below an empty line."""
+    return [TranscriptLine(()), TranscriptLine(((f" {one_line(name)}", "accent"), (f"  {one_line(note)}", "dim")))]
+
+
 def talk_lines(
     talk: Transcript, width: int, words: Sequence[str] = (), places: Mapping[str, int] = NOBODY
 ) -> list[TranscriptLine]:
-    lines = [TranscriptLine(((f" {_title(talk)}", "strong"),))]
+    where = f", game {talk.game} round {talk.round}" if talk.game is not None else ""
+    title = f" {talk.sequence_number:,}{where} · {' and '.join(map(one_line, talk.participants))}"
+    lines = [TranscriptLine(((title, "strong"),))]
     lines += _episode(talk, width, words) if "steps" in talk.details else _messages(talk, width, words, places)
     if talk.error:
         lines.append(TranscriptLine(()))
@@ -161,11 +166,6 @@ def _episode(talk: Transcript, width: int, words: Sequence[str]) -> list[Transcr
 def _said(text: str, width: int, words: Sequence[str]) -> list[TranscriptLine]:
     text = plain(text)
     return _body(text, width, _hits(text, words), "")
-
-
-def _title(talk: Transcript) -> str:
-    where = f", game {talk.game} round {talk.round}" if talk.game is not None else ""
-    return f"{talk.sequence_number:,}{where} · {' and '.join(map(one_line, talk.participants))}"
 
 
 def _heading(message: StoredMessage, places: Mapping[str, int]) -> tuple[Piece, ...]:

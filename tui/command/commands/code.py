@@ -105,19 +105,14 @@ def _named(coder: str) -> str:
 def _one_by_one(session: CodingSession, out: Console, screen: int) -> None:
     note: str | None = ""
     while note is not None:
-        if (subject := session.subject()) is None:
-            if not _undone_at_the_end(session, screen):
+        if (subject := session.subject()) is None:  # the last code can be taken back too
+            tell_over(f"{session.progress.words} coded: all · u undo · any other key ends")
+            if not (key(screen) in UNDO and session.undo()):
                 return
             continue
         out.clear()
         show(out, session, subject)
         note = _answer(session, subject, screen, note)
-
-
-def _undone_at_the_end(session: CodingSession, screen: int) -> bool:
-    """The last code can be taken back too."""
-    tell_over(f"{session.progress.words} coded: all · u undo · any other key ends")
-    return key(screen) in UNDO and session.undo()
 
 
 def show(out: Console, session: CodingSession, subject: Subject) -> None:

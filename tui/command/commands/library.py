@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
 from tidepool.engine.call import stream
@@ -34,7 +33,7 @@ from tidepool.storage import library
 from tidepool.storage.file import reading
 from tidepool.tui.command.main import shared_options
 from tidepool.tui.command.saying import reply, say, say_json, tell
-from tidepool.tui.drawing.text import console, one_line, shortened
+from tidepool.tui.drawing.text import console, one_line, plain_table, shortened
 
 # -- entities ----------------------------------------------------------------------------------------------------------
 
@@ -99,16 +98,8 @@ def _list_entities(options: argparse.Namespace) -> None:
     texts = [(one_line(e.id), one_line(e.name), one_line(e.type or "–")) for e in entities]
     room = out.width - sum(max(len(row[place]) for row in texts) + 2 for place in range(3))
     rows = [(*row, _attributes(entity, max(room, 20))) for entity, row in zip(entities, texts, strict=True)]
-    out.print(_table(("id", "name", "type", "attributes"), rows, no_wrap=("id", "name", "type", "attributes")))
-
-
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]], no_wrap: Sequence[str] = ()) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for name in columns:
-        table.add_column(name, no_wrap=name in no_wrap)
-    for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(one_line(cell)) for cell in row))
-    return table
+    names = ("id", "name", "type", "attributes")
+    out.print(plain_table(names, rows, no_wrap=names))
 
 
 def _attributes(entity: library.StoredEntity, room: int) -> Text:
@@ -134,12 +125,17 @@ def _show_entities(options: argparse.Namespace) -> None:
     if options.json:
         say_json([_entity_record(entity) for entity in entities])
         return
-    out = console()
     for entity in entities:
-        out.print(Text(one_line(f"{entity.name} · {entity.type or 'no type'} · {entity.id}"), style="bold"))
-        out.print(Text(shortened(entity.description)))
-        for name, value in entity.attributes.items():
-            out.print(Text(shortened(f"  {name}: {in_words(value)}")))
+        attributes = [f"  {name}: {in_words(value)}" for name, value in entity.attributes.items()]
+        title = f"{entity.name} · {entity.type or 'no type'} · {entity.id}"
+        _print_item(title, map(shortened, (entity.description, *attributes)))
+
+
+def _print_item(title: str, lines: Iterable[str]) -> None:
+    out = console()
+    out.print(Text(one_line(title), style="bold"))
+    for line in lines:
+        out.print(Text(line))
 
 
 def generated(options: argparse.Namespace) -> tuple[EntityType, list[Entity]]:
@@ -198,7 +194,7 @@ def _types(options: argparse.Namespace) -> None:
         say_json([{"name": name, "description": words, "dimensions": found} for name, words, found in listed])
         return
     rows = [(name, words, ", ".join(found)) for name, words, found in listed]
-    console().print(_table(("type", "what it is", "dimensions"), rows))
+    console().print(plain_table(("type", "what it is", "dimensions"), rows))
 
 
 # -- agents ------------------------------------------------------------------------------------------------------------
@@ -257,7 +253,7 @@ def _list_agents(options: argparse.Namespace) -> None:
         return
     shown = ("model", "memory", "secret")
     rows = [(agent.id, agent.name, *(str(agent.definition.get(name, "")) for name in shown)) for agent in agents]
-    console().print(_table(("id", "name", *shown), rows, no_wrap=("id",)))
+    console().print(plain_table(("id", "name", *shown), rows, no_wrap=("id",)))
 
 
 def _agent_record(agent: library.StoredAgent) -> dict[str, Any]:
@@ -271,12 +267,10 @@ def _show_agents(options: argparse.Namespace) -> None:
     if options.json:
         say_json([_agent_record(agent) for agent in agents])
         return
-    out = console()
     for agent in agents:
-        out.print(Text(one_line(f"{agent.name} · {agent.id}"), style="bold"))
-        for name, value in agent.definition.items():
-            if name != "name":
-                out.print(Text(shortened(f"  {name}: {value}", 20_000)))
+        keys = {name: value for name, value in agent.definition.items() if name != "name"}
+        lines = (shortened(f"  {name}: {value}", 20_000) for name, value in keys.items())
+        _print_item(f"{agent.name} · {agent.id}", lines)
 
 
 def _add_agents(options: argparse.Namespace) -> None:

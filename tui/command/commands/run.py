@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,12 +53,15 @@ def run(options: argparse.Namespace) -> int:
     if options.run and options.trust and not study_in_file(options.run):
         raise UsageError("--trust is for --resume and FILE.db#BATCH: a config that you run is your own.")
     if options.dry_run:
-        return _dry_run(options)
+        for question in _questions(options) if options.resume else ():
+            show_question(question)
+        return tell_plan(_plan(options), as_json=options.json)
     if options.resume and not options.trust and at_a_terminal() and (questions := _questions(options)):
         ask_for_trust(options.db, questions)
     if options.run and (place := study_in_file(options.run)):
         options.rerun = allowed_rerun(place, options)
-    return told(options, *asyncio.run(_play(options)))
+    play = partial(_run_new if options.run else _resume, options)
+    return told(options, *asyncio.run(steered(play, options.on_stop)))
 
 
 def told(options: argparse.Namespace, summary: dict[str, Any], stop: Stop | None, signalled: int | None) -> int:
@@ -79,12 +83,6 @@ def exit_code(status: str, stop: Stop | None, signalled: int | None) -> int:
     if stop is not None and stop.code is StopCode.BUDGET:
         return 4
     return 128 + (signalled or signal.SIGINT)
-
-
-def _dry_run(options: argparse.Namespace) -> int:
-    for question in _questions(options) if options.resume else ():
-        show_question(question)
-    return tell_plan(_plan(options), as_json=options.json)
 
 
 def tell_plan(plan: dict[str, Any], *, as_json: bool) -> int:
@@ -161,13 +159,6 @@ def _plan(options: argparse.Namespace) -> dict[str, Any]:
 def _priced(configs: Sequence[FrozenConfig], kind: KindSpec | None = None) -> dict[str, Any]:
     kind = kind or load_kind(configs[0].batch.kind)
     return priced(together([kind.plan(config) for config in configs]), configs[0], several=len(configs) > 1)
-
-
-async def _play(options: argparse.Namespace) -> Played:
-    async def play(listener: Listener, control: RunControl) -> dict[str, Any]:
-        return await (_run_new if options.run else _resume)(options, listener, control)
-
-    return await steered(play, options.on_stop)
 
 
 async def steered(play: Play, on_stop: str) -> Played:
