@@ -13,13 +13,13 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
+import tomlkit
 from pydantic import AfterValidator, BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from tidepool.engine.config.endpoints import KNOWN_MODELS, PRESET_ENDPOINTS, PRESETS, known_model
 from tidepool.engine.config.section import OneOf
-from tidepool.engine.config.toml_text import format_key, format_value
 
 KeyPath = tuple[str | int, ...]
 """the keys and list positions that lead to a value of the TOML"""
@@ -158,10 +158,10 @@ def shown(form: Form, value: Any) -> str:
         case Form.LINES | Form.MODELS if isinstance(value, list):
             return "\n".join(shown(Form.WORD, item) for item in value)
         case Form.RECORDS if isinstance(value, list):
-            return "\n".join(map(format_value, value))
+            return "\n".join(map(inline_toml, value))
         case Form.TABLE if isinstance(value, Mapping):
-            return "\n".join(f"{format_key(name)} = {format_value(item)}" for name, item in value.items())
-    return format_value(value)
+            return "\n".join(f"{toml_key(name)} = {inline_toml(item)}" for name, item in value.items())
+    return inline_toml(value)
 
 
 def read(form: Form, text: str) -> Any:
@@ -204,6 +204,19 @@ def _toml_value(text: str) -> Any:
     except (tomllib.TOMLDecodeError, ValueError, RecursionError):
         return text
     return value["value"] if len(value) == 1 else text
+
+
+def inline_toml(value: Any) -> str:
+    """On one line, by tomlkit, since a stranger's key may hold any character."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{toml_key(name)} = {inline_toml(item)}" for name, item in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(inline_toml, value)) + "]"
+    return str(tomlkit.item(value).as_string())
+
+
+def toml_key(name: str) -> str:
+    return tomlkit.key(name).as_string()
 
 
 _HIDDEN = (

@@ -14,14 +14,14 @@ from textual.content import Content
 from textual.widgets import Input, Label, Select, Static, TextArea
 
 from tidepool.engine.config.sections import Agent, Providers
-from tidepool.engine.config.toml_text import FORM, find_slip, format_key, format_value
+from tidepool.engine.config.toml_text import FORM, find_slip
 from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.engine.library.entity_types import EntityType, entity_type_from, generate, writing_tasks
 from tidepool.engine.single_call import Price, ask_once, price_of, trial_call
 from tidepool.engine.trust.gate import servers_to_ask_about
 from tidepool.storage.library import StoredType
 from tidepool.tui.app.background import run_in_thread, while_open
-from tidepool.tui.app.compose.fields import restored, visible
+from tidepool.tui.app.compose.fields import inline_toml, restored, toml_key, visible
 from tidepool.tui.app.dialogs.basic import Dialog, buttons, fault_line, frame, paragraph
 from tidepool.tui.app.dialogs.form import SavingDialog
 from tidepool.tui.app.library_items import examples
@@ -170,7 +170,7 @@ def type_text(definition: Mapping[str, Any]) -> str:
 
 def _keys(record: Mapping[str, Any]) -> str:
     written = {key: value for key, value in record.items() if value is not None}
-    return "".join(f"{format_key(key)} = {format_value(value)}\n" for key, value in written.items())
+    return "".join(f"{toml_key(key)} = {inline_toml(value)}\n" for key, value in written.items())
 
 
 def read_type(text: str) -> tuple[StoredType, EntityType]:
