@@ -50,9 +50,9 @@ LATER = ("compose", "watch", "results", "library", "providers")
 """screens that are loaded when first gone to, or when nothing else is to be done: the first one need not wait for them"""
 
 
-def _class_of(mode: str) -> "type[ModeScreen]":
-    found: type[ModeScreen] = getattr(import_module(f"tidepool.tui.app.screens.{mode}"), f"{mode.title()}Screen")
-    return found
+def _new_screen(mode: str) -> ModeScreen:
+    screen: ModeScreen = getattr(import_module(f"tidepool.tui.app.screens.{mode}"), f"{mode.title()}Screen")()
+    return screen
 
 
 class BatchFinder(Provider):
@@ -86,7 +86,7 @@ class TidepoolApp(OrderedKeysApp):
     CSS_PATH = "app.tcss"
     ENABLE_COMMAND_PALETTE = True
     COMMANDS = App.COMMANDS | {BatchFinder}
-    MODES: ClassVar = {"batches": BatchesScreen, **{mode: lambda mode=mode: _class_of(mode)() for mode in LATER}}
+    MODES: ClassVar = {"batches": BatchesScreen, **{mode: partial(_new_screen, mode) for mode in LATER}}
     DEFAULT_MODE = "batches"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall")]
@@ -150,7 +150,7 @@ class TidepoolApp(OrderedKeysApp):
     async def _rest(self) -> None:
         """Once the first screen is there: what is needed next is loaded beside it."""
         for mode in LATER:
-            await asyncio.to_thread(_class_of, mode)
+            await asyncio.to_thread(import_module, f"tidepool.tui.app.screens.{mode}")
         gc.collect()
         gc.freeze()
 
