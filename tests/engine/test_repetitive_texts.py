@@ -27,7 +27,6 @@ from tidepool.engine.studies.simulation import prompts
 from tidepool.storage import text
 from tidepool.storage.queries import search
 from tidepool.storage.transfer import formats
-from tidepool.tui.drawing import text as word_changes
 from tidepool.tui.drawing import text as wrapping
 
 Reader = Callable[[str], object]
@@ -98,7 +97,6 @@ READERS: dict[str, Reader] = {
     "CSV": formats.harmless,
     "search": search.match_of,
     "excerpt": lambda text: search.excerpt(text, ["marigold", "a"]),
-    "changes": lambda text: list(word_changes.changes(text[:9_000], text[9_000::-1])),
     "lines": lambda text: wrapping.wrapped(text, 40),
 }
 

@@ -26,6 +26,12 @@ FIXED = f"""
 OF_PROVIDERS = [name for name in os.environ if name.startswith(("OPENAI_", "ANTHROPIC_"))]
 
 
+@pytest.fixture
+def path(database: Path) -> Path:
+    """A study file that is not there yet."""
+    return database
+
+
 @pytest.fixture(scope="session")
 def filled_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A file whose times and ids are fixed, and surroundings that are the same everywhere."""

@@ -3,16 +3,19 @@
 import asyncio
 import json
 import os
-import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.widget import Widget
 
 from tests.support.pilots import quick_pilot
+from tests.support.state import query
+from tests.tui.studies import played
 from tidepool.storage.file import prepare
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.background import WorkerProcess
@@ -42,9 +45,13 @@ class ExaminesWithin(Examiner):
 
 
 @asynccontextmanager
-async def opened(path: Path, size: tuple[int, int] = (120, 40)) -> AsyncIterator[tuple[TidepoolApp, Pilot[None]]]:
-    """The app on a study file, as `open_app` opens it."""
+async def opened(
+    path: Path, *studies: str, size: tuple[int, int] = (120, 40)
+) -> AsyncIterator[tuple[TidepoolApp, Pilot[None]]]:
+    """The app on a study file, as `open_app` opens it, once these studies were run into it."""
     prepare(path)
+    for text in studies:
+        await played(path, text)
     app = TidepoolApp(path)
     app.beside, app.counting, app.examiner = Within(), Within(), ExaminesWithin()
     try:
@@ -85,6 +92,30 @@ async def until(pilot: Pilot[None], condition: Callable[[], object], what: str =
     await pilot.pause()  # what has just been opened is there with all that is in it
 
 
+ScreenT = TypeVar("ScreenT", bound=Screen[Any])
+
+
+async def until_on(pilot: Pilot[None], kind: type[ScreenT], *also: Callable[[ScreenT], object]) -> ScreenT:
+    """Waits for a screen or a dialog of this kind that takes keys, and of which this is so as well."""
+
+    def there() -> bool:
+        screen, focused = pilot.app.screen, pilot.app.focused
+        return isinstance(screen, kind) and focused is not None and all(condition(screen) for condition in also)
+
+    await until(pilot, there, kind.__name__)
+    assert isinstance(pilot.app.screen, kind)
+    return pilot.app.screen
+
+
+async def press(pilot: Pilot[None], *keys: str, until: str | type[Screen[Any]]) -> None:
+    """Presses the keys, and waits for words on the screen, or for a screen or dialog of a kind."""
+    await pilot.press(*keys)
+    if isinstance(until, str):
+        await until_seen(pilot, until)
+    else:
+        await until_on(pilot, until)
+
+
 async def until_seen(pilot: Pilot[None], text: str) -> None:
     await until(pilot, lambda: text in screen_text(pilot.app), f"the words {text!r}")
 
@@ -103,10 +134,8 @@ def rows_text(rows: Rows) -> list[str]:
 
 
 def batch_status(path: Path) -> str | None:
-    with sqlite3.connect(path) as connection:
-        row = connection.execute("SELECT status FROM batch ORDER BY number DESC LIMIT 1").fetchone()
-    connection.close()
-    return row[0] if row else None
+    rows = query(path, "SELECT status FROM batch ORDER BY number DESC LIMIT 1")
+    return rows[0][0] if rows else None
 
 
 def text_of(widget: Widget) -> str:

@@ -13,7 +13,7 @@ from textual.widgets import Input
 from textual.widgets._footer import FooterKey
 
 from tests.engine.design.designs import written
-from tests.tui.persons import batch_status, opened, rows_text, screen_text, until, until_seen
+from tests.tui.persons import batch_status, opened, press, rows_text, screen_text, until, until_seen
 from tests.tui.studies import config_file, game, played
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.design.running import run_study
@@ -44,11 +44,10 @@ async def test_an_empty_file_greets_with_three_things_to_try(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("starter", STARTERS, ids=lambda starter: starter.file)
-async def test_each_thing_to_try_runs_to_its_end(tmp_path: Path, starter: Starter) -> None:
+async def test_each_thing_to_try_runs_to_its_end(path: Path, starter: Starter) -> None:
     text = re.sub(r"(?m)^latency = .*$", "latency = 0.0", starter.path.read_text(encoding="utf-8"))
     for larger, smaller in SMALLER.items():
         text = text.replace(larger, smaller)
-    path = tmp_path / "study.db"
     await played(path, text)
     assert batch_status(path) == "completed"
 
@@ -74,11 +73,8 @@ async def test_a_key_starts_a_study_and_shows_it_running_to_its_end(
         await until_seen(pilot, "12 of 12 units")
 
 
-async def test_batches_are_listed_newest_first_and_can_be_filtered_and_sorted(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
-    await played(path, game(name="Zebra", talks=2))
-    await played(path, game(name="Apple", talks=4, seed=8))
-    async with opened(path) as (app, pilot):
+async def test_batches_are_listed_newest_first_and_can_be_filtered_and_sorted(path: Path) -> None:
+    async with opened(path, game(name="Zebra", talks=2), game(name="Apple", talks=4, seed=8)) as (app, pilot):
         table = app.screen.query_one(BatchList)
         await until(pilot, lambda: table.count == 2)
         assert "Apple" in rows_text(table)[0]
@@ -109,10 +105,8 @@ async def keys_mouse_help_and_palette_agree(app: TidepoolApp, pilot: Pilot[None]
     await until(pilot, lambda: app.current_mode == "results", "the results, by the mouse")
 
 
-async def test_what_starts_a_study_in_an_empty_file_starts_none_in_a_filled_one(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
-    await played(path, game())
-    async with opened(path) as (app, pilot):
+async def test_what_starts_a_study_in_an_empty_file_starts_none_in_a_filled_one(path: Path) -> None:
+    async with opened(path, game()) as (app, pilot):
         await until_seen(pilot, "A small game")
         await pilot.press(*(starter.key for starter in STARTERS))
         await pilot.pause(0.3)
@@ -122,10 +116,9 @@ async def test_what_starts_a_study_in_an_empty_file_starts_none_in_a_filled_one(
         }
 
 
-async def test_the_footer_is_complete_before_the_cursor_moves(tmp_path: Path) -> None:
+async def test_the_footer_is_complete_before_the_cursor_moves(tmp_path: Path, path: Path) -> None:
     """Also in a terminal that has not got the focus, and where a list has the same key for something that it cannot do, as
     scrolling sideways."""
-    path = tmp_path / "study.db"
     await run_study(load_config(written(tmp_path, talks=2)), path)
     async with opened(path, size=(160, 40)) as (app, pilot):
         app.post_message(AppBlur())
@@ -151,37 +144,31 @@ def _offered(screen: Screen[object], binding: object) -> bool:
     return bool(screen.check_action(action, parameters))
 
 
-async def test_the_palette_finds_batches_from_anywhere(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
-    await played(path, game(name="[red]Zebra[/red]", talks=2))
-    await played(path, game(name="Apple", talks=4, seed=8))
-    async with opened(path) as (app, pilot):
+async def test_the_palette_finds_batches_from_anywhere(path: Path) -> None:
+    async with opened(path, game(name="[red]Zebra[/red]", talks=2), game(name="Apple", talks=4, seed=8)) as (
+        app,
+        pilot,
+    ):
         await until_seen(pilot, "Apple")
         await pilot.press("2")
         await until(pilot, lambda: app.current_mode == "compose")
         await pilot.press("ctrl+p")
-        await pilot.press(*"zebra")
-        await until_seen(pilot, "[red]Zebra[/red]")
+        await press(pilot, *"zebra", until="[red]Zebra[/red]")
         await until_seen(pilot, "secret game, completed")
         await pilot.press("enter")
         await until(pilot, lambda: app.current_mode == "results", "the results")
         await until_seen(pilot, "2 of 2 completed")
 
 
-async def test_deleting_asks_first_and_keeps_on_no(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
-    await played(path, game())
-    async with opened(path) as (app, pilot):
+async def test_deleting_asks_first_and_keeps_on_no(path: Path) -> None:
+    async with opened(path, game()) as (app, pilot):
         await until_seen(pilot, "A small game")
-        await pilot.press("x")
-        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        await press(pilot, "x", until=Confirm)
         await pilot.press("n")
         await until(pilot, lambda: not isinstance(app.screen, Confirm))
         assert batch_status(path) == "completed"
-        await pilot.press("x")
-        await until(pilot, lambda: isinstance(app.screen, Confirm))
-        await pilot.press("y")
-        await until_seen(pilot, "Nothing here yet")
+        await press(pilot, "x", until=Confirm)
+        await press(pilot, "y", until="Nothing here yet")
         assert batch_status(path) is None
 
 
@@ -191,5 +178,4 @@ async def test_a_study_that_cannot_start_is_told_in_the_error_dialog(tmp_path: P
         app.run_config(wrong, "wrong")
         await until(pilot, lambda: isinstance(app.screen, ErrorDialog), "the error dialog")
         await until_seen(pilot, "has no secret")
-        await pilot.press("escape")
-        await until_seen(pilot, "Nothing here yet")
+        await press(pilot, "escape", until="Nothing here yet")

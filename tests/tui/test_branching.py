@@ -6,7 +6,7 @@ import pytest
 from textual.widgets import Input, Select
 
 from tests.support.state import query
-from tests.tui.persons import opened, screen_text, until, until_seen
+from tests.tui.persons import opened, press, screen_text, until, until_seen
 from tests.tui.studies import game, played
 from tidepool.tui.app import launching
 from tidepool.tui.app.dialogs.basic import Confirm
@@ -15,24 +15,20 @@ from tidepool.tui.app.screens.results import ResultsScreen
 from tidepool.tui.app.widgets.transcript import TranscriptPane
 
 
-async def test_b_on_a_transcript_plans_a_branch_and_starts_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "study.db"
+async def test_b_on_a_transcript_plans_a_branch_and_starts_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     await played(path, game(talks=4))
     started: list[str] = []
     monkeypatch.setattr(launching, "resume", lambda path, batch: started.append(batch))
     async with opened(path, size=(120, 40)) as (app, pilot):
         monkeypatch.setattr(app, "follow", lambda launched: None)
         await until_seen(pilot, "A small game")
-        await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, ResultsScreen))
+        await press(pilot, "enter", until=ResultsScreen)
         await until(pilot, lambda: app.screen.query_one("#talk-text", TranscriptPane).talk is not None, "a transcript")
-        await pilot.press("b")
-        await until(pilot, lambda: isinstance(app.screen, BranchDialog))
+        await press(pilot, "b", until=BranchDialog)
         app.screen.query_one("#at", Select).value = "t2"
         await pilot.press(*"No")
         app.screen.query_one("#times", Input).value = "3"
-        await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, Confirm), "what it takes")
+        await press(pilot, "enter", until=Confirm)
         assert "6 redraws" in screen_text(app)
         await pilot.press("y")
         await until(pilot, lambda: bool(started), "the branch")

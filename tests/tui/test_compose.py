@@ -9,7 +9,7 @@ from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Input, Select, Static, TextArea
 
-from tests.tui.persons import batch_status, opened, rows_text, screen_text, until, until_seen
+from tests.tui.persons import batch_status, opened, press, rows_text, screen_text, until, until_on, until_seen
 from tidepool.engine.config.sections import Agent
 from tidepool.engine.library.contents import stored_agent
 from tidepool.storage import library
@@ -31,9 +31,7 @@ from tidepool.tui.app.widgets.frame import NameStrip
 async def composing(app: TidepoolApp, pilot: Pilot[None]) -> ComposeScreen:
     """On the Compose screen, once its first plan is there."""
     await pilot.press("2")
-    await until(
-        pilot, lambda: isinstance(app.screen, ComposeScreen) and app.screen._examined != Examined(), "the first plan"
-    )
+    await until_on(pilot, ComposeScreen, lambda screen: screen._examined != Examined())
     assert isinstance(app.screen, ComposeScreen)
     return app.screen
 
@@ -55,6 +53,14 @@ TYPED = 2
 
 def row_of(screen: ComposeScreen, path: KeyPath) -> FieldRow:
     return next(row for row in screen.query(FieldRow) if row.field.path == path and row.display)
+
+
+async def go_into(pilot: Pilot[None], screen: ComposeScreen, path: KeyPath) -> FieldRow:
+    """Puts the cursor into a field that is in sight."""
+    row = row_of(screen, path)
+    row.take_focus()
+    await until(pilot, lambda: row.has_focus_within, f"the cursor in {path}")
+    return row
 
 
 async def show_field(screen: ComposeScreen, path: KeyPath) -> FieldRow:
@@ -144,15 +150,13 @@ async def test_a_choice_that_is_none_is_told_and_real_models_are_asked_only_afte
         assert batch_status(app.path) is None
         screen.load(template("secret_game").replace("simulated:guarded", "openai:gpt-4o-mini"))
         await until(pilot, lambda: "openai:gpt-4o-mini" in screen._examined.models, "the plan")
-        await pilot.press("ctrl+r")
-        await until_seen(pilot, "Real models")
+        await press(pilot, "ctrl+r", until="Real models")
         await pilot.press("n")
         await until(pilot, lambda: app.screen is screen)
         assert not app._launched
 
 
-async def test_a_draft_survives_leaving_and_a_crash(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
+async def test_a_draft_survives_leaving_and_a_crash(path: Path) -> None:
     async with opened(path) as (app, pilot):
         screen = await composing(app, pilot)
         await fill(pilot, screen, ("batch", "name"), "Half a na")
@@ -185,8 +189,7 @@ asyncio.run(main())
 """
 
 
-async def test_a_draft_survives_the_apps_death(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
+async def test_a_draft_survives_the_apps_death(path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", CRASHING, str(path)], env=environment(), capture_output=True, text=True
     )
@@ -196,8 +199,7 @@ async def test_a_draft_survives_the_apps_death(tmp_path: Path) -> None:
         await until_seen(pilot, "Before the crash")
 
 
-async def test_a_broken_toml_is_kept_told_by_line_and_mended(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
+async def test_a_broken_toml_is_kept_told_by_line_and_mended(path: Path) -> None:
     prepare(path)
     keep_draft(path, Draft(template("secret_game") + "\nthis is no toml"))
     async with opened(path) as (app, pilot):
@@ -207,8 +209,7 @@ async def test_a_broken_toml_is_kept_told_by_line_and_mended(tmp_path: Path) -> 
         await pilot.press("f8")
         area = screen.query_one("#page-toml", TextArea)
         await until(pilot, lambda: area.has_focus and area.cursor_location[0] == 28, "the cursor on the line")
-        await pilot.press("ctrl+shift+k")
-        await until_seen(pilot, "100 conversations")
+        await press(pilot, "ctrl+shift+k", until="100 conversations")
         await pilot.press("f2")
         await until(pilot, lambda: screen.query_one("#pages", NameStrip).here == "what")
 
@@ -250,8 +251,7 @@ async def test_a_text_takes_back_its_own_letters_and_the_form_its_changes(tmp_pa
             await until(pilot, lambda values=values: written() == values, f"{values} after {key}")
 
 
-async def test_agents_are_taken_from_the_library_by_search_and_marks(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
+async def test_agents_are_taken_from_the_library_by_search_and_marks(path: Path) -> None:
     prepare(path)
     agents = [Agent(name=f"Agent {n}", model="simulated:guarded", secret=f"word{n}") for n in range(300)]
     library.add_agents(path, [stored_agent(agent) for agent in agents])
@@ -260,8 +260,7 @@ async def test_agents_are_taken_from_the_library_by_search_and_marks(tmp_path: P
         await screen.go_to_page("who")
         roll = screen.query_one(PeopleList)
         roll.focus()
-        await pilot.press("i")
-        await until(pilot, lambda: isinstance(app.screen, PickDialog), "the library")
+        await press(pilot, "i", until=PickDialog)
         await pilot.press(*"word29")
         await until(pilot, lambda: app.screen.query_one("#choices").count == 11, "eleven that fit")  # type: ignore[attr-defined]
         await pilot.press("down", "space", "space", "enter")
@@ -280,8 +279,7 @@ async def test_a_study_is_saved_changed_and_loaded_again(tmp_path: Path) -> None
     async with opened(tmp_path / "study.db") as (app, pilot):
         screen = await composing(app, pilot)
         target = tmp_path / "mine.toml"
-        await pilot.press("ctrl+s")
-        await until_seen(pilot, "Save the study")
+        await press(pilot, "ctrl+s", until="Save the study")
         app.screen.query_one("#path", Input).value = str(tmp_path / "nowhere" / "mine.toml")
         await pilot.press("enter")
         fault = app.screen.query_one("#fault", Static)
@@ -293,19 +291,16 @@ async def test_a_study_is_saved_changed_and_loaded_again(tmp_path: Path) -> None
         await until(pilot, lambda: app.screen is screen)
         await fill(pilot, screen, ("batch", "seed"), "99")
         await until_written(pilot, screen, ("batch", "seed"), 99)
-        await pilot.press("ctrl+o")
-        await until(pilot, lambda: isinstance(app.screen, OpenDialog), "where to start from")
+        await press(pilot, "ctrl+o", until=OpenDialog)
         await pilot.press(*"example judged", "down", "enter")
         await until(pilot, lambda: app.screen is screen and screen.history.kind == "simulation", "the second example")
         await until(pilot, lambda: screen._examined.ready, "its plan, with the files beside it")
         await pilot.press("ctrl+z")
         await until_written(pilot, screen, ("batch", "seed"), 99)
-        await pilot.press("ctrl+o")
-        await until(pilot, lambda: isinstance(app.screen, OpenDialog), "where to start from")
+        await press(pilot, "ctrl+o", until=OpenDialog)
         app.screen.query_one("#path", Input).value = "nowhere.toml"
         app.screen.query_one("#path").focus()
-        await pilot.press("enter")
-        await until_seen(pilot, "There is no file nowhere.toml")
+        await press(pilot, "enter", until="There is no file nowhere.toml")
         app.screen.query_one("#path", Input).value = str(target)
         app.screen.query_one("#path").focus()
         await pilot.press("enter")

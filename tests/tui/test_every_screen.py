@@ -14,7 +14,7 @@ from textual.screen import Screen
 
 from tests.storage.test_plain_text import steers
 from tests.support.poison import POISON, poisoned_file
-from tests.tui.persons import opened, until
+from tests.tui.persons import opened, press, until, until_on
 from tidepool.engine.config.sections import Agent, Providers
 from tidepool.engine.library.entity_types import known_types
 from tidepool.engine.trust.gate import Admission, NamedServer, TrustQuestion
@@ -82,7 +82,7 @@ async def panels(app: TidepoolApp, pilot: Pilot[None]) -> str:
 
 async def test_the_screens_of_batches_of_all_kinds_show_it_to_the_letter(file: Path) -> None:
     async with opened(file, size=(130, 50)) as (app, pilot):
-        await until(pilot, lambda: isinstance(app.screen, BatchesScreen) and app.screen.shown_batch)
+        await until_on(pilot, BatchesScreen, lambda screen: screen.shown_batch)
         look(app, "batches")
         for number in KINDS.values():
             app.current = number
@@ -100,9 +100,8 @@ async def test_the_screens_of_batches_of_all_kinds_show_it_to_the_letter(file: P
 
 async def test_a_stranger_s_config_is_harmless_in_every_page_of_compose(file: Path) -> None:
     async with opened(file, size=(110, 34)) as (app, pilot):
-        await until(pilot, lambda: isinstance(app.screen, BatchesScreen) and app.screen.shown_batch)
-        await pilot.press("c")
-        await until(pilot, lambda: isinstance(app.screen, ComposeScreen), "Compose")
+        await until_on(pilot, BatchesScreen, lambda screen: screen.shown_batch)
+        await press(pilot, "c", until=ComposeScreen)
         assert isinstance(app.screen, ComposeScreen) and "calc" in await app.screen.history.written()
         strip = app.screen.query_one("#pages", NameStrip)
         for page in list(strip._names):
@@ -131,7 +130,7 @@ async def test_library_and_providers_show_it_to_the_letter(file: Path) -> None:
         await pilot.press("5")
         visited.add(app.current_mode)
         for _ in range(3):
-            await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and app.screen.query_one(ShelfList).count)
+            await until_on(pilot, LibraryScreen, lambda screen: screen.query_one(ShelfList).count)
             roll = app.screen.query_one(ShelfList)
             for place in range(min(3, roll.count)):
                 roll.go_to(place)

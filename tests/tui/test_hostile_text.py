@@ -2,14 +2,14 @@
 
 import json
 import shutil
-import sqlite3
 import time
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
-from tests.tui.persons import opened, screen_text, until, until_seen
+from tests.support.state import change
+from tests.tui.persons import opened, press, screen_text, until, until_on, until_seen
 from tests.tui.studies import game, played_now
 from tidepool.storage.file import prepare
 from tidepool.storage.queries.lists import StoredMessage, Transcript
@@ -51,15 +51,12 @@ def test_made_plain_it_has_no_character_that_steers_a_terminal(text: str) -> Non
 def poison(path: Path, text: str) -> None:
     """Puts a text into every place of the file that a screen shows."""
     safe = text.encode("utf-8", "replace").decode()
-    connection = sqlite3.connect(path)
-    connection.execute("UPDATE batch SET name = ?, description = ?, reason = ?", (safe, safe, safe))
-    connection.execute("UPDATE call SET text = ?, speaker = ?, model = ?", (safe, safe, safe))
-    connection.execute("UPDATE unit SET participants = json_array(?, ?), error = ?", (safe, safe, safe))
-    connection.execute("UPDATE unit SET status = 'failed' WHERE sequence_number = 2")
-    connection.execute("UPDATE outcome SET agent = ? || side, opponent = ?", (safe[:200], safe[:200]))
-    connection.execute("UPDATE log_line SET message = ?, level = ?", (safe, safe[:50]))
-    connection.commit()
-    connection.close()
+    change(path, "UPDATE batch SET name = ?1, description = ?1, reason = ?1", safe)
+    change(path, "UPDATE call SET text = ?1, speaker = ?1, model = ?1", safe)
+    change(path, "UPDATE unit SET participants = json_array(?1, ?1), error = ?1", safe)
+    change(path, "UPDATE unit SET status = 'failed' WHERE sequence_number = 2")
+    change(path, "UPDATE outcome SET agent = ?1 || side, opponent = ?1", safe[:200])
+    change(path, "UPDATE log_line SET message = ?, level = ?", safe, safe[:50])
 
 
 @pytest.fixture(scope="module")
@@ -90,18 +87,12 @@ async def test_every_screen_shows_what_is_long_and_lives(original: Path, tmp_pat
     poison(path, text)
     async with opened(path, size=(120, 40)) as (app, pilot):
         await until_seen(pilot, "completed")
-        await pilot.press("x")
-        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        await press(pilot, "x", until=Confirm)
         await pilot.press("n")
         await pilot.press("3")
-        await until(
-            pilot, lambda: isinstance(app.screen, WatchScreen) and app.screen.query_one(TranscriptPane).talk is not None
-        )
+        await until_on(pilot, WatchScreen, lambda screen: screen.query_one(TranscriptPane).talk is not None)
         await pilot.press("4", "slash")
-        await until(
-            pilot,
-            lambda: isinstance(app.screen, ResultsScreen) and app.screen.query_one(ConversationsPane).list.count == 3,
-        )
+        await until_on(pilot, ResultsScreen, lambda screen: screen.query_one(ConversationsPane).list.count == 3)
         await pilot.press("enter", "down")
         app.tell(text)
         await until(pilot, lambda: isinstance(app.screen, ErrorDialog))
@@ -113,33 +104,33 @@ async def test_every_screen_shows_what_is_long_and_lives(original: Path, tmp_pat
 
 def shelve(path: Path) -> None:
     """Every hostile text into every place of the library, as a stranger's file may have it."""
-    connection = sqlite3.connect(path)
     for number, text in enumerate([HOSTILE["escape"], *(HOSTILE[name] for name in LONG)]):
         safe = text.encode("utf-8", "replace").decode()
         attributes = json.dumps({safe[:100]: safe, "nested": [safe[:9]]})
         agent = json.dumps({"model": safe, "secret": safe, "instructions": safe, "memory": [1]})
         kind = json.dumps({"name": safe[:90], "dimensions": [{"name": "x", "kind": safe[:50]}], "portrait": safe})
-        connection.execute(
-            "INSERT INTO library_entity VALUES (?, ?, ?, ?, ?, 0)", (f"{number}{safe}", safe, safe, safe, attributes)
+        change(
+            path,
+            "INSERT INTO library_entity VALUES (?, ?, ?, ?, ?, 0)",
+            f"{number}{safe}",
+            safe,
+            safe,
+            safe,
+            attributes,
         )
-        connection.execute("INSERT INTO library_agent VALUES (?, ?, ?, 0)", (f"{number}{safe}", safe, agent))
-        connection.execute("INSERT INTO library_type VALUES (?, ?, 0)", (f"{number}{safe[:90]}", kind))
-    connection.execute("INSERT INTO library_entity VALUES ('bad', x'00ff', 7, x'00', '[1', 'then')")
-    connection.execute("INSERT INTO library_agent VALUES ('bad', 3, 'null', 0)")
-    connection.commit()
-    connection.close()
+        change(path, "INSERT INTO library_agent VALUES (?, ?, ?, 0)", f"{number}{safe}", safe, agent)
+        change(path, "INSERT INTO library_type VALUES (?, ?, 0)", f"{number}{safe[:90]}", kind)
+    change(path, "INSERT INTO library_entity VALUES ('bad', x'00ff', 7, x'00', '[1', 'then')")
+    change(path, "INSERT INTO library_agent VALUES ('bad', 3, 'null', 0)")
 
 
-async def test_the_library_shows_it_and_lives(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
+async def test_the_library_shows_it_and_lives(path: Path) -> None:
     prepare(path)
     shelve(path)
     async with opened(path, size=(120, 40)) as (app, pilot):
         await pilot.press("5")
         for shelf in ("entities", "types", "agents"):
-            await until(
-                pilot, lambda: isinstance(app.screen, LibraryScreen) and app.screen.query_one(ShelfList).count > 5
-            )
+            await until_on(pilot, LibraryScreen, lambda screen: screen.query_one(ShelfList).count > 5)
             assert isinstance(app.screen, LibraryScreen) and app.screen.shelf == shelf
             roll = app.screen.query_one(ShelfList)
             for place in range(roll.count):

@@ -2,14 +2,14 @@
 
 import json
 import re
-import sqlite3
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from tests.tui.persons import batch_status, opened, rows_text, screen_text, until, until_seen
+from tests.support.state import query
+from tests.tui.persons import batch_status, opened, press, rows_text, screen_text, until, until_seen
 from tests.tui.test_compose import composing, fill
 from tidepool.engine.studies.kinds import KINDS
 from tidepool.tui.app.app import TidepoolApp
@@ -61,8 +61,7 @@ SHOWN: dict[str, list[tuple[str, str]]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_each_kind_goes_from_an_empty_file_to_an_export(tmp_path: Path, kind: str) -> None:
-    path = tmp_path / "study.db"
+async def test_each_kind_goes_from_an_empty_file_to_an_export(tmp_path: Path, path: Path, kind: str) -> None:
     async with opened(path, size=(140, 44)) as (app, pilot):
         await compose_small(app, pilot, kind)
         await pilot.press("ctrl+r")
@@ -90,8 +89,7 @@ async def compose_small(app: TidepoolApp, pilot: Pilot[None], kind: str) -> None
 
 
 async def read_results(app: TidepoolApp, pilot: Pilot[None], kind: str) -> None:
-    await pilot.press("4")
-    await until(pilot, lambda: isinstance(app.screen, ResultsScreen), "the results")
+    await press(pilot, "4", until=ResultsScreen)
     await until_seen(pilot, str(values_of(template(kind))["batch"]["name"]))
     await until_seen(pilot, "calls/s")
     for panel, words in SHOWN[kind]:
@@ -100,9 +98,7 @@ async def read_results(app: TidepoolApp, pilot: Pilot[None], kind: str) -> None:
 
 
 async def find_a_word(app: TidepoolApp, pilot: Pilot[None], path: Path) -> None:
-    with sqlite3.connect(path) as connection:
-        said = connection.execute("SELECT text FROM call ORDER BY turn LIMIT 1").fetchone()[0]
-    connection.close()
+    said = query(path, "SELECT text FROM call ORDER BY turn LIMIT 1")[0][0]
     word = max(re.findall(r"[a-z]+", said), key=len)
     await pilot.press("slash", *word)
     found = app.screen.query_one(ConversationList)
@@ -120,11 +116,9 @@ async def take_away(app: TidepoolApp, pilot: Pilot[None], target: Path) -> None:
     await pilot.press("escape")
     app.screen.query_one(ConversationList).focus()
     await pilot.pause()
-    await pilot.press("e")
-    await until(pilot, lambda: isinstance(app.screen, ExportDialog), "the export dialog")
+    await press(pilot, "e", until=ExportDialog)
     app.screen.query_one("#path", Input).value = ""
-    await pilot.press("enter")
-    await until_seen(pilot, "Give a path")
+    await press(pilot, "enter", until="Give a path")
     app.screen.query_one("#path", Input).value = str(target)
     await pilot.press("enter")
     await until(pilot, lambda: list(target.rglob("analysis.json")), "the exported file")

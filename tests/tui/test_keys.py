@@ -32,8 +32,7 @@ def test_every_ink_is_readable_on_every_ground(theme: Theme) -> None:
     assert min(marked) >= CONTRAST - 1
 
 
-async def test_a_person_copies_and_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "study.db"
+async def test_a_person_copies_and_finds(tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("One", "Two"):
         await played(path, game(name=name, talks=9))
     config = tmp_path / "config"

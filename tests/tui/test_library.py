@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
-from tests.tui.persons import opened, screen_text, until, until_seen
+from tests.tui.persons import opened, press, screen_text, until, until_on, until_seen
 from tidepool.engine.library.contents import LibraryAdditions, keep, stored_entity
 from tidepool.engine.library.entities import Entity
 from tidepool.storage import library
@@ -41,82 +41,62 @@ def under_cursor(app: TidepoolApp) -> str | None:
     return current.name if current else None
 
 
-async def there(pilot: Pilot[None], kind: type) -> None:
-    app = pilot.app
-    await until(pilot, lambda: isinstance(app.screen, kind) and app.focused is not None, kind.__name__)
-    await pilot.pause()
-
-
 async def write(pilot: Pilot[None], text: str, field: str = "Input") -> None:
     """Into the field, in place of what stood there."""
     pilot.app.screen.query_one(field, Input).value = text
     await pilot.pause()
 
 
-async def test_people_are_generated_found_edited_made_agents_tried_and_deleted(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
+async def test_people_are_generated_found_edited_made_agents_tried_and_deleted(path: Path) -> None:
     async with opened(path, size=(80, 24)) as (app, pilot):
-        await pilot.press("5")
-        await until_seen(pilot, "r generates some")
-        await pilot.press("r")
-        await there(pilot, GenerateDialog)
+        await press(pilot, "5", until="r generates some")
+        await press(pilot, "r", until=GenerateDialog)
         await write(pilot, "none", "#count")
-        await pilot.press("ctrl+s")
-        await until_seen(pilot, "Give a whole number")
+        await press(pilot, "ctrl+s", until="Give a whole number")
         await write(pilot, "12", "#count")
         await until_seen(pilot, "years old")
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and roll(app).count == 12, "twelve people")
+        await until_on(pilot, LibraryScreen, lambda screen: roll(app).count == 12)
         first = entities(path)[0]
         assert first.type == "human" and first.attributes
 
         await pilot.press("slash", *first.name.split()[1].lower()[:2])
         await write(pilot, first.name.split()[1].lower(), "#words")
         await until(pilot, lambda: roll(app).count < 12, "fewer rows")
-        await pilot.press("enter", "e")
-        await there(pilot, FormDialog)
+        await press(pilot, "enter", "e", until=FormDialog)
         app.screen.query_one(FieldRow).query_one(Input).value = "Ada  \x07"
-        await pilot.press("ctrl+s")
-        await until_seen(pilot, "line break or")
-        await pilot.press("escape")
-        await there(pilot, Confirm)
-        await pilot.press("n")
-        await there(pilot, FormDialog)
+        await press(pilot, "ctrl+s", until="line break or")
+        await press(pilot, "escape", until=Confirm)
+        await press(pilot, "n", until=FormDialog)
         app.screen.query_one(FieldRow).query_one(Input).value = "Ada Marsh"
-        await pilot.press("ctrl+s")
-        await there(pilot, LibraryScreen)
+        await press(pilot, "ctrl+s", until=LibraryScreen)
         await until(pilot, lambda: under_cursor(app) == "Ada Marsh", "Ada under the cursor")
         assert [one.name for one in entities(path)].count("Ada Marsh") == 1 and len(entities(path)) == 12
 
-        await pilot.press("m")
-        await there(pilot, FormDialog)
+        await press(pilot, "m", until=FormDialog)
         await until_seen(pilot, "simulated:guarded")
         await pilot.press("ctrl+s")
         await until(pilot, lambda: [one.name for one in agents(path)] == ["Ada Marsh"], "an agent")
         assert "years old" in agents(path)[0].definition["instructions"]
-        await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and app.screen.shelf == "agents", "the agents")
+        await until_on(pilot, LibraryScreen, lambda screen: screen.shelf == "agents")
         await until(pilot, lambda: roll(app).count == 1)
-        await pilot.press("t")
-        await there(pilot, TryDialog)
+        await press(pilot, "t", until=TryDialog)
         await until_seen(pilot, "simulated answers: offline, free")
         await write(pilot, "hello", "#message")
-        await pilot.press("enter")
-        await until_seen(pilot, "simulated answer ·")
-        await pilot.press("escape")
-        await there(pilot, LibraryScreen)
-        await pilot.press("x")
-        await there(pilot, Confirm)
-        await pilot.press("y")
-        await until_seen(pilot, "No agents yet")
+        await press(pilot, "enter", until="simulated answer ·")
+        await press(pilot, "escape", until=LibraryScreen)
+        await press(pilot, "x", until=Confirm)
+        await press(pilot, "y", until="No agents yet")
         assert agents(path) == []
 
 
-async def test_several_are_marked_files_brought_in_types_written_and_mistakes_lose_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
+async def test_several_are_marked_files_brought_in_types_written_and_mistakes_lose_nothing(
+    tmp_path: Path, path: Path
+) -> None:
     keep(path, LibraryAdditions(tuple(stored_entity(Entity(f"Person {number}")) for number in range(5))))
     async with opened(path) as (app, pilot):
         await pilot.press("5")
-        await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and roll(app).count == 5)
+        await until_on(pilot, LibraryScreen, lambda screen: roll(app).count == 5)
         await _one_becomes_an_agent(app, pilot, path)
         await _a_paid_agent_without_a_key_says_so(pilot)
         await _two_of_them_go(app, pilot, path)
@@ -126,8 +106,7 @@ async def test_several_are_marked_files_brought_in_types_written_and_mistakes_lo
 
 
 async def _one_becomes_an_agent(app: TidepoolApp, pilot: Pilot[None], path: Path) -> None:
-    await pilot.press("m")
-    await there(pilot, FormDialog)
+    await press(pilot, "m", until=FormDialog)
     model = next(row for row in app.screen.query(FieldRow) if row.field.key == "model")
     model.query_one(Input).value = "gpt4o_mnii"
     await pilot.press("ctrl+s")
@@ -135,22 +114,19 @@ async def _one_becomes_an_agent(app: TidepoolApp, pilot: Pilot[None], path: Path
     model.query_one(Input).value = "gpt4o_mini"
     await pilot.press("ctrl+s")
     await until(pilot, lambda: [one.name for one in agents(path)] == ["Person 0"], "an agent")
-    await there(pilot, LibraryScreen)
+    await until_on(pilot, LibraryScreen)
     await until(pilot, lambda: roll(app).shelf == "agents" and roll(app).count == 1, "the agents' shelf")
 
 
 async def _a_paid_agent_without_a_key_says_so(pilot: Pilot[None]) -> None:
-    await pilot.press("t")
-    await there(pilot, TryDialog)
+    await press(pilot, "t", until=TryDialog)
     await until_seen(pilot, "each message you send is bought, for $0.000")
-    await pilot.press("h", "enter")
-    await until_seen(pilot, "OPENAI_API_KEY is not set")
+    await press(pilot, "h", "enter", until="OPENAI_API_KEY is not set")
     await pilot.press("escape")
 
 
 async def _two_of_them_go(app: TidepoolApp, pilot: Pilot[None], path: Path) -> None:
-    await pilot.press("tab", "space", "space", "x")
-    await there(pilot, Confirm)
+    await press(pilot, "tab", "space", "space", "x", until=Confirm)
     assert "these 2 entities" in screen_text(app)
     await pilot.press("y")
     await until(pilot, lambda: len(entities(path)) == 3, "two fewer")
@@ -160,27 +136,23 @@ async def _a_broken_file_and_a_sound_one(app: TidepoolApp, pilot: Pilot[None], p
     broken, sound = folder / "broken.csv", folder / "agents.json"
     broken.write_text("name,age\nBob,34\n,12\n")
     sound.write_text(json.dumps([{"name": "Cleo", "model": "simulated:trusting", "temperature": None}]))
-    await pilot.press("i")
-    await there(pilot, ImportDialog)
+    await press(pilot, "i", until=ImportDialog)
     await pilot.press("enter")
     assert "Which file?" in screen_text(app)
     await write(pilot, str(broken), "#path")
-    await pilot.press("enter")
-    await there(pilot, ErrorDialog)
+    await press(pilot, "enter", until=ErrorDialog)
     assert "row 3, column 'name'" in app.screen.message  # type: ignore[attr-defined]
-    await pilot.press("escape")
-    await there(pilot, ImportDialog)
+    await press(pilot, "escape", until=ImportDialog)
     assert app.screen.query_one("#path", Input).value == str(broken)
     assert len(entities(path)) == 3
     app.screen.query_one("#holds").value = "agents"  # type: ignore[attr-defined]
     await write(pilot, str(sound), "#path")
     await pilot.press("enter")
-    await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and under_cursor(app) == "Cleo", "Cleo")
+    await until_on(pilot, LibraryScreen, lambda screen: under_cursor(app) == "Cleo")
 
 
 async def _an_agent_is_changed(app: TidepoolApp, pilot: Pilot[None], path: Path) -> None:
-    await pilot.press("e")
-    await there(pilot, FormDialog)
+    await press(pilot, "e", until=FormDialog)
     rows = {row.field.key: row for row in app.screen.query(FieldRow)}
     rows["model"].query_one(Input).value = "opnai:gpt"
     await until(pilot, lambda: "names no provider" in rows["model"].fault, "the fault at its field")
@@ -188,13 +160,12 @@ async def _an_agent_is_changed(app: TidepoolApp, pilot: Pilot[None], path: Path)
     with closing(sqlite3.connect(path)) as other, pytest.MonkeyPatch.context() as patch:
         patch.setattr("tidepool.storage.file.BUSY_SECONDS", 0.1)
         other.execute("BEGIN IMMEDIATE")
-        await pilot.press("ctrl+s")
-        await there(pilot, ErrorDialog)
+        await press(pilot, "ctrl+s", until=ErrorDialog)
         assert "locked by another program" in app.screen.message  # type: ignore[attr-defined]
     await pilot.press("escape", "ctrl+s")
     await until(pilot, lambda: agents(path)[-1].definition["model"] == "simulated:guarded", "the new model")
     assert agents(path)[-1].definition["temperature"] is None, "what was not touched stays"
-    await there(pilot, LibraryScreen)
+    await until_on(pilot, LibraryScreen)
 
 
 async def _a_type_comes_and_goes(app: TidepoolApp, pilot: Pilot[None]) -> None:
@@ -202,19 +173,17 @@ async def _a_type_comes_and_goes(app: TidepoolApp, pilot: Pilot[None]) -> None:
     await until(pilot, lambda: roll(app).shelf == "types" and roll(app).count == 3, "the built-in types")
     await pilot.press("x")
     assert isinstance(app.screen, LibraryScreen), "a built-in type cannot be deleted"
-    await pilot.press("a")
-    await there(pilot, TypeDialog)
+    await press(pilot, "a", until=TypeDialog)
     text = app.screen.query_one(TextArea)
     text.text = text.text.replace('"villager"', '"sailor').replace("miller", "pirate")
     await pilot.press("ctrl+s")
     assert "Line 1: the quote of name is left open. Close it on the same line" in screen_text(app)
     text.text = text.text.replace('"sailor', '"sailor"')
     await pilot.press("ctrl+s")
-    await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and under_cursor(app) == "sailor", "the new type")
-    await pilot.press("x")
-    await there(pilot, Confirm)
+    await until_on(pilot, LibraryScreen, lambda screen: under_cursor(app) == "sailor")
+    await press(pilot, "x", until=Confirm)
     await pilot.press("y")
-    await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and roll(app).count == 3, "three types")
+    await until_on(pilot, LibraryScreen, lambda screen: roll(app).count == 3)
 
 
 @pytest.fixture(autouse=True)

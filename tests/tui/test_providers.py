@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.emulator import Emulator
-from tests.tui.persons import opened, rows_text, screen_text, until, until_seen
+from tests.tui.persons import opened, press, rows_text, screen_text, until, until_on
 from tidepool.engine.config.sections import OllamaSettings, Providers, ProviderSettings
 from tidepool.engine.errors import RunError
 from tidepool.engine.providers.model_list import ListedModel, ListedProvider, list_models
@@ -47,43 +47,33 @@ def told(app: TidepoolApp) -> str:
     return "\n".join([screen_text(app), *texts, *rows[0], *rows[1]])
 
 
-async def test_keys_servers_models_and_a_test_call(tmp_path: Path, emulator: Emulator) -> None:
-    path = tmp_path / "study.db"
+async def test_keys_servers_models_and_a_test_call(path: Path, emulator: Emulator) -> None:
     hosts = json.dumps([emulator.urls["ollama"], NOWHERE])
     draft = f'[batch]\nkind = "evolution"\n[service]\nretries = 2\n[providers.ollama]\nhosts = {hosts}\n'
     keep_draft(path, Draft(draft))
     seen = []
     async with opened(path, size=(80, 24)) as (app, pilot):
         await pilot.press("6")
-        await until(
-            pilot, lambda: isinstance(app.screen, ProvidersScreen) and states(app).get("openai") == "ready", "OpenAI"
-        )
+        await until_on(pilot, ProvidersScreen, lambda screen: states(app).get("openai") == "ready")
         assert list(states(app)) == list(PROVIDERS) and states(app)["simulated"] == "ready"
         assert states(app)["anthropic"] == "no key"
         await pilot.press("t")
         await until(pilot, lambda: states(app)["simulated"].startswith("answered in"), "the simulated answer")
         assert "(simulated)" in told(app)
 
-        await pilot.press("down")
-        await until_seen(pilot, "OPENAI_API_KEY")
+        await press(pilot, "down", until="OPENAI_API_KEY")
         assert "present" in screen_text(app)
         seen.append(told(app))
         assert "gpt-4o-mini" in told(app) and "2027-01" in told(app)
-        await pilot.press("t")
-        await until(pilot, lambda: isinstance(app.screen, Confirm), "the question before money is spent")
+        await press(pilot, "t", until=Confirm)
         assert not emulator.purchases
         await pilot.press("y")
-        await until(
-            pilot, lambda: isinstance(app.screen, ProvidersScreen) and "answered" in states(app)["openai"], "an answer"
-        )
+        await until_on(pilot, ProvidersScreen, lambda screen: "answered" in states(app)["openai"])
         assert len(emulator.purchases) == 1
         emulator.set_faults("openai", keys=["another"])
-        await pilot.press("t")
-        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        await press(pilot, "t", until=Confirm)
         await pilot.press("y")
-        await until(
-            pilot, lambda: isinstance(app.screen, ProvidersScreen) and "failed" in states(app)["openai"], "a refusal"
-        )
+        await until_on(pilot, ProvidersScreen, lambda screen: "failed" in states(app)["openai"])
         assert "Check the key in OPENAI_API_KEY" in told(app)
         seen.append(told(app))
 
@@ -108,11 +98,8 @@ async def test_endpoints_of_ones_own_are_listed_and_tried(
     )
     async with opened(tmp_path / "study.db", size=(120, 40)) as (app, pilot):
         await pilot.press("6")
-        await until(
-            pilot, lambda: isinstance(app.screen, ProvidersScreen) and states(app).get("lab") == "ready", "the lab"
-        )
-        await pilot.press(*["down"] * list(states(app)).index("lab"))
-        await until_seen(pilot, "LAB_KEY")
+        await until_on(pilot, ProvidersScreen, lambda screen: states(app).get("lab") == "ready")
+        await press(pilot, *["down"] * list(states(app)).index("lab"), until="LAB_KEY")
         assert "no: every call goes live" in told(app)
         await pilot.press("t")
         await until(pilot, lambda: states(app)["lab"].startswith("answered in"), "its answer, without a question")

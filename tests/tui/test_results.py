@@ -1,13 +1,12 @@
 """Reading the results of a batch, as a person does."""
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 from textual.pilot import Pilot
 from textual.widgets import Input, Select
 
-from tests.tui.persons import opened, rows_text, screen_text, until, until_seen
+from tests.support.state import query
+from tests.tui.persons import opened, press, rows_text, screen_text, until, until_seen
 from tests.tui.studies import EVOLUTION, game, played
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.screens.results import ResultsScreen
@@ -17,26 +16,20 @@ from tidepool.tui.app.widgets.frame import PanelStrip
 from tidepool.tui.app.widgets.transcript import TranscriptPane
 
 
-async def test_an_ended_batch_shows_its_figures_with_intervals_and_finds_a_word_in_its_talk(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
+async def test_an_ended_batch_shows_its_figures_with_intervals_and_finds_a_word_in_its_talk(path: Path) -> None:
     await played(path, game(talks=20))
-    connection = sqlite3.connect(path)
-    said = connection.execute("SELECT count(*) FROM call WHERE text LIKE '%lantern%'").fetchone()[0]
-    connection.close()
+    said = counted(path, "SELECT count(*) FROM call WHERE text LIKE '%lantern%'")
     assert said
     async with opened(path, size=(160, 48)) as (app, pilot):
         await until_seen(pilot, "A small game")
-        await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, ResultsScreen))
+        await press(pilot, "enter", until=ResultsScreen)
         await until_seen(pilot, "20 of 20 completed")
         text = screen_text(app)
         assert text.index("simulated answers") < text.index("secrets revealed: ") < text.index("20 of 20 completed")
         await until_seen(pilot, "who reveals, who obtains")
-        await pilot.press("tab")
-        await until_seen(pilot, "Ada & Bob")
+        await press(pilot, "tab", until="Ada & Bob")
         assert "95 %" in screen_text(app)
-        await pilot.press("tab")
-        await until_seen(pilot, "who reveals, who obtains")
+        await press(pilot, "tab", until="who reveals, who obtains")
         await until_seen(pilot, "obtained the secret of the column")
         await pilot.resize_terminal(80, 24)
         heat = app.screen.query_one(".-heat")
@@ -69,10 +62,8 @@ async def search_for_anything(app: TidepoolApp, pilot: Pilot[None]) -> None:
     await until(pilot, lambda: talks.list.words == ("marigold",), "the search after the strange ones")
 
 
-async def test_an_evolutions_answers_are_read_by_prompt_and_by_problem(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
-    await played(path, EVOLUTION)
-    async with opened(path, size=(120, 30)) as (app, pilot):
+async def test_an_evolutions_answers_are_read_by_prompt_and_by_problem(path: Path) -> None:
+    async with opened(path, EVOLUTION, size=(120, 30)) as (app, pilot):
         await pilot.press("4")
         await until(pilot, lambda: "Answers" in screen_text(app), "the panel's name")
         answers = app.screen.query_one(ConversationsPane)
@@ -88,7 +79,7 @@ async def test_an_evolutions_answers_are_read_by_prompt_and_by_problem(tmp_path:
         answers.query_one("#agent", Select).clear()
         answers.query_one("#wave", Select).value = "judge"
         answers.query_one("#search", Input).value = f"#{first.problem}"
-        asked = counted(app, f"SELECT count(*) FROM answers WHERE split = 'judge' AND problem = {first.problem}")
+        asked = counted(path, f"SELECT count(*) FROM answers WHERE split = 'judge' AND problem = {first.problem}")
         await until(pilot, lambda: answers.list.count == asked, "everybody's answers to one problem")
         await until(pilot, lambda: any("best seed" in row for row in rows_text(answers.list)), "who the prompts are")
         answers.query_one("#wave", Select).clear()
@@ -96,7 +87,7 @@ async def test_an_evolutions_answers_are_read_by_prompt_and_by_problem(tmp_path:
         await until(pilot, lambda: answers.list.count == by_champion, "one prompt's answers")
         answers.query_one("#search", Input).value = ""
         answers.query_one("#show", Select).value = "missing"
-        missing = counted(app, "SELECT count(*) FROM answers WHERE correct IS NULL")
+        missing = counted(path, "SELECT count(*) FROM answers WHERE correct IS NULL")
         await until(
             pilot, lambda: answers.list.count == missing and "missing" in rows_text(answers.list)[0], "the lost"
         )
@@ -104,7 +95,7 @@ async def test_an_evolutions_answers_are_read_by_prompt_and_by_problem(tmp_path:
         word = first.question.split()[0].strip(",.")
         answers.query_one("#search", Input).value = f"{word} #{first.problem}"
         found = counted(
-            app, f"SELECT count(*) FROM answers WHERE problem = {first.problem} AND instr(question || reply, '{word}')"
+            path, f"SELECT count(*) FROM answers WHERE problem = {first.problem} AND instr(question || reply, '{word}')"
         )
         await until(pilot, lambda: answers.list.count == found, "a word of the question")
         app.screen.query_one(PanelStrip).choose("panel-family")
@@ -112,18 +103,14 @@ async def test_an_evolutions_answers_are_read_by_prompt_and_by_problem(tmp_path:
         assert first.genome_id in screen_text(app)
 
 
-def counted(app: TidepoolApp, query: str) -> int:
-    with closing(sqlite3.connect(app.path)) as connection:
-        return int(connection.execute(query).fetchone()[0])
+def counted(path: Path, sql: str) -> int:
+    return int(query(path, sql)[0][0])
 
 
-async def test_filters_keep_talks_that_revealed_or_failed_or_one_agent(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
+async def test_filters_keep_talks_that_revealed_or_failed_or_one_agent(path: Path) -> None:
     await played(path, game(talks=30, fatal=0.1))
-    connection = sqlite3.connect(path)
-    failed = connection.execute("SELECT count(*) FROM unit WHERE status = 'failed'").fetchone()[0]
-    revealed = connection.execute("SELECT count(DISTINCT unit_id) FROM outcome WHERE revealed").fetchone()[0]
-    connection.close()
+    failed = counted(path, "SELECT count(*) FROM unit WHERE status = 'failed'")
+    revealed = counted(path, "SELECT count(DISTINCT unit_id) FROM outcome WHERE revealed")
     assert failed and revealed
     async with opened(path) as (app, pilot):
         await until_seen(pilot, "A small game")
@@ -140,13 +127,9 @@ async def test_filters_keep_talks_that_revealed_or_failed_or_one_agent(tmp_path:
         await until(pilot, lambda: talks.list.count == 30, "all of Ada's")
 
 
-async def test_marked_batches_are_compared_side_by_side(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
-    await played(path, game(name="First", talks=6))
-    await played(path, game(name="Second", talks=8, seed=9))
-    async with opened(path) as (app, pilot):
+async def test_marked_batches_are_compared_side_by_side(path: Path) -> None:
+    async with opened(path, game(name="First", talks=6), game(name="Second", talks=8, seed=9)) as (app, pilot):
         await until(pilot, lambda: app.screen.query_one(BatchList).count == 2)
-        await pilot.press("space", "space", "m")
-        await until_seen(pilot, "side by side")
+        await press(pilot, "space", "space", "m", until="side by side")
         text = screen_text(app)
         assert "First" in text and "Second" in text and "Ada: revealed" in text

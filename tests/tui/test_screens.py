@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 from textual.widgets._footer import FooterKey
 
-from tests.tui.persons import opened, screen_text, until, until_seen
+from tests.tui.persons import opened, press, screen_text, until, until_seen
 from tests.tui.test_compose import composing
 from tidepool.engine.results.blocks import CONTRAST, contrast_of
 from tidepool.tui.app.app import TidepoolApp
@@ -45,8 +45,7 @@ async def every_screen(app: TidepoolApp, pilot: Pilot[None]) -> AsyncIterator[st
     await until_seen(pilot, "The first of two")
     await until_seen(pilot, "revealed: ")
     yield "batches"
-    await pilot.press("3")
-    await until_seen(pilot, "■ ■ ■")
+    await press(pilot, "3", until="■ ■ ■")
     await until_seen(pilot, "revealed: ")
     yield "watch"
     await pilot.press("4")
@@ -60,17 +59,14 @@ async def every_screen(app: TidepoolApp, pilot: Pilot[None]) -> AsyncIterator[st
         app.screen.query_one(PanelStrip).choose(f"panel-{panel}")
         await until_seen(pilot, words)
         yield panel
-    await pilot.press("5")
-    await until_seen(pilot, "Ezra")
+    await press(pilot, "5", until="Ezra")
     yield "library"
-    await pilot.press("6")
-    await until_seen(pilot, "does not answer")
+    await press(pilot, "6", until="does not answer")
     yield "providers"
     await composing(app, pilot)
     await until_seen(pilot, "100 conversations")
     yield "compose"
-    await pilot.press("f1")
-    await until_seen(pilot, "─ Help")
+    await press(pilot, "f1", until="─ Help")
     yield "help"
 
 

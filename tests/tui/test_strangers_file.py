@@ -2,14 +2,13 @@
 
 import asyncio
 import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.engine.studies.simulation.panels import panel
-from tests.tui.persons import opened, screen_text, until, until_seen
+from tests.support.state import change
+from tests.tui.persons import opened, press, screen_text, until, until_seen
 from tidepool import run_batch
 from tidepool.engine.run import enlist
 from tidepool.tui.app.dialogs.batch import TrustDialog
@@ -37,11 +36,6 @@ def file(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     return Path(shutil.copy(original, tmp_path / "s.db"))
 
 
-def tamper(path: Path, script: str) -> None:
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(script)
-
-
 @pytest.mark.parametrize("batch_id", ["../../outside", "/tmp/outside", "a\nb", EVIL, ""])
 @pytest.mark.parametrize(
     "words", [["list"], ["show", "last"], ["export", "last"], ["delete", "last", "--yes"]], ids=" ".join
@@ -49,9 +43,7 @@ def tamper(path: Path, script: str) -> None:
 def test_an_id_that_is_no_id_leads_nowhere(
     file: Path, tmp_path: Path, words: list[str], batch_id: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with closing(sqlite3.connect(file)) as connection:
-        connection.execute("UPDATE batch SET id = ?", (batch_id,))
-        connection.commit()
+    change(file, "UPDATE batch SET id = ?", batch_id)
     code = main(["--db", str(file), *words])
     printed = capsys.readouterr()
     assert code == (0 if words == ["list"] else 1)
@@ -62,9 +54,7 @@ def test_an_id_that_is_no_id_leads_nowhere(
 
 @pytest.mark.parametrize("kind", ["os", "../x", "secret_game.detectors", EVIL])
 def test_a_kind_there_is_not_is_told(file: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with closing(sqlite3.connect(file)) as connection:
-        connection.execute("UPDATE batch SET kind = ?", (kind,))
-        connection.commit()
+    change(file, "UPDATE batch SET kind = ?", kind)
     assert main(["--db", str(file), "show", "last"]) == 2
     printed = capsys.readouterr()
     assert "is no kind of study" in printed.err and "\x1b" not in printed.err
@@ -76,11 +66,10 @@ async def test_the_app_tells_of_servers_it_does_not_know_and_copies_a_study_with
     monkeypatch.setenv("OPENAI_API_KEY", "sk-the-users-own-key")
     path = tmp_path / "s.db"
     enlist(panel(num_simulations=1, model="openai:gpt-4o-mini"), path)
-    tamper(path, "UPDATE batch SET config = json_set(config, '$.providers.openai.base_url', 'http://192.0.2.1/v1')")
+    change(path, "UPDATE batch SET config = json_set(config, '$.providers.openai.base_url', 'http://192.0.2.1/v1')")
     async with opened(path) as (app, pilot):
         await until_seen(pilot, "pending")
-        await pilot.press("u")
-        await until(pilot, lambda: isinstance(app.screen, TrustDialog), "the question")
+        await press(pilot, "u", until=TrustDialog)
         await until_seen(pilot, "was not created on this machine")
         assert "192.0.2.1" in screen_text(app) and "Traceback" not in screen_text(app)
         await pilot.press("escape", "c")

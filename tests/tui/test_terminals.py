@@ -72,9 +72,8 @@ def test_in_a_small_real_terminal_keys_alone_go_from_an_empty_file_to_an_export(
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_an_app_that_is_told_to_end_leaves_the_terminal_and_the_file_as_they_were(
-    tmux: Tmux, tmp_path: Path, number: signal.Signals
+    tmux: Tmux, path: Path, number: signal.Signals
 ) -> None:
-    path = tmp_path / "study.db"
     played_now(path, game(name="A game in tmux", talks=2))
     line = f"{shlex.join(launching.command(path))}; echo left with $?; sleep 60"
     tmux.start(["sh", "-c", line], {**os.environ, **launching.environment(), "LANG": "C.UTF-8"})
@@ -98,9 +97,8 @@ def test_fg_brings_back_the_whole_screen_of_a_suspended_app(tmux: Tmux, tmp_path
         assert until(tmux.screen, "Quit") == before
 
 
-def test_keys_that_arrive_in_one_burst_take_effect_in_their_order(tmp_path: Path) -> None:
+def test_keys_that_arrive_in_one_burst_take_effect_in_their_order(path: Path) -> None:
     """In a search, in an editor of several lines, and in a dropdown of a form."""
-    path = tmp_path / "study.db"
     with Terminal(launching.command(path), launching.environment()) as terminal:
         terminal.until("Nothing here yet", WAIT_SECONDS)
         terminal.press("5")

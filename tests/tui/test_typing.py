@@ -14,9 +14,9 @@ from textual._xterm_parser import XTermParser
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Select, TextArea
 
-from tests.tui.persons import ExaminesWithin, opened, screen_text, until
-from tests.tui.studies import game, played
-from tests.tui.test_compose import composing, row_of, show_field
+from tests.tui.persons import ExaminesWithin, opened, press, screen_text, until
+from tests.tui.studies import game
+from tests.tui.test_compose import composing, go_into, row_of, show_field
 from tests.tui.test_every_screen import dialogs_about, file, poisoned  # noqa: F401
 from tidepool.tui.app import key_order
 from tidepool.tui.app.app import TidepoolApp
@@ -134,10 +134,6 @@ def fields_by_form() -> dict[Form, tuple[str, Field]]:
 FIELDS = fields_by_form()
 
 
-def test_every_form_of_field_is_typed_in_here() -> None:
-    assert set(FIELDS) - {Form.FLAG, Form.CHOICE, Form.CHOICES} <= set(BURSTS)
-
-
 async def on_field(
     pilot: Pilot[None], screen: ComposeScreen, examiner: SlowExaminer, kind: str, field: Field
 ) -> FieldRow:
@@ -164,6 +160,7 @@ def put(values: dict[str, Any], path: KeyPath, value: Any) -> dict[str, Any]:
 
 async def test_every_character_of_a_burst_is_in_its_field_and_nowhere_else(tmp_path: Path) -> None:
     """In one app, for opening it takes longer than typing; the draft keeps what was typed before."""
+    assert set(FIELDS) - {Form.FLAG, Form.CHOICE, Form.CHOICES} <= set(BURSTS)
     async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
         for form in sorted(BURSTS.keys() & FIELDS.keys(), key=lambda form: FIELDS[form][0]):
             kind, field = FIELDS[form]
@@ -181,9 +178,7 @@ async def test_every_character_typed_about_a_person_is_theirs(tmp_path: Path) ->
         await screen.go_to_page("who")
         before = deepcopy(screen.history.values)
         for key, text in (("name", "Hypatia 1 of 2"), ("model", "simulated:trusting"), ("instructions", "Be\rbrief 3")):
-            row = row_of(screen, ("agents", 0, key))
-            row.take_focus()
-            await until(pilot, lambda row=row: row.has_focus_within, "the cursor in the field")
+            row = await go_into(pilot, screen, ("agents", 0, key))
             await send_among_answers(app, pilot, screen, examiner, CLEAR + text)
             before = put(before, ("agents", 0, key), text.replace("\r", "\n"))
             assert text_in(row) == text.replace("\r", "\n")
@@ -198,9 +193,7 @@ async def test_a_new_person_s_name_is_replaced_and_a_growing_text_scrolls_along(
         send(app, "aHypatia")
         await quiet(pilot, screen, examiner)
         assert screen.history.values["agents"][-1]["name"] == "Hypatia"
-        row = row_of(screen, ("agents", len(screen.history.values["agents"]) - 1, "instructions"))
-        row.take_focus()
-        await until(pilot, lambda: row.has_focus_within, "the cursor in the instructions")
+        await go_into(pilot, screen, ("agents", len(screen.history.values["agents"]) - 1, "instructions"))
         send(app, "".join(f"line {number}\r" for number in range(12)) + "the end")
         await until(pilot, lambda: "the end" in screen_text(app), "the line with the caret")
         send(app, 12 * UP)
@@ -224,9 +217,7 @@ async def test_what_was_typed_about_one_person_does_not_reach_the_next(tmp_path:
 
 async def test_corrections_and_tabs_keep_their_place_in_a_burst(tmp_path: Path) -> None:
     async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
-        row = row_of(screen, ("batch", "name"))
-        row.take_focus()
-        await until(pilot, lambda: row.has_focus_within, "the cursor in the name")
+        await go_into(pilot, screen, ("batch", "name"))
         name, talks, messages = "Tidx" + BACKSPACE + "e", "15" + BACKSPACE + "3", "7" + BACKSPACE + "4"
         burst = CLEAR + name + TAB + "ret" + TAB + CLEAR + talks + TAB + CLEAR + messages
         await send_among_answers(app, pilot, screen, examiner, burst)
@@ -237,9 +228,7 @@ async def test_corrections_and_tabs_keep_their_place_in_a_burst(tmp_path: Path) 
 
 async def test_typing_chooses_an_option_and_goes_no_further(tmp_path: Path) -> None:
     async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
-        row = row_of(screen, ("secret_game", "mode"))
-        row.take_focus()
-        await until(pilot, lambda: row.has_focus_within, "the cursor in the mode")
+        row = await go_into(pilot, screen, ("secret_game", "mode"))
         field: Select[str] = row.query_one(Select)
         await choose_from(app, pilot, field)
         assert "▌ Game" in screen_text(app), "the field is marked after its list has closed"
@@ -287,9 +276,7 @@ async def test_every_character_of_a_burst_is_in_the_toml_and_in_the_form_turned_
 
 async def test_a_key_of_the_screen_comes_after_the_letters_before_it(tmp_path: Path) -> None:
     async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, _):
-        row = row_of(screen, ("batch", "name"))
-        row.take_focus()
-        await until(pilot, lambda: row.has_focus_within, "the cursor in the name")
+        row = await go_into(pilot, screen, ("batch", "name"))
         send(app, CLEAR + "Saved with every letter" + CTRL_S)
         await until(pilot, lambda: app.screen is not screen, "the dialog")
         app.screen.query_one("#path", Input).value = str(tmp_path / "mine.toml")
@@ -305,8 +292,7 @@ async def test_letters_typed_into_the_list_of_models_stay_while_the_lists_arrive
     async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
         row = await show_field(screen, ("agents", 0, "model"))
         for typed, chosen in (("solver-large", "simulated:solver-large"), ("lab:qwen3 32b", "lab:qwen332b")):
-            await pilot.press("f4")
-            await until(pilot, lambda: isinstance(app.screen, ModelDialog), "the list of models")
+            await press(pilot, "f4", until=ModelDialog)
             dialog = app.screen
             assert isinstance(dialog, ModelDialog)
             await until(pilot, lambda dialog=dialog: dialog.roll.count > 10, "the models")
@@ -330,10 +316,8 @@ SEARCHES = {"1": "#filter", "4": "#search", "5": "#words", "6": "#words"}
 """the places with a line to search in, by their keys"""
 
 
-async def test_letters_right_behind_a_slash_are_searched_for_and_press_no_keys(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
-    await played(path, game(talks=2))
-    async with opened(path, size=(80, 24)) as (app, pilot):
+async def test_letters_right_behind_a_slash_are_searched_for_and_press_no_keys(path: Path) -> None:
+    async with opened(path, game(talks=2), size=(80, 24)) as (app, pilot):
         for key, place in SEARCHES.items():
             await pilot.press(key)
             await until(pilot, lambda key=key: app.screen.query(SEARCHES[key]), "the place")
@@ -417,12 +401,9 @@ async def test_keys_behind_a_stuck_widget_wait_for_it_once(tmp_path: Path, monke
         assert app._exit, "20 keys and ctrl+q wait for one patience, not for 20"
 
 
-async def test_what_was_typed_right_before_ctrl_q_is_in_the_draft(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
+async def test_what_was_typed_right_before_ctrl_q_is_in_the_draft(path: Path) -> None:
     async with opened(path) as (app, pilot):
-        row = row_of(await composing(app, pilot), ("batch", "name"))
-        row.take_focus()
-        await until(pilot, lambda: row.has_focus_within, "the cursor in the field")
+        await go_into(pilot, await composing(app, pilot), ("batch", "name"))
         send(app, CLEAR + "A name that is long enough to be cut off" + CTRL_Q)
         await until(pilot, lambda: app._exit, "the end")
     async with opened(path) as (app, pilot):

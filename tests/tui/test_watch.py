@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sqlite3
 import subprocess
 from pathlib import Path
 
@@ -10,7 +9,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from tests.tui.persons import batch_status, opened, rows_text, screen_text, text_of, until, until_seen
+from tests.support.state import query
+from tests.tui.persons import batch_status, opened, press, rows_text, screen_text, text_of, until, until_seen
 from tests.tui.studies import config_file, game, played
 from tidepool.tui.app import launching
 from tidepool.tui.app.app import TidepoolApp
@@ -50,8 +50,7 @@ async def until_running(app: TidepoolApp, pilot: Pilot[None]) -> None:
     )
 
 
-async def test_a_batch_started_by_the_command_appears_and_moves(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
+async def test_a_batch_started_by_the_command_appears_and_moves(tmp_path: Path, path: Path) -> None:
     async with opened(path) as (app, pilot):
         await until_seen(pilot, "Nothing here yet")
         process = started(path, config_file(tmp_path, LONG))
@@ -62,8 +61,7 @@ async def test_a_batch_started_by_the_command_appears_and_moves(tmp_path: Path) 
             await until(pilot, lambda: "■" in "".join(rows_text(app.screen.query_one(Wavefront))), "an answered cell")
             await until(pilot, lambda: "▸" in "".join(rows_text(app.screen.query_one(Wavefront))), "a cell in flight")
             await until(pilot, lambda: "so far, n = " in text_of(app.screen.query_one(Gauges)), "a finding")
-            await pilot.press("4")
-            await until_seen(pilot, "so far, n = ")
+            await press(pilot, "4", until="so far, n = ")
             assert "p-value" not in screen_text(app) and "Statistics in full come at its end" in screen_text(app)
             seen = screen_text(app)
             await until(pilot, lambda: found_in(screen_text(app)) > found_in(seen), "more, by itself")
@@ -81,8 +79,7 @@ def found_in(screen: str) -> int:
     return int(screen.partition("so far, n = ")[2].split()[0].replace(",", "") or 0)
 
 
-async def test_a_killed_batch_shows_interrupted_and_resumes_to_its_end(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
+async def test_a_killed_batch_shows_interrupted_and_resumes_to_its_end(tmp_path: Path, path: Path) -> None:
     async with opened(path) as (app, pilot):
         app.run_config(config_file(tmp_path, KILLED), "killed")
         await until_running(app, pilot)
@@ -90,41 +87,32 @@ async def test_a_killed_batch_shows_interrupted_and_resumes_to_its_end(tmp_path:
         await until_seen(pilot, "interrupted")
         while app.screen.is_modal:
             await pilot.press("escape")
-        await pilot.press("u")
-        await until_seen(pilot, "completed")
+        await press(pilot, "u", until="completed")
         assert batch_status(path) == "completed"
 
 
-async def test_a_batch_is_stopped_after_a_question(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
+async def test_a_batch_is_stopped_after_a_question(tmp_path: Path, path: Path) -> None:
     async with opened(path) as (app, pilot):
         app.run_config(config_file(tmp_path, LONG), "long")
         await until_running(app, pilot)
         await until_seen(pilot, "of 12,000 calls")
-        await pilot.press("s")
-        await until(pilot, lambda: isinstance(app.screen, StopDialog))
+        await press(pilot, "s", until=StopDialog)
         await pilot.press("escape")
         await until(pilot, lambda: not isinstance(app.screen, StopDialog))
-        await pilot.press("s")
-        await until(pilot, lambda: isinstance(app.screen, StopDialog))
-        await pilot.press("s")
-        await until_seen(pilot, "interrupted: stopped")
+        await press(pilot, "s", until=StopDialog)
+        await press(pilot, "s", until="interrupted: stopped")
         assert batch_status(path) == "interrupted"
         assert "of 12,000 calls" in screen_text(app), "progress is counted in calls, as before the stop"
 
 
 @pytest.mark.parametrize("study", [LONG, CELLS], ids=["batch", "design"])
-async def test_a_running_batch_is_paused_continued_and_given_new_limits(study: str, tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
+async def test_a_running_batch_is_paused_continued_and_given_new_limits(study: str, tmp_path: Path, path: Path) -> None:
     async with opened(path) as (app, pilot):
         app.run_config(config_file(tmp_path, study), "long")
         await until_running(app, pilot)
-        await pilot.press("p")
-        await until_seen(pilot, "paused")
-        await pilot.press("p")
-        await until_seen(pilot, "running")
-        await pilot.press("l")
-        await until(pilot, lambda: isinstance(app.screen, LimitsDialog))
+        await press(pilot, "p", until="paused")
+        await press(pilot, "p", until="running")
+        await press(pilot, "l", until=LimitsDialog)
         app.screen.query_one("#max_concurrent", Input).value = "lots"
         await until_seen(pilot, "valid integer")
         await pilot.press("enter")
@@ -132,20 +120,15 @@ async def test_a_running_batch_is_paused_continued_and_given_new_limits(study: s
         app.screen.query_one("#max_concurrent", Input).value = "3"
         await pilot.press("enter")
         await until(
-            pilot,
-            lambda: "max_concurrent = 3" in " ".join(rows_text(app.screen.query_one(LogLines))),
-            "the log",
+            pilot, lambda: "max_concurrent = 3" in " ".join(rows_text(app.screen.query_one(LogLines))), "the log"
         )
         os.kill(app._launched[0].process.pid, signal.SIGKILL)
         await until_seen(pilot, "interrupted")
 
 
-async def test_the_conversation_under_the_cursor_is_shown_as_it_was_said(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
+async def test_the_conversation_under_the_cursor_is_shown_as_it_was_said(path: Path) -> None:
     await played(path, game(latency=0.1))
-    connection = sqlite3.connect(path)
-    words = connection.execute("SELECT text FROM call WHERE turn = 1 ORDER BY unit_id LIMIT 3").fetchall()
-    connection.close()
+    words = query(path, "SELECT text FROM call WHERE turn = 1 ORDER BY unit_id LIMIT 3")
     async with opened(path, size=(160, 48)) as (app, pilot):
         await until_seen(pilot, "A small game")
         await pilot.press("3")

@@ -5,7 +5,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache, partial
 from importlib import import_module
@@ -43,19 +43,16 @@ from tidepool.tui.app.widgets.frame import PLACES
 from tidepool.tui.drawing.text import console, one_line
 
 if TYPE_CHECKING:
+    from tidepool.engine.trust.gate import TrustQuestion
     from tidepool.tui.app.compose.examination import Examiner
 
 LATER = ("compose", "watch", "results", "library", "providers")
 """screens that are loaded when first gone to, or when nothing else is to be done: the first one need not wait for them"""
 
 
-def _class_of(mode: str) -> "type[ModeScreen]":
-    found: type[ModeScreen] = getattr(import_module(f"tidepool.tui.app.screens.{mode}"), f"{mode.title()}Screen")
-    return found
-
-
-def _later(mode: str) -> "Callable[[], Screen[None]]":
-    return lambda: _class_of(mode)()
+def _new_screen(mode: str) -> ModeScreen:
+    screen: ModeScreen = getattr(import_module(f"tidepool.tui.app.screens.{mode}"), f"{mode.title()}Screen")()
+    return screen
 
 
 class BatchFinder(Provider):
@@ -89,7 +86,7 @@ class TidepoolApp(OrderedKeysApp):
     CSS_PATH = "app.tcss"
     ENABLE_COMMAND_PALETTE = True
     COMMANDS = App.COMMANDS | {BatchFinder}
-    MODES: ClassVar = {"batches": BatchesScreen, **{mode: _later(mode) for mode in LATER}}
+    MODES: ClassVar = {"batches": BatchesScreen, **{mode: partial(_new_screen, mode) for mode in LATER}}
     DEFAULT_MODE = "batches"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall")]
@@ -153,7 +150,7 @@ class TidepoolApp(OrderedKeysApp):
     async def _rest(self) -> None:
         """Once the first screen is there: what is needed next is loaded beside it."""
         for mode in LATER:
-            await asyncio.to_thread(_class_of, mode)
+            await asyncio.to_thread(import_module, f"tidepool.tui.app.screens.{mode}")
         gc.collect()
         gc.freeze()
 
@@ -261,19 +258,25 @@ class TidepoolApp(OrderedKeysApp):
         return True
 
     async def compose_copy(self, batch: Watched) -> None:
-        """The config of a batch, in Compose."""
+        """The config of a batch, in Compose. Raises a TidepoolError."""
         from tidepool.tui.drawing.configs import config_of
 
-        try:
-            text = await self.file.look(config_of, batch.number)
-        except TidepoolError as error:
-            self.tell(error)
-            return
+        text = await self.file.look(config_of, batch.number)
         await self._switch("compose")
         from tidepool.tui.app.screens.compose import ComposeScreen
 
         if isinstance(self.screen, ComposeScreen):
             self.screen.load(text)
+
+    async def ask_for_trust(self, question: "TrustQuestion") -> bool:
+        """Whether a batch that was not created here may be run; a yes is kept."""
+        from tidepool.engine.trust.gate import adopt
+        from tidepool.tui.app.dialogs.batch import TrustDialog
+
+        if not await self.push_screen_wait(TrustDialog(question)):
+            return False
+        await self.file.do(adopt, self.path, question.admission.batch_id, question.admission.frozen)
+        return True
 
     def tell(self, error: TidepoolError | str) -> None:
         """The one error dialog; the same words are not told twice at once."""

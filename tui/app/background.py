@@ -101,9 +101,9 @@ class FileReader:
 
 
 class LineProcess:
-    def __init__(self, module: str) -> None:
-        self._module = module
-        self._process: subprocess.Popen[str] | None = None
+    """A process of `worker.py`."""
+
+    _process: "subprocess.Popen[str] | None" = None
 
     @property
     def running(self) -> bool:
@@ -112,7 +112,7 @@ class LineProcess:
     def start(self) -> None:
         self.end()
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", self._module],
+            [sys.executable, "-P", "-m", "tidepool.tui.app.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -165,7 +165,7 @@ class WorkerProcess:
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="beside")
         self._closed = False
-        self.process = LineProcess("tidepool.tui.app.worker")
+        self.process = LineProcess()
 
     def start(self) -> None:
         """Before the app runs, so that its first plot need not wait."""
@@ -212,11 +212,8 @@ async def run_in_thread(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     except TidepoolError:
         raise
     except Exception as error:
-        raise _in_words(error) from error
+        from tidepool.engine.providers.endpoint import scrub_keys
 
-
-def _in_words(error: Exception) -> RunError:
-    from tidepool.engine.providers.endpoint import scrub_keys
-
-    words = scrub_keys(str(error)) or type(error).__name__
-    return RunError(f"The provider could not be asked: {words}. Check its address and the network.")
+        words = scrub_keys(str(error)) or type(error).__name__
+        told = f"The provider could not be asked: {words}. Check its address and the network."
+        raise RunError(told) from error

@@ -14,7 +14,7 @@ from tidepool.engine.config.problems import problems_in
 from tidepool.engine.config.sections import Agent
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import stored_agent, stored_entity
-from tidepool.engine.library.entities import Entity, entity_from, in_words
+from tidepool.engine.library.entities import entity_from, in_words
 from tidepool.engine.library.entity_types import (
     BooleanDimension,
     CategoricalDimension,
@@ -195,12 +195,11 @@ def examples(kind: EntityType, seed: int, count: int = EXAMPLES) -> list[Passage
         made = generate(kind, count, seed)
     except UsageError as error:
         return [Passage(str(error), "failed")]
-    return [Passage(f"· {_introduced(entity)}") for entity in made]
-
-
-def _introduced(entity: Entity) -> str:
-    about = entity.description or ", ".join(f"{name} {in_words(value)}" for name, value in entity.attributes.items())
-    return about if entity.name in about else f"{entity.name}: {about}"
+    passages = []
+    for one in made:
+        about = one.description or ", ".join(f"{name} {in_words(value)}" for name, value in one.attributes.items())
+        passages.append(Passage(f"· {about}" if one.name in about else f"· {one.name}: {about}"))
+    return passages
 
 
 def dimension_in_words(dimension: Dimension) -> str:
@@ -251,8 +250,9 @@ def entity_faults(record: Mapping[str, Any]) -> dict[KeyPath, str]:
     return {}
 
 
-def entity_in(record: Mapping[str, Any], type_name: str | None) -> StoredEntity:
-    return stored_entity(entity_from(record, _WHERE), type_name)
+def entity_in(record: Mapping[str, Any], old: StoredEntity | None = None) -> StoredEntity:
+    """Of the same type as the one it takes the place of."""
+    return stored_entity(entity_from(record, _WHERE), old.type if old else None)
 
 
 def agent_faults(record: Mapping[str, Any]) -> dict[KeyPath, str]:
@@ -268,5 +268,5 @@ def agent_faults(record: Mapping[str, Any]) -> dict[KeyPath, str]:
     return faults
 
 
-def agent_in(record: Mapping[str, Any]) -> StoredAgent:
+def agent_in(record: Mapping[str, Any], old: StoredAgent | None = None) -> StoredAgent:
     return stored_agent(Agent.model_validate(dict(record)))

@@ -13,7 +13,7 @@ from tidepool.engine.config.loading import above_the_users
 from tidepool.engine.config.sections import Providers, ProviderSettings, Service
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.endpoint import Endpoint, endpoint_of, is_endpoint
-from tidepool.engine.providers.model_list import ListedModel, ListedProvider
+from tidepool.engine.providers.model_list import ListedProvider
 from tidepool.engine.single_call import SingleAnswer
 from tidepool.tui.app.compose.draft import read_draft
 from tidepool.tui.app.compose.edits import value_at, values_of
@@ -55,15 +55,22 @@ def _section(values: dict[str, Any], name: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A test call: under way, answered, or refused in the provider's words."""
+    """A message to a model: under way, answered, or refused in the provider's words."""
 
-    model: str
+    asked: str
+    """the message; of a test call, the model"""
     said: SingleAnswer | None = None
     fault: str = ""
 
     @property
     def under_way(self) -> bool:
         return self.said is None and not self.fault
+
+    @property
+    def cost(self) -> str:
+        if self.said is None or self.said.cost_usd is None:
+            return "price unknown"
+        return dollars(self.said.cost_usd) if self.said.cost_usd else "free"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,19 +146,15 @@ def _trial(card: Card) -> Iterator[Passage]:
         return
     yield Passage("")
     if trial.fault:
-        yield Passage(f"{trial.model}: {trial.fault}", "failed")
-    elif trial.said is None:
-        yield Passage(f"{trial.model} is asked …", "running")
-    else:
-        yield from _answered(trial.model, trial.said)
-
-
-def _answered(model: str, said: SingleAnswer) -> Iterator[Passage]:
+        yield Passage(f"{trial.asked}: {trial.fault}", "failed")
+    if (said := trial.said) is None:
+        if not trial.fault:
+            yield Passage(f"{trial.asked} is asked …", "running")
+        return
     yield Passage("the test call", "dim")
-    yield Passage(model, label="model")
+    yield Passage(trial.asked, label="model")
     yield Passage(span(said.seconds), label="latency")
-    cost = "free" if said.cost_usd == 0 else "price unknown" if said.cost_usd is None else dollars(said.cost_usd)
-    yield Passage(f"{said.input_tokens} in, {said.output_tokens} out, {cost}", label="tokens")
+    yield Passage(f"{said.input_tokens} in, {said.output_tokens} out, {trial.cost}", label="tokens")
     words = one_line(said.text) or "(no words)"
     yield Passage(f"{words} (simulated)" if said.simulated else words, label="answer")
     for notice in said.notices:
@@ -195,11 +198,6 @@ def price_words(amount: float | None) -> str:
     if amount == 0:
         return "free"
     return f"{amount:,.2f}" if abs(round(amount, 2) - amount) < 1e-9 else f"{amount:,.4g}"
-
-
-def fits(model: ListedModel, words: str) -> bool:
-    text = f"{model.name} {' '.join(model.presets)}".casefold()
-    return all(word in text for word in words.casefold().split())
 
 
 def usual_model(card: Card) -> str | None:

@@ -34,7 +34,7 @@ from tidepool.storage.queries.learning import (
 from tidepool.storage.queries.lists import Transcript, readable, speakers, talk_heads
 from tidepool.storage.queries.watching import Watched, wave_count
 from tidepool.tui.app.kind_screens import screens_of
-from tidepool.tui.app.widgets.rows import Piece, marked_names
+from tidepool.tui.app.widgets.rows import Piece, column, marked_names
 from tidepool.tui.drawing.text import count, fitted, one_line
 
 MOST_WAVES = 200
@@ -85,25 +85,28 @@ class TranscriptSource:
     places: Mapping[str, int] = MappingProxyType({})
     """of those who take part, by which each has a mark"""
 
-    def who(self, connection: sqlite3.Connection, batch_number: int) -> list[Choice]:
-        return [(Content(one_line(name)), name) for name in speakers(connection, batch_number)]
+    def __init__(self, batch_number: int = 0) -> None:
+        self.number = batch_number
 
-    def parts(self, connection: sqlite3.Connection, batch_number: int) -> list[Choice]:
-        waves = min(wave_count(connection, batch_number), MOST_WAVES)
+    def who(self, connection: sqlite3.Connection) -> list[Choice]:
+        return [(Content(one_line(name)), name) for name in speakers(connection, self.number)]
+
+    def parts(self, connection: sqlite3.Connection) -> list[Choice]:
+        waves = min(wave_count(connection, self.number), MOST_WAVES)
         return [(f"wave {wave}", wave) for wave in range(1, waves + 1)]
 
     def words(self, typed: str) -> str:
         """What is searched for of what was typed."""
         return typed
 
-    def matching(self, connection: sqlite3.Connection, batch_number: int, wanted: Wanted) -> "array[int]":
-        return search.matching_units(connection, batch_number, filter_of(wanted))
+    def matching(self, connection: sqlite3.Connection, wanted: Wanted) -> "array[int]":
+        return search.matching_units(connection, self.number, filter_of(wanted))
 
     def count_text(self, numbers: Sequence[int], batch: Watched) -> str:
         return f"{count(len(numbers))} of {count(batch.units_total)} conversations"
 
-    def heads(self, connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int]) -> Mapping[int, Any]:
-        return talk_heads(connection, batch_number, numbers)
+    def heads(self, connection: sqlite3.Connection, numbers: Sequence[int]) -> Mapping[int, Any]:
+        return talk_heads(connection, self.number, numbers)
 
     def row(self, number: int, head: Any) -> list[Piece]:
         pieces: list[Piece] = [
@@ -119,8 +122,8 @@ class TranscriptSource:
             pieces.append(("▸ under way", "dim"))
         return pieces
 
-    def read(self, connection: sqlite3.Connection, batch_number: int, number: int) -> Readable | None:
-        return readable(connection, batch_number, number)
+    def read(self, connection: sqlite3.Connection, number: int) -> Readable | None:
+        return readable(connection, self.number, number)
 
 
 def filter_of(wanted: Wanted) -> search.Filter:
@@ -133,32 +136,30 @@ class Episodes(TranscriptSource):
     shows: ClassVar[Mapping[str, str]] = {"any": "all episodes", "failed": "failed"}
     any_part = "any query"
 
-    def who(self, connection: sqlite3.Connection, batch_number: int) -> list[Choice]:
-        return [(Content(one_line(name)), name) for name in players(connection, batch_number)]
+    def who(self, connection: sqlite3.Connection) -> list[Choice]:
+        return [(Content(one_line(name)), name) for name in players(connection, self.number)]
 
-    def parts(self, connection: sqlite3.Connection, batch_number: int) -> list[Choice]:
+    def parts(self, connection: sqlite3.Connection) -> list[Choice]:
         return [(name, split) for split, name in QUERIES.items()]
 
-    def matching(self, connection: sqlite3.Connection, batch_number: int, wanted: Wanted) -> "array[int]":
-        numbers = super().matching(connection, batch_number, wanted)
+    def matching(self, connection: sqlite3.Connection, wanted: Wanted) -> "array[int]":
+        numbers = super().matching(connection, wanted)
         if not isinstance(wanted.part, str):
             return numbers
-        kept = of_split(connection, batch_number, wanted.part)
+        kept = of_split(connection, self.number, wanted.part)
         return array("I", (number for number in numbers if number in kept))
 
     def count_text(self, numbers: Sequence[int], batch: Watched) -> str:
         return f"{count(len(numbers))} of {count(batch.units_total)} episodes: who played, mean reward, query"
 
-    def heads(
-        self, connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int]
-    ) -> Mapping[int, EpisodeHead]:
-        return episode_heads(connection, batch_number, numbers)
+    def heads(self, connection: sqlite3.Connection, numbers: Sequence[int]) -> Mapping[int, EpisodeHead]:
+        return episode_heads(connection, self.number, numbers)
 
     def row(self, number: int, head: EpisodeHead) -> list[Piece]:
         pieces: list[Piece] = [
             (f"{number:>7,} ", "dim"),
-            (fitted(QUERIES.get(head.split, one_line(head.split)), 8) + " ", "dim"),
-            (fitted(one_line(head.player), 14) + " ", "accent"),
+            column(QUERIES.get(head.split, one_line(head.split)), 8, "dim"),
+            column(one_line(head.player), 14, "accent"),
         ]
         if head.status == "failed":
             return [*pieces, (f"× {one_line(head.error or 'failed')}", "failed")]
@@ -170,7 +171,7 @@ QUERIES = {"training": "training", "heldout": "held out"}
 SPLITS = {"judge": "held out", "choose": "choosing", "search": "training"}
 """which problems, in a word"""
 FINALISTS = {"champion": "champion", "baseline": "best seed", "random_search": "random"}
-MARKS = {"wrong": ("×", "failed"), "missing": ("–", "retried"), "right": ("■", "done"), "ungraded": ("·", "dim")}
+MARKS = {"wrong": ("×", "failed"), "missing": ("–", "retried"), "right": ("■", "done")}
 _PROBLEM, _GENOME = re.compile(r"(?<!\S)#(\d{1,9})(?!\S)"), re.compile(r"(?<!\S)@(\w+)(?!\S)")
 
 
@@ -187,29 +188,29 @@ class Answers(TranscriptSource):
     any_part = "any problem"
     lists_hits = False
 
-    def who(self, connection: sqlite3.Connection, batch_number: int) -> list[Choice]:
-        return [(ROLES[role], role) for role in finalists(connection, batch_number)]
+    def who(self, connection: sqlite3.Connection) -> list[Choice]:
+        return [(ROLES[role], role) for role in finalists(connection, self.number)]
 
-    def parts(self, connection: sqlite3.Connection, batch_number: int) -> list[Choice]:
+    def parts(self, connection: sqlite3.Connection) -> list[Choice]:
         return [(name, split) for split, name in SPLITS.items()]
 
     def words(self, typed: str) -> str:
         return _GENOME.sub("", _PROBLEM.sub("", typed)).strip()
 
-    def matching(self, connection: sqlite3.Connection, batch_number: int, wanted: Wanted) -> "array[int]":
+    def matching(self, connection: sqlite3.Connection, wanted: Wanted) -> "array[int]":
         problem, genome = _PROBLEM.search(wanted.words), _GENOME.search(wanted.words)
         ids: tuple[str, ...] = ()
         if genome:
-            ids = tuple(genomes_like(connection, batch_number, genome[1])) or ("",)
+            ids = tuple(genomes_like(connection, self.number, genome[1])) or ("",)
         elif wanted.who:
-            ids = (finalists(connection, batch_number).get(wanted.who, ""),)
+            ids = (finalists(connection, self.number).get(wanted.who, ""),)
         return matching_answers(
             connection,
-            batch_number,
+            self.number,
             AnswerFilter(
                 self.words(wanted.words),
                 wanted.show if wanted.show in GRADES else None,
-                tuple(twin for one in ids for twin in genomes_with_same_prompt(connection, batch_number, one)),
+                tuple(twin for one in ids for twin in genomes_with_same_prompt(connection, self.number, one)),
                 int(problem[1]) if problem else None,
                 str(wanted.part) if wanted.part else None,
             ),
@@ -221,11 +222,11 @@ class Answers(TranscriptSource):
         )
 
     def heads(
-        self, connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int]
+        self, connection: sqlite3.Connection, numbers: Sequence[int]
     ) -> Mapping[int, tuple[AnswerHead, str | None]]:
         """With what the prompt is to the study, where it is one of the finalists."""
-        roles = {genome_id: role for role, genome_id in reversed(finalists(connection, batch_number).items())}
-        found = answer_heads(connection, batch_number, numbers)
+        roles = {genome_id: role for role, genome_id in reversed(finalists(connection, self.number).items())}
+        found = answer_heads(connection, self.number, numbers)
         return {number: (head, roles.get(head.genome_id)) for number, head in found.items()}
 
     def row(self, number: int, head_and_role: tuple[AnswerHead, str | None]) -> list[Piece]:
@@ -236,23 +237,23 @@ class Answers(TranscriptSource):
         return [
             (f" {mark} ", style),
             (fitted(SPLITS.get(head.split, one_line(head.split)), 8) + f"{head.problem:>5} ", "dim"),
-            (fitted(FINALISTS[role] if role else one_line(head.genome_id), 12) + " ", "accent"),
-            (fitted("" if head.grade == "ungraded" else read + gold, 18) + " ", style),
+            column(FINALISTS[role] if role else one_line(head.genome_id), 12, "accent"),
+            column(read + gold, 18, style),
             (one_line(head.question or ""), "dim"),
         ]
 
-    def read(self, connection: sqlite3.Connection, batch_number: int, number: int) -> Readable | None:
-        found = read_answers(connection, batch_number, [number])
+    def read(self, connection: sqlite3.Connection, number: int) -> Readable | None:
+        found = read_answers(connection, self.number, [number])
         if not found:
             return None
         genome_id = found[0].genome_id
-        roles = [ROLES[role] for role, one in finalists(connection, batch_number).items() if one == genome_id]
-        history = genome_history(connection, batch_number, genome_id)
+        roles = [ROLES[role] for role, one in finalists(connection, self.number).items() if one == genome_id]
+        history = genome_history(connection, self.number, genome_id)
         return ReadAnswer(found[0], roles[0] if roles else None, history["prompt"] if history else "")
 
 
 _SOURCES: Mapping[str, type[TranscriptSource]] = {"answers": Answers, "episodes": Episodes}
 
 
-def transcript_source(kind: str) -> TranscriptSource:
-    return _SOURCES.get(screens_of(kind).reads, TranscriptSource)()
+def transcript_source(batch: Watched) -> TranscriptSource:
+    return _SOURCES.get(screens_of(batch.kind).reads, TranscriptSource)(batch.number)

@@ -51,7 +51,9 @@ def glimpse(job: dict[str, Any]) -> Any:
                 _name(cell): _told(path, connection, cell.batch) for cell in cells_of(connection, study.id)[:MOST_CELLS]
             }
             more = any(left for _, left in cells.values())
-            headline, blocks = None, _by_cell({name: told for name, (told, _) in cells.items() if told})
+            found = {name: told for name, (told, _) in cells.items() if told}
+            titles = dict.fromkeys(told.name for told in found.values())
+            headline, blocks = None, tuple(block for title in titles for block in _of_figure(title, found))
     if not job["running"]:
         blocks = tuple(_ended(block) for block in blocks)
     return {
@@ -105,13 +107,8 @@ def _name(cell: "StoredCell") -> str:
     return ", ".join((*cell.levels.values(), f"#{cell.replicate}"))
 
 
-def _by_cell(told: "dict[str, Told]") -> "tuple[Block, ...]":
-    """One mean and interval for each batch of a study, in the order of its cells; those of one figure together."""
-    names = dict.fromkeys(one.name for one in told.values())
-    return tuple(block for name in names for block in _of_figure(name, told))
-
-
 def _of_figure(title: str, told: "dict[str, Told]") -> "tuple[Block, ...]":
+    """One mean and interval for each batch of a study that has this figure, in the order of its cells."""
     from tidepool.engine.results.blocks import Estimate, Figure, Number, Series, table
     from tidepool.engine.results.glimpse import CAPTION
 
@@ -144,23 +141,19 @@ def _draw(job: dict[str, Any]) -> Any:
 
 
 def _report(job: dict[str, Any]) -> Any:
-    """All that is to be shown of a batch."""
+    """All that is to be shown of a batch, or of a study of several batches."""
     from tidepool.engine.results.blocks import as_json
+
+    path = Path(job["path"])
+    if job.get("study"):
+        from tidepool.engine.design.report import study_report
+        from tidepool.engine.design.statistics import summarise_study
+
+        return as_json(study_report(path, summarise_study(path, job["batch"])))
     from tidepool.engine.results.report import report_of
     from tidepool.engine.results.summary import summarise
 
-    path = Path(job["path"])
     return as_json(report_of(path, summarise(path, job["batch"])))
-
-
-def _study(job: dict[str, Any]) -> Any:
-    """All that is to be shown of a study of several batches."""
-    from tidepool.engine.design.report import study_report
-    from tidepool.engine.design.statistics import summarise_study
-    from tidepool.engine.results.blocks import as_json
-
-    path = Path(job["path"])
-    return as_json(study_report(path, summarise_study(path, job["batch"])))
 
 
 def _compare(job: dict[str, Any]) -> Any:
@@ -218,7 +211,6 @@ JOBS = {
     "draw": _draw,
     "examine": _examine,
     "report": _report,
-    "study": _study,
     "compare": _compare,
     "expected": _expected,
     "family": _family,

@@ -56,11 +56,7 @@ class AppProcess(AppService):
                 await screen.send_bytes(data)
 
         super().__init__(
-            "",
-            write_bytes=send,
-            write_str=screen.send_str,
-            close=close,
-            download_manager=server.download_manager,
+            "", write_bytes=send, write_str=screen.send_str, close=close, download_manager=server.download_manager
         )
         self._arguments = command
 

@@ -4,18 +4,17 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.storage.text import plain, watch
 from tidepool.tui.command.saying import say, tell
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
-
-    from tidepool.storage.errors import TidepoolError
 
 COMMANDS = {
     "run": ("run", "runs a study headless, as --run does; FILE.db#BATCH: one of a file again"),
@@ -73,7 +72,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = "--debug" in arguments
     # Our matrices are small: the threads of numpy's library cost more to start than they save.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    _print_what_can_be_printed()
+    for stream in (sys.stdout, sys.stderr):  # of another encoding than UTF-8: question marks rather than nothing
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     watch()
     try:
         code = _dispatch(arguments)
@@ -85,8 +86,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        from tidepool.storage.errors import TidepoolError
-
         if debug:
             from traceback import format_exc
 
@@ -111,22 +110,17 @@ def _blamed(arguments: list[str], error: Exception) -> "TidepoolError | None":
     return blame(Path(getattr(options, "file", None) or options.db), error)
 
 
-def _print_what_can_be_printed() -> None:
-    """A terminal of another encoding than UTF-8 shows question marks rather than nothing."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
-
-
 def _dispatch(arguments: list[str]) -> int:
+    from tidepool.storage.folders import sweep
+
     if arguments[1:] and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
-        arguments = _with_study_file(arguments, COMMANDS)
+        arguments = _with_study_file(arguments)
     parser, chosen = _parser(arguments)
     options = parser.parse_args(arguments)
     if chosen is None and options.file:
         options.db = _app_file(parser, options)
     options.db = Path(options.db)
-    _tidy_up()
+    sweep()  # what a crashed command left
     if chosen is not None:
         run_command, _ = _functions_of(chosen)
         return int(run_command(options))
@@ -147,15 +141,11 @@ def _dispatch(arguments: list[str]) -> int:
 
 def _app_file(parser: argparse.ArgumentParser, options: argparse.Namespace) -> str:
     """The study file that was named in place of a command: `tidepool FILE.db`."""
-    from tidepool.engine.errors import UsageError
-
-    words = _problem_with(options.file, COMMANDS)
-    if words is None and options.db != parser.get_default("db"):
-        words = f"--db {options.db} and {options.file} are two study files: name one."
-    if words is None and (options.run or options.resume):
-        words = f"{options.file} alone opens the app: beside --run and --resume write --db {options.file}."
-    if words is not None:
-        raise UsageError(words)
+    require_study_file(options.file)
+    if options.db != parser.get_default("db"):
+        raise UsageError(f"--db {options.db} and {options.file} are two study files: name one.")
+    if options.run or options.resume:
+        raise UsageError(f"{options.file} alone opens the app: beside --run and --resume write --db {options.file}.")
     return str(options.file)
 
 
@@ -165,19 +155,10 @@ def _refuse_without_terminal() -> None:
         return
     away = [name for name in ("stdin", "stdout") if not getattr(sys, name).isatty()]
     if away:
-        from tidepool.engine.errors import UsageError
-
         raise UsageError(
             f"The app needs a terminal, and {' and '.join(away)} {'are' if away[1:] else 'is'} none. "
             "Without one, `tidepool run CONFIG.toml` runs a study and `tidepool list` tells of those in the file."
         )
-
-
-def _tidy_up() -> None:
-    """What a crashed command left is taken away by the next one."""
-    from tidepool.storage.folders import sweep
-
-    sweep()
 
 
 class _Version(argparse.Action):
@@ -226,8 +207,6 @@ class _Commands(argparse._SubParsersAction):  # type: ignore[type-arg]
         given = [one for one in OF_A_RUN if getattr(namespace, one, None) != parser.get_default(one)]
         known = {action.dest for action in self.choices[name]._actions if action.option_strings}
         if ignored := [f"--{one.replace('_', '-')}" for one in given if one not in known]:
-            from tidepool.engine.errors import UsageError
-
             raise UsageError(
                 f"{' and '.join(ignored)} would do nothing beside the command `{name}`: give one or the other."
             )
@@ -262,7 +241,10 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, str | None]:
         if chosen and name not in arguments and not asks_for_help:
             continue  # twenty parsers take as long to make as all else here
         _add_command(subparsers, name, whole=name == chosen)
-    return parser, _really(parser, arguments, chosen)
+    if chosen is None:
+        return parser, None
+    known, _ = parser.parse_known_args(arguments)  # the word may have been the value of an option
+    return parser, known.command if known.command in COMMANDS else None
 
 
 def _commands_of(parser: argparse.ArgumentParser) -> "argparse._SubParsersAction[argparse.ArgumentParser]":
@@ -305,14 +287,6 @@ def _bare_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _really(parser: argparse.ArgumentParser, arguments: list[str], chosen: str | None) -> str | None:
-    """The word may have been the value of an option: let argparse decide."""
-    if chosen is None:
-        return None
-    known, _ = parser.parse_known_args(arguments)
-    return known.command if known.command in COMMANDS else None
-
-
 def shared_options(parser: argparse.ArgumentParser, *, default: bool) -> None:
     """Options that may stand before or after the command."""
     add = _adder(parser, default)
@@ -347,37 +321,32 @@ def _adder(parser: argparse.ArgumentParser, default: bool) -> Callable[..., None
 SUFFIXES = (".db", ".sqlite", ".sqlite3")
 
 
-def _problem_with(word: str, commands: Iterable[str]) -> str | None:
-    """What is wrong with the word; None: it is a study file, or will be one."""
+def require_study_file(word: str) -> None:
+    """Raises unless the word names a study file, or one that will be made."""
     path = Path(word)
     if path.is_dir():
-        return f"{word} is a folder: name the study file in it, such as {path / 'tidepool.db'}."
+        raise UsageError(f"{word} is a folder: name the study file in it, such as {path / 'tidepool.db'}.")
     if path.suffix.lower() in SUFFIXES or _is_sqlite(path):
-        return None
+        return
     if "#" in word:
-        return f"{word} is a study of a file: `tidepool run {word}` runs it again."
+        raise UsageError(f"{word} is a study of a file: `tidepool run {word}` runs it again.")
     if path.suffix.lower() == ".toml":
-        return f"{word} is no study file but a config: `tidepool run {word}` runs it."
+        raise UsageError(f"{word} is no study file but a config: `tidepool run {word}` runs it.")
     from difflib import get_close_matches
 
-    near = get_close_matches(word, list(commands), n=1)
+    near = get_close_matches(word, list(COMMANDS), n=1)
     hint = f": did you mean {near[0]!r}?" if near else ": `tidepool --help` lists the commands."
-    return f"{word!r} is neither a command nor a study file (*.db){hint}"
+    raise UsageError(f"{word!r} is neither a command nor a study file (*.db){hint}")
 
 
-def _with_study_file(arguments: list[str], commands: Iterable[str]) -> list[str]:
-    """`tidepool FILE.db list` is `tidepool --db FILE.db list`. Complains where the first word is no study file."""
-    word, following = arguments[0], arguments[1]
-    words = _problem_with(word, commands)
-    if words is None and following in commands:
-        if not any(other == "--db" or other.startswith("--db=") for other in arguments):
-            return ["--db", *arguments]
-        words = f"{word} and what --db names are two study files: name one."
-    if words is not None:
-        from tidepool.engine.errors import UsageError
-
-        raise UsageError(words)
-    return arguments
+def _with_study_file(arguments: list[str]) -> list[str]:
+    """`tidepool FILE.db list` is `tidepool --db FILE.db list`. Raises where the first word is no study file."""
+    require_study_file(arguments[0])
+    if arguments[1] not in COMMANDS:
+        return arguments
+    if any(other == "--db" or other.startswith("--db=") for other in arguments):
+        raise UsageError(f"{arguments[0]} and what --db names are two study files: name one.")
+    return ["--db", *arguments]
 
 
 def _is_sqlite(path: Path) -> bool:

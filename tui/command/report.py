@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
 from tidepool.engine.branching.talks import ASSIGNED
-from tidepool.engine.results.blocks import Report, gave, glyph_of, money, number, places_of, span
+from tidepool.engine.results.blocks import gave, glyph_of, money, number, places_of, span
 from tidepool.engine.results.report import MOST_WAVES, report_of
 from tidepool.engine.results.simulated_roles import is_simulated
 from tidepool.engine.studies.evolution.records import Family, Member
@@ -22,7 +21,7 @@ from tidepool.storage.queries.units import StoredMessage
 from tidepool.storage.studies import cells_of, study_of
 from tidepool.tui.drawing.blocks import COLOURS, print_blocks
 from tidepool.tui.drawing.figures import mark_ink
-from tidepool.tui.drawing.text import console, one_line, plain, shortened
+from tidepool.tui.drawing.text import console, one_line, plain, plain_table, shortened
 
 
 def batches_named(connection: sqlite3.Connection, reference: str) -> list[sqlite3.Row]:
@@ -39,17 +38,14 @@ def batches_named(connection: sqlite3.Connection, reference: str) -> list[sqlite
 
 
 def print_summary(database: Path, summary: dict[str, Any], *, waves: bool = True, methods: bool = False) -> None:
-    """The methods are for who comes back to a batch, and not for the end of every run."""
-    print_report(console(), report_of(database, summary, methods=methods), waves=waves, methods=methods)
+    """Of a batch or a study. The methods are for who comes back to it, and not for the end of every run."""
+    out = console()
+    if "study_id" in summary:
+        from tidepool.engine.design.report import study_report
 
-
-def print_study(database: Path, summary: dict[str, Any], *, methods: bool = False) -> None:
-    from tidepool.engine.design.report import study_report
-
-    print_report(console(), study_report(database, summary, methods=methods), methods=methods)
-
-
-def print_report(out: Console, report: Report, *, waves: bool = True, methods: bool = False) -> None:
+        report = study_report(database, summary, methods=methods)
+    else:
+        report = report_of(database, summary, methods=methods)
     out.print(Text(one_line(report.title), style="bold"))
     print_blocks(out, (*report.overview, *(report.waves if waves else ())))
     out.print()
@@ -63,15 +59,11 @@ def print_report(out: Console, report: Report, *, waves: bool = True, methods: b
 def print_plan(plan: dict[str, Any]) -> None:
     out = console()
     out.print(Text(f"{one_line(plan['name'])} · {plan['kind']} · plan only, nothing was called", style="bold"))
-    table = Table(box=None, pad_edge=False)
     figures = {"wave": "index", "calls": "calls", "tokens in": "input_tokens", "tokens out": "output_tokens"}
     if any(wave["rounds"] > 1 for wave in plan["waves"]):
         figures["rounds"] = "rounds"
-    for name in figures:
-        table.add_column(name, justify="right")
-    for wave in plan["waves"][:MOST_WAVES]:
-        table.add_row(*(f"{wave[figure]:,}" for figure in figures.values()))
-    out.print(table)
+    rows = [[f"{wave[figure]:,}" for figure in figures.values()] for wave in plan["waves"][:MOST_WAVES]]
+    out.print(plain_table(figures, rows, right=figures))
     if len(plan["waves"]) > MOST_WAVES:
         out.print(Text(f"… and {len(plan['waves']) - MOST_WAVES:,} more waves"))
     for name, line in plan_lines(plan):

@@ -3,6 +3,7 @@
 Tables and plots leave through `tui/drawing/text.py`, which does the same. A test holds that nothing else prints.
 """
 
+import argparse
 import sys
 from typing import TextIO
 
@@ -17,6 +18,15 @@ def say(text: str = "") -> None:
 def say_json(content: object) -> None:
     """One JSON value on stdout."""
     _write(json_text(content), sys.stdout)
+
+
+def reply(options: argparse.Namespace, content: object, text: str) -> int:
+    """The content with --json, else the text; returns the exit code of a command that did what it was asked for."""
+    if options.json:
+        say_json(content)
+    else:
+        say(text)
+    return 0
 
 
 def tell(text: str, stream: TextIO | None = None) -> None:

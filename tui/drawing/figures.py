@@ -121,16 +121,12 @@ class Field:
         """Read from plotext's own cells: its text with escape sequences takes twice the time."""
         monitor = self._plotext.active().monitor
         monitor.build_plot()
-        cells = zip(monitor.matrix.marker, monitor.matrix.fullground, strict=True)
-        return [list(_runs(letters, inks)) for letters, inks in cells][::-1]
-
-
-def _runs(letters: Sequence[str], inks: Sequence[Any]) -> Iterator[Run]:
-    for ink, cells in groupby(zip(letters, inks, strict=True), itemgetter(1)):
-        yield (
-            "".join(letter for letter, _ in cells).replace(_SECOND_HALF, ""),
-            None if ink == "default" else written(ink),
-        )
+        rows: list[list[Run]] = []
+        for letters, inks in zip(monitor.matrix.marker, monitor.matrix.fullground, strict=True):
+            runs = groupby(zip(letters, inks, strict=True), itemgetter(1))
+            texts = [("".join(letter for letter, _ in cells).replace(_SECOND_HALF, ""), ink) for ink, cells in runs]
+            rows.append([(text, None if ink == "default" else written(ink)) for text, ink in texts])
+        return rows[::-1]
 
 
 def _rgb(ink: str | None) -> tuple[int, ...] | str:

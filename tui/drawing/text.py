@@ -1,4 +1,4 @@
-"""Text for the terminal: numbers and moments as people read them, text fitted to a width, wrapped, compared, printed.
+"""Text for the terminal: numbers and moments as people read them, text fitted to a width, wrapped, printed.
 
 Whatever is printed or fitted into a cell is made plain first, whoever wrote it."""
 
@@ -6,14 +6,14 @@ import itertools
 import re
 import shutil
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
-from typing import Literal, TextIO
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TextIO
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
 
 from tidepool.engine.results.blocks import in_flight as in_flight
 from tidepool.engine.results.blocks import requests as requests
@@ -37,6 +37,12 @@ def fitted(text: str, width: int, *, right: bool = False) -> Plain:
         return Plain(set_cell_size(text, width - 1) + "…")
     padding = " " * (width - length)
     return Plain(padding + text if right else text + padding)
+
+
+def has_words(text: str, words: str) -> bool:
+    """Whether all the words are somewhere in the text, whatever their case."""
+    folded = text.casefold()
+    return all(word in folded for word in words.casefold().split())
 
 
 # -- numbers and moments -----------------------------------------------------------------------------------------------
@@ -175,34 +181,23 @@ def marked(line: tuple[int, int], spans: Sequence[tuple[int, int, str]]) -> Iter
         yield left, right, styles[-1] if styles else ""
 
 
-# -- changes of a text -------------------------------------------------------------------------------------------------
-
-
-Change = tuple[Literal["kept", "gone", "new"], str]
-MOST_WORDS = 1_500
-"""of each text: longer ones take seconds to compare"""
-MOST_PAIRS = 30_000
-"""of equal words, one of each text: more of them is a text that repeats itself, which takes as long"""
-
-
-def changes(before: str, after: str) -> Iterator[Change]:
-    """Stretches of words in the order of the newer text; what is gone stands where it was."""
-    old, new = before.split(), after.split()
-    often = Counter(old)
-    if max(len(old), len(new)) > MOST_WORDS or sum(often[word] for word in new) > MOST_PAIRS:
-        yield "new", " ".join(new)
-        return
-    for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag == "equal":
-            yield "kept", " ".join(new[c:d])
-            continue
-        if b > a:
-            yield "gone", " ".join(old[a:b])
-        if d > c:
-            yield "new", " ".join(new[c:d])
-
-
 # -- the terminal ------------------------------------------------------------------------------------------------------
+
+
+def plain_table(
+    columns: Iterable[str],
+    rows: Iterable[Sequence[str | Text]],
+    *,
+    right: Collection[str] = (),
+    no_wrap: Collection[str] = (),
+) -> Table:
+    """Rows below the names of their columns, without lines around them."""
+    table = Table(box=None, pad_edge=False)
+    for name in columns:
+        table.add_column(name, justify="right" if name in right else "left", no_wrap=name in no_wrap)
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else Text(one_line(cell)) for cell in row))
+    return table
 
 
 class Terminal(Console):

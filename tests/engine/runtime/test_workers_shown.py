@@ -56,7 +56,7 @@ def test_a_branch_hears_of_the_cluster_too(running: Path, capsys: pytest.Capture
 
 @pytest.mark.parametrize("size", [(160, 48), (80, 24)])
 async def test_watch_has_a_panel_of_them(running: Path, size: tuple[int, int]) -> None:
-    async with opened(running, size) as (app, pilot):
+    async with opened(running, size=size) as (app, pilot):
         await pilot.press("3")
         await until(pilot, lambda: app.screen.has_class("-has-hands"), "the hands")
         table = app.screen.query_one(HandsTable)

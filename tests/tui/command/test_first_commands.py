@@ -17,8 +17,7 @@ from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from, load_config
 from tidepool.engine.registries import KINDS
 from tidepool.tui.command.commands.start import copied, examples
-from tidepool.tui.command.main import COMMANDS, main
-from tidepool.tui.command.main import _problem_with as told_of
+from tidepool.tui.command.main import COMMANDS, main, require_study_file
 from tidepool.tui.command.starting_config import starting_config
 
 TWO_TALKS = ("--set", "secret_game.num_interactions=2")
@@ -54,13 +53,12 @@ def test_a_word_that_is_neither_a_command_nor_a_study_file_is_told_what_to_write
 def test_a_study_file_is_known_by_its_name_or_by_what_is_in_it(tmp_path: Path) -> None:
     played_now(tmp_path / "study.db", game(talks=1))
     (tmp_path / "study.db").rename(tmp_path / "study")
-    assert told_of(str(tmp_path / "study"), COMMANDS) is None
-    assert told_of(str(tmp_path / "new.db"), COMMANDS) is None
+    require_study_file(str(tmp_path / "study"))
+    require_study_file(str(tmp_path / "new.db"))
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
-    [(("other.db",), "two study files"), (("--run", "x.toml", "other.db"), "two study files")],
+    ("arguments", "words"), [(("other.db",), "two study files"), (("--run", "x.toml", "other.db"), "two study files")]
 )
 def test_one_study_file_is_named_once(tidepool: Tidepool, arguments: tuple[str, ...], words: str) -> None:
     done = tidepool(*arguments)
@@ -79,10 +77,7 @@ def test_a_command_may_stand_behind_its_study_file(
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [
-        (["show"], "`last` is the newest"),
-        (["run", "x.toml", "--budget", "3"], "--set KEY=VALUE"),
-    ],
+    [(["show"], "`last` is the newest"), (["run", "x.toml", "--budget", "3"], "--set KEY=VALUE")],
 )
 def test_what_argparse_says_comes_with_a_cure(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]

@@ -145,10 +145,3 @@ def test_the_prompt_that_won_an_evolution_becomes_an_agent(typed: Typed, tmp_pat
     assert winner["name"] == "Winner" and winner["instructions"] == champion["prompt"] and winner["secret"]
     assert (other["name"], other["secret"]) == ("Champion", "marigold")
     assert "no batch" in typed("agents", "add", "--from-champion", "zzz", "--model", "gpt4o_mini", code=2).lower()
-
-
-def test_foreign_text_cannot_steer_the_terminal(typed: Typed, tmp_path: Path) -> None:
-    (tmp_path / "p.json").write_text(json.dumps([{"name": "Ada", "description": "\x1b[2Jhello [bold]x[/nope]"}]))
-    typed("entities", "add", str(tmp_path / "p.json"))
-    shown = typed("entities", "show", "ada")
-    assert "\x1b" not in shown and "[bold]x[/nope]" in shown

@@ -22,9 +22,7 @@ price_output = 25.0
 
 
 def is_followed(database: Path) -> bool:
-    return query(database, "SELECT remote_state FROM provider_batch WHERE state = 'created'") == [
-        ("in_progress",),
-    ]
+    return query(database, "SELECT remote_state FROM provider_batch WHERE state = 'created'") == [("in_progress",)]
 
 
 def test_open_provider_batches_are_listed_and_one_is_given_up_while_its_batch_runs(
@@ -33,12 +31,8 @@ def test_open_provider_batches_are_listed_and_one_is_given_up_while_its_batch_ru
     with tidepool.start("--run", str(written(tmp_path, 6, 1, more=ENDLESS)), "--json") as process:
         until(lambda: is_followed(database), process)
         (order,) = tidepool.json("orders", "last")["orders"]
-        assert (order["state"], order["remote_state"], order["calls"], order["wave"]) == (
-            "created",
-            "in_progress",
-            6,
-            1,
-        )
+        found = (order["state"], order["remote_state"], order["calls"], order["wave"])
+        assert found == ("created", "in_progress", 6, 1)
         table = tidepool("orders", "last").stdout
         assert order["remote_id"] in table and "in_progress" in table
         done = tidepool("orders", "last", "--give-up", order["remote_id"][:9], "--yes")

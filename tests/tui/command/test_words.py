@@ -2,14 +2,7 @@
 
 import time
 
-from tidepool.engine.events import (
-    BatchEnded,
-    CallAnswered,
-    CallLost,
-    CallsExpected,
-    UnitEnded,
-    UnitsExpected,
-)
+from tidepool.engine.events import BatchEnded, CallAnswered, CallLost, CallsExpected, UnitEnded, UnitsExpected
 from tidepool.storage.states import BatchStatus
 from tidepool.tui.command.progress import ProgressTally
 

@@ -1,5 +1,6 @@
 """Changing a study's TOML one key at a time."""
 
+import re
 import tomllib
 from typing import Any
 
@@ -51,17 +52,7 @@ CASES: list[tuple[Edit, str]] = [
 def test_a_change_leaves_comments_and_order_as_they_are(edit: Edit, expected: str) -> None:
     text = edited(TEXT, [edit])
     assert expected in text
-    for remark in (
-        "# my study",
-        "# the kind",
-        "# lucky",
-        "# fast",
-        "# about the game",
-        "# generous",
-        "# people",
-        "# shy",
-    ):
-        assert remark in text
+    assert all(remark in text for remark in re.findall("# .*", TEXT))
 
 
 def test_what_is_taken_away_is_gone_and_sections_stay() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from tests.tui.persons import opened, screen_text, until, until_seen
+from tests.tui.persons import opened, press, screen_text, until, until_on, until_seen
 from tests.tui.test_compose import composing, row_of
 from tidepool.engine.studies.kinds import KINDS
 from tidepool.tui.app.app import TidepoolApp
@@ -35,7 +35,7 @@ async def chosen(app: TidepoolApp, pilot: Pilot[None], screen: ComposeScreen, ki
 
 
 async def models_listed(app: TidepoolApp, pilot: Pilot[None]) -> OfferList:
-    await until(pilot, lambda: isinstance(app.screen, ModelDialog) and app.screen.roll.count > 9, "the models")
+    await until_on(pilot, ModelDialog, lambda screen: screen.roll.count > 9)
     return app.screen.query_one(OfferList)
 
 
@@ -53,12 +53,10 @@ async def test_every_kind_is_composed_by_keys_alone_in_a_small_terminal(tmp_path
             await models_listed(app, pilot)
             await pilot.press(*"r-la", "enter")
             await chosen(app, pilot, screen, kind)
-        await pilot.press("f7", "f3")
-        await until_seen(pilot, "▾ Limits and waits")
+        await press(pilot, "f7", "f3", until="▾ Limits and waits")
         await until_seen(pilot, "Reuse answers          [x]")
         assert "f5 What ✓  f6 Who ✓  f7 How ✓  f9 Plan  f2 TOML" in screen_text(app)
-        await pilot.press("f9")
-        await until_seen(pilot, "■ Ready to run")
+        await press(pilot, "f9", until="■ Ready to run")
 
 
 async def test_every_kind_is_composed_by_the_mouse_alone_on_a_large_terminal(tmp_path: Path) -> None:

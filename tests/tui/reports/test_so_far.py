@@ -25,8 +25,7 @@ def told(path: Path, batch: str, *, running: bool) -> tuple[Any, Figure, Table]:
     return found["headline"], figure, table
 
 
-def test_a_study_is_told_batch_by_batch_as_each_batch_s_own_statistics_tell_it(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
+def test_a_study_is_told_batch_by_batch_as_each_batch_s_own_statistics_tell_it(tmp_path: Path, path: Path) -> None:
     study = asyncio.run(run_study(load_config(written(tmp_path, talks=8)), path))
     headline, figure, table = told(path, study["study_id"], running=True)
     assert headline is None, "several batches have no one figure"
@@ -41,8 +40,7 @@ def test_a_study_is_told_batch_by_batch_as_each_batch_s_own_statistics_tell_it(t
     assert all(low <= y <= high for y, (low, high) in zip(shown, figure.series[0].bounds, strict=True))
 
 
-def test_everybody_has_the_mark_of_their_place_and_an_ended_batch_is_not_so_far(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
+def test_everybody_has_the_mark_of_their_place_and_an_ended_batch_is_not_so_far(path: Path) -> None:
     batch = played_now(path, game(talks=6))
     headline, figure, table = told(path, batch, running=True)
     assert "so far" in headline["words"] and figure.caption == CAPTION

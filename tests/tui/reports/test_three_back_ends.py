@@ -51,30 +51,13 @@ STUDIES: dict[str, Any] = {
     "mutation": lambda seed: mutation(seed=seed),
 }
 
+JUDGED, RANDOM = "scale from 1 to 5: “In favour?”", "random search with as many calls"
+SIGN_FLIPS = "two-sided p-values by sign flips"
 SAID = {
-    "secret_game": (
-        "5 agents (Guarded, ",
-        "round robin",
-        "24 conversations in all",
-        "exact (the word, also",
-    ),
-    "simulation": (
-        "4 described entities",
-        "“A plan for a new water mill”",
-        "6 of 6 possible",
-        "scale from 1 to 5: “In favour?”",
-    ),
-    "evolution": (
-        "by a genetic algorithm",
-        "answered problems of the set",
-        "random search with as many calls",
-        "McNemar's",
-    ),
-    "mutation": (
-        "a contextual bandit over 64 answered steps",
-        "held out by the seed",
-        "two-sided p-values by sign flips",
-    ),
+    "secret_game": ("5 agents (Guarded, ", "round robin", "24 conversations in all", "exact (the word, also"),
+    "simulation": ("4 described entities", "“A plan for a new water mill”", "6 of 6 possible", JUDGED),
+    "evolution": ("by a genetic algorithm", "answered problems of the set", RANDOM, "McNemar's"),
+    "mutation": ("a contextual bandit over 64 answered steps", "held out by the seed", SIGN_FLIPS),
 }
 """some of what the methods of each must tell"""
 
@@ -212,23 +195,7 @@ def test_foreign_text_is_no_markdown(text: str) -> None:
     ]
     for block in blocks:
         page = Page(rendered("\n\n".join(in_markdown_blocks([block]))))
-        assert page.tags <= {
-            "h2",
-            "h3",
-            "p",
-            "br",
-            "table",
-            "thead",
-            "tbody",
-            "tr",
-            "th",
-            "td",
-            "strong",
-            "em",
-            "ul",
-            "li",
-            "blockquote",
-        }
+        assert page.tags <= set("h2 h3 p br table thead tbody tr th td strong em ul li blockquote".split())
         for seen in told(block):
             assert flat(seen) in flat(page.text), (block, page.text)
     assert Page(rendered("\n\n".join(in_markdown_blocks([Folded("", text)])))).tags <= {"blockquote", "p", "br"}

@@ -7,12 +7,12 @@ them out (`worker.py`).
 import asyncio
 import json
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidepool.engine.config.sections import FrozenConfig
+from tidepool.engine.config.sections import FrozenConfig, Providers
 from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.tui.app.background import LineProcess
@@ -20,7 +20,6 @@ from tidepool.tui.app.compose.edits import values_of
 from tidepool.tui.app.compose.fields import KeyPath
 
 if TYPE_CHECKING:
-    from tidepool.engine.config.sections import Providers
     from tidepool.engine.planning.comparisons import Foreseen
 
 
@@ -137,22 +136,19 @@ PATIENCE_SECONDS = 1.0
 class Examiner:
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
-        self.process = LineProcess("tidepool.tui.app.worker")
+        self.process = LineProcess()
 
     async def examine(self, text: str, folder: Path, database: Path) -> Examined:
-        await self._take_turn()
+        while True:
+            try:
+                await asyncio.wait_for(self._turn.acquire(), PATIENCE_SECONDS)
+                break
+            except TimeoutError:
+                self.process.kill()
         line = json.dumps({"job": "examine", "text": text, "folder": str(folder), "database": str(database)})
         job = asyncio.ensure_future(asyncio.to_thread(self._ask, line))
         job.add_done_callback(lambda _: self._turn.release())
         return await asyncio.shield(job)
-
-    async def _take_turn(self) -> None:
-        while True:
-            try:
-                await asyncio.wait_for(self._turn.acquire(), PATIENCE_SECONDS)
-                return
-            except TimeoutError:
-                self.process.kill()
 
     def _ask(self, line: str) -> Examined:
         said = json.loads(self.process.answer(line) or '{"error": "its process ended. Change something to retry"}')
@@ -175,14 +171,10 @@ def placed(complaints: Iterable[Complaint], fields: Iterable[KeyPath]) -> tuple[
     beside: dict[KeyPath, str] = {}
     rest = []
     for complaint in complaints:
-        path = _field_of(complaint, known)
+        where = complaint.where
+        path = next((where[:length] for length in range(len(where), 0, -1) if where[:length] in known), None)
         if path is None:
             rest.append(complaint)
         else:
             beside[path] = f"{beside[path]} {complaint.sentence}" if path in beside else complaint.sentence
     return beside, rest
-
-
-def _field_of(complaint: Complaint, known: Sequence[KeyPath]) -> KeyPath | None:
-    where = complaint.where
-    return next((where[:length] for length in range(len(where), 0, -1) if where[:length] in known), None)

@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from tidepool.engine.config.endpoints import known_model
+from tidepool.engine.config.endpoints import KNOWN_MODELS, PRESET_ENDPOINTS, PRESETS, known_model
 from tidepool.engine.config.section import OneOf
 
 KeyPath = tuple[str | int, ...]
@@ -50,6 +50,7 @@ class Form(Enum):
     RECORDS = "tables, one a line"
 
 
+SIMPLE_FORMS = {bool: Form.FLAG, int: Form.WHOLE, float: Form.NUMBER}
 LONG_TEXTS = {"description", "context", "instructions", "question", "question_template"}
 """keys whose text wants room"""
 
@@ -86,12 +87,15 @@ def fields_of(section: type[BaseModel], prefix: KeyPath = (), without: Collectio
         if name in without:
             continue
         path = (*prefix, name)
-        inner = _inner_section(info.annotation)
-        if inner is not None:
-            yield from fields_of(inner, path)
+        kind = _core(info.annotation)
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from fields_of(kind, path)
         else:
             form, options = _form(name, info)
-            yield Field(path, form, _words(info), _default(info), options, info.is_required(), info.title or "")
+            words = " ".join((info.description or "").split())
+            default = info.get_default(call_default_factory=True)
+            default = UNSET if default is PydanticUndefined or default is None else default
+            yield Field(path, form, words, default, options, info.is_required(), info.title or "")
 
 
 def _form(name: str, info: FieldInfo) -> tuple[Form, tuple[str, ...]]:
@@ -102,12 +106,8 @@ def _form(name: str, info: FieldInfo) -> tuple[Form, tuple[str, ...]]:
         return Form.CHOICE, tuple(str(option) for option in get_args(kind))
     if get_origin(kind) is list:
         return _list_form(get_args(kind)[0])
-    if kind is bool:
-        return Form.FLAG, ()
-    if kind is int:
-        return Form.WHOLE, ()
-    if kind is float:
-        return Form.NUMBER, ()
+    if kind in SIMPLE_FORMS:
+        return SIMPLE_FORMS[kind], ()
     if kind is dict or get_origin(kind) is dict:
         return Form.TABLE, ()
     if _names_model(info.metadata):
@@ -137,11 +137,6 @@ def _core(annotation: Any) -> Any:
     return annotation
 
 
-def _inner_section(annotation: Any) -> type[BaseModel] | None:
-    kind = _core(annotation)
-    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
-
-
 def _options(remarks: Sequence[Any]) -> tuple[str, ...]:
     """The names of a registry, with what installed packages add."""
     return next((tuple(remark.options()) for remark in remarks if isinstance(remark, OneOf) and not remark.like), ())
@@ -149,15 +144,6 @@ def _options(remarks: Sequence[Any]) -> tuple[str, ...]:
 
 def _names_model(metadata: Sequence[Any]) -> bool:
     return any(isinstance(remark, AfterValidator) and remark.func is known_model for remark in metadata)
-
-
-def _words(info: FieldInfo) -> str:
-    return " ".join((info.description or "").split())
-
-
-def _default(info: FieldInfo) -> Any:
-    value = info.get_default(call_default_factory=True)
-    return UNSET if value is PydanticUndefined or value is None else value
 
 
 def shown(form: Form, value: Any) -> str:
@@ -172,10 +158,10 @@ def shown(form: Form, value: Any) -> str:
         case Form.LINES | Form.MODELS if isinstance(value, list):
             return "\n".join(shown(Form.WORD, item) for item in value)
         case Form.RECORDS if isinstance(value, list):
-            return "\n".join(_inline(item) for item in value)
+            return "\n".join(map(inline_toml, value))
         case Form.TABLE if isinstance(value, Mapping):
-            return "\n".join(f"{_key(name)} = {_inline(item)}" for name, item in value.items())
-    return _inline(value)
+            return "\n".join(f"{toml_key(name)} = {inline_toml(item)}" for name, item in value.items())
+    return inline_toml(value)
 
 
 def read(form: Form, text: str) -> Any:
@@ -220,16 +206,16 @@ def _toml_value(text: str) -> Any:
     return value["value"] if len(value) == 1 else text
 
 
-def _inline(value: Any) -> str:
-    """On one line, as TOML."""
+def inline_toml(value: Any) -> str:
+    """On one line, by tomlkit, since a stranger's key may hold any character."""
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(name)} = {_inline(item)}" for name, item in value.items()) + " }"
+        return "{ " + ", ".join(f"{toml_key(name)} = {inline_toml(item)}" for name, item in value.items()) + " }"
     if isinstance(value, list):
-        return "[" + ", ".join(map(_inline, value)) + "]"
+        return "[" + ", ".join(map(inline_toml, value)) + "]"
     return str(tomlkit.item(value).as_string())
 
 
-def _key(name: str) -> str:
+def toml_key(name: str) -> str:
     return tomlkit.key(name).as_string()
 
 
@@ -252,17 +238,14 @@ def restored(text: str) -> str:
 
 @cache
 def offered_names() -> tuple[str, ...]:
-    from tidepool.engine.config import endpoints
-    from tidepool.engine.config.endpoints import PRESET_ENDPOINTS
     from tidepool.engine.config.loading import declared_names
     from tidepool.engine.providers.simulated.personas import PERSONAS
     from tidepool.engine.providers.simulated.responders import RESPONDERS
     from tidepool.engine.registries import PROVIDERS
 
-    known = getattr(endpoints, "KNOWN_MODELS", {})
     return (
         *(f"simulated:{name}" for name in (*PERSONAS, *RESPONDERS)),
-        *endpoints.PRESETS,
-        *(f"{provider}:{name}" for provider, names in known.items() for name in names),
+        *PRESETS,
+        *(f"{provider}:{name}" for provider, names in KNOWN_MODELS.items() for name in names),
         *(f"{provider}:" for provider in dict.fromkeys((*PROVIDERS, *declared_names(), *PRESET_ENDPOINTS))),
     )

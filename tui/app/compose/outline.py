@@ -207,17 +207,15 @@ class Person:
 
 def people_in(values: Mapping[str, Any], participants: ParticipantKind, library: Mapping[str, Stored]) -> list[Person]:
     records, ids = value_at(values, (participants.name,)), value_at(values, participants.ids)
-    written = [
+    people = [
         Person(place, "", _cells(record, participants))
         for place, record in enumerate(records if isinstance(records, list) else ())
     ]
-    named = [_named(str(one), participants, library) for one in (ids if isinstance(ids, list) else ())]
-    return [*written, *named]
-
-
-def _named(one: str, participants: ParticipantKind, library: Mapping[str, Stored]) -> Person:
-    known = library.get(one)
-    return Person(None, one, _cells(record_of(known), participants) if known else (one_line(one), "not in the library"))
+    for one in map(str, ids if isinstance(ids, list) else ()):
+        known = library.get(one)
+        cells = _cells(record_of(known), participants) if known else (one_line(one), "not in the library")
+        people.append(Person(None, one, cells))
+    return people
 
 
 def record_of(stored: Stored) -> dict[str, Any]:
@@ -245,12 +243,9 @@ def newcomer(values: Mapping[str, Any], participants: ParticipantKind) -> dict[s
     )
     if participants.name == "entities":
         return {"name": name}
-    model = str(records[-1].get("model", "simulated:guarded")) if records else "simulated:guarded"
-    return {"name": name, "model": model, "secret": _code_word({str(record.get("secret", "")) for record in records})}
-
-
-def _code_word(taken: set[str]) -> str:
     from tidepool.engine.library.contents import code_words
 
+    model = str(records[-1].get("model", "simulated:guarded")) if records else "simulated:guarded"
+    taken = {str(record.get("secret", "")) for record in records}
     words = code_words(len(taken) + 1, stream(0, "code words of composed agents"))
-    return next((word for word in words if word not in taken), words[-1])
+    return {"name": name, "model": model, "secret": next((word for word in words if word not in taken), words[-1])}

@@ -65,7 +65,7 @@ def in_full(examined: Examined) -> Content:
         lines += [Content(" " * NAMES + line) for line in more]
     lines += [Content.assemble(("! ", "$warning"), shortened(words)) for words in plan["warnings"]]
     lines += [Content(""), *_waves(plan), Content("")]
-    lines += [Content.assemble((shortened(note), "$quiet")) for note in plan["notes"]]
+    lines += [Content.styled(shortened(note), "$quiet") for note in plan["notes"]]
     return Content("\n").join(lines)
 
 
@@ -73,7 +73,7 @@ def _verdict(plan: Mapping[str, Any]) -> list[Content]:
     """Whether anything keeps it from running: by a sign and in words, so that no colour is needed."""
     if not plan["missing_keys"]:
         return [Content.assemble(("■ Ready to run", "bold $state-done"), ("  ctrl+r", "$quiet"))]
-    return [Content.assemble((f"× {words}", "bold $state-failed")) for words in key_words(plan)]
+    return [Content.styled(f"× {words}", "bold $state-failed") for words in key_words(plan)]
 
 
 def key_words(plan: Mapping[str, Any]) -> list[str]:

@@ -2,19 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Button, Input, Static
 
 from tidepool.tui.app.theme import STATES
-from tidepool.tui.app.widgets.rows import Rows
-from tidepool.tui.drawing.text import one_line, shortened
+from tidepool.tui.app.widgets.rows import ItemRows
+from tidepool.tui.drawing.text import shortened
 
 MOVING = {"app.focus_next", "app.focus_previous", "screen.copy_text", "command_palette", "help_quit"}
 
@@ -42,7 +43,6 @@ T = TypeVar("T")
 
 class Dialog(ModalScreen[T], Generic[T]):
     BINDINGS = [Binding("escape", "leave", "Close")]
-    TITLE = ""
 
     def action_leave(self) -> None:
         self.dismiss(None)
@@ -68,6 +68,28 @@ class Dialog(ModalScreen[T], Generic[T]):
         """Answers what the dialog was asked for, or says why it cannot."""
         self.dismiss(None)
 
+    def fault(self, sentence: str) -> None:
+        """Says in the dialog what is wrong, or no longer is."""
+        self.query_one("#fault", Static).update(Content(shortened(sentence)))
+
+
+def frame(
+    title: str, classes: str = "", holder: type[Vertical | VerticalScroll] = VerticalScroll, **how: Any
+) -> Vertical | VerticalScroll:
+    """The box of a dialog, with its title on the border."""
+    box = holder(classes=f"dialog {classes}", **how)
+    box.border_title = Content(title)
+    return box
+
+
+def paragraph(text: str) -> Static:
+    return Static(Content(text), classes="dialog-text")
+
+
+def fault_line() -> Static:
+    """Where a dialog says what is wrong."""
+    return Static("", id="fault", classes="fault")
+
 
 def buttons(**labels: str) -> Horizontal:
     """A row of buttons by id, the first of them marked as the usual one."""
@@ -89,9 +111,8 @@ class ErrorDialog(Dialog[None]):
         self.message = message
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(classes="dialog -error") as box:
-            box.border_title = "That did not work"
-            yield Static(Content(shortened(self.message)), classes="dialog-text")
+        with frame("That did not work", "-error"):
+            yield paragraph(shortened(self.message))
             yield buttons(close="Close")
 
     def on_mount(self) -> None:
@@ -110,9 +131,8 @@ class Confirm(Dialog[bool]):
         self._question, self._yes, self._no, self._title = question, yes, no, title
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(classes="dialog") as box:
-            box.border_title = Content(self._title)
-            yield Static(Content(shortened(self._question)), classes="dialog-text")
+        with frame(self._title):
+            yield paragraph(shortened(self._question))
             yield self.answers()
 
     def answers(self) -> Horizontal:
@@ -139,25 +159,19 @@ class Help(Dialog[None]):
         ]
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(classes="dialog -wide") as box:
-            box.border_title = "Help"
-            yield Static(Content(" ".join(self._text.split())), classes="dialog-text")
-            yield Static(self._key_lines(), classes="dialog-text")
-            yield Static(_legend())
-
-    def _key_lines(self) -> Content:
         width = max((len(key) for key, _, _ in self._keys), default=0)
-        return Content("\n").join(
+        keys = [
             Content.assemble((key.rjust(width), "bold $accent"), f"  {words}", (f"  {tooltip}", "$quiet"))
             for key, words, tooltip in self._keys
-        )
-
-
-def _legend() -> Content:
-    parts = [
-        Content.assemble((f"{glyph} ", f"$state-{name}"), f"{meaning}   ") for name, (glyph, meaning) in STATES.items()
-    ]
-    return Content("").join(parts)
+        ]
+        legend = [
+            Content.assemble((f"{glyph} ", f"$state-{name}"), f"{meaning}   ")
+            for name, (glyph, meaning) in STATES.items()
+        ]
+        with frame("Help", "-wide"):
+            yield paragraph(" ".join(self._text.split()))
+            yield Static(Content("\n").join(keys), classes="dialog-text")
+            yield Static(Content("").join(legend))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,16 +180,11 @@ class Choice:
     title: str
     detail: str = ""
 
-    def fits(self, words: Sequence[str]) -> bool:
-        text = f"{self.title} {self.detail} {self.id}".casefold()
-        return all(word in text for word in words)
+
+ItemT = TypeVar("ItemT")
 
 
-def choice_of(one: str, title: str, detail: str) -> Choice:
-    return Choice(one, one_line(title), one_line(detail))
-
-
-class SearchDialog(Dialog[T], Generic[T]):
+class SearchDialog(Dialog[T], Generic[T, ItemT]):
     """A line to search in and a list below; the arrow keys go through the list while one types."""
 
     BINDINGS = [
@@ -186,6 +195,28 @@ class SearchDialog(Dialog[T], Generic[T]):
     ]
     AUTO_FOCUS = "#words"
 
+    def matching(self, typed: str) -> Sequence[ItemT]:
+        """The items that fit what was typed."""
+        raise NotImplementedError
+
+    @property
+    def roll(self) -> ItemRows[ItemT]:
+        return self.query_one(ItemRows)
+
+    @property
+    def found(self) -> Sequence[ItemT]:
+        return self.matching(self.query_one("#words", Input).value)
+
+    @property
+    def chosen(self) -> ItemT | None:
+        """What enter takes: the letters right before it may not have narrowed the list yet."""
+        found, here = self.found, self.roll.current
+        return here if here in found else next(iter(found), None)
+
+    @on(Input.Changed, "#words")
+    def _typed(self) -> None:
+        self.roll.show(self.found)
+        self.roll.go_to(0)
+
     def action_in_list(self, move: str, by: int) -> None:
-        roll = self.query_one(Rows)
-        (roll.action_step if move == "step" else roll.action_page)(by)
+        (self.roll.action_step if move == "step" else self.roll.action_page)(by)

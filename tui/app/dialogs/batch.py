@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -16,12 +17,12 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.export import EXPORTERS
 from tidepool.engine.trust.gate import FOREIGN, MEANING, TrustQuestion
 from tidepool.storage.queries.watching import Watched
-from tidepool.tui.app.dialogs.basic import Confirm, Dialog, buttons
+from tidepool.tui.app.dialogs.basic import Confirm, Dialog, buttons, fault_line, frame, paragraph
 from tidepool.tui.app.kind_screens import installed
 from tidepool.tui.app.launching import command, environment
 from tidepool.tui.app.widgets.frame import TextLine
 from tidepool.tui.command.commands.manage import read_change
-from tidepool.tui.drawing.text import one_line, shortened
+from tidepool.tui.drawing.text import one_line
 
 
 class StopDialog(Dialog[str]):
@@ -35,22 +36,15 @@ class StopDialog(Dialog[str]):
         self._batch_name, self._orders = name, orders
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(classes="dialog") as box:
-            box.border_title = Content("Stop the batch?")
-            yield Static(
-                Content(
-                    f"{one_line(self._batch_name)} stops after the calls in flight. Nothing answered is lost, "
-                    "and it can be resumed at any time."
-                ),
-                classes="dialog-text",
+        with frame("Stop the batch?"):
+            yield paragraph(
+                f"{one_line(self._batch_name)} stops after the calls in flight. Nothing answered is lost, "
+                "and it can be resumed at any time."
             )
             if self._orders:
-                yield Static(
-                    Content(
-                        f"It has {self._orders} provider batch{'es' if self._orders > 1 else ''} under way. Left alone, "
-                        "a resume collects what was paid for; cancelled, only what is finished is kept."
-                    ),
-                    classes="dialog-text",
+                yield paragraph(
+                    f"It has {self._orders} provider batch{'es' if self._orders > 1 else ''} under way. Left alone, "
+                    "a resume collects what was paid for; cancelled, only what is finished is kept."
                 )
             with Horizontal(classes="dialog-buttons"):
                 yield Button("Stop (s)", id="leave", variant="warning")
@@ -85,27 +79,23 @@ class LimitsDialog(Dialog[dict[str, Any]]):
         self._now = {name: str(now.get(name, "")) for name in FIELDS}
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(classes="dialog") as box:
-            box.border_title = Content("Limits while running")
+        with frame("Limits while running"):
             for name, words in FIELDS.items():
                 yield Label(words)
                 yield TextLine(self._now[name], id=name, compact=True)
-            yield Static("", id="fault", classes="fault")
+            yield fault_line()
             yield buttons(apply="Apply", cancel="Leave as they are")
 
-    def on_input_changed(self) -> None:
-        self._changes()
-
+    @on(Input.Changed)
     def _changes(self) -> dict[str, Any] | None:
         """What differs from what rules now; None, and a word on it, where a value cannot be."""
-        fault = self.query_one("#fault", Static)
         typed = {name: self.query_one(f"#{name}", Input).value.strip() for name in FIELDS}
         try:
             changes = dict(read_change(f"{name}={value}") for name, value in typed.items() if value != self._now[name])
         except UsageError as error:
-            fault.update(Content(shortened(str(error))))
+            self.fault(str(error))
             return None
-        fault.update("")
+        self.fault("")
         return changes
 
     def accept(self) -> None:
@@ -122,14 +112,12 @@ class TrustDialog(Confirm):
 
     def compose(self) -> ComposeResult:
         question = self._trust
-        with Vertical(classes="dialog -wide") as box:
-            box.border_title = Content(self._title)
-            words = f"{one_line(question.name)} ({question.admission.batch_id}) {FOREIGN}. It would use:"
-            yield Static(Content(words), classes="dialog-text")
+        with frame(self._title, "-wide", Vertical):
+            yield paragraph(f"{one_line(question.name)} ({question.admission.batch_id}) {FOREIGN}. It would use:")
             rows = "\n".join(f"{what:<7} {one_line(told)}" for what, told in question.rows())
             with VerticalScroll(classes="dialog-rows"):  # read from its beginning, where code is named
                 yield Static(Content(rows), id="servers")
-            yield Static(Content(MEANING), classes="dialog-text")
+            yield paragraph(MEANING)
             yield self.answers()
 
 
@@ -161,15 +149,14 @@ class ExportDialog(Dialog[tuple[str, str]]):
         spec = installed(self._batch.kind)
         own = spec.formats() if spec else {}
         offered = {name: FORMATS.get(name, (name, ""))[0] for name in dict.fromkeys((*EXPORTERS, PUBLISH, *own))}
-        with VerticalScroll(classes="dialog") as box:
-            box.border_title = Content("Export")
+        with frame("Export"):
             yield Label("format")
             yield Select(
                 [(words, name) for name, words in offered.items()], value="json", allow_blank=False, id="format"
             )
             yield Label("to")
             yield TextLine(self._suggested("json"), id="path")
-            yield Static("", id="fault", classes="fault")
+            yield fault_line()
             yield buttons(export="Export", cancel="Cancel")
 
     def _suggested(self, name: str) -> str:
@@ -184,7 +171,7 @@ class ExportDialog(Dialog[tuple[str, str]]):
     def accept(self) -> None:
         path = self.query_one("#path", Input).value.strip()
         if not path:
-            self.query_one("#fault", Static).update("Where to? Give a path.")
+            self.fault("Where to? Give a path.")
             return
         self.dismiss((str(self.query_one("#format", Select).value), path))
 

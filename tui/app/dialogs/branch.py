@@ -4,16 +4,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
-from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.widgets import Checkbox, Input, Label, Select, Static
+from textual.widgets import Checkbox, Input, Label, Select
 
-from tidepool.engine.branching.making import FEW, MANY, BranchWish
+from tidepool.engine.branching.making import FEW, MANY, BranchWish, new_branch, steps_of
 from tidepool.engine.branching.talks import MOST_TIMES
 from tidepool.storage.queries.lists import Transcript
 from tidepool.storage.queries.watching import Watched
 from tidepool.tui.app import launching
-from tidepool.tui.app.dialogs.basic import Confirm, Dialog, buttons
+from tidepool.tui.app.dialogs.basic import Confirm, Dialog, buttons, fault_line, frame
 from tidepool.tui.app.widgets.frame import TextLine
 from tidepool.tui.drawing.text import one_line
 
@@ -38,8 +37,7 @@ class BranchDialog(Dialog[BranchWish]):
 
     def compose(self) -> ComposeResult:
         middle = self._choices[len(self._choices) // 2][1]
-        with VerticalScroll(classes="dialog -wide") as box:
-            box.border_title = Content(f"Branch conversation {self._conversation}")
+        with frame(f"Branch conversation {self._conversation}", "-wide"):
             yield Label("from this message on")
             yield Select(self._choices, value=middle, allow_blank=False, id="at")
             yield Label("say this instead (empty: it is only drawn again)")
@@ -47,7 +45,7 @@ class BranchDialog(Dialog[BranchWish]):
             yield Label("redraws of each, and as many of the message as it was")
             yield TextLine(str(MANY), id="times", type="integer")
             yield Checkbox(f"all conversations of the batch; then {FEW} redraws are enough", id="all", compact=True)
-            yield Static("", id="fault", classes="fault")
+            yield fault_line()
             yield buttons(plan="Plan it", cancel="Cancel")
 
     def on_checkbox_changed(self, event: Checkbox.Changed) -> None:
@@ -58,7 +56,7 @@ class BranchDialog(Dialog[BranchWish]):
     def accept(self) -> None:
         times, say = self.query_one("#times", Input).value, self.query_one("#say", Input).value
         if not times.isdecimal() or not 1 <= int(times) <= MOST_TIMES:
-            self.query_one("#fault", Static).update(f"How often? From 1 to {MOST_TIMES:,} times.")
+            self.fault(f"How often? From 1 to {MOST_TIMES:,} times.")
             return
         chosen = () if self.query_one("#all", Checkbox).value else (self._conversation,)
         at = str(self.query_one("#at", Select).value)
@@ -67,16 +65,12 @@ class BranchDialog(Dialog[BranchWish]):
 
 async def branch(app: "TidepoolApp", batch: Watched, talk: Transcript) -> None:
     """Raises a TidepoolError where it cannot be."""
-    from tidepool.engine.branching.making import BranchWish, steps_of
+    from tidepool.engine.run import enlist_branch
 
     steps = await app.file.do(steps_of, app.path, batch.id)
     said = [(step, one.speaker or "", one.content) for step, one in zip(steps, talk.messages, strict=False)]
-    dialog: Dialog[BranchWish] = BranchDialog(batch.id, talk.sequence_number, said)
-    wish = await app.push_screen_wait(dialog)
+    wish = await app.push_screen_wait(BranchDialog(batch.id, talk.sequence_number, said))
     if wish is not None and await _agreed(app, wish):
-        from tidepool.engine.branching.making import new_branch
-        from tidepool.engine.run import enlist_branch
-
         new = await app.file.do(new_branch, app.path, wish)
         app.follow(launching.resume(app.path, await app.file.do(enlist_branch, new, app.path)))
 
@@ -84,23 +78,18 @@ async def branch(app: "TidepoolApp", batch: Watched, talk: Transcript) -> None:
 async def _agreed(app: "TidepoolApp", wish: "BranchWish") -> bool:
     """What it takes; and before that, where a stranger's file would have its calls go."""
     from tidepool.engine.branching.kind import branching
-    from tidepool.engine.branching.making import new_branch
     from tidepool.engine.results.blocks import money
     from tidepool.engine.studies.kinds import load_kind
     from tidepool.engine.studies.plan import priced
-    from tidepool.engine.trust.gate import adopt, question_about
+    from tidepool.engine.trust.gate import question_about
 
     new = await app.file.do(new_branch, app.path, wish, plan_only=True)
     kind = branching(load_kind(new.config.batch.kind), new.branch)
     plan = await app.file.do(kind.plan, new.config)
-    if question := await app.file.do(question_about, app.path, wish.batch, (), plan):
-        from tidepool.tui.app.dialogs.batch import TrustDialog
-
-        if not await app.push_screen_wait(TrustDialog(question)):
-            return False
-        await app.file.do(adopt, app.path, question.admission.batch_id, question.admission.frozen)
+    question = await app.file.do(question_about, app.path, wish.batch, (), plan)
+    if question is not None and not await app.ask_for_trust(question):
+        return False
     cost = (await app.file.do(priced, plan, new.config))["cost_usd"]
     words = [f"{plan.units:,} redraws, {plan.calls_expected:,} calls, about {money(cost)}.", *plan.notes]
-    dialog: Dialog[bool] = Confirm(" ".join(words), "Branch", no="Leave it", title="Branch")
-    answer = await app.push_screen_wait(dialog)
-    return answer is True
+    agreed = await app.push_screen_wait(Confirm(" ".join(words), "Branch", no="Leave it", title="Branch"))
+    return agreed is True

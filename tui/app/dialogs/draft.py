@@ -7,7 +7,7 @@ from pathlib import Path
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Label, Static
 
@@ -16,12 +16,12 @@ from tidepool.engine.studies.kinds import KINDS
 from tidepool.storage.queries.watching import Watched
 from tidepool.tui.app.compose.draft import Draft, kind_of
 from tidepool.tui.app.compose.edits import value_at, values_of
-from tidepool.tui.app.dialogs.basic import Choice, Dialog, SearchDialog, buttons
+from tidepool.tui.app.dialogs.basic import Choice, Dialog, SearchDialog, buttons, fault_line, frame
 from tidepool.tui.app.kind_screens import STARTERS, installed, template
 from tidepool.tui.app.widgets.frame import TextLine
-from tidepool.tui.app.widgets.rows import ItemRows, MarkedRows, Piece
+from tidepool.tui.app.widgets.rows import ItemRows, MarkedRows, Piece, column
 from tidepool.tui.drawing.configs import about, examples
-from tidepool.tui.drawing.text import fitted, one_line, shortened
+from tidepool.tui.drawing.text import fitted, has_words, one_line, shortened
 
 MOST_FILES = 200
 
@@ -39,16 +39,16 @@ class DraftOrigin:
     batch: Watched | None = None
     """whose config is taken"""
 
-    def fits(self, words: Sequence[str]) -> bool:
-        text = f"{self.group} {self.title} {self.detail}".casefold()
-        return all(word in text for word in words)
-
 
 def origins(folder: Path, draft: Draft, batches: Sequence[Watched] = ()) -> list[DraftOrigin]:
     known = [spec for kind in KINDS if (spec := installed(kind))]
     new = [DraftOrigin("new", spec.title.lower(), spec.summary, template(spec.name)) for spec in known]
     starters = [DraftOrigin("starter", one.title, one.text, path=one.path) for one in STARTERS]
     earlier = [DraftOrigin("earlier", *_told(text), text) for text in draft.earlier]
+    ran = [
+        DraftOrigin("batch", one.name or one.id, f"{one.kind.replace('_', ' ')}, {one.status}", batch=one)
+        for one in batches
+    ]
     shipped = _examples()
     known_paths = {origin.path for origin in shipped}
     files = [
@@ -56,20 +56,15 @@ def origins(folder: Path, draft: Draft, batches: Sequence[Watched] = ()) -> list
         for path in _configs(folder)
         if path.resolve() not in known_paths
     ]
-    return [*new, *starters, *earlier, *map(_of_batch, batches), *shipped, *files]
-
-
-def _of_batch(batch: Watched) -> DraftOrigin:
-    return DraftOrigin("batch", batch.name or batch.id, f"{batch.kind.replace('_', ' ')}, {batch.status}", batch=batch)
+    return [*new, *starters, *earlier, *ran, *shipped, *files]
 
 
 def _examples() -> list[DraftOrigin]:
     """Those that come with Tidepool. They name files that lie beside them, so they are opened where they are."""
     try:
-        found = [DraftOrigin("example", path.stem, about(path), path=path) for path in examples().values()]
+        return [DraftOrigin("example", path.stem, about(path), path=path) for path in examples().values()]
     except (TidepoolError, OSError, UnicodeDecodeError):
         return []
-    return found
 
 
 def _configs(folder: Path) -> list[Path]:
@@ -99,12 +94,12 @@ class OriginList(ItemRows[DraftOrigin]):
         share = max(16, (width - 10) * 2 // 5)
         return [
             (fitted(f" {origin.group}", 10), "accent"),
-            (fitted(one_line(origin.title), share) + " ", ""),
+            column(one_line(origin.title), share),
             (fitted(one_line(origin.detail), width - share - 12), "dim"),
         ]
 
 
-class OpenDialog(SearchDialog[DraftOrigin]):
+class OpenDialog(SearchDialog[DraftOrigin, DraftOrigin]):
     """Answers what to begin from."""
 
     def __init__(self, draft: Draft, batches: Sequence[Watched] = ()) -> None:
@@ -113,43 +108,30 @@ class OpenDialog(SearchDialog[DraftOrigin]):
         self._origins = origins(folder, draft, batches)
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -wide pick") as box:
-            box.border_title = Content("Start from")
+        with frame("Start from", "-wide pick", Vertical):
             yield TextLine(placeholder="search: evolution, example, judge; or a name", id="words", compact=True)
             yield OriginList(self._origins, id="origins")
             yield Label("or the path of a config file")
             yield TextLine(placeholder="study.toml", id="path", compact=True)
-            yield Static("", id="fault", classes="fault")
+            yield fault_line()
             yield buttons(open="Open (enter)", cancel="Cancel")
 
-    def _found(self) -> list[DraftOrigin]:
-        words = self.query_one("#words", Input).value.casefold().split()
-        return [origin for origin in self._origins if origin.fits(words)]
-
-    @on(Input.Changed, "#words")
-    def _narrow(self) -> None:
-        roll = self.query_one(OriginList)
-        roll.show(self._found())
-        roll.go_to(0)
+    def matching(self, typed: str) -> list[DraftOrigin]:
+        return [one for one in self._origins if has_words(f"{one.group} {one.title} {one.detail}", typed)]
 
     @on(OriginList.Opened)
     def _opened(self) -> None:
-        """The letters right before the enter may not have narrowed the list yet."""
-        found, here = self._found(), self.query_one(OriginList).current
-        if found:
-            self.dismiss(here if here in found else found[0])
+        if origin := self.chosen:
+            self.dismiss(origin)
 
     def submitted(self, line: str) -> None:
-        if line == "path":
-            self._open_path()
-        else:
+        if line != "path":
             self._opened()
-
-    def _open_path(self) -> None:
+            return
         words = self.query_one("#path", Input).value.strip()
         path = Path(words).expanduser()
         if not path.is_file():
-            self.query_one("#fault", Static).update(Content(f"There is no file {shortened(words)}. Check the path."))
+            self.fault(f"There is no file {shortened(words)}. Check the path.")
             return
         self.dismiss(DraftOrigin("file", path.name, str(path.parent), path=path))
 
@@ -167,31 +149,27 @@ class SaveDialog(Dialog[str]):
         self._suggested = suggested
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(classes="dialog") as box:
-            box.border_title = Content("Save the study")
+        with frame("Save the study"):
             yield Label("as")
             yield TextLine(self._suggested, id="path")
-            yield Static("", id="fault", classes="fault")
+            yield fault_line()
             yield buttons(save="Save", cancel="Cancel")
 
     def on_mount(self) -> None:
         self._look()
 
-    def on_input_changed(self) -> None:
-        self._look()
-
+    @on(Input.Changed)
     def _look(self) -> str | None:
         """A word about the path; None where it cannot be."""
-        fault = self.query_one("#fault", Static)
         words = self.query_one("#path", Input).value.strip()
         path = Path(words).expanduser()
         if not words:
-            fault.update("Where to? Give a path.")
+            self.fault("Where to? Give a path.")
             return None
         if path.is_dir() or not path.parent.is_dir():
-            fault.update(Content(f"{shortened(str(path))} is a folder, or lies in none that exists."))
+            self.fault(f"{shortened(str(path))} is a folder, or lies in none that exists.")
             return None
-        fault.update("This file exists and will be replaced." if path.exists() else "")
+        self.fault("This file exists and will be replaced." if path.exists() else "")
         return str(path.resolve())
 
     def accept(self) -> None:
@@ -213,7 +191,7 @@ class PickList(MarkedRows[Choice]):
         choice = self.items[index]
         mark: Piece = ("[x] ", "accent") if choice.id in self.marks else ("[ ] ", "dim")
         share = max(12, width * 2 // 5)
-        return [mark, (fitted(choice.title, share) + " ", ""), (fitted(choice.detail, width - share - 5), "dim")]
+        return [mark, column(choice.title, share), (fitted(choice.detail, width - share - 5), "dim")]
 
     def on_click(self, event: events.Click) -> None:
         if event.chain == 1:
@@ -234,8 +212,7 @@ class PickDialog(Dialog[list[str]]):
         self._marked = list(marked)
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -wide pick") as box:
-            box.border_title = Content(self._title)
+        with frame(self._title, "-wide pick", Vertical):
             yield TextLine(placeholder="search: words of name, kind or id", id="words", compact=True)
             yield PickList(id="choices")
             yield Static("", id="tally", classes="note")
@@ -252,8 +229,7 @@ class PickDialog(Dialog[list[str]]):
 
     @on(Input.Changed, "#words")
     def _narrow(self, event: Input.Changed) -> None:
-        words = event.value.casefold().split()
-        self.roll.show(choice for choice in self._choices if choice.fits(words))
+        self.roll.show(one for one in self._choices if has_words(f"{one.title} {one.detail} {one.id}", event.value))
 
     def action_into_list(self) -> None:
         self.roll.focus()

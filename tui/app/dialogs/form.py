@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from tidepool.storage.errors import TidepoolError
 from tidepool.tui.app.compose.fields import UNSET, Field, KeyPath
-from tidepool.tui.app.dialogs.basic import Confirm, Dialog, buttons
+from tidepool.tui.app.dialogs.basic import Confirm, Dialog, buttons, fault_line, frame, paragraph
 from tidepool.tui.app.key_order import messages_handled
 from tidepool.tui.app.provider_view import rules_in_draft
 from tidepool.tui.app.widgets.form_fields import FieldRow
@@ -36,9 +36,6 @@ class SavingDialog(Dialog[str]):
     def changed(self) -> bool:
         """Whether leaving would lose anything."""
         return False
-
-    def fault(self, sentence: str) -> None:
-        self.query_one("#fault", Static).update(Content(plain(sentence)))
 
     async def save(self) -> str | None:
         """Writes what is there and answers its id; None where it cannot be written yet, which was told."""
@@ -102,15 +99,14 @@ class FormDialog(SavingDialog):
         self._check, self._keep = check, keep
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -wide -form") as box:
-            box.border_title = Content(self._title)
+        with frame(self._title, "-wide -form", Vertical):
             if self._note:
-                yield Static(Content(plain(self._note)), classes="dialog-text")
+                yield paragraph(plain(self._note))
             with VerticalScroll(classes="form-fields", can_focus=False):
                 for field in self._fields:
                     value = self.record.get(field.key)
                     yield FieldRow(field, UNSET if value is None else value)
-            yield Static("", id="fault", classes="fault")
+            yield fault_line()
             yield Static("", id="help", classes="note")
             yield buttons(keep="Save (ctrl+s)", cancel="Cancel")
 
@@ -142,13 +138,11 @@ class FormDialog(SavingDialog):
         self.query_one("#help", Static).update(Content(plain(event.row.field.help)))
 
     @on(FieldRow.OfferWanted)
-    def _offer_wanted(self, event: FieldRow.OfferWanted) -> None:
-        self._offer_models(event.row)
-
     @work(group="models", exclusive=True)
-    async def _offer_models(self, row: FieldRow) -> None:
+    async def _offer_models(self, event: FieldRow.OfferWanted) -> None:
         from tidepool.tui.app.dialogs.models import ModelDialog
 
+        row = event.row
         providers = rules_in_draft(self.app.path).providers  # type: ignore[attr-defined]
         name = await self.app.push_screen_wait(ModelDialog(row.field.name, providers, str(row.value)))
         if name is not None:

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import tomlkit
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Input, Label, Select, Static, TextArea
 
@@ -18,17 +17,18 @@ from tidepool.engine.config.sections import Agent, Providers
 from tidepool.engine.config.toml_text import FORM, find_slip
 from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.engine.library.entity_types import EntityType, entity_type_from, generate, writing_tasks
-from tidepool.engine.single_call import Price, SingleAnswer, ask_once, price_of, trial_call
+from tidepool.engine.single_call import Price, ask_once, price_of, trial_call
 from tidepool.engine.trust.gate import servers_to_ask_about
 from tidepool.storage.library import StoredType
 from tidepool.tui.app.background import run_in_thread, while_open
-from tidepool.tui.app.compose.fields import restored, visible
-from tidepool.tui.app.dialogs.basic import Dialog, buttons
+from tidepool.tui.app.compose.fields import inline_toml, restored, toml_key, visible
+from tidepool.tui.app.dialogs.basic import Dialog, buttons, fault_line, frame, paragraph
 from tidepool.tui.app.dialogs.form import SavingDialog
 from tidepool.tui.app.library_items import examples
+from tidepool.tui.app.provider_view import Trial
 from tidepool.tui.app.widgets.frame import TextLine
 from tidepool.tui.app.widgets.rows import Passage, ReadingPane
-from tidepool.tui.drawing.text import at_most, dollars, one_line, shortened, span
+from tidepool.tui.drawing.text import at_most, one_line, shortened, span
 
 HOLDS = {"entities": "entities, or entity types", "agents": "agents"}
 
@@ -44,14 +44,13 @@ class ImportDialog(SavingDialog):
         self._keep = keep
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(classes="dialog -import", can_focus=False) as box:
-            box.border_title = Content("Import a file")
+        with frame("Import a file", "-import", can_focus=False):
             yield Label("it holds")
             choices = [(words, shelf) for shelf, words in HOLDS.items()]
             yield Select(choices, value=self._shelf, allow_blank=False, id="holds", compact=True)
             yield Label("path of a .json, .toml or .csv file")
             yield TextLine(placeholder="people.csv", id="path", compact=True)
-            yield Static("", id="fault", classes="fault")
+            yield fault_line()
             yield buttons(keep="Import (enter)", cancel="Cancel")
 
     @on(Input.Changed)
@@ -87,8 +86,7 @@ class GenerateDialog(SavingDialog):
         self._keep = keep
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(classes="dialog -wide -generate", can_focus=False) as box:
-            box.border_title = Content("Generate entities")
+        with frame("Generate entities", "-wide -generate", can_focus=False):
             with Horizontal(classes="pair"):
                 yield Label("type")
                 names = [(Content(one_line(name)), name) for name in self._types]
@@ -100,7 +98,7 @@ class GenerateDialog(SavingDialog):
                 yield TextLine("42", id="seed", compact=True)
             yield Static("", id="writing", classes="note")
             yield ReadingPane(id="examples")
-            yield Static("", id="fault", classes="fault")
+            yield fault_line()
             yield buttons(keep="Generate (ctrl+s)", cancel="Cancel")
 
     def on_mount(self) -> None:
@@ -166,27 +164,13 @@ TYPE_FORM = 'A type is TOML: keys such as name = "villager", then [[dimensions]]
 
 def type_text(definition: Mapping[str, Any]) -> str:
     """A type as one would write it: each dimension a table of its own."""
-    document = tomlkit.document()
-    for key, value in definition.items():
-        if value is not None and key != "dimensions":
-            document.add(key, tomlkit.item(value))
-    dimensions = tomlkit.aot()
-    for record in definition.get("dimensions") or ():
-        table = tomlkit.table()
-        for key, value in dict(record).items():
-            if value is not None:
-                table.add(key, _inline(value))
-        dimensions.append(table)
-    document.add("dimensions", dimensions)
-    return tomlkit.dumps(document)
+    head = {key: value for key, value in definition.items() if key != "dimensions"}
+    return "\n".join([_keys(head), *(f"[[dimensions]]\n{_keys(one)}" for one in definition.get("dimensions") or ())])
 
 
-def _inline(value: Any) -> Any:
-    if not isinstance(value, Mapping):
-        return tomlkit.item(value)
-    table = tomlkit.inline_table()
-    table.update(value)
-    return table
+def _keys(record: Mapping[str, Any]) -> str:
+    written = {key: value for key, value in record.items() if value is not None}
+    return "".join(f"{toml_key(key)} = {inline_toml(value)}\n" for key, value in written.items())
 
 
 def read_type(text: str) -> tuple[StoredType, EntityType]:
@@ -210,14 +194,13 @@ class TypeDialog(SavingDialog):
         self._keep = keep
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -wide -form -type") as box:
-            box.border_title = Content(self._title)
+        with frame(self._title, "-wide -form -type", Vertical):
             if self._note:
-                yield Static(Content(self._note), classes="dialog-text")
+                yield paragraph(self._note)
             yield TextArea.code_editor(
                 visible(self._before), language="toml", theme="css", soft_wrap=True, tab_behavior="focus"
             )
-            yield Static("", id="fault", classes="fault")
+            yield fault_line()
             yield ReadingPane(id="examples")
             yield buttons(keep="Save (ctrl+s)", cancel="Cancel")
 
@@ -232,9 +215,6 @@ class TypeDialog(SavingDialog):
         self._look()
 
     @on(TextArea.Changed)
-    def _typed(self) -> None:
-        self._look()
-
     def _look(self) -> StoredType | None:
         """What the type would generate, or what is wrong with it."""
         try:
@@ -251,13 +231,6 @@ class TypeDialog(SavingDialog):
         return None if stored is None else await self._keep(stored)
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    asked: str
-    said: SingleAnswer | None = None
-    fault: str = ""
-
-
 class TryDialog(Dialog[None]):
     BINDINGS = [Binding("ctrl+s", "send", "Send", priority=True)]
     CSS_PATH = ["../screens/compose.tcss", "../screens/library.tcss"]
@@ -266,12 +239,11 @@ class TryDialog(Dialog[None]):
     def __init__(self, agent: Agent, providers: Providers) -> None:
         super().__init__()
         self._agent, self._providers = agent, providers
-        self._exchanges: list[Exchange] = []
+        self._exchanges: list[Trial] = []
         self._waiting = False
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -wide -form -try") as box:
-            box.border_title = Content(f"Try {one_line(self._agent.name)}")
+        with frame(f"Try {one_line(self._agent.name)}", "-wide -form -try", Vertical):
             yield Static("", id="price", classes="note")
             yield ReadingPane(id="answers", empty="what it answers will stand here")
             yield TextLine(placeholder="say something to it", id="message", compact=True)
@@ -308,22 +280,20 @@ class TryDialog(Dialog[None]):
     async def _send(self, message: str) -> None:
         self._waiting = True
         place = len(self._exchanges)
-        self._show(Exchange(message))
+        self._exchanges.append(Trial(message))
+        self._show()
         try:
             call = trial_call(self._agent, message)
             said = await run_in_thread(lambda: ask_once(call, place, self._providers))
-            ended = Exchange(message, said)
+            self._exchanges[place] = Trial(message, said)
         except TidepoolError as error:
-            ended = Exchange(message, fault=str(error))
+            self._exchanges[place] = Trial(message, fault=str(error))
         finally:
             self._waiting = False
-        self._exchanges[place] = ended
         with while_open(self.app):
             self._show()
 
-    def _show(self, more: Exchange | None = None) -> None:
-        if more is not None:
-            self._exchanges.append(more)
+    def _show(self) -> None:
         passages = [
             passage for exchange in self._exchanges for passage in exchange_passages(self._agent.name, exchange)
         ]
@@ -341,24 +311,20 @@ def price_text(price: Price, *, secret: bool) -> Content:
     return Content.assemble(where, "\n", (f"each message you send is bought, {at_most(price.most_usd)}", "$warning"))
 
 
-def exchange_passages(name: str, exchange: Exchange) -> list[Passage]:
+def exchange_passages(name: str, exchange: Trial) -> list[Passage]:
     passages = [Passage("you", "accent"), Passage(exchange.asked)]
     if exchange.fault:
         return [*passages, Passage("no answer", "failed"), Passage(exchange.fault, "failed"), Passage("")]
     if exchange.said is None:
         return [*passages, Passage("waiting for the answer …", "running"), Passage("")]
     said = exchange.said
-    spoken = said.text if said.text.strip() else "(it said nothing)"
-    cost = "free" if said.cost_usd == 0 else "price unknown" if said.cost_usd is None else dollars(said.cost_usd)
     label = "simulated answer" if said.simulated else said.model
-    notes = [Passage(notice, "retried") for notice in said.notices]
-    facts = f"{label} · {span(said.seconds)} · {said.input_tokens} + {said.output_tokens} tokens · {cost}"
-    heading = Passage(name, "accent")
+    tokens = f"{said.input_tokens} + {said.output_tokens} tokens"
     return [
         *passages,
-        heading,
-        Passage(facts, "mark" if said.simulated else "dim"),
-        Passage(spoken),
-        *notes,
+        Passage(name, "accent"),
+        Passage(f"{label} · {span(said.seconds)} · {tokens} · {exchange.cost}", "mark" if said.simulated else "dim"),
+        Passage(said.text if said.text.strip() else "(it said nothing)"),
+        *(Passage(notice, "retried") for notice in said.notices),
         Passage(""),
     ]

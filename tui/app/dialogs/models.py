@@ -8,7 +8,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from tidepool.engine.config.sections import Providers
 from tidepool.engine.errors import TidepoolError
@@ -16,11 +16,11 @@ from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 from tidepool.engine.providers.model_list import ListedProvider, known_models, list_models, listed_names
 from tidepool.engine.trust.gate import servers_to_ask_about
 from tidepool.tui.app.background import run_in_thread, while_open
-from tidepool.tui.app.dialogs.basic import SearchDialog, buttons
+from tidepool.tui.app.dialogs.basic import SearchDialog, buttons, frame
 from tidepool.tui.app.provider_view import price_words
 from tidepool.tui.app.widgets.frame import TextLine
 from tidepool.tui.app.widgets.rows import ItemRows, Piece
-from tidepool.tui.drawing.text import fitted, one_line
+from tidepool.tui.drawing.text import fitted, has_words, one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,6 @@ class OfferedModel:
     remark: str = ""
     ready: bool = True
     """whether nothing is missing to call it"""
-
-    def fits(self, words: Sequence[str]) -> bool:
-        text = f"{self.name} {self.input} {self.remark}".casefold()
-        return all(word in text for word in words)
 
 
 def offers_of(listed: Iterable[ListedProvider], providers: Providers) -> list[OfferedModel]:
@@ -71,11 +67,9 @@ def _missing(name: str, providers: Providers) -> str:
 
 def narrowed(offers: Sequence[OfferedModel], typed: str) -> list[OfferedModel]:
     """Those that the words fit, by their names first; and what is typed itself where it is a whole name."""
-    words = typed.casefold().split()
-    found = sorted(
-        (offer for offer in offers if offer.fits(words)), key=lambda one: not all(w in one.name for w in words)
-    )
-    whole = typed.strip()
+    words, whole = typed.casefold().split(), typed.strip()
+    fitting = [one for one in offers if has_words(f"{one.name} {one.input} {one.remark}", typed)]
+    found = sorted(fitting, key=lambda one: not all(word in one.name for word in words))
     if ":" in whole and " " not in whole and not whole.endswith(":") and whole not in [one.name for one in found]:
         found.append(OfferedModel(whole, remark="as you typed it"))
     return found
@@ -114,7 +108,7 @@ class OfferList(ItemRows[OfferedModel]):
         return name, max(0, room - name)
 
 
-class ModelDialog(SearchDialog[str]):
+class ModelDialog(SearchDialog[str, OfferedModel]):
     """Answers the model's name as a config writes it."""
 
     CSS_PATH = "../screens/compose.tcss"
@@ -126,16 +120,14 @@ class ModelDialog(SearchDialog[str]):
         self._offers: list[OfferedModel] = []
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -wide pick") as box:
-            box.border_title = Content(one_line(self._title))
+        with frame(one_line(self._title), "-wide pick", Vertical):
             yield TextLine(placeholder="search: gpt mini, free, no key; or PROVIDER:MODEL", id="words", compact=True)
             yield OfferList(id="offers")
             yield Static(Content("$/M: dollars for a million tokens. up and down choose."), classes="note")
             yield buttons(take="Take it (enter)", cancel="Cancel")
 
-    @property
-    def roll(self) -> OfferList:
-        return self.query_one(OfferList)
+    def matching(self, typed: str) -> list[OfferedModel]:
+        return narrowed(self._offers, typed)
 
     def on_mount(self) -> None:
         self._read()
@@ -162,27 +154,17 @@ class ModelDialog(SearchDialog[str]):
         self._put(await run_in_thread(lambda: list_models(self._providers, (name,))))
 
     def _put(self, listed: Sequence[ListedProvider]) -> None:
-        """News of the lists never touches what is being typed."""
+        """News of the lists never touches what is being typed, and the cursor stays on its model."""
         with while_open(self.app):
             self._listed |= {one.name: one for one in listed}
             self._offers = offers_of(self._listed.values(), self._providers)
-            self.roll.reading = False
-            here = self.roll.current
-            self._narrow(here.name if here else self._chosen)
-
-    def _narrow(self, stay: str | None = None) -> None:
-        """The cursor stays on the model `stay`, where it is still there."""
-        self.roll.show(narrowed(self._offers, self.query_one("#words", Input).value))
-        self.roll.go_to(next((place for place, one in enumerate(self.roll.items) if one.name == stay), 0))
-
-    @on(Input.Changed, "#words")
-    def _typed(self) -> None:
-        self._narrow()
+            roll = self.query_one(OfferList)
+            roll.reading = False
+            stay = roll.current.name if roll.current else self._chosen
+            roll.show(self.found)
+            roll.go_to(next((place for place, one in enumerate(roll.items) if one.name == stay), 0))
 
     @on(OfferList.Opened)
     def accept(self) -> None:
-        """The letters right before the enter may not have narrowed the list yet."""
-        found = narrowed(self._offers, self.query_one("#words", Input).value)
-        here = self.roll.current
-        if found:
-            self.dismiss(here.name if here is not None and here in found else found[0].name)
+        if offer := self.chosen:
+            self.dismiss(offer.name)

@@ -2,9 +2,9 @@
 
 import asyncio
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from textual import work
 from textual._context import NoActiveAppError
@@ -15,6 +15,7 @@ from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
+from textual.worker import Worker
 
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.queries.watching import Watched, order_lines
@@ -115,6 +116,33 @@ def _widest(cells: int, breakpoints: list[tuple[int, str]] | None) -> str:
     return max((place, name) for place, name in breakpoints or () if cells >= place)[1]
 
 
+ScreenT = TypeVar("ScreenT", bound=ModeScreen)
+BatchScreenT = TypeVar("BatchScreenT", bound="BatchActions")
+
+
+def screen_action(act: Callable[[ScreenT], Awaitable[None]]) -> Callable[[ScreenT], Worker[None]]:
+    """An action in a worker of its own; what goes wrong is told in the error dialog."""
+
+    @work(group="act")
+    async def run(screen: ScreenT) -> None:
+        try:
+            await act(screen)
+        except TidepoolError as error:
+            screen.tidepool.tell(error)
+
+    return run
+
+
+def batch_action(act: Callable[[BatchScreenT, Watched], Awaitable[None]]) -> Callable[[BatchScreenT], Worker[None]]:
+    """Such an action on the batch that the screen shows."""
+
+    async def run(screen: BatchScreenT) -> None:
+        if (batch := screen.shown_batch) is not None:
+            await act(screen, batch)
+
+    return screen_action(run)
+
+
 BATCH_BINDINGS = [
     Binding("p", "pause", "Pause", tooltip="or let a paused batch go on"),
     Binding("s", "stop", "Stop", tooltip="it can be resumed"),
@@ -149,67 +177,46 @@ class BatchActions(ModeScreen):
         batch = self.shown_batch
         return batch is not None and NEEDS[action](batch)
 
-    async def _told(self, batch: Watched, word: str, arguments: dict[str, Any] | None = None) -> None:
-        try:
-            await self.tidepool.file.do(steer_any, self.tidepool.path, batch.id, word, arguments)
-        except TidepoolError as error:
-            self.tidepool.tell(error)
+    async def _steer(self, batch: Watched, word: str, arguments: dict[str, Any] | None = None) -> None:
+        await self.tidepool.file.do(steer_any, self.tidepool.path, batch.id, word, arguments)
 
-    @work(group="act")
-    async def action_pause(self) -> None:
-        if batch := self.shown_batch:
-            await self._told(batch, "continue" if batch.paused else "pause")
+    @batch_action
+    async def action_pause(self, batch: Watched) -> None:
+        await self._steer(batch, "continue" if batch.paused else "pause")
 
-    @work(group="act")
-    async def action_stop(self) -> None:
+    @batch_action
+    async def action_stop(self, batch: Watched) -> None:
         from tidepool.tui.app.dialogs.batch import StopDialog
 
-        if (batch := self.shown_batch) is None:
-            return
         orders = await self.tidepool.file.look(order_lines, abs(batch.number))
         answer = await self.app.push_screen_wait(StopDialog(batch.name, sum(order.open for order in orders)))
         if answer is not None:
-            await self._told(batch, "stop", {"on_stop": answer})
+            await self._steer(batch, "stop", {"on_stop": answer})
             self.notify("Stopping: calls in flight may finish.", markup=False)
 
-    @work(group="act")
-    async def action_limits(self) -> None:
+    @batch_action
+    async def action_limits(self, batch: Watched) -> None:
         from tidepool.tui.app.dialogs.batch import LimitsDialog
 
-        if (batch := self.shown_batch) is None:
-            return
-        changes = await self.app.push_screen_wait(LimitsDialog(batch))
-        if changes:
-            await self._told(batch, "limits", changes)
+        if changes := await self.app.push_screen_wait(LimitsDialog(batch)):
+            await self._steer(batch, "limits", changes)
 
-    @work(group="act")
-    async def action_resume(self) -> None:
+    @batch_action
+    async def action_resume(self, batch: Watched) -> None:
         """A batch that was not created here is asked about first: the process that resumes it has no terminal."""
-        from tidepool.engine.trust.gate import adopt, question_about
+        from tidepool.engine.trust.gate import question_about
 
-        if (batch := self.shown_batch) is None:
-            return
         path, file = self.tidepool.path, self.tidepool.file
-        try:
-            for one in await file.look(batches_to_resume, batch.id):
-                if (question := await file.do(question_about, path, one)) is None:
-                    continue
-                from tidepool.tui.app.dialogs.batch import TrustDialog
-
-                if not await self.app.push_screen_wait(TrustDialog(question)):
-                    return
-                await file.do(adopt, path, question.admission.batch_id, question.admission.frozen)
-        except TidepoolError as error:
-            self.tidepool.tell(error)
-            return
+        for one in await file.look(batches_to_resume, batch.id):
+            question = await file.do(question_about, path, one)
+            if question is not None and not await self.tidepool.ask_for_trust(question):
+                return
         self.tidepool.follow(launching.resume(path, batch.id))
 
-    @work(group="act")
-    async def action_export(self) -> None:
+    @batch_action
+    async def action_export(self, batch: Watched) -> None:
         from tidepool.tui.app.dialogs.batch import ExportDialog, export
 
-        if (batch := self.shown_batch) is None:
-            return
         answer = await self.app.push_screen_wait(ExportDialog(batch))
         if answer is None:
             return
@@ -219,10 +226,9 @@ class BatchActions(ModeScreen):
         else:
             self.notify(one_line(f"Exported to {answer[1]}."), markup=False)
 
-    @work(group="act")
-    async def action_duplicate(self) -> None:
-        if batch := self.shown_batch:
-            await self.tidepool.compose_copy(batch)
+    @batch_action
+    async def action_duplicate(self, batch: Watched) -> None:
+        await self.tidepool.compose_copy(batch)
 
     def action_code(self) -> None:
         """Hands the terminal to `tidepool code`, which shows one side after another, and takes it back."""
@@ -239,17 +245,12 @@ class BatchActions(ModeScreen):
     def recount(self) -> None:
         """What the screen shows of the batch is no longer all."""
 
-    @work(group="act")
-    async def action_delete(self) -> None:
-        if (batch := self.shown_batch) is None:
-            return
+    @batch_action
+    async def action_delete(self, batch: Watched) -> None:
         cells = f"{batch.cells:,} batches, " if batch.cells else ""
         question = (
             f"Delete {one_line(batch.name)} ({batch.id}) with its {cells}{batch.units_total:,} units and {batch.calls:,} "
             "answers? This cannot be undone."
         )
         if await self.app.push_screen_wait(Confirm(question, "Delete", no="Keep")):
-            try:
-                await self.tidepool.file.do(delete_any, self.tidepool.path, batch.id)
-            except TidepoolError as error:
-                self.tidepool.tell(error)
+            await self.tidepool.file.do(delete_any, self.tidepool.path, batch.id)

@@ -86,6 +86,7 @@ class BatchesScreen(BatchActions):
             self.table.touch_all()
             self._detail()
 
+    @on(Input.Changed, "#filter")
     def _show(self) -> None:
         self.set_class(not self._all, "-empty")
         self.query_one(Greeting).display = not self._all
@@ -98,16 +99,13 @@ class BatchesScreen(BatchActions):
         )
         self._detail()
 
+    @on(BatchList.Highlighted)
     def _detail(self) -> None:
         batch = self.shown_batch
         self.query_one("#batch-detail", Static).update(
             Content("") if batch is None else detail(batch, self._briefs.of(batch)[1])
         )
         self.refresh_bindings()
-
-    @on(BatchList.Highlighted)
-    def _moved(self) -> None:
-        self._detail()
 
     @on(BatchList.Opened)
     def action_open(self) -> None:
@@ -118,10 +116,6 @@ class BatchesScreen(BatchActions):
         field = self.query_one("#filter", Input)
         field.display = True
         self.set_focus(field)
-
-    @on(Input.Changed, "#filter")
-    def _filtered(self) -> None:
-        self._show()
 
     @on(Input.Submitted, "#filter")
     def _filter_done(self) -> None:

@@ -15,16 +15,16 @@ from textual.widgets import ContentSwitcher, Static, TextArea
 from tidepool.engine.config.toml_files import read_text
 from tidepool.engine.errors import TidepoolError
 from tidepool.storage.library import list_agents, list_entities
-from tidepool.storage.queries.watching import all_watched
+from tidepool.storage.queries.watching import all_watched, changes
 from tidepool.tui.app import launching
 from tidepool.tui.app.background import while_open
 from tidepool.tui.app.compose.draft import DraftHistory, anchored, config_to_run, fresh, keep_draft, read_draft
 from tidepool.tui.app.compose.edits import Append, Drop, Put, value_at
-from tidepool.tui.app.compose.examination import Complaint, Examined, placed
+from tidepool.tui.app.compose.examination import Examined, placed
 from tidepool.tui.app.compose.fields import UNSET, Form, KeyPath
 from tidepool.tui.app.compose.outline import HOW, WHAT, WHO, newcomer, pages_of, record_of
 from tidepool.tui.app.compose.plan_text import cost, help_of, in_full, in_one_line, is_free, key_words, marked
-from tidepool.tui.app.dialogs.basic import Confirm, choice_of
+from tidepool.tui.app.dialogs.basic import Choice, Confirm
 from tidepool.tui.app.dialogs.draft import DraftOrigin, OpenDialog, PickDialog, SaveDialog
 from tidepool.tui.app.key_order import messages_handled
 from tidepool.tui.app.kind_screens import kind_titles
@@ -125,13 +125,17 @@ class ComposeScreen(ModeScreen):
                     one.display = False
                 await switcher.mount_all(pages)
                 self._kind_shown, self.form_pages = kind, pages
-            self._show_values()
+            self.take_in()
+            for one in self.form_pages:
+                one.show(history.values)
+            self.show_source()
             titles = {one.page.name: f"{STEP_KEYS[one.page.name][0]} {one.page.title}" for one in self.form_pages}
             here = page if page in titles or page in (TOML, PLAN) else next(iter(titles), TOML)
             names = {**titles, PLAN: f"{STEP_KEYS[PLAN][0]} Plan", TOML: "f2 TOML"}
             await self.query_one("#pages", NameStrip).set_names(names, here)
             self.query_one("#kinds", NameStrip).show(history.kind or "")
-            self._show_toml()
+            self.take_in()
+            self.query_one(TomlEditor).show(history.draft.text)
             for one in self.form_pages:
                 if one.id == f"page-{here}" and not isinstance(one, PeoplePage):
                     await one.fill(self._sentences)
@@ -140,16 +144,6 @@ class ComposeScreen(ModeScreen):
     def _pages(self, kind: str) -> Iterable[FormPage]:
         for page in pages_of(kind):
             yield (PeoplePage if page.people else FormPage)(page, self.history.values, id=f"page-{page.name}")
-
-    def _show_values(self) -> None:
-        self.take_in()
-        for page in self.form_pages:
-            page.show(self.history.values)
-        self.show_source()
-
-    def _show_toml(self) -> None:
-        self.take_in()
-        self.query_one(TomlEditor).show(self.history.draft.text)
 
     def show_examined(self, examined: Examined) -> None:
         self._examined = examined
@@ -162,7 +156,11 @@ class ComposeScreen(ModeScreen):
             faults[TOML] = len(rest) or 1
         self.query_one("#pages", NameStrip).mark({name: marked(count) for name, count in faults.items()})
         self._show_plan(in_full(examined), in_one_line(examined))
-        self._tell(rest)
+        if rest:  # what no field can show
+            words = shortened(" ".join(one.sentence for one in rest), 600)
+            self._say_below(Content.styled(words, "$state-failed"))
+        else:
+            self._show_help()
 
     def _show_plan(self, whole: Content, line: Content) -> None:
         """Only what is new: each change of the whole lays the screen out anew, and most letters change nothing in it."""
@@ -177,14 +175,6 @@ class ComposeScreen(ModeScreen):
         self.workers.cancel_group(self, "study")
         self._examined, self._sentences = Examined(), {}
         self._show_plan(CALCULATING, CALCULATING)
-
-    def _tell(self, rest: list[Complaint]) -> None:
-        """The line below: what no field can show, or the help of the field one is in."""
-        if rest:
-            words = shortened(" ".join(one.sentence for one in rest), 600)
-            self._say_below(Content.assemble((words, "$state-failed")))
-        else:
-            self._show_help()
 
     def _show_help(self) -> None:
         row = next((one for one in (self.focused.ancestors if self.focused else ()) if isinstance(one, FieldRow)), None)
@@ -219,8 +209,6 @@ class ComposeScreen(ModeScreen):
 
     async def look(self) -> None:
         """Follows the file's library, which may be filled from elsewhere."""
-        from tidepool.storage.queries.watching import changes
-
         seen = await self.tidepool.file.look(changes)
         if self.people is not None and seen != self._library_seen:
             self._library_seen = seen
@@ -469,7 +457,9 @@ class ComposeScreen(ModeScreen):
                 f"The library of this file has no {page.participants.name} yet: press 5 to fill it.", markup=False
             )
             return
-        choices = [choice_of(one.id, one.name, _detail(record_of(one))) for one in page._library.values()]
+        choices = [
+            Choice(one.id, one_line(one.name), one_line(_detail(record_of(one)))) for one in page._library.values()
+        ]
         named = [person.id for person in page.roll.items if person.place is None]
         dialog = PickDialog(f"Take {page.participants.name} from the library", choices, named)
         ids = await self.app.push_screen_wait(dialog)
@@ -480,14 +470,12 @@ class ComposeScreen(ModeScreen):
             page.roll.focus()
 
     @on(FieldRow.OfferWanted)
-    def _offer_wanted(self, event: FieldRow.OfferWanted) -> None:
-        self._offer_models(event.row)
-
     @work(group="models", exclusive=True)
-    async def _offer_models(self, row: FieldRow) -> None:
+    async def _offer_models(self, event: FieldRow.OfferWanted) -> None:
         """Prices and addresses are those of the draft. Its field gets the name when the dialog is gone."""
         from tidepool.tui.app.dialogs.models import ModelDialog
 
+        row = event.row
         rules = rules_in(await self.settled())
         chosen = row.value if isinstance(row.value, str) else ""
         path = row.field.path

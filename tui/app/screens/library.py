@@ -12,8 +12,6 @@ from textual.containers import Horizontal
 from textual.widget import Widget
 from textual.widgets import Input
 
-from tidepool.engine.config.sections import Agent
-from tidepool.engine.errors import TidepoolError
 from tidepool.engine.library.contents import (
     LibraryAdditions,
     agent_from_entity,
@@ -29,10 +27,10 @@ from tidepool.engine.library.entity_types import generate
 from tidepool.storage import library
 from tidepool.storage.library import Stamp, StoredAgent, StoredEntity, StoredType, stamp
 from tidepool.storage.queries.watching import changes
-from tidepool.tui.app import library_items as shelves
+from tidepool.tui.app.compose.fields import Field
 from tidepool.tui.app.compose.outline import AGENT_FIELDS, ENTITY_FIELDS
 from tidepool.tui.app.dialogs.basic import Confirm
-from tidepool.tui.app.dialogs.form import FormDialog, SavingDialog
+from tidepool.tui.app.dialogs.form import Check, FormDialog, SavingDialog
 from tidepool.tui.app.dialogs.library import (
     NEW_TYPE,
     GenerateDialog,
@@ -46,17 +44,19 @@ from tidepool.tui.app.library_items import (
     SHELVES,
     Item,
     KnownType,
+    LibraryItems,
     agent_faults,
     agent_in,
     details,
     entity_faults,
     entity_in,
     found,
+    read_library,
 )
 from tidepool.tui.app.provider_view import rules_in_draft
-from tidepool.tui.app.screens.base import ModeScreen
+from tidepool.tui.app.screens.base import ModeScreen, screen_action
 from tidepool.tui.app.widgets.frame import NameStrip, TextLine
-from tidepool.tui.app.widgets.rows import MarkedRows, Piece, ReadingPane
+from tidepool.tui.app.widgets.rows import MarkedRows, Piece, ReadingPane, column
 from tidepool.tui.drawing.text import fitted, one_line
 
 COLUMNS = {
@@ -69,28 +69,19 @@ COLUMNS = {
 class ShelfList(MarkedRows[Item]):
     BINDINGS = [
         Binding("enter", "open", "Read", id="library.read", tooltip="all of it; escape comes back", show=False),
-        Binding(
-            "space",
-            "screen.mark",
-            "Mark",
-            id="library.mark",
-            tooltip="several, to delete",
-            show=False,
-        ),
+        Binding("space", "screen.mark", "Mark", id="library.mark", tooltip="several, to delete", show=False),
         Binding("right,l", "screen.shelf(1)", "Next shelf", show=False),
         Binding("left,h", "screen.shelf(-1)", "Previous shelf", show=False),
         Binding("ctrl+a", "screen.mark_all", "Mark all shown", id="library.mark_all", show=False),
     ]
 
-    def __init__(self, *, id: str) -> None:
-        super().__init__(id=id)
-        self.shelf = "entities"
-        self.reading = True
-        """until the library was read for the first time"""
-        self.nothing = ""
-        """why there are no rows"""
-        self._longest = [0, 0]
-        """cells of the first two columns"""
+    shelf = "entities"
+    reading = True
+    """until the library was read for the first time"""
+    nothing = ""
+    """why there are no rows"""
+    _longest: Sequence[int] = (0, 0)
+    """cells of the first two columns"""
 
     def show_shelf(self, shelf: str, items: Sequence[Item]) -> None:
         if shelf != self.shelf:
@@ -115,8 +106,8 @@ class ShelfList(MarkedRows[Item]):
         mark: Piece = ("✓ ", "accent") if item.id in self.marks else ("  ", "")
         return [
             mark,
-            (fitted(item.cells[0], first) + " ", "strong"),
-            (fitted(item.cells[1], second) + " ", "dim"),
+            column(item.cells[0], first, "strong"),
+            column(item.cells[1], second, "dim"),
             (fitted(item.cells[2], third), "dim"),
         ]
 
@@ -134,6 +125,11 @@ FIRST_STEPS = {
 """what to do with an empty shelf"""
 
 USUAL_MODEL = "simulated:guarded"
+RECORDS: Mapping[str, tuple[Sequence[Field], Check, Callable[..., Any], Callable[..., object]]] = {
+    "entities": (ENTITY_FIELDS, entity_faults, entity_in, library.replace_entity),
+    "agents": (AGENT_FIELDS, agent_faults, agent_in, library.replace_agent),
+}
+"""shelf → its form's fields, what is wrong with a record, what is stored of it, and what replaces a stored one"""
 
 
 class LibraryScreen(ModeScreen):
@@ -162,7 +158,7 @@ class LibraryScreen(ModeScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self.library = shelves.LibraryItems()
+        self.library = LibraryItems()
         self.shelf = "entities"
         self._seen = -1
         self._stamp: Stamp | None = None
@@ -199,11 +195,12 @@ class LibraryScreen(ModeScreen):
         if now == self._stamp:
             return
         self._stamp = now
-        self.library = await self.tidepool.file.dig(shelves.read_library)
+        self.library = await self.tidepool.file.dig(read_library)
         counts = {name: f"{title} {len(self.library.shelf(name)):,}" for name, title in SHELVES.items()}
         await self.query_one(NameStrip).set_names(counts, self.shelf)
         self._show()
 
+    @on(Input.Changed, "#words")
     def _show(self) -> None:
         everything = self.library.shelf(self.shelf)
         words = self.query_one("#words", Input).value
@@ -219,6 +216,7 @@ class LibraryScreen(ModeScreen):
                 self._wanted = None
         self._tell()
 
+    @on(ShelfList.Highlighted)
     def _tell(self) -> None:
         item = self.item
         self.query_one("#details", ReadingPane).show(details(item) if item else [])
@@ -260,20 +258,12 @@ class LibraryScreen(ModeScreen):
         names = list(SHELVES)
         self._turn_to(names[(names.index(self.shelf) + by) % len(names)])
 
-    @on(ShelfList.Highlighted)
-    def _moved(self) -> None:
-        self._tell()
-
     @on(ShelfList.Opened)
     def _opened(self) -> None:
         self.query_one("#details", ReadingPane).focus()
 
     def action_search(self) -> None:
         self.set_focus(self.query_one("#words", Input))
-
-    @on(Input.Changed, "#words")
-    def _narrowed(self) -> None:
-        self._show()
 
     @on(Input.Submitted, "#words")
     def _search_done(self) -> None:
@@ -297,8 +287,10 @@ class LibraryScreen(ModeScreen):
         self.notify(f"{len(self.roll.marked):,} marked.", markup=False, timeout=2)
 
     async def _write(self, work: Callable[[], object]) -> None:
-        await self.tidepool.file.do(work)
-        self.nudge()
+        try:
+            await self.tidepool.file.do(work)
+        finally:
+            self.nudge()
 
     async def _asked(self, dialog: SavingDialog, shelf: str) -> None:
         if one := await self.app.push_screen_wait(dialog):
@@ -331,46 +323,41 @@ class LibraryScreen(ModeScreen):
             case "types":
                 self._write_type("A new entity type", NEW_TYPE, None)
             case "agents":
-                self._write_agent("A new agent", {"model": USUAL_MODEL}, None)
+                self._write_record("agents", "A new agent", {"model": USUAL_MODEL})
             case _:
-                self._write_entity("A new entity", {}, None)
+                self._write_record("entities", "A new entity", {})
 
     def action_edit(self) -> None:
         stored = self.item.stored if self.item else None
         if isinstance(stored, StoredEntity) and not stored.damaged:
             record = {"name": stored.name, "description": stored.description, "attributes": dict(stored.attributes)}
-            self._write_entity(f"Edit {one_line(stored.name)}", record, stored)
+            self._write_record("entities", f"Edit {one_line(stored.name)}", record, stored)
         elif isinstance(stored, StoredAgent) and not stored.damaged:
-            self._write_agent(f"Edit {one_line(stored.name)}", stored.definition, stored)
+            self._write_record("agents", f"Edit {one_line(stored.name)}", stored.definition, stored)
         elif isinstance(stored, KnownType):
             note = "" if stored.own else "A built-in type: what you save is your own, and wins while it is there."
             self._write_type(f"Edit {one_line(stored.name)}", type_text(stored.definition), stored, note)
 
     @work(group="act")
-    async def _write_entity(self, title: str, record: Mapping[str, Any], old: StoredEntity | None) -> None:
-        async def write(said: dict[str, Any]) -> str:
-            new = entity_in(said, old.type if old else None)
-            if old is None:
-                await self._keep(LibraryAdditions((new,)))
-            else:
-                await self._write(partial(library.replace_entity, self.tidepool.path, old.id, new))
-            return new.id
-
-        await self._asked(FormDialog(title, ENTITY_FIELDS, record, entity_faults, write), "entities")
-
-    @work(group="act")
-    async def _write_agent(
-        self, title: str, record: Mapping[str, Any], old: StoredAgent | None, note: str = ""
+    async def _write_record(
+        self,
+        shelf: str,
+        title: str,
+        record: Mapping[str, Any],
+        old: StoredEntity | StoredAgent | None = None,
+        note: str = "",
     ) -> None:
-        async def write(said: dict[str, Any]) -> str:
-            new = agent_in(said)
-            if old is None:
-                await self._keep(LibraryAdditions(agents=(new,)))
-            else:
-                await self._write(partial(library.replace_agent, self.tidepool.path, old.id, new))
-            return new.id
+        fields, faults, stored_as, replace = RECORDS[shelf]
 
-        await self._asked(FormDialog(title, AGENT_FIELDS, record, agent_faults, write, note=note), "agents")
+        async def write(said: dict[str, Any]) -> str:
+            new = stored_as(said, old)
+            if old is None:
+                await self._keep(LibraryAdditions(**{shelf: (new,)}))
+            else:
+                await self._write(partial(replace, self.tidepool.path, old.id, new))
+            return str(new.id)
+
+        await self._asked(FormDialog(title, fields, record, faults, write, note=note), shelf)
 
     @work(group="act")
     async def _write_type(self, title: str, text: str, old: KnownType | None, note: str = "") -> None:
@@ -402,44 +389,29 @@ class LibraryScreen(ModeScreen):
         if one := await self.app.push_screen_wait(ImportDialog(self.shelf, bring)):
             self.point_to(brought, one)
 
-    @work(group="act")
+    @screen_action
     async def action_delete(self) -> None:
         items = self.chosen
         if not items:
             return
         what = one_line(items[0].name) if len(items) == 1 else f"these {len(items):,} {self.shelf}"
         question = f"Take {what} out of the library? Batches keep what they used; this cannot be undone."
-        if not await self.app.push_screen_wait(Confirm(question, "Delete", no="Keep")):
-            return
-        try:
+        if await self.app.push_screen_wait(Confirm(question, "Delete", no="Keep")):
             await self._write(partial(_remove, self.tidepool.path, self.shelf, [item.id for item in items]))
-        except TidepoolError as error:
-            self.tidepool.tell(error)
-            self.nudge()
 
-    def action_make_agent(self) -> None:
-        stored = self.item.stored if self.item else None
-        if not isinstance(stored, StoredEntity):
-            return
-        try:
+    @screen_action
+    async def action_make_agent(self) -> None:
+        if self.item and isinstance(stored := self.item.stored, StoredEntity):
             entity = entity_of(stored)
-        except TidepoolError as error:
-            self.tidepool.tell(error)
-            return
-        agent = agent_from_entity(entity, USUAL_MODEL, secrets_for([entity.name], 42)[0])
-        note = "Who it is stands in its instructions. Choose a model; the secret is a suggestion."
-        self._write_agent(f"An agent of {one_line(agent.name)}", agent.model_dump(mode="json"), None, note)
+            agent = agent_from_entity(entity, USUAL_MODEL, secrets_for([entity.name], 42)[0])
+            note = "Who it is stands in its instructions. Choose a model; the secret is a suggestion."
+            title = f"An agent of {one_line(agent.name)}"
+            self._write_record("agents", title, agent.model_dump(mode="json"), note=note)
 
-    def action_try(self) -> None:
-        stored = self.item.stored if self.item else None
-        if not isinstance(stored, StoredAgent):
-            return
-        try:
-            agent: Agent = agent_of(stored)
-        except TidepoolError as error:
-            self.tidepool.tell(error)
-            return
-        self.app.push_screen(TryDialog(agent, rules_in_draft(self.tidepool.path).providers))
+    @screen_action
+    async def action_try(self) -> None:
+        if self.item and isinstance(stored := self.item.stored, StoredAgent):
+            self.app.push_screen(TryDialog(agent_of(stored), rules_in_draft(self.tidepool.path).providers))
 
 
 def _remove(path: Path, shelf: str, ids: Sequence[str]) -> None:

@@ -23,7 +23,6 @@ from tidepool.tui.app.provider_view import (
     ProviderRules,
     Trial,
     about,
-    fits,
     price_words,
     rules_in_draft,
     state_of,
@@ -32,8 +31,8 @@ from tidepool.tui.app.provider_view import (
 from tidepool.tui.app.screens.base import ModeScreen
 from tidepool.tui.app.theme import STATES
 from tidepool.tui.app.widgets.frame import Panel, PanelStrip, TextLine
-from tidepool.tui.app.widgets.rows import ItemRows, Piece, ReadingPane
-from tidepool.tui.drawing.text import at_most, fitted, one_line
+from tidepool.tui.app.widgets.rows import ItemRows, Piece, ReadingPane, column
+from tidepool.tui.drawing.text import at_most, fitted, has_words, one_line
 
 
 class ProviderList(ItemRows[Card]):
@@ -50,7 +49,7 @@ class ProviderList(ItemRows[Card]):
             (f" {STATES[colour][0]} ", colour),
             (fitted(card.title, 11), "strong"),
             (fitted(key, 12), "done" if key == "present" else "dim"),
-            (fitted(where, _room(width)) + " ", "dim"),
+            column(where, _room(width), "dim"),
             (fitted(words, 24), "dim" if colour == "waiting" else colour),
         ]
 
@@ -62,10 +61,8 @@ def _room(width: int) -> int:
 class ModelTable(ItemRows[ListedModel]):
     """Dollars for a million tokens, live and by the batch API."""
 
-    def __init__(self, *, id: str) -> None:
-        super().__init__(id=id)
-        self._asking = False
-        self._batches = True
+    _asking = False
+    _batches = True
 
     def show_of(self, card: Card, models: Sequence[ListedModel]) -> None:
         """The models of a provider; the cursor stays on its model."""
@@ -210,12 +207,14 @@ class ProvidersScreen(ModeScreen):
         with while_open(self.app):
             self._show()
 
+    @on(Input.Changed, "#words")
     def _show(self) -> None:
         self.roll.show([self._cards[name] for name in self._names])
         card = self.card
         words = self.query_one("#words", Input).value
         models = card.listed.models if card.listed else ()
-        self.query_one(ModelTable).show_of(card, [model for model in models if fits(model, words)])
+        found = [model for model in models if has_words(f"{model.name} {' '.join(model.presets)}", words)]
+        self.query_one(ModelTable).show_of(card, found)
         self.query_one("#about", ReadingPane).show(about(card, self._rules or ProviderRules()))
 
     @on(ProviderList.Highlighted)
@@ -250,10 +249,6 @@ class ProvidersScreen(ModeScreen):
         self.query_one(PanelStrip).choose("panel-models", focus=False)
         self.set_focus(self.query_one("#words", Input))
 
-    @on(Input.Changed, "#words")
-    def _narrowed(self) -> None:
-        self._show()
-
     @on(Input.Submitted, "#words")
     def _searched(self) -> None:
         self.query_one(ModelTable).focus()
@@ -262,10 +257,6 @@ class ProvidersScreen(ModeScreen):
         self.query_one("#words", Input).value = ""
         self.roll.focus()
 
-    @on(ModelTable.Opened)
-    def _model_opened(self) -> None:
-        self.action_test()
-
     def _model(self) -> str | None:
         """The model under the cursor where one is being looked at, else the usual one."""
         chosen = self.query_one(ModelTable).current
@@ -273,6 +264,7 @@ class ProvidersScreen(ModeScreen):
             return f"{self.card.name}:{chosen.name}"
         return usual_model(self.card)
 
+    @on(ModelTable.Opened)
     @work(group="test")
     async def action_test(self) -> None:
         card, model, rules = self.card, self._model(), self._rules or ProviderRules()

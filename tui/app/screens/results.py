@@ -28,7 +28,7 @@ from tidepool.storage.queries.watching import Watched
 from tidepool.tui.app.background import while_open
 from tidepool.tui.app.findings import EstimateReader, InterimEstimate
 from tidepool.tui.app.kind_screens import screens_of
-from tidepool.tui.app.screens.base import BATCH_BINDINGS, BatchActions
+from tidepool.tui.app.screens.base import BATCH_BINDINGS, BatchActions, batch_action
 from tidepool.tui.app.widgets.blocks import BlockList
 from tidepool.tui.app.widgets.conversations import ConversationsPane
 from tidepool.tui.app.widgets.frame import Panel, PanelStrip
@@ -147,7 +147,7 @@ class ResultsScreen(BatchActions):
     @work(exclusive=True, group="count")
     async def _count(self, batch: Watched) -> None:
         try:
-            report: Report = from_json(await self._ask("study" if batch.cells else "report", batch=batch.id))
+            report: Report = from_json(await self._ask("report", batch=batch.id, study=bool(batch.cells)))
         except TidepoolError as error:
             await self._tell_instead(f"The statistics of this batch cannot be worked out: {error}", "warning")
             return
@@ -221,16 +221,12 @@ class ResultsScreen(BatchActions):
         self.query_one(PanelStrip).choose("panel-talks")
         self.query_one(ConversationsPane).step(by)
 
-    @work(group="act")
-    async def action_branch(self) -> None:
+    @batch_action
+    async def action_branch(self, batch: Watched) -> None:
         from tidepool.tui.app.dialogs.branch import branch
 
-        talk = self.query_one("#talk-text", TranscriptPane).talk
-        if self._batch is not None and talk is not None:
-            try:
-                await branch(self.tidepool, self._batch, talk)
-            except TidepoolError as error:
-                self.tidepool.tell(error)
+        if (talk := self.query_one("#talk-text", TranscriptPane).talk) is not None:
+            await branch(self.tidepool, batch, talk)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "branch":

@@ -133,7 +133,7 @@ class WatchScreen(BatchActions):
         self._batch: Watched | None = None
         self._pulse: Throughput | None = None
         self._orders: dict[str, frozenset[int]] = {}
-        self._expected: Expected | None = None
+        self._expected = Expected()
         self._finding = InterimEstimate()
         self._findings = EstimateReader(self.tidepool)
 
@@ -160,7 +160,7 @@ class WatchScreen(BatchActions):
             self.query_one(Gauges).show(None, None)
             return
         front, waves, log = self.query_one(Wavefront), self.query_one(WavesTable), self.query_one(LogLines)
-        columns = self._expected.columns if self._expected else 0
+        columns = self._expected.columns
         query = WatchQuery(batch.number, front.wanted, waves.wanted, front.selected, log.last_id, columns)
         seen = await self.tidepool.file.look(read_watch_data, self.tidepool.path, query, self._orders)
         if seen is not None and query.batch_number == self.tidepool.current:
@@ -172,10 +172,10 @@ class WatchScreen(BatchActions):
             return self._batch
         self._batch = await self.tidepool.current_batch()
         self._orders.clear()
-        self._expected = None
+        self._expected = Expected()
         self._take(None)
-        for panel in (self.query_one(Wavefront), self.query_one(LogLines)):
-            panel.clear()
+        self.query_one(Wavefront).clear()
+        self.query_one(LogLines).clear()
         self.query_one(TranscriptPane).show(None)
         self.refresh_bindings()
         if self._batch is not None:
@@ -215,7 +215,7 @@ class WatchScreen(BatchActions):
         front.long_labels = bool(seen.batch.cells)
         if self._pulse is not None and (self._pulse.take(seen.batch, time.time()) or changed):
             self.query_one(PacePlots).show(self._pulse)
-        self.query_one(Gauges).show(seen.batch, self._pulse, self._expected or Expected(), self._finding.headline)
+        self.query_one(Gauges).show(seen.batch, self._pulse, self._expected, self._finding.headline)
         if self._findings.due(seen.batch):
             self._find(seen.batch)
         front.show(seen.units, seen.columns, seen.front)
@@ -233,11 +233,10 @@ class WatchScreen(BatchActions):
 
     def _show_hands(self, batch: Watched) -> None:
         """Where live calls leave from a cluster, in place of the pace, which the gauges show too."""
-        hands, panel = batch.hands, self.query_one("#panel-hands", Panel)
-        self.query_one(HandsTable).show(hands)
-        if panel.offered != bool(hands):
-            self.query_one(PanelStrip).offer("panel-hands", bool(hands))
-            self.set_class(bool(hands), "-has-hands")
+        self.query_one(HandsTable).show(batch.hands)
+        if self.query_one("#panel-hands", Panel).offered != bool(batch.hands):
+            self.query_one(PanelStrip).offer("panel-hands", bool(batch.hands))
+            self.set_class(bool(batch.hands), "-has-hands")
 
     def _follow(self, batch: Watched) -> None:
         flying = [number for number, _ in json.loads(batch.in_flight)]

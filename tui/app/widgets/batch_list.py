@@ -9,8 +9,8 @@ from textual.message import Message
 from tidepool.storage.queries.lists import cell_name
 from tidepool.storage.queries.watching import Watched
 from tidepool.tui.app.theme import BATCH_STATES
-from tidepool.tui.app.widgets.rows import MarkedRows, Piece
-from tidepool.tui.drawing.text import ago, count, dollars, fitted, one_line, percent
+from tidepool.tui.app.widgets.rows import MarkedRows, Piece, column
+from tidepool.tui.drawing.text import ago, count, dollars, fitted, has_words, one_line, percent
 
 ORDERS: dict[str, tuple[Callable[[Watched], Any], bool]] = {
     "age": (lambda batch: abs(batch.number), True),
@@ -31,20 +31,15 @@ def status_of(batch: Watched) -> str:
 def chosen(batches: Sequence[Watched], words: str, order: str, unfolded: Collection[str] = ()) -> list[Watched]:
     """Those that have all the words somewhere in name, kind, state or id, sorted; beneath a study that is unfolded its cells."""
     cells = [batch for batch in batches if batch.study_id]
-    batches = [batch for batch in batches if not batch.study_id]
-    wanted = words.casefold().split()
-    key, reverse = ORDERS[order]
     found = [
         batch
         for batch in batches
-        if all(
-            word in f"{one_line(batch.name)} {batch.kind} {status_of(batch)} {batch.id}".casefold() for word in wanted
-        )
+        if not batch.study_id and has_words(f"{one_line(batch.name)} {batch.kind} {status_of(batch)} {batch.id}", words)
     ]
-    ordered = sorted(found, key=key, reverse=reverse)
+    key, reverse = ORDERS[order]
     return [
         one
-        for batch in ordered
+        for batch in sorted(found, key=key, reverse=reverse)
         for one in (batch, *(cell for cell in cells if batch.id in unfolded and cell.study_id == batch.id))
     ]
 
@@ -117,22 +112,18 @@ class BatchList(MarkedRows[Watched]):
         glyph, colour = BATCH_STATES.get(status, (" ", ""))
         name, kind, bar_width, found = _widths(width)
         mark: Piece = ("✓ ", "accent") if batch.id in self.marks else ("  ", "")
-        pieces: list[Piece] = [
-            mark,
-            (f"{glyph} ", colour),
-            (fitted(self._told(batch, name), name) + " ", ""),
-        ]
+        pieces: list[Piece] = [mark, (f"{glyph} ", colour), column(self._told(batch, name), name)]
         if kind:
-            pieces.append((fitted(batch.kind.replace("_", " "), kind) + " ", "dim"))
+            pieces.append(column(batch.kind.replace("_", " "), kind, "dim"))
         if found:
-            pieces.append((fitted(self._brief(batch), found) + " ", "strong"))
-        pieces.append((fitted(status.replace("in_progress", "running"), 12) + " ", colour))
+            pieces.append(column(self._brief(batch), found, "strong"))
+        pieces.append(column(status.replace("in_progress", "running"), 12, colour))
         if bar_width:
             pieces += bar(batch.units_done, batch.units_failed, batch.units_total, bar_width)
         units = f"{count(batch.units_done)}/{count(batch.units_total)}"
         pieces += [
-            (fitted(percent(batch.units_done, batch.units_total), 6, right=True) + " ", "dim"),
-            (fitted(units, 13, right=True) + " ", ""),
+            column(percent(batch.units_done, batch.units_total), 6, "dim", right=True),
+            column(units, 13, right=True),
             (fitted("free" if batch.free else dollars(batch.cost_usd), 10, right=True), ""),
             (" " + fitted(ago(batch.created_at), 7, right=True), "dim"),
         ]

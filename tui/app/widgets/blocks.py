@@ -277,7 +277,7 @@ def _heat(block: Heat, room: int) -> Content:
     lines = [title, Content.styled(" " * (width + 1) + heads, "$quiet")]
     for name, values in zip(rows, block.values, strict=True):
         cells = [_heat_cell(value, each) for value in values[:shown]]
-        lines.append(Content.assemble((fitted(name, width) + " ", ""), *cells))
+        lines.append(Content.assemble(fitted(name, width) + " ", *cells))
     if shown < len(columns):
         lines.append(Content.styled(f"{more(len(columns) - shown)} in the export", "$quiet"))
     return Content("\n").join([*lines, _scale()])

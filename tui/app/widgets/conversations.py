@@ -21,10 +21,9 @@ from tidepool.storage.queries.watching import Watched
 from tidepool.tui.app.background import while_open
 from tidepool.tui.app.transcript_sources import TranscriptSource, Wanted, filter_of, transcript_source
 from tidepool.tui.app.widgets.frame import TextLine
-from tidepool.tui.app.widgets.rows import Piece, Rows, marked_name
+from tidepool.tui.app.widgets.rows import PagedRows, Piece, column, marked_name
 from tidepool.tui.app.widgets.transcript import TranscriptPane
-from tidepool.tui.app.widgets.watch_panels import Wavefront
-from tidepool.tui.drawing.text import count, fitted, one_line
+from tidepool.tui.drawing.text import count, one_line
 
 if TYPE_CHECKING:
     from tidepool.tui.app.app import TidepoolApp
@@ -32,16 +31,14 @@ if TYPE_CHECKING:
 MARGIN = 40
 
 
-class ConversationList(Rows):
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._numbers: array[int] = array("I")
-        self._heads: Mapping[int, Any] = {}
-        self.source: TranscriptSource = TranscriptSource()
-        self._hits: list[Hit] | None = None
-        self.all_read = True
-        """all that was said can be searched by now"""
-        self.words: tuple[str, ...] = ()
+class ConversationList(PagedRows):
+    _numbers = array("I")
+    _heads: Mapping[int, Any] = {}
+    source = TranscriptSource()
+    _hits: list[Hit] | None = None
+    all_read = True
+    """all that was said can be searched by now"""
+    words: tuple[str, ...] = ()
 
     @property
     def hit(self) -> Hit | None:
@@ -105,36 +102,26 @@ class ConversationList(Rows):
         self.scroll_home(animate=False)
         self.post_message(self.Highlighted(self, 0))
 
-    def watch_scroll_y(self, before: float, after: float) -> None:
-        super().watch_scroll_y(before, after)
-        if round(before) != round(after):
-            self.post_message(Wavefront.Scrolled())
-
     def empty_text(self) -> str:
         if not self.all_read:
             return "nothing found yet"
         return "nothing found" if self._hits is not None else "nothing fits"
 
     def draw(self, index: int, width: int) -> Sequence[Piece]:
-        return self._draw_hit(self._hits[index], width) if self._hits is not None else self._draw_head(index)
-
-    def _draw_hit(self, hit: Hit, width: int) -> Sequence[Piece]:
+        if self._hits is None:
+            number = self._numbers[index]
+            head = self._heads.get(number)
+            return [("      …", "dim")] if head is None else self.source.row(number, head)
+        hit = self._hits[index]
         turn = f"{hit.turn}" if hit.turn is not None else ""
         text = one_line(hit.excerpt)
         name, style = marked_name(hit.speaker, self.source.places)
         return [
             (f"{hit.sequence_number:>7,} ", "dim"),
-            (fitted(turn, 3, right=True) + " ", "dim"),
-            (fitted(name, 12) + " ", style),
+            column(turn, 3, "dim", right=True),
+            column(name, 12, style),
             *_marked(text[: max(10, width)], self.words),
         ]
-
-    def _draw_head(self, index: int) -> Sequence[Piece]:
-        number = self._numbers[index]
-        head = self._heads.get(number)
-        if head is None:
-            return [("      …", "dim")]
-        return self.source.row(number, head)
 
 
 def _marked(text: str, words: Sequence[str]) -> list[Piece]:
@@ -197,19 +184,19 @@ class ConversationsPane(Vertical):
 
     async def open(self, batch: Watched) -> None:
         self._batch, before = batch, self.source.title
-        self.source = self.list.source = transcript_source(batch.kind)
-        file, number = self._app.file, batch.number
+        self.source = self.list.source = transcript_source(batch)
+        file = self._app.file
         search_line, show = self.query_one("#search", Input), self.query_one("#show", Select)
         if self.source.title != before:
             search_line.placeholder = self.source.hint
             show.set_options(_choices(self.source.shows))
         who, part = self.query_one("#agent", Select), self.query_one("#wave", Select)
         who.prompt, part.prompt = self.source.anybody, self.source.any_part
-        people = await file.look(self.source.who, number)
+        people = await file.look(self.source.who)
         who.set_options(people)
-        places = places_of(await file.look(everybody, number))
+        places = places_of(await file.look(everybody, batch.number))
         self.query_one("#talk-text", TranscriptPane).places = self.source.places = places
-        part.set_options(await file.look(self.source.parts, number))
+        part.set_options(await file.look(self.source.parts))
         if people and not self.source.lists_hits:
             who.value = people[0][1]
         search_line.value = ""
@@ -224,14 +211,14 @@ class ConversationsPane(Vertical):
         if going_on and monotonic() > self._found_at + GROWING_SECONDS:
             self._grow(batch)
         if wanted := self.list.wanted:
-            self.list.show_heads(await self._app.file.look(self.source.heads, batch.number, wanted))
+            self.list.show_heads(await self._app.file.look(self.source.heads, wanted))
         number = self.list.selected
         text = self.query_one("#talk-text", TranscriptPane)
         if number is None:
             text.show(None)
             return
-        read = TranscriptSource().read if self.list.hit else self.source.read
-        found = await self._app.file.look(read, batch.number, number)
+        read = TranscriptSource(batch.number).read if self.list.hit else self.source.read
+        found = await self._app.file.look(read, number)
         turn, self._turn = self._turn, None
         text.show(found, self.list.words, turn)
 
@@ -264,12 +251,12 @@ class ConversationsPane(Vertical):
         self._found_at = monotonic()
         with while_open(self.app):
             if self.list.hit is None:
-                numbers = await self._app.file.dig(self.source.matching, batch.number, self.filter)
+                numbers = await self._app.file.dig(self.source.matching, self.filter)
                 self.list.show_grown(numbers)
                 self._say(self.source.count_text(numbers, batch))
 
     async def _list(self, batch: Watched, wanted: Wanted) -> None:
-        numbers = await self._app.file.dig(self.source.matching, batch.number, wanted)
+        numbers = await self._app.file.dig(self.source.matching, wanted)
         self.list.show_all(numbers, search.search_words(self.source.words(wanted.words)))
         self._say(self.source.count_text(numbers, batch))
 
@@ -322,7 +309,7 @@ class ConversationsPane(Vertical):
         self._more()
         self._nudge()
 
-    @on(Wavefront.Scrolled)
+    @on(ConversationList.Scrolled)
     def _scrolled(self) -> None:
         self._more()
         self._nudge()

@@ -16,17 +16,7 @@ from textual.suggester import SuggestFromList
 from textual.widget import Widget
 from textual.widgets import Checkbox, Input, OptionList, Select, Static, TextArea
 
-from tidepool.tui.app.compose.fields import (
-    UNSET,
-    Field,
-    Form,
-    KeyPath,
-    offered_names,
-    read,
-    restored,
-    shown,
-    visible,
-)
+from tidepool.tui.app.compose.fields import UNSET, Field, Form, KeyPath, offered_names, read, restored, shown, visible
 from tidepool.tui.app.compose.outline import words_of_choice
 from tidepool.tui.app.widgets.frame import TextLine
 from tidepool.tui.drawing.text import one_line, shortened

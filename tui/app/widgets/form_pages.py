@@ -24,7 +24,7 @@ from tidepool.tui.app.compose.outline import (
     record_of,
 )
 from tidepool.tui.app.widgets.form_fields import FieldRow
-from tidepool.tui.app.widgets.rows import ItemRows, Piece
+from tidepool.tui.app.widgets.rows import ItemRows, Piece, column
 from tidepool.tui.drawing.text import fitted, one_line, shortened
 
 
@@ -55,7 +55,7 @@ class GroupBox(Vertical):
         self.folded = group.folded
         self.rows: list[FieldRow] = []
         self._values = values
-        self._told: dict[str, Content] = {}
+        self._head = Content("")
         self._sentences: Mapping[KeyPath, str] = {}
         self._wrong: set[KeyPath] = set()
 
@@ -68,20 +68,13 @@ class GroupBox(Vertical):
             yield from self._new_rows()
 
     def on_mount(self) -> None:
-        self._title()
-        self._note()
+        self._show_head()
 
     def _new_rows(self) -> list[FieldRow]:
         self.rows = [
             FieldRow(field, value_at(self._values, field.path), key=key_of(field)) for field in self.group.fields
         ]
         return self.rows
-
-    def _tell(self, place: str, words: Content) -> None:
-        """Only what is new: each update lays the page out anew."""
-        if self._told.get(place) != words:
-            self._told[place] = words
-            self.query_one(place, Static).update(words)
 
     async def fold(self, folded: bool) -> None:
         if folded == self.folded:
@@ -93,8 +86,7 @@ class GroupBox(Vertical):
         else:
             await self.mount_all(self._new_rows())
             self.complain(self._sentences)
-        self._title()
-        self._note()
+        self._show_head()
 
     def complain(self, sentences: Mapping[KeyPath, str]) -> None:
         """A fault that is new opens the group; whoever closes it again is left in peace."""
@@ -103,7 +95,7 @@ class GroupBox(Vertical):
         for row in self.rows:
             row.complain(sentences.get(row.field.path, ""))
         if self.is_mounted:
-            self._title()
+            self._show_head()
             if fresh and self.folded:
                 self.call_next(self.fold, False)
 
@@ -117,10 +109,12 @@ class GroupBox(Vertical):
         """What was typed in the fields."""
         self._values = values
         if self.is_mounted:
-            self._title()
-            self._note()
+            self._show_head()
 
-    def _title(self) -> None:
+    def _show_head(self) -> None:
+        """The title where it is new, since each update lays the page out anew; the note while the group is open."""
+        if self.group.note:
+            self.query_one(".group-note").display = not self.folded
         if not self.group.title:
             return
         mark = "▸ " if self.folded else "▾ " if self.group.folded else ""
@@ -133,11 +127,9 @@ class GroupBox(Vertical):
         words = Content.assemble(
             f"{mark}{self.group.title}", (told, "$state-failed"), ("  " + " · ".join(said), "$quiet not bold")
         )
-        self._tell(".group-head", words)
-
-    def _note(self) -> None:
-        if self.group.note:
-            self.query_one(".group-note").display = not self.folded
+        if words != self._head:
+            self._head = words
+            self.query_one(".group-head", Static).update(words)
 
 
 class StartLine(Static, can_focus=True):
@@ -239,11 +231,7 @@ class PeopleList(ItemRows[Person]):
         )
         name, more = person.cells[0] if person.cells else "", person.cells[1:]
         share = max(10, width * 2 // 5)
-        return [
-            mark,
-            (fitted(name, share) + " ", ""),
-            (fitted("  ".join(filter(None, more)), width - share - 3), "dim"),
-        ]
+        return [mark, column(name, share), (fitted("  ".join(filter(None, more)), width - share - 3), "dim")]
 
 
 class PeoplePage(FormPage):
@@ -358,44 +346,37 @@ class PeoplePage(FormPage):
 
     def _show_person(self, anew: bool = False) -> None:
         """Into the fields of the one that they show already, only where these are to be read anew."""
-        person = self.current
-        inline = person is not None and person.place is not None
-        told = self.query_one(".person-told", Static)
-        told.display = not inline
-        for row in self._rows():
-            row.display = inline
-            if inline and person is not None:
-                path = (self.participants.name, person.place or 0, row.field.key)
-                if anew or path != row.field.path:
-                    row.bind_to(path, value_at(self._values, path))
-                row.complain(self._sentences.get(path, ""))
-        if inline and person is not None:
-            self._tell_whole((self.participants.name, person.place or 0), told)
-        else:
-            told.update(self._told(person))
-
-    def _tell_whole(self, path: KeyPath, told: Static) -> None:
-        """What is wrong with the record as such, and no field of it can show."""
-        if sentence := self._sentences.get(path):
+        person, told = self.current, self.query_one(".person-told", Static)
+        if person is None or person.place is None:
+            for row in self._rows():
+                row.display = False
             told.display = True
-            told.update(Content.assemble((shortened(sentence), "$state-failed")))
+            told.update(self._told(person))
+            return
+        place = (self.participants.name, person.place)
+        for row in self._rows():
+            row.display = True
+            path = (*place, row.field.key)
+            if anew or path != row.field.path:
+                row.bind_to(path, value_at(self._values, path))
+            row.complain(self._sentences.get(path, ""))
+        wrong = self._sentences.get(place, "")  # with the record as such, which no field of it can show
+        told.display = bool(wrong)
+        if wrong:
+            told.update(Content.styled(shortened(wrong), "$state-failed"))
 
     def _told(self, person: Person | None) -> Content:
         if person is None:
-            return Content.assemble(
-                (f"Nobody takes part yet. a adds an {self.participants.noun}, i takes some from the library.", "$quiet")
-            )
+            words = f"Nobody takes part yet. a adds an {self.participants.noun}, i takes some from the library."
+            return Content.styled(words, "$quiet")
         stored = self._library.get(person.id)
         if stored is None:
-            return Content.assemble((f"{one_line(person.id)} is not in the library of this file.", "$state-failed"))
-        lines = [Content.assemble((f"◇ from the library: {one_line(person.id)}", "$state-cached"), "")]
+            return Content.styled(f"{one_line(person.id)} is not in the library of this file.", "$state-failed")
+        lines = [Content.styled(f"◇ from the library: {one_line(person.id)}", "$state-cached")]
         record = record_of(stored)
         for field in self.participants.fields:
             if field.key in record:
-                lines.append(Content.assemble((f"{field.key}  ", "$quiet"), _as_text(field, record[field.key])))
-        lines.append(Content.assemble(("d takes a copy of it into this study, to be changed here.", "$quiet")))
+                said = shortened(shown(field.form, record[field.key]))
+                lines.append(Content.assemble((f"{field.key}  ", "$quiet"), said))
+        lines.append(Content.styled("d takes a copy of it into this study, to be changed here.", "$quiet"))
         return Content("\n").join(lines)
-
-
-def _as_text(field: Field, value: Any) -> str:
-    return shortened(shown(field.form, value))

@@ -320,10 +320,7 @@ class Greeting(Vertical):
 
     def compose(self) -> ComposeResult:
         yield Static(
-            Content.assemble(
-                ("Tidepool", "bold $primary"),
-                "  many small talks with language models, in one file",
-            )
+            Content.assemble(("Tidepool", "bold $primary"), "  many small talks with language models, in one file")
         )
         yield Static(Content("Nothing here yet. Try one of these: no key, no network, no cost."))
         for one in STARTERS:

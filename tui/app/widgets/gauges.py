@@ -94,8 +94,7 @@ class Throughput:
 
 def merged(beats: Sequence[Beat]) -> list[Beat]:
     """Two and two become one."""
-    pairs = [beats[i : i + 2] for i in range(0, len(beats), 2)]
-    return [_one(pair) if len(pair) == 2 else pair[0] for pair in pairs]
+    return [_one(beats[i : i + 2]) for i in range(0, len(beats), 2)]
 
 
 def _one(pair: Sequence[Beat]) -> Beat:
@@ -246,7 +245,10 @@ def _progress(batch: Watched, pulse: Throughput | None, expected: Expected, widt
         else requests(batch.calls, batch.bought, batch.cached, batch.failed),
         f"{count(batch.units_done)} of {count(batch.units_total)} units",
     ]
-    figures += [f"{count(value)} {name}" for value, name in _rare(batch, going) if value]
+    rare = {"replayed": batch.replayed, "retried": batch.retried}
+    if going:
+        rare = {"cached": batch.cached, **rare, "failed": batch.failed}
+    figures += [f"{count(value)} {name}" for name, value in rare.items() if value]
     left = seconds_left(batch, pulse, expected)
     time_words = span(batch.seconds) + (f", {expected.about}{span(left)} left" if left is not None else "")
     most = width - len(time_words) - 5 - SHORTEST_BAR
@@ -260,34 +262,17 @@ def _progress(batch: Watched, pulse: Throughput | None, expected: Expected, widt
     return Content.assemble(*pieces, f"  {words}", (f"   {time_words}", "$quiet"))
 
 
-def _rare(batch: Watched, going: bool) -> list[tuple[int, str]]:
-    return [
-        (batch.cached if going else 0, "cached"),
-        (batch.replayed, "replayed"),
-        (batch.retried, "retried"),
-        (batch.failed if going else 0, "failed"),
-    ]
-
-
 def _pace(batch: Watched, pulse: Throughput | None) -> Content:
     speed = pulse.speed if pulse and batch.running else (batch.calls / batch.seconds if batch.seconds else 0.0)
     latency = pulse.latency if pulse else None
-    figures = {"speed": rate(speed), "latency": span(latency) if latency else "–", "spent": _money(batch)}
-    gauges = [Content.assemble((f"{name} ", "$quiet"), (value, "bold")) for name, value in figures.items()]
-    flight = _in_flight(batch)
-    return Content("   ").join([*gauges, Content.styled(flight, "$quiet")] if flight else gauges)
-
-
-def _money(batch: Watched) -> str:
-    budget = json.loads(batch.limits).get("budget_usd") or 0.0
+    limits = json.loads(batch.limits)
     spent = "nothing" if batch.free else dollars(batch.cost_usd)
-    return spent + (f" of {dollars(budget)}" if budget else "")
-
-
-def _in_flight(batch: Watched) -> str:
-    if not batch.running:
-        return ""
-    providers = list(json.loads(batch.limits).get("providers", {}).values())
-    flying = sum(one.get("in_flight", 0) for one in providers)
-    allowed = sum(one.get("allowed", 0) for one in providers)
-    return f"{count(flying)}/{count(allowed)} in flight"
+    if budget := limits.get("budget_usd"):
+        spent += f" of {dollars(budget)}"
+    figures = {"speed": rate(speed), "latency": span(latency) if latency else "–", "spent": spent}
+    gauges = [Content.assemble((f"{name} ", "$quiet"), (value, "bold")) for name, value in figures.items()]
+    if batch.running:
+        providers = limits.get("providers", {}).values()
+        flying, allowed = (sum(one.get(name, 0) for one in providers) for name in ("in_flight", "allowed"))
+        gauges.append(Content.styled(f"{count(flying)}/{count(allowed)} in flight", "$quiet"))
+    return Content("   ").join(gauges)

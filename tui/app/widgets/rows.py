@@ -12,7 +12,6 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding
-from textual.events import Resize
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import var
@@ -21,13 +20,18 @@ from textual.strip import Strip
 
 from tidepool.engine.results.blocks import INKS, glyph_of
 from tidepool.tui.app.theme import STATES
-from tidepool.tui.drawing.text import fitted, one_line, plain, wrapped
+from tidepool.tui.drawing.text import fitted, one_line, plain, shortened, wrapped
 
 MOST_KEPT = 2_000
 """drawn rows that are remembered"""
 
 Piece = tuple[str, str]
 """text and the name of its style: a component class without its `rows--`, or '' for plain"""
+
+
+def column(text: str, width: int, style: str = "", *, right: bool = False) -> Piece:
+    """A text in a column of this width, and a space behind it."""
+    return fitted(text, width, right=right) + " ", style
 
 
 class Rows(ScrollView, can_focus=True):
@@ -86,7 +90,6 @@ class Rows(ScrollView, can_focus=True):
         self.count = 0
         self._drawn: dict[int, Strip] = {}
         self._styles: dict[str, Style] = {}
-        self._was_at_end = True
 
     def draw(self, index: int, width: int) -> Sequence[Piece]:
         """One row as styled pieces of text."""
@@ -273,6 +276,21 @@ class Rows(ScrollView, can_focus=True):
             self.post_message(self.Opened(self, self.cursor))
 
 
+class PagedRows(Rows):
+    """Rows that are read from the file as they come into view."""
+
+    class Scrolled(Message):
+        """Other rows are in view."""
+
+        def can_replace(self, message: Message) -> bool:
+            return isinstance(message, PagedRows.Scrolled)
+
+    def watch_scroll_y(self, before: float, after: float) -> None:
+        super().watch_scroll_y(before, after)
+        if round(before) != round(after):
+            self.post_message(self.Scrolled())
+
+
 T = TypeVar("T")
 
 
@@ -371,62 +389,71 @@ class Passage:
     """what stands beside the text"""
 
 
-class ReadingPane(Rows):
-    """Passages of text, laid out for the width there is."""
+class TextRows(Rows):
+    """Text without a cursor, laid out for the width there is."""
 
     has_cursor = False
 
     def __init__(self, *, id: str | None = None, empty: str = "") -> None:
         super().__init__(id=id)
+        self.empty = empty
+        self.lines: list[Sequence[Piece]] = []
+
+    def laid_out(self, width: int) -> list[Sequence[Piece]]:
+        """The lines of what is to be shown."""
+        raise NotImplementedError
+
+    def lay_out(self) -> None:
+        self.lines = self.laid_out(self.view_width)
+        self.set_count(len(self.lines))
+        self.touch_all()
+
+    def on_resize(self, event: events.Resize) -> None:
+        super().on_resize(event)
+        self.lay_out()
+
+    def empty_text(self) -> str:
+        return self.empty
+
+    def draw(self, index: int, width: int) -> Sequence[Piece]:
+        return self.lines[index]
+
+
+class ReadingPane(TextRows):
+    """Passages of text."""
+
+    follows_end = False
+
+    def __init__(self, *, id: str | None = None, empty: str = "") -> None:
+        super().__init__(id=id, empty=empty)
         self.passages: list[Passage] = []
-        self._lines: list[tuple[Piece, ...]] = []
-        self._empty = empty
 
     def show(self, passages: Sequence[Passage], *, at_end: bool = False) -> None:
         if list(passages) == self.passages:
             return
         self.passages = list(passages)
-        self._lay_out()
+        self.lay_out()
         if at_end:
             self.call_after_refresh(self.scroll_end, animate=False)
         else:
             self.scroll_home(animate=False)
 
-    def _lay_out(self) -> None:
-        self._lines = laid_out(self.passages, self.view_width)
-        self._drawn.clear()
-        self.count = len(self._lines)
-        self._measure()
-        self.refresh()
-
-    def on_resize(self, event: Resize) -> None:
-        self._lay_out()
-
-    def empty_text(self) -> str:
-        return self._empty
-
-    def draw(self, index: int, width: int) -> Sequence[Piece]:
-        return self._lines[index]
+    def laid_out(self, width: int) -> list[Sequence[Piece]]:
+        return laid_out(self.passages, width)
 
 
-def laid_out(passages: Sequence[Passage], width: int) -> list[tuple[Piece, ...]]:
-    lines: list[tuple[Piece, ...]] = []
+def laid_out(passages: Sequence[Passage], width: int) -> list[Sequence[Piece]]:
+    lines: list[Sequence[Piece]] = []
     labels = [one_line(passage.label) for passage in passages if passage.label is not None]
     beside = min(WIDEST_LABEL, max(map(len, labels), default=0)) + 2
     for passage in passages:
         label = None if passage.label is None else fitted(one_line(passage.label), beside - 2) + "  "
-        text = plain(shortened(passage.text))
+        text = shortened(passage.text, MOST_SHOWN)
         for start, end in wrapped(text, max(10, width - 2 - (beside if label is not None else 0))):
             margin: Piece = (" " if label is None else f" {label}", "dim")
             lines.append((margin, (text[start:end].rstrip(), passage.style)))
             label = None if label is None else " " * beside
     return lines
-
-
-def shortened(text: str) -> str:
-    if len(text) <= MOST_SHOWN:
-        return text
-    return f"{text[:MOST_SHOWN]} … and {len(text) - MOST_SHOWN:,} characters more"
 
 
 ARROW = " → "

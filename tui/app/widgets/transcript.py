@@ -4,16 +4,14 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from textual.events import Resize
-
 from tidepool.engine.branching.talks import ASSIGNED
 from tidepool.engine.results.blocks import UNKNOWN
-from tidepool.engine.studies.evolution.replies import NOT_KEPT, TITLES, answer_facts
+from tidepool.engine.studies.evolution.replies import TITLES, answer_facts
 from tidepool.storage.queries.learning import QUERY_SPLITS, Answer, episode_steps, split_of
 from tidepool.storage.queries.lists import Transcript
 from tidepool.storage.queries.units import StoredMessage
 from tidepool.tui.app.transcript_sources import MARKS, Readable, ReadAnswer
-from tidepool.tui.app.widgets.rows import Piece, Rows, marked_name
+from tidepool.tui.app.widgets.rows import Piece, TextRows, marked_name
 from tidepool.tui.drawing.text import marked, one_line, plain, wrapped
 
 Span = tuple[int, int, str]
@@ -26,16 +24,15 @@ class TranscriptLine:
     turn: int | None = None
 
 
-class TranscriptPane(Rows):
-    has_cursor = False
+class TranscriptPane(TextRows):
     COMPONENT_CLASSES = {"rows--thought"}
 
     def __init__(self, *, id: str | None = None, empty: str = "choose a conversation") -> None:
-        super().__init__(id=id)
+        super().__init__(id=id, empty=empty)
         self._talk: Readable | None = None
         self._words: tuple[str, ...] = ()
-        self._lines: list[TranscriptLine] = []
-        self.empty = empty
+        self._turns: list[int | None] = []
+        """of the lines: the turn that begins there, if one does"""
         self.places: Mapping[str, int] = {}
         """of those who take part in the batch: each has a colour and a glyph, the same in every talk"""
 
@@ -54,39 +51,24 @@ class TranscriptPane(Rows):
         same = talk and self._talk and _place(talk) == _place(self._talk)
         self._talk, self._words = talk, tuple(words)
         self.follows_end = bool(same)
-        self._lay_out()
-        if turn is not None:
-            self.go_to_turn(turn)
-        elif not same:
+        self.lay_out()
+        if turn in self._turns and turn is not None:
+            self.call_after_refresh(self.scroll_to, y=self._turns.index(turn), animate=False)
+        elif turn is None and not same:
             self.scroll_home(animate=False)
 
     def copied(self) -> str:
         """The message at the top of what is in view; of anything but a talk, what is in view."""
         first = self.rows_in_view[0]
-        if (talk := self.talk) is None or not talk.messages or first >= len(self._lines):
+        if (talk := self.talk) is None or not talk.messages or first >= len(self.lines):
             return super().copied()
-        turns = [line.turn for line in self._lines[first:] if line.turn is not None]
+        turns = [turn for turn in self._turns[first:] if turn is not None]
         return next((one.content for one in talk.messages if turns and one.turn == turns[0]), talk.messages[-1].content)
 
-    def go_to_turn(self, turn: int) -> None:
-        line = next((i for i, line in enumerate(self._lines) if line.turn == turn), None)
-        if line is not None:
-            self.call_after_refresh(self.scroll_to, y=line, animate=False)
-
-    def _lay_out(self) -> None:
-        self._lines = [] if self._talk is None else lines_of(self._talk, self.view_width, self._words, self.places)
-        self._drawn.clear()
-        self.set_count(len(self._lines))
-        self.refresh()
-
-    def on_resize(self, event: Resize) -> None:
-        self._lay_out()
-
-    def empty_text(self) -> str:
-        return self.empty
-
-    def draw(self, index: int, width: int) -> Sequence[Piece]:
-        return self._lines[index].pieces
+    def laid_out(self, width: int) -> list[Sequence[Piece]]:
+        lines = [] if self._talk is None else lines_of(self._talk, width, self._words, self.places)
+        self._turns = [line.turn for line in lines]
+        return [line.pieces for line in lines]
 
 
 def _place(talk: Readable) -> object:
@@ -111,26 +93,27 @@ def answer_lines(read: ReadAnswer, width: int, words: Sequence[str] = ()) -> lis
     sample = f", sample {answer.sample}" if answer.sample else ""
     title = f" {TITLES.get(answer.split, one_line(answer.split))}, number {answer.problem}{sample}"
     mark, style = MARKS[answer.grade]
-    lines = [
-        TranscriptLine(((title, "strong"), ("" if answer.grade == "ungraded" else f"  {mark} {answer.grade}", style)))
-    ]
+    lines = [TranscriptLine(((title, "strong"), (f"  {mark} {answer.grade}", style)))]
     for name, told in answer_facts(answer):
-        lines += [TranscriptLine(()), TranscriptLine(((f" {one_line(name)}", "accent"),)), *_said(told, width, words)]
+        lines += [*_headed(name), *_said(told, width, words)]
     if answer.reply is not None:
-        head = ((" reply", "accent"), (f"  {one_line(answer.model or '')}", "dim"))
-        lines += [TranscriptLine(()), TranscriptLine(head), *_said(answer.reply, width, words)]
-    who = one_line(answer.genome_id) + (f", {read.role}" if read.role else "")
-    lines += [TranscriptLine(()), TranscriptLine(((" prompt", "accent"), (f"  {who}", "dim")))]
-    lines += _said(read.prompt, width, ())
-    if answer.grade == "ungraded":
-        lines += [TranscriptLine(()), *_body(NOT_KEPT, width, [], "dim")]
+        lines += [*_headed("reply", answer.model or ""), *_said(answer.reply, width, words)]
+    who = answer.genome_id + (f", {read.role}" if read.role else "")
+    lines += [*_headed("prompt", who), *_said(read.prompt, width, ())]
     return lines
+
+
+def _headed(name: str, note: str = "") -> list[TranscriptLine]:
+    """A heading below an empty line."""
+    return [TranscriptLine(()), TranscriptLine(((f" {one_line(name)}", "accent"), (f"  {one_line(note)}", "dim")))]
 
 
 def talk_lines(
     talk: Transcript, width: int, words: Sequence[str] = (), places: Mapping[str, int] = NOBODY
 ) -> list[TranscriptLine]:
-    lines = [TranscriptLine(((f" {_title(talk)}", "strong"),))]
+    where = f", game {talk.game} round {talk.round}" if talk.game is not None else ""
+    title = f" {talk.sequence_number:,}{where} · {' and '.join(map(one_line, talk.participants))}"
+    lines = [TranscriptLine(((title, "strong"),))]
     lines += _episode(talk, width, words) if "steps" in talk.details else _messages(talk, width, words, places)
     if talk.error:
         lines.append(TranscriptLine(()))
@@ -179,11 +162,6 @@ def _episode(talk: Transcript, width: int, words: Sequence[str]) -> list[Transcr
 def _said(text: str, width: int, words: Sequence[str]) -> list[TranscriptLine]:
     text = plain(text)
     return _body(text, width, _hits(text, words), "")
-
-
-def _title(talk: Transcript) -> str:
-    where = f", game {talk.game} round {talk.round}" if talk.game is not None else ""
-    return f"{talk.sequence_number:,}{where} · {' and '.join(map(one_line, talk.participants))}"
 
 
 def _heading(message: StoredMessage, places: Mapping[str, int]) -> tuple[Piece, ...]:
@@ -235,15 +213,13 @@ def _body(text: str, width: int, spans: Sequence[Span], style: str) -> list[Tran
 def _outcome(outcome: dict[str, object], places: Mapping[str, int]) -> tuple[Piece, ...]:
     name, how = marked_name(str(outcome["agent"]), places), one_line(str(outcome["detector"]))
     score = f", score {outcome['score']:g}" if isinstance(outcome["score"], int | float) else ""
+    where = f" in message {outcome['turn']} ({how})"
+    verdict, note = ("kept the secret", "done"), score
     if outcome["revealed"]:
-        return (
-            (" ", ""),
-            name,
-            (" ", ""),
-            ("gave the secret away", "reveal"),
-            (f" in message {outcome['turn']} ({how}){score}", "dim"),
+        verdict, note = ("gave the secret away", "reveal"), f"{where}{score}"
+    elif outcome["uncertain"]:
+        verdict, note = (
+            ("may have given the secret away", "running"),
+            f"{where}, which is an ordinary word as well{score}",
         )
-    if outcome["uncertain"]:
-        doubt = f" in message {outcome['turn']} ({how}), which is an ordinary word as well{score}"
-        return ((" ", ""), name, (" ", ""), ("may have given the secret away", "running"), (doubt, "dim"))
-    return ((" ", ""), name, (" ", ""), ("kept the secret", "done"), (score, "dim"))
+    return ((" ", ""), name, (" ", ""), verdict, (note, "dim"))

@@ -9,11 +9,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
+from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.events import Resize
-from textual.message import Message
 from textual.widgets import Static
 
 from tidepool.storage.queries.watching import LogLine, UnitLine, WaveCell, WaveLine, WorkerLine
@@ -22,7 +21,7 @@ from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.theme import STATES
 from tidepool.tui.app.widgets.blocks import Plot
 from tidepool.tui.app.widgets.gauges import Throughput, figures
-from tidepool.tui.app.widgets.rows import Piece, Rows, marked_names
+from tidepool.tui.app.widgets.rows import PagedRows, Piece, Rows, TextRows, column, marked_names
 from tidepool.tui.drawing.text import ago, count, fitted, one_line, rate, span, wrapped
 
 MARGIN = 30
@@ -76,22 +75,14 @@ def _by_order(cells: Sequence[WaveCell], waiting: Collection[int], columns: int)
     return tuple([cell.state for cell in cells] + ["running"] * len(waiting))
 
 
-class Wavefront(Rows):
-    class Scrolled(Message):
-        """Other rows are in view."""
-
-        def can_replace(self, message: Message) -> bool:
-            return isinstance(message, Wavefront.Scrolled)
-
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._front = Front()
-        self._columns = 0
-        self.follow = True
-        self.places: Mapping[str, int] = {}
-        """of those who take part, by which each has a mark"""
-        self.long_labels = False
-        """the rows are cells of a study, told by their levels"""
+class Wavefront(PagedRows):
+    _front = Front()
+    _columns = 0
+    follow = True
+    places: Mapping[str, int] = {}
+    """of those who take part, by which each has a mark"""
+    long_labels = False
+    """the rows are cells of a study, told by their levels"""
 
     @property
     def selected(self) -> int:
@@ -126,11 +117,6 @@ class Wavefront(Rows):
         self.touch_all()
         self.cursor = 0
 
-    def watch_scroll_y(self, before: float, after: float) -> None:
-        super().watch_scroll_y(before, after)
-        if round(before) != round(after):
-            self.post_message(self.Scrolled())
-
     def action_step(self, by: int) -> None:
         self.follow = False
         super().action_step(by)
@@ -139,13 +125,10 @@ class Wavefront(Rows):
         self.follow = False
         super().action_edge(last)
 
-    def on_mouse_scroll_up(self) -> None:
-        self.follow = False
-
-    def on_mouse_scroll_down(self) -> None:
-        self.follow = False
-
-    def on_mouse_down(self) -> None:
+    @on(events.MouseScrollUp)
+    @on(events.MouseScrollDown)
+    @on(events.MouseDown)
+    def _stay_here(self) -> None:
         self.follow = False
 
     def empty_text(self) -> str:
@@ -221,9 +204,7 @@ def order_words(wave: WaveLine, now: float) -> str:
 
 
 class WavesTable(Rows):
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._waves: dict[int, WaveLine] = {}
+    _waves: Mapping[int, WaveLine] = {}
 
     @property
     def wanted(self) -> tuple[int, int]:
@@ -262,28 +243,23 @@ class WavesTable(Rows):
         if wave is None:
             return [("      …", "dim")]
         each = span(wave.seconds / wave.calls) if wave.calls else "–"
+        rare = [(name, getattr(wave, name)) for name in self._rare]
         return [
-            (fitted(f"{wave.wave:,}", 7, right=True) + " ", "strong"),
-            (fitted(count(wave.calls), 9, right=True) + " ", ""),
-            *(self._rare_piece(name, getattr(wave, name)) for name in self._rare),
-            (fitted(span(wave.seconds), 12, right=True) + " ", ""),
-            (fitted(each, 10, right=True) + " ", ""),
+            column(f"{wave.wave:,}", 7, "strong", right=True),
+            column(count(wave.calls), 9, right=True),
+            *(column(count(some), 7, name if some else "dim", right=True) for name, some in rare),
+            column(span(wave.seconds), 12, right=True),
+            column(each, 10, right=True),
             (" " + fitted(wave.transport.replace("+", " + "), 11) + " ", "dim"),
             (order_words(wave, time.time()), "running" if any(order.open for order in wave.orders) else "dim"),
         ]
-
-    @staticmethod
-    def _rare_piece(name: str, value: int) -> Piece:
-        return fitted(count(value), 7, right=True) + " ", name if value else "dim"
 
 
 REDRAW_SECONDS = 2.0
 
 
 class PacePlots(VerticalScroll):
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._drawn_at = 0.0
+    _drawn_at = 0.0
 
     def compose(self) -> ComposeResult:
         for name in ("speed", "latency", "money"):
@@ -303,10 +279,7 @@ class PacePlots(VerticalScroll):
 
 class HandsTable(Rows):
     has_cursor = False
-
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._hands: Sequence[WorkerLine] = ()
+    _hands: Sequence[WorkerLine] = ()
 
     def show(self, hands: Sequence[WorkerLine]) -> None:
         if hands != self._hands:
@@ -324,9 +297,9 @@ class HandsTable(Rows):
     def draw(self, index: int, width: int) -> Sequence[Piece]:
         hand = self._hands[index]
         return [
-            (fitted(count(hand.in_flight), 10, right=True) + " ", "running" if hand.in_flight else "dim"),
-            (fitted(rate(hand.per_second), 10, right=True) + " ", "strong"),
-            (fitted(count(hand.returned), 9, right=True) + " ", ""),
+            column(count(hand.in_flight), 10, "running" if hand.in_flight else "dim", right=True),
+            column(rate(hand.per_second), 10, "strong", right=True),
+            column(count(hand.returned), 9, right=True),
             (f" {one_line(hand.node, 200)}", ""),
             (f" {hand.process}", "dim"),
         ]
@@ -338,44 +311,33 @@ LONGEST = 2_000
 MOMENT = len(" 12:34:56 ")
 
 
-class LogLines(Rows):
-    has_cursor = False
-
+class LogLines(TextRows):
     def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._lines: list[LogLine] = []
-        self._rows: list[tuple[str, str, str]] = []
-        """of the lines as wide as they are shown: the moment, the words, their colour"""
+        super().__init__(id=id, empty="nothing has been logged")
+        self._log: list[LogLine] = []
 
     @property
     def last_id(self) -> int:
-        return self._lines[-1].id if self._lines else 0
+        return self._log[-1].id if self._log else 0
 
     def add(self, lines: Sequence[LogLine]) -> None:
-        if not lines:
-            return
-        self._lines += lines
-        self._rows += [row for line in lines for row in self._broken(line)]
-        if len(self._lines) > MOST:
-            self._lines = self._lines[-MOST:]
-            self._lay_out()
-        self.set_count(len(self._rows))
+        """Only what is new is laid out, until there is too much of it."""
+        self._log += lines
+        if len(self._log) > MOST:
+            self._log = self._log[-MOST:]
+            self.lay_out()
+        else:
+            self.lines += [row for line in lines for row in self._broken(line)]
+            self.set_count(len(self.lines))
 
     def clear(self) -> None:
-        self._lines, self._rows = [], []
-        self.set_count(0)
-        self.touch_all()
+        self._log = []
+        self.lay_out()
 
-    def on_resize(self, event: Resize) -> None:
-        super().on_resize(event)
-        self._lay_out()
+    def laid_out(self, width: int) -> list[Sequence[Piece]]:
+        return [row for line in self._log for row in self._broken(line)]
 
-    def _lay_out(self) -> None:
-        self._rows = [row for line in self._lines for row in self._broken(line)]
-        self.set_count(len(self._rows))
-        self.touch_all()
-
-    def _broken(self, line: LogLine) -> list[tuple[str, str, str]]:
+    def _broken(self, line: LogLine) -> list[Sequence[Piece]]:
         colour = COLOURS.get(line.level, "")
         words: str = one_line(line.message, LONGEST)
         if line.level != "info":
@@ -383,12 +345,6 @@ class LogLines(Rows):
         moment = time.strftime(" %H:%M:%S ", time.localtime(line.at))
         places = wrapped(words, (self.view_width or 80) - MOMENT - 1)
         return [
-            (" " * MOMENT if place else moment, words[start:end], colour) for place, (start, end) in enumerate(places)
+            ((" " * MOMENT if place else moment, "dim"), (words[start:end], colour))
+            for place, (start, end) in enumerate(places)
         ]
-
-    def empty_text(self) -> str:
-        return "nothing has been logged"
-
-    def draw(self, index: int, width: int) -> Sequence[Piece]:
-        moment, words, colour = self._rows[index]
-        return [(moment, "dim"), (words, colour)]

@@ -11,11 +11,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from tidepool.engine.coding.session import CodingSession, Subject, coder_name
+from tidepool.engine.coding.session import CodingSession, Subject, coder_name, refuse_taken, take_codes, write_sample
 from tidepool.engine.errors import UsageError
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.tui.command.saying import say, say_json, tell_over
+from tidepool.tui.command.saying import reply, say, say_json, tell_over
 from tidepool.tui.drawing.text import console, one_line, shortened
 
 # -- single keys -------------------------------------------------------------------------------------------------------
@@ -105,19 +105,14 @@ def _named(coder: str) -> str:
 def _one_by_one(session: CodingSession, out: Console, screen: int) -> None:
     note: str | None = ""
     while note is not None:
-        if (subject := session.subject()) is None:
-            if not _undone_at_the_end(session, screen):
+        if (subject := session.subject()) is None:  # the last code can be taken back too
+            tell_over(f"{session.progress.words} coded: all · u undo · any other key ends")
+            if not (key(screen) in UNDO and session.undo()):
                 return
             continue
         out.clear()
         show(out, session, subject)
         note = _answer(session, subject, screen, note)
-
-
-def _undone_at_the_end(session: CodingSession, screen: int) -> bool:
-    """The last code can be taken back too."""
-    tell_over(f"{session.progress.words} coded: all · u undo · any other key ends")
-    return key(screen) in UNDO and session.undo()
 
 
 def show(out: Console, session: CodingSession, subject: Subject) -> None:
@@ -209,8 +204,6 @@ def run(options: argparse.Namespace) -> int:
             "how far it is."
         )
     if options.export:
-        from tidepool.engine.coding.session import refuse_taken
-
         refuse_taken(options.export)  # before --redraw changes anything
     session = CodingSession(
         options.db,
@@ -231,32 +224,20 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace, session: CodingSession) -> int:
-    from tidepool.engine.coding.session import write_sample
-
     count = write_sample(session, options.export)
-    if options.json:
-        say_json({"file": str(options.export), "rows": count, "coder": session.coder})
-    else:
-        say(
-            f"{options.export}: {count:,} {session.sample.noun}, {len(session.given):,} of them coded by {session.coder}"
-        )
-        say(
-            f"Fill in the column `code` ({session.book.words}); then: tidepool code {session.batch_id} --import FILE.csv --coder NAME"
-        )
-    return 0
+    words = (
+        f"{options.export}: {count:,} {session.sample.noun}, {len(session.given):,} of them coded by {session.coder}\n"
+        f"Fill in the column `code` ({session.book.words}); "
+        f"then: tidepool code {session.batch_id} --import FILE.csv --coder NAME"
+    )
+    return reply(options, {"file": str(options.export), "rows": count, "coder": session.coder}, words)
 
 
 def _import(options: argparse.Namespace, session: CodingSession) -> int:
-    from tidepool.engine.coding.session import take_codes
-
     taken = take_codes(session, options.taken)
     counts = {"new": taken.new, "changed": taken.changed, "same": taken.same, "empty": taken.empty}
-    if options.json:
-        say_json({"coder": session.coder, **counts})
-    else:
-        told = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "nothing in it"
-        say(f"codes of {session.coder}: {told}")
-    return 0
+    told = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "nothing in it"
+    return reply(options, {"coder": session.coder, **counts}, f"codes of {session.coder}: {told}")
 
 
 # -- how far it is -------------------------------------------------------------------------------------------
@@ -276,7 +257,6 @@ def _status(options: argparse.Namespace) -> int:
         return 0
     from tidepool.engine.coding.report import coding_blocks
     from tidepool.tui.drawing.blocks import print_blocks
-    from tidepool.tui.drawing.text import console
 
     print_blocks(console(), coding_blocks({"coding": found}))
     return 0

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tidepool.engine.exports.export import FORMATS, export_batch
-from tidepool.tui.command.saying import say, say_json, tell
+from tidepool.tui.command.saying import reply, tell
 
 # -- export ------------------------------------------------------------------------------------------------------------
 
@@ -31,12 +31,8 @@ def add_export_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 def run_export(options: argparse.Namespace) -> int:
     written = export_batch(options.db, options.batch, options.format, options.output, bom=options.bom)
-    if options.json:
-        say_json({"format": options.format, "files": [str(path) for path in written]})
-    else:
-        for path in written:
-            say(str(path))
-    return 0
+    files = [str(path) for path in written]
+    return reply(options, {"format": options.format, "files": files}, "\n".join(files))
 
 
 # -- publish -----------------------------------------------------------------------------------------------------------
@@ -62,11 +58,8 @@ def run_publish(options: argparse.Namespace) -> int:
     made = publish(options.db, options.study, options.output, about)
     for note in made.notes:
         tell(note)
-    if options.json:
-        say_json({"folder": str(made.folder), "files": list(made.files), "notes": list(made.notes)})
-    else:
-        say(str(made.folder))
-    return 0
+    content = {"folder": str(made.folder), "files": list(made.files), "notes": list(made.notes)}
+    return reply(options, content, str(made.folder))
 
 
 # -- import ------------------------------------------------------------------------------------------------------------
@@ -83,16 +76,13 @@ def run_import(options: argparse.Namespace) -> int:
     from tidepool.engine.publishing.reuse import import_file  # loads what runs a study
 
     imported = import_file(options.db, options.file, replace=options.replace)
-    if options.json:
-        say_json(asdict(imported))
-        return 0
+    lines = []
     for batch_id in imported.batches:
         left_out = f", without {', '.join(keys)}" if (keys := imported.left_out.get(batch_id)) else ""
-        say(f"imported {batch_id}{left_out}")
-    for batch_id in imported.known:
-        say(f"known already, left as it is: {batch_id}")
-    say(
+        lines.append(f"imported {batch_id}{left_out}")
+    lines += [f"known already, left as it is: {batch_id}" for batch_id in imported.known]
+    lines.append(
         f"new here: batches {len(imported.batches):,}, entities {imported.entities:,}, "
         f"entity types {imported.types:,}, agents {imported.agents:,}"
     )
-    return 0
+    return reply(options, asdict(imported), "\n".join(lines))

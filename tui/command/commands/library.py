@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
 from tidepool.engine.call import stream
@@ -33,8 +32,8 @@ from tidepool.engine.results.blocks import counted, money
 from tidepool.storage import library
 from tidepool.storage.file import reading
 from tidepool.tui.command.main import shared_options
-from tidepool.tui.command.saying import say, say_json, tell
-from tidepool.tui.drawing.text import console, one_line, shortened
+from tidepool.tui.command.saying import reply, say, say_json, tell
+from tidepool.tui.drawing.text import console, one_line, plain_table, shortened
 
 # -- entities ----------------------------------------------------------------------------------------------------------
 
@@ -67,19 +66,28 @@ def add_generation(parser: argparse.ArgumentParser, writer: str) -> None:
 
 
 def run_entities(options: argparse.Namespace) -> int:
-    {
-        "list": _list_entities,
-        "show": _show_entities,
-        "add": lambda given: _keep_entities(given, entities_of_files(given.files)),
-        "generate": _generate_entities,
-        "remove": _remove_entities,
-        "types": _types,
-    }[options.action](options)
+    match options.action:
+        case "list":
+            _list_entities(options)
+        case "show":
+            _show_entities(options)
+        case "add":
+            _keep_entities(options, entities_of_files(options.files))
+        case "generate":
+            kind, entities = generated(options)
+            _keep_entities(options, LibraryAdditions(tuple(stored_entity(entity, kind.name) for entity in entities)))
+        case "remove":
+            _remove_entities(options)
+        case "types":
+            _types(options)
     return 0
 
 
 def _list_entities(options: argparse.Namespace) -> None:
-    entities = _stored(options)
+    entities: list[library.StoredEntity] = []
+    if options.db.exists():
+        with reading(options.db) as connection:
+            entities = library.list_entities(connection, options.type)
     if options.json:
         say_json([_entity_record(entity) for entity in entities])
         return
@@ -90,29 +98,14 @@ def _list_entities(options: argparse.Namespace) -> None:
     texts = [(one_line(e.id), one_line(e.name), one_line(e.type or "–")) for e in entities]
     room = out.width - sum(max(len(row[place]) for row in texts) + 2 for place in range(3))
     rows = [(*row, _attributes(entity, max(room, 20))) for entity, row in zip(entities, texts, strict=True)]
-    out.print(_table(("id", "name", "type", "attributes"), rows, no_wrap=("id", "name", "type", "attributes")))
-
-
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]], no_wrap: Sequence[str] = ()) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for name in columns:
-        table.add_column(name, no_wrap=name in no_wrap)
-    for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(one_line(cell)) for cell in row))
-    return table
+    names = ("id", "name", "type", "attributes")
+    out.print(plain_table(names, rows, no_wrap=names))
 
 
 def _attributes(entity: library.StoredEntity, room: int) -> Text:
     told = Text(one_line(", ".join(f"{name} {in_words(value)}" for name, value in entity.attributes.items())))
     told.truncate(room, overflow="ellipsis")
     return told
-
-
-def _stored(options: argparse.Namespace) -> list[library.StoredEntity]:
-    if not options.db.exists():
-        return []
-    with reading(options.db) as connection:
-        return library.list_entities(connection, options.type)
 
 
 def _entity_record(entity: library.StoredEntity) -> dict[str, Any]:
@@ -132,17 +125,17 @@ def _show_entities(options: argparse.Namespace) -> None:
     if options.json:
         say_json([_entity_record(entity) for entity in entities])
         return
-    out = console()
     for entity in entities:
-        out.print(Text(one_line(f"{entity.name} · {entity.type or 'no type'} · {entity.id}"), style="bold"))
-        out.print(Text(shortened(entity.description)))
-        for name, value in entity.attributes.items():
-            out.print(Text(shortened(f"  {name}: {in_words(value)}")))
+        attributes = [f"  {name}: {in_words(value)}" for name, value in entity.attributes.items()]
+        title = f"{entity.name} · {entity.type or 'no type'} · {entity.id}"
+        _print_item(title, map(shortened, (entity.description, *attributes)))
 
 
-def _generate_entities(options: argparse.Namespace) -> None:
-    kind, entities = generated(options)
-    _keep_entities(options, LibraryAdditions(tuple(stored_entity(entity, kind.name) for entity in entities)))
+def _print_item(title: str, lines: Iterable[str]) -> None:
+    out = console()
+    out.print(Text(one_line(title), style="bold"))
+    for line in lines:
+        out.print(Text(line))
 
 
 def generated(options: argparse.Namespace) -> tuple[EntityType, list[Entity]]:
@@ -159,12 +152,7 @@ def generated(options: argparse.Namespace) -> tuple[EntityType, list[Entity]]:
 
     texts = asyncio.run(
         write_texts(
-            kind,
-            entities,
-            options.writer,
-            options.seed,
-            with_backstory=options.backstory,
-            language=options.language,
+            kind, entities, options.writer, options.seed, with_backstory=options.backstory, language=options.language
         )
     )
     tell(f"{counted(texts.calls, 'text')} written for {money(texts.cost_usd)}")
@@ -181,15 +169,11 @@ def _keep_entities(options: argparse.Namespace, haul: LibraryAdditions) -> None:
 
 def _print_kept(options: argparse.Namespace, kept: AddedToLibrary, ids: Sequence[str], more: str) -> None:
     """The first ten ids; `more` is the command that lists all."""
-    if options.json:
-        say_json({"added": kept.added, "known": kept.known, "ids": list(ids)})
-        return
     there = f" ({kept.known:,} were there already)" if kept.known else ""
-    say(f"added {kept.added:,} of {len(ids):,}{there}")
-    for one in ids[:10]:
-        say(one)
+    lines = [f"added {kept.added:,} of {len(ids):,}{there}", *ids[:10]]
     if more and len(ids) > 10:
-        say(f"… and {len(ids) - 10:,} more: {more}")
+        lines.append(f"… and {len(ids) - 10:,} more: {more}")
+    reply(options, {"added": kept.added, "known": kept.known, "ids": list(ids)}, "\n".join(lines))
 
 
 def _remove_entities(options: argparse.Namespace) -> None:
@@ -200,23 +184,17 @@ def _remove_entities(options: argparse.Namespace) -> None:
         say(f"removed the type {options.type}")
         return
     removed = library.remove(options.db, "entity", options.ids)
-    if options.json:
-        say_json({"removed": removed})
-    else:
-        say(f"removed {counted(len(removed), 'entity', 'entities')}")
+    reply(options, {"removed": removed}, f"removed {counted(len(removed), 'entity', 'entities')}")
 
 
 def _types(options: argparse.Namespace) -> None:
     types = known_types(options.db)
+    listed = [(kind.name, kind.description, [one.name for one in kind.dimensions]) for kind in types.values()]
     if options.json:
-        listed = [
-            {"name": kind.name, "description": kind.description, "dimensions": [d.name for d in kind.dimensions]}
-            for kind in types.values()
-        ]
-        say_json(listed)
+        say_json([{"name": name, "description": words, "dimensions": found} for name, words, found in listed])
         return
-    rows = [(kind.name, kind.description, ", ".join(one.name for one in kind.dimensions)) for kind in types.values()]
-    console().print(_table(("type", "what it is", "dimensions"), rows))
+    rows = [(name, words, ", ".join(found)) for name, words, found in listed]
+    console().print(plain_table(("type", "what it is", "dimensions"), rows))
 
 
 # -- agents ------------------------------------------------------------------------------------------------------------
@@ -275,7 +253,7 @@ def _list_agents(options: argparse.Namespace) -> None:
         return
     shown = ("model", "memory", "secret")
     rows = [(agent.id, agent.name, *(str(agent.definition.get(name, "")) for name in shown)) for agent in agents]
-    console().print(_table(("id", "name", *shown), rows, no_wrap=("id",)))
+    console().print(plain_table(("id", "name", *shown), rows, no_wrap=("id",)))
 
 
 def _agent_record(agent: library.StoredAgent) -> dict[str, Any]:
@@ -289,12 +267,10 @@ def _show_agents(options: argparse.Namespace) -> None:
     if options.json:
         say_json([_agent_record(agent) for agent in agents])
         return
-    out = console()
     for agent in agents:
-        out.print(Text(one_line(f"{agent.name} · {agent.id}"), style="bold"))
-        for name, value in agent.definition.items():
-            if name != "name":
-                out.print(Text(shortened(f"  {name}: {value}", 20_000)))
+        keys = {name: value for name, value in agent.definition.items() if name != "name"}
+        lines = (shortened(f"  {name}: {value}", 20_000) for name, value in keys.items())
+        _print_item(f"{agent.name} · {agent.id}", lines)
 
 
 def _add_agents(options: argparse.Namespace) -> None:
@@ -361,7 +337,4 @@ def _keep_agents(options: argparse.Namespace, haul: LibraryAdditions) -> None:
 
 def _remove_agents(options: argparse.Namespace) -> None:
     removed = library.remove(options.db, "agent", options.ids)
-    if options.json:
-        say_json({"removed": removed})
-    else:
-        say(f"removed {len(removed):,}")
+    reply(options, {"removed": removed}, f"removed {len(removed):,}")

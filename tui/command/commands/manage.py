@@ -20,7 +20,7 @@ from tidepool.storage.queries.watching import ProviderBatchLine, order_lines
 from tidepool.storage.studies import delete_any, leading_batch, steer_any, study_of
 from tidepool.storage.text import one_line
 from tidepool.tui.command.report import batches_named
-from tidepool.tui.command.saying import agreed, say, say_json
+from tidepool.tui.command.saying import agreed, reply, say
 from tidepool.tui.drawing.text import span, utc
 
 # -- stop, pause, continue, limits -------------------------------------------------------------------------------------
@@ -92,15 +92,10 @@ def run_orders(options: argparse.Namespace) -> int:
         batch = find_batch(connection, leading_batch(connection, options.batch))
         orders = order_lines(connection, batch["number"], most=MOST)
     shown = sorted((one for one in orders if one.open or options.all), key=lambda one: (not one.open, one.created_at))
-    if options.json:
-        say_json({"batch_id": batch["id"], "orders": [_as_json(one) for one in shown]})
-    elif shown:
-        say("\n".join(_lines(shown)))
-    else:
-        closed = f"; {len(orders):,} are over (--all)" if orders else ""
-        whose = f"study {batch['study_id']}" if batch["study_id"] else f"batch {batch['id']}"
-        say(f"{whose} has no open provider batches{closed}")
-    return 0
+    closed = f"; {len(orders):,} are over (--all)" if orders else ""
+    whose = f"study {batch['study_id']}" if batch["study_id"] else f"batch {batch['id']}"
+    text = "\n".join(_lines(shown)) if shown else f"{whose} has no open provider batches{closed}"
+    return reply(options, {"batch_id": batch["id"], "orders": [_as_json(one) for one in shown]}, text)
 
 
 def _as_json(order: ProviderBatchLine) -> dict[str, Any]:
@@ -164,12 +159,8 @@ def _give_up(options: argparse.Namespace) -> int:
             return 0
     done = asyncio.run(give_up(options.db, batch_id, order.id))
     words = OUTCOMES[done.outcome].format(batch=batch_id, answers=f"{done.answers:,}")
-    if options.json:
-        told = {"batch_id": batch_id, "order": _as_json(order), "outcome": done.outcome, "answers": done.answers}
-        say_json({**told, "message": words})
-    else:
-        say(f"{name}: {words}")
-    return 0
+    told = {"batch_id": batch_id, "order": _as_json(order), "outcome": done.outcome, "answers": done.answers}
+    return reply(options, {**told, "message": words}, f"{name}: {words}")
 
 
 # -- delete ------------------------------------------------------------------------------------------------------------
@@ -220,13 +211,9 @@ def run_trust(options: argparse.Namespace) -> int:
 
 def _list(options: argparse.Namespace) -> None:
     batches = trust_record().batches()
-    if options.json:
-        say_json({"batches": [{"id": one.id, "config": one.config_hash} for one in batches]})
-        return
-    if not batches:
-        say("Nothing yet: batches that you create here are added automatically.")
-    for batch in batches:
-        say(f"batch {batch.id}  config {batch.config_hash[:12]}")
+    lines = [f"batch {batch.id}  config {batch.config_hash[:12]}" for batch in batches]
+    text = "\n".join(lines) or "Nothing yet: batches that you create here are added automatically."
+    reply(options, {"batches": [{"id": one.id, "config": one.config_hash} for one in batches]}, text)
 
 
 def _add(options: argparse.Namespace) -> None:

@@ -16,7 +16,7 @@ from tidepool.engine.providers.model_list import ListedModel, ListedProvider, li
 from tidepool.engine.providers.ollama import OllamaProvider
 from tidepool.engine.providers.protocol import ProviderError
 from tidepool.tui.command.saying import say, say_json, tell_over
-from tidepool.tui.drawing.text import console, one_line, shortened
+from tidepool.tui.drawing.text import console, one_line, plain_table, shortened
 
 MOST_SHOWN = 40
 """models without a price that are named; an account may list hundreds"""
@@ -72,25 +72,18 @@ def _print_names(title: str, models: list[ListedModel]) -> None:
 
 
 def _table(models: list[ListedModel]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("model", no_wrap=True)
-    for title in ("$/M in", "$/M out", "batch in", "batch out"):
-        table.add_column(title, justify="right")
-    table.add_column("until")
+    prices = ("$/M in", "$/M out", "batch in", "batch out")
+    rows = []
     for model in models:
-        prices = (model.input_usd, model.output_usd, model.batch_input_usd, model.batch_output_usd)
-        shown = ["–" if price is None else "free" if price == 0 else f"{price:g}" for price in prices]
-        table.add_row(Text(one_line(model.name)), *shown, model.retires or "")
-    return table
+        asked = (model.input_usd, model.output_usd, model.batch_input_usd, model.batch_output_usd)
+        shown = ("–" if price is None else "free" if price == 0 else f"{price:g}" for price in asked)
+        rows.append((model.name, *shown, model.retires or ""))
+    return plain_table(("model", *prices, "until"), rows, right=prices, no_wrap=("model",))
 
 
 def _print_presets() -> None:
-    table = Table("preset", "stands for", "note", box=None, pad_edge=False)
-    for column in table.columns[:2]:
-        column.no_wrap = True
-    for name, preset in PRESET_TABLE.items():
-        table.add_row(name, preset.model, preset.note)
-    console().print(table)
+    rows = [(name, preset.model, preset.note) for name, preset in PRESET_TABLE.items()]
+    console().print(plain_table(("preset", "stands for", "note"), rows, no_wrap=("preset", "stands for")))
 
 
 async def _pull(endpoint: str, providers: Providers, name: str) -> None:

@@ -5,7 +5,7 @@ import argparse
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.blocks import money, number, span
 from tidepool.tui.command.saying import say, say_json, tell
-from tidepool.tui.drawing.text import console
+from tidepool.tui.drawing.text import console, plain_table
 
 # -- plan --------------------------------------------------------------------------------------------------------------
 
@@ -52,7 +52,6 @@ def run_plan(options: argparse.Namespace) -> int:
     from tidepool.engine.planning.report import power_blocks
     from tidepool.tui.command.report import print_plan
     from tidepool.tui.drawing.blocks import print_blocks
-    from tidepool.tui.drawing.text import console
 
     print_plan(plan)
     print_blocks(console(), power_blocks(power))
@@ -78,29 +77,23 @@ def run_bench(options: argparse.Namespace) -> int:
 
 
 def _measure(options: argparse.Namespace) -> int:
-    from rich.table import Table
-    from rich.text import Text
-
     from tidepool.engine.bench import measure
 
     figures = list(measure(lambda text: tell(f"… {text}"), full=options.full))
     if options.json:
         say_json([figure.as_json() for figure in figures])
         return 0
-    table = Table(box=None, pad_edge=False)
-    table.add_column("figure")
-    for name in ("measured", "promised", ""):
-        table.add_column(name, justify="right")
-    for figure in figures:
-        sign = "≥" if figure.at_least else "≤"
-        digits = 0 if figure.value >= 100 else 2
-        table.add_row(
-            Text(figure.name),
-            f"{figure.value:,.{digits}f} {figure.unit}",
-            f"{sign} {figure.target:,g} {figure.unit}",
+    rows = [
+        (
+            figure.name,
+            f"{figure.value:,.{0 if figure.value >= 100 else 2}f} {figure.unit}",
+            f"{'≥' if figure.at_least else '≤'} {figure.target:,g} {figure.unit}",
             "ok" if figure.met else "missed",
         )
-    console().print(table)
+        for figure in figures
+    ]
+    right = ("measured", "promised", "")
+    console().print(plain_table(("figure", *right), rows, right=right))
     return 0
 
 

@@ -15,7 +15,7 @@ from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.studies import study_of
 from tidepool.storage.text import one_line, plain
-from tidepool.tui.command.report import batches_named, print_summary
+from tidepool.tui.command.report import batches_named, print_family, print_summary, print_transcript
 from tidepool.tui.command.saying import say, say_json
 from tidepool.tui.drawing.blocks import print_blocks
 from tidepool.tui.drawing.text import console, hand_words, resting, utc
@@ -52,46 +52,38 @@ def run(options: argparse.Namespace) -> int:
 def _show(options: argparse.Namespace) -> None:
     if options.conversation is not None:
         _show_conversation(options)
-        return
-    if options.genealogy:
+    elif options.genealogy:
         _show_genealogy(options)
-        return
-    if options.genome is not None or options.problem is not None:
+    elif options.genome is not None or options.problem is not None:
         _show_answers(options)
-        return
-    if options.split or options.full:
+    elif options.split or options.full:
         raise UsageError("--split and --full go with --genome ID or --problem N, and --full with --conversation N.")
-    if study := _study(options):
-        _show_study(options, study)
-        return
-    summary = summarise(options.db, options.batch)
+    else:
+        _show_summary(options)
+
+
+def _show_summary(options: argparse.Namespace) -> None:
+    summary = _summary(options)
     if options.json:
         say_json(summary)
         return
     print_summary(options.db, summary, methods=True)
-    if (batch := _watched(options)) is not None:
+    if "study_id" not in summary and (batch := _watched(options)) is not None:
         for provider, rest in batch.resting.items():
             say(one_line(resting(provider, **rest)))
         for hand in batch.hands:
             say(one_line(hand_words(hand)))
 
 
-def _study(options: argparse.Namespace) -> str | None:
-    """The study of several batches that is meant, if one is."""
+def _summary(options: argparse.Namespace) -> dict[str, Any]:
+    """Of the batch or of the study of several batches that is meant."""
     with reading(options.db) as connection:
-        found = study_of(connection, options.batch)
-    return None if found is None else found.id
-
-
-def _show_study(options: argparse.Namespace, study_id: str) -> None:
+        study = study_of(connection, options.batch)
+    if study is None:
+        return summarise(options.db, options.batch)
     from tidepool.engine.design.statistics import summarise_study
-    from tidepool.tui.command.report import print_study
 
-    summary = summarise_study(options.db, study_id)
-    if not options.json:
-        print_study(options.db, summary, methods=options.command == "show")
-    else:
-        say_json(summary["statistics"] if options.command == "stats" else summary)
+    return summarise_study(options.db, study.id)
 
 
 def _watched(options: argparse.Namespace) -> "Watched | None":
@@ -103,7 +95,6 @@ def _watched(options: argparse.Namespace) -> "Watched | None":
 
 def _show_conversation(options: argparse.Namespace) -> None:
     from tidepool.storage.queries.lists import everybody, transcript
-    from tidepool.tui.command.report import print_transcript
 
     with reading(options.db) as connection:
         batch = find_batch(connection, options.batch)
@@ -123,7 +114,6 @@ def _show_evaluation(options: argparse.Namespace, batch: sqlite3.Row, unit: "Tra
     """Of an evolution a unit is what one prompt was asked at a time."""
     from tidepool.engine.studies.evolution.replies import evaluation_blocks, found_answers
     from tidepool.storage.queries.learning import AnswerFilter
-    from tidepool.tui.drawing.blocks import print_blocks
 
     with reading(options.db) as connection:
         wanted = AnswerFilter(conversation=options.conversation, problem=options.problem, split=options.split)
@@ -137,7 +127,6 @@ def _show_evaluation(options: argparse.Namespace, batch: sqlite3.Row, unit: "Tra
 def _show_answers(options: argparse.Namespace) -> None:
     from tidepool.engine.studies.evolution.replies import found_answers, genome_blocks, genome_named, problem_blocks
     from tidepool.storage.queries.learning import AnswerFilter
-    from tidepool.tui.drawing.blocks import print_blocks
 
     with reading(options.db) as connection:
         batch = _evolution(connection, options.batch, "prompts that answer problems")
@@ -171,7 +160,6 @@ def _evolution(connection: sqlite3.Connection, reference: str, what: str) -> sql
 
 def _show_genealogy(options: argparse.Namespace) -> None:
     from tidepool.engine.studies.evolution.records import read_family
-    from tidepool.tui.command.report import print_family
 
     with reading(options.db) as connection:
         batch = _evolution(connection, options.batch, "a family tree")
@@ -183,14 +171,11 @@ def _show_genealogy(options: argparse.Namespace) -> None:
 
 
 def _stats(options: argparse.Namespace) -> None:
-    if study := _study(options):
-        _show_study(options, study)
-        return
-    summary = summarise(options.db, options.batch)
+    summary = _summary(options)
     if options.json:
         say_json(summary["statistics"])
-        return
-    print_summary(options.db, summary, waves=False)
+    else:
+        print_summary(options.db, summary, waves=False)
 
 
 def _log(options: argparse.Namespace) -> None:

@@ -7,10 +7,11 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidepool.engine.branching.kind import branching
+from tidepool.engine.branching.kind import branching, kind_to_run
 from tidepool.engine.branching.making import BranchWish, NewBranch, new_branch
 from tidepool.engine.config.freezing import freeze, remarks_on
 from tidepool.engine.config.loading import load_config
@@ -18,7 +19,7 @@ from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.errors import NotTrusted, UsageError
 from tidepool.engine.events import BatchEnded, Event, Listener
 from tidepool.engine.publishing.reuse import MEANING, Rerun, StudyInFile, read_again, study_in_file
-from tidepool.engine.run import resume_batch, run_batch, run_frozen
+from tidepool.engine.run import config_to_resume, resume_batch, run_batch, run_frozen
 from tidepool.engine.runtime.cluster_section import split_cluster_overrides
 from tidepool.engine.runtime.run_control import RunControl, Stop
 from tidepool.engine.studies.kinds import KindSpec, load_kind
@@ -30,7 +31,7 @@ from tidepool.storage.studies import batches_to_resume, study_to_resume
 from tidepool.storage.text import one_line
 from tidepool.tui.command.main import run_options
 from tidepool.tui.command.progress import progress_on
-from tidepool.tui.command.report import print_plan, print_study, print_summary
+from tidepool.tui.command.report import print_plan, print_summary
 from tidepool.tui.command.saying import agreed, say_json, tell
 
 if TYPE_CHECKING:
@@ -52,12 +53,15 @@ def run(options: argparse.Namespace) -> int:
     if options.run and options.trust and not study_in_file(options.run):
         raise UsageError("--trust is for --resume and FILE.db#BATCH: a config that you run is your own.")
     if options.dry_run:
-        return _dry_run(options)
-    if options.resume and not options.trust and sys.stdin.isatty() and sys.stderr.isatty():
-        _ask_for_trust(options)
+        for question in _questions(options) if options.resume else ():
+            show_question(question)
+        return tell_plan(_plan(options), as_json=options.json)
+    if options.resume and not options.trust and at_a_terminal() and (questions := _questions(options)):
+        ask_for_trust(options.db, questions)
     if options.run and (place := study_in_file(options.run)):
         options.rerun = allowed_rerun(place, options)
-    return told(options, *asyncio.run(_play(options)))
+    play = partial(_run_new if options.run else _resume, options)
+    return told(options, *asyncio.run(steered(play, options.on_stop)))
 
 
 def told(options: argparse.Namespace, summary: dict[str, Any], stop: Stop | None, signalled: int | None) -> int:
@@ -65,8 +69,6 @@ def told(options: argparse.Namespace, summary: dict[str, Any], stop: Stop | None
     try:
         if options.json:
             say_json(summary)
-        elif "study_id" in summary:
-            print_study(options.db, summary)
         else:
             print_summary(options.db, summary)
         sys.stdout.flush()
@@ -83,12 +85,6 @@ def exit_code(status: str, stop: Stop | None, signalled: int | None) -> int:
     return 128 + (signalled or signal.SIGINT)
 
 
-def _dry_run(options: argparse.Namespace) -> int:
-    for question in _questions(options) if options.resume else ():
-        show_question(question)
-    return tell_plan(_plan(options), as_json=options.json)
-
-
 def tell_plan(plan: dict[str, Any], *, as_json: bool) -> int:
     for words in plan["warnings"]:
         tell(f"warning: {words}")
@@ -99,9 +95,9 @@ def tell_plan(plan: dict[str, Any], *, as_json: bool) -> int:
     return 0
 
 
-def _ask_for_trust(options: argparse.Namespace) -> None:
-    if questions := _questions(options):
-        ask_for_trust(options.db, questions)
+def at_a_terminal() -> bool:
+    """Whether somebody is there to answer a question."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _questions(options: argparse.Namespace) -> list["TrustQuestion"]:
@@ -152,8 +148,6 @@ def _plan(options: argparse.Namespace) -> dict[str, Any]:
         else:
             plan = _priced([freeze(written, options.db)])
         return {**plan, "warnings": [*remarks_on(written), *plan["warnings"]]}
-    from tidepool.engine.branching.kind import kind_to_run
-    from tidepool.engine.run import config_to_resume
     from tidepool.storage.batches import find_batch
 
     with reading(options.db) as connection:
@@ -165,13 +159,6 @@ def _plan(options: argparse.Namespace) -> dict[str, Any]:
 def _priced(configs: Sequence[FrozenConfig], kind: KindSpec | None = None) -> dict[str, Any]:
     kind = kind or load_kind(configs[0].batch.kind)
     return priced(together([kind.plan(config) for config in configs]), configs[0], several=len(configs) > 1)
-
-
-async def _play(options: argparse.Namespace) -> Played:
-    async def play(listener: Listener, control: RunControl) -> dict[str, Any]:
-        return await (_run_new if options.run else _resume)(options, listener, control)
-
-    return await steered(play, options.on_stop)
 
 
 async def steered(play: Play, on_stop: str) -> Played:
@@ -282,7 +269,7 @@ def allowed_rerun(place: StudyInFile, options: argparse.Namespace) -> Rerun:
     rerun = read_again(place, options.db, options.set)
     if options.trust or (question := rerun.question()) is None:
         return rerun
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not at_a_terminal():
         rerun.refuse()
     elif not agreed_to(question, MEANING, "Run it?"):
         raise NotTrusted("Nothing was sent or run.")
@@ -314,8 +301,12 @@ def run_branch(options: argparse.Namespace) -> int:
     if options.dry_run:
         new = new_branch(options.db, wish, plan_only=True)
         return tell_plan(priced(_branch_plan(new), new.config), as_json=options.json)
-    if not options.trust and sys.stdin.isatty() and sys.stderr.isatty():
-        _ask_for_branch(options, wish)
+    if not options.trust and at_a_terminal():
+        from tidepool.engine.trust.gate import question_about
+
+        plan = _branch_plan(new_branch(options.db, wish, plan_only=True))
+        if (question := question_about(options.db, wish.batch, wish.overrides, plan)) is not None:
+            ask_for_trust(options.db, [question], "Branch it?")
     new = new_branch(options.db, wish, trust=options.trust)
 
     async def play(listener: Listener, control: RunControl) -> dict[str, Any]:
@@ -326,11 +317,3 @@ def run_branch(options: argparse.Namespace) -> int:
 
 def _branch_plan(new: NewBranch) -> Plan:
     return branching(load_kind(new.config.batch.kind), new.branch).plan(new.config)
-
-
-def _ask_for_branch(options: argparse.Namespace, wish: BranchWish) -> None:
-    from tidepool.engine.trust.gate import question_about
-
-    plan = _branch_plan(new_branch(options.db, wish, plan_only=True))
-    if (question := question_about(options.db, wish.batch, wish.overrides, plan)) is not None:
-        ask_for_trust(options.db, [question], "Branch it?")

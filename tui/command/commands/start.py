@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tidepool.engine.errors import UsageError
 from tidepool.storage.errors import FileError
-from tidepool.tui.command.saying import say, say_json
+from tidepool.tui.command.saying import reply, say, say_json
 from tidepool.tui.drawing.configs import about, examples
 
 
@@ -70,14 +70,8 @@ def _example(options: argparse.Namespace) -> int:
         near = get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]!r}?" if near else "`tidepool examples` lists them."
         raise UsageError(f"There is no example {name!r}: {hint}")
-    written = copied(known[name], options.output)
-    if options.json:
-        say_json({"files": [str(path) for path in written]})
-    else:
-        for path in written:
-            say(str(path))
-        say(f"\nNext: tidepool run {written[0]}")
-    return 0
+    files = [str(path) for path in copied(known[name], options.output)]
+    return reply(options, {"files": files}, "\n".join([*files, f"\nNext: tidepool run {files[0]}"]))
 
 
 def _listed(known: dict[str, Path], *, as_json: bool) -> int:
@@ -114,11 +108,7 @@ def _new(options: argparse.Namespace) -> int:
         target = target / f"{options.kind}.toml"
     refuse_existing(target)
     write_text(target, text)
-    if options.json:
-        say_json({"files": [str(target)]})
-    else:
-        say(f"{target}\n\nNext: tidepool run {target}")
-    return 0
+    return reply(options, {"files": [str(target)]}, f"{target}\n\nNext: tidepool run {target}")
 
 
 # -- completion --------------------------------------------------------------------------------------------------------
