@@ -89,10 +89,6 @@ def test_cached_tokens_and_batches_cost_less() -> None:
     assert answer_of(reply, None).cost_usd is None
 
 
-def test_an_answer_without_usage_has_an_unknown_cost() -> None:
-    assert answer_of({"choices": [{"message": {"content": "yes"}}]}, TAG).cost_usd is None
-
-
 @pytest.mark.parametrize("data", [{}, {"choices": []}, {"choices": [{}]}, {"choices": None}, {"data": [{}]}])
 def test_what_is_no_answer_raises(data: dict[str, object]) -> None:
     with pytest.raises((KeyError, IndexError, TypeError, AttributeError)):
