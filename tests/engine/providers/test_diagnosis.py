@@ -14,7 +14,6 @@ from tidepool.engine.providers.errors import (
     diagnose,
     fault_of,
     silence_of,
-    unknown_model,
 )
 from tidepool.engine.providers.protocol import ErrorClass
 
@@ -68,12 +67,6 @@ def test_a_healing_error_says_where_and_how_long_to_wait() -> None:
     assert (error.fault, error.retry_after) == (ErrorClass.RATE_LIMITED, 7.0)
     silent = diagnose(ProviderComplaint(None, words="reset"), OPENAI, "http://user:secret@127.0.0.1:9/v1")
     assert str(silent) == "OpenAI at 127.0.0.1:9 gave no answer: reset"
-
-
-def test_an_unknown_model_names_those_that_are_near() -> None:
-    told = str(unknown_model(OPENAI, "gpt-4o-minni", ["gpt-4o-mini", "gpt-6-luna"]))
-    assert "does not know the model 'gpt-4o-minni'" in told and "Did you mean gpt-4o-mini" in told
-    assert "`tidepool models`" in str(unknown_model(OPENAI, "zzz", ["gpt-4o-mini"]))
 
 
 class _Raised(Exception):

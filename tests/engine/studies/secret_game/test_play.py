@@ -359,22 +359,6 @@ def test_a_frozen_config_plays_the_same_schedule(settings: dict[str, int]) -> No
     assert schedule_of(frozen).total == {0: 100}.get(len(settings), schedule_of(again).total)
 
 
-@pytest.mark.parametrize(
-    ("settings", "told"),
-    [
-        ({"mode": "targeted", "targeted_secret": "marigald"}, "Did you mean 'marigold'"),
-        ({"mode": "targeted"}, "needs targeted_secret"),
-        ({"detection": ["judge"]}, "at least one of exact"),
-        ({"detection": []}, "at least one of exact"),
-        ({"mode": "retained", "scenarios": [SCENARIOS[0]]}, "mode standard only"),
-        ({"scenarios": [{"opener_secret": "Rose", "partner_secret": "rose "}]}, "same secret"),
-    ],
-)
-def test_a_config_that_cannot_mean_what_it_says_is_refused(settings: dict[str, Any], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
-        config_of(settings)
-
-
 def test_agents_need_no_secret_where_scenarios_give_one() -> None:
     bare = [{"name": name, "model": "simulated:guarded"} for name in ("a", "b")]
     data = {"batch": {"kind": "secret_game"}, "agents": bare}
