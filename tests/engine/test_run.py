@@ -212,17 +212,6 @@ async def test_failed_conversations_are_retried_by_resume_and_nothing_else_is(da
     assert summary["statistics"] == whole["statistics"]
 
 
-async def test_a_conversation_that_died_is_neither_a_reveal_nor_a_refusal(database: Path) -> None:
-    summary = await run_batch(game(20, 3, simulated={"fatal_rate": 0.1}), database)
-    overall = summary["statistics"]["overall"]
-    assert overall["total_interactions"] == summary["units"]["completed"]
-    failed = query(database, "SELECT id FROM conversations WHERE status = 'failed'")
-    assert failed and not query(
-        database,
-        "SELECT 1 FROM outcomes WHERE conversation_id IN (SELECT id FROM conversations WHERE status = 'failed')",
-    )
-
-
 async def test_retries_are_counted_and_told(database: Path) -> None:
     events: list[object] = []
     study = game(20, 3, service={"name": "live"}, simulated={"error_rate": 0.3, "latency": 0.0005})

@@ -12,41 +12,11 @@ from tidepool.engine.providers.errors import (
     ProviderComplaint,
     complaint_of,
     diagnose,
-    fault_of,
     silence_of,
 )
 from tidepool.engine.providers.protocol import ErrorClass
 
 OPENAI, ANTHROPIC = (endpoint_of(name, ProviderSettings()) for name in ("openai", "anthropic"))
-
-
-@pytest.mark.parametrize(
-    ("status", "code", "words", "fault"),
-    [
-        (None, "", "Cannot connect to host", ErrorClass.TRANSIENT),
-        (500, "", "", ErrorClass.TRANSIENT),
-        (503, "", "", ErrorClass.TRANSIENT),
-        (529, "overloaded_error", "", ErrorClass.TRANSIENT),
-        (408, "", "", ErrorClass.TRANSIENT),
-        (409, "", "", ErrorClass.TRANSIENT),
-        (429, "rate_limit_exceeded", "", ErrorClass.RATE_LIMITED),
-        (429, "rate_limit_error", "", ErrorClass.RATE_LIMITED),
-        (429, "insufficient_quota", "", ErrorClass.FATAL),
-        (429, "enforced_spend_limit_reached", "", ErrorClass.FATAL),
-        (402, "", "Insufficient Balance", ErrorClass.FATAL),
-        (400, "invalid_request_error", "Your credit balance is too low to access the API.", ErrorClass.FATAL),
-        (401, "invalid_api_key", "", ErrorClass.FATAL),
-        (403, "", "", ErrorClass.FATAL),
-        (404, "model_not_found", "", ErrorClass.FATAL),
-        (400, "invalid_request_error", "messages: at least one message is required", ErrorClass.CLIENT),
-        (413, "", "too large", ErrorClass.CLIENT),
-        (422, "", "", ErrorClass.CLIENT),
-    ],
-)
-def test_an_error_heals_or_is_ours_or_stops_everything(
-    status: int | None, code: str, words: str, fault: ErrorClass
-) -> None:
-    assert fault_of(ProviderComplaint(status, code=code, words=words)) is fault
 
 
 def test_what_stops_the_batch_carries_the_providers_words_and_advice() -> None:
