@@ -41,7 +41,7 @@ async def buy(account: Account, step: str) -> Answer:
 
 
 @given(st.integers(1, 20_000), st.lists(st.floats(0, 3), max_size=40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_a_pace_never_lets_more_leave_in_a_sliding_minute_than_the_limit(per_minute: int, gaps: list[float]) -> None:
     pace, now, left = RatePace(per_minute), 100.0, []
     for gap in [*gaps, *[0.0] * min(per_minute * 3, 500)]:
@@ -53,7 +53,7 @@ def test_a_pace_never_lets_more_leave_in_a_sliding_minute_than_the_limit(per_min
 
 
 @given(st.integers(1000, 1_000_000), st.lists(st.tuples(st.floats(0.002, 0.25), st.floats(0, 3)), max_size=200))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_calls_of_any_size_never_take_more_tokens_in_a_sliding_minute_than_the_limit(
     per_minute: int, calls: list[tuple[float, float]]
 ) -> None:
@@ -74,7 +74,7 @@ def test_calls_of_any_size_never_take_more_tokens_in_a_sliding_minute_than_the_l
     st.sampled_from([1, 7, 45, 60, 90, 600, 1_200, 6_000, 20_000]),
     st.lists(st.floats(0, 0.01) | st.floats(0, 0.3) | st.floats(0, 3), min_size=200, max_size=400),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_however_late_the_loop_is_no_second_gets_more_than_its_share(per_minute: int, lateness: list[float]) -> None:
     """Arrivals are uneven by up to 20 ms on their way, the worse for every window."""
     pace, now, left = RatePace(per_minute), 100.0, []

@@ -142,7 +142,7 @@ def test_a_learner_beats_random_and_the_best_constant_on_queries_it_never_saw(le
 def test_masked_losses_cost_no_learning_and_losses_taken_for_refusals_do() -> None:
     """Answers are lost most often after `ask_for_steps`, which is the best operator of one kind."""
     trials = {
-        name: trial("bandit", 1, 1500, rules, losing).result.policy.mean_reward or 0.0
+        name: trial("bandit", 1, 900, rules, losing).result.policy.mean_reward or 0.0
         for name, rules, losing in (
             ("whole", EpisodeRules(), None),
             ("masked", EpisodeRules(), lost_after_steps),
