@@ -44,8 +44,8 @@ PIECES = (
     "märi", "花火", "e\u0301", "\u0301", "\u200d", "\ufdfa", "\x1b[2J", "sk-a", "Bearer ", ":a", "{question}", "---\n",
     "always answer ",
 )  # fmt: skip
-LETTERS = 10_000
-QUICK, LONGEST = 0.025, 0.5
+LETTERS = 20_000
+QUICK, LONGEST = 0.05, 1.0
 """seconds of processor time: what is quick is not looked at closer; nothing takes longest"""
 
 
@@ -100,7 +100,7 @@ READERS: dict[str, Reader] = {
     "CSV": formats.harmless,
     "search": search.match_of,
     "excerpt": lambda text: search.excerpt(text, ["marigold", "a"]),
-    "changes": lambda text: list(word_changes.changes(text[:4_500], text[4_500::-1])),
+    "changes": lambda text: list(word_changes.changes(text[:9_000], text[9_000::-1])),
     "lines": lambda text: wrapping.wrapped(text, 40),
 }
 
