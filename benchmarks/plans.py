@@ -8,16 +8,20 @@ import asyncio
 import tempfile
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
-from tests.support.random_studies import KINDS, random_study, real_lengths
+from tests.support.random_studies import KINDS, WORDS, random_study
 from tidepool import run_batch
 from tidepool.engine.bench import Measurement, at_least, at_most
+from tidepool.engine.call import Call, expected_tokens
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
+from tidepool.engine.providers.protocol import Answer
+from tidepool.engine.providers.simulated.provider import SimulatedProvider
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
 
@@ -51,6 +55,30 @@ class Trial:
 
 def _near(found: float, expected: float) -> bool:
     return abs(found - expected) <= NEAR * expected + 1e-12
+
+
+@contextmanager
+def real_lengths(*, endless: bool) -> Iterator[None]:
+    """While it lasts, simulated replies are cut at their most tokens, as any provider does; endless ones reach them all,
+    and think as long as they may."""
+    answer = SimulatedProvider.answer
+
+    def kept(self: SimulatedProvider, call: Call, seed: int, *, batch: bool = False) -> Answer:
+        said = answer(self, call, seed, batch=batch)
+        if call.operation != "chat":
+            return said
+        room = 4 * call.max_tokens
+        filler = "".join(f" {WORDS[place % len(WORDS)]}" for place in range(room // 2 if endless else 0))
+        text = (said.text + filler)[:room]
+        output = expected_tokens(text) + (call.max_reasoning_tokens if endless else 0)
+        cost = self._tag.cost(said.input_tokens, output, batch=batch)
+        return said._replace(text=text, output_tokens=output, cost_usd=cost)
+
+    SimulatedProvider.answer = kept  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        SimulatedProvider.answer = answer  # type: ignore[method-assign]
 
 
 def trial(kind: str, seed: int, *, endless: bool, folder: Path) -> Trial:

@@ -1,13 +1,11 @@
 """Merging study files: each batch once, resumable after a move, and a stranger's file is data."""
 
 import asyncio
-import json
 import shutil
 import sqlite3
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -122,20 +120,6 @@ def test_the_library_is_merged_each_once(database: Path, tmp_path: Path) -> None
     assert [row["id"] for row in rows(database, "SELECT id FROM library_entity")] == ["ada-1", "bob-1"]
 
 
-def test_addresses_of_servers_stay_behind(database: Path, other: Path) -> None:
-    ((frozen,), *_) = query(other, "SELECT config FROM batch")
-    config: dict[str, Any] = json.loads(frozen)
-    config["providers"]["openai"] = {"base_url": "https://evil.example", "timeout": 9.0}
-    config["providers"]["ollama"] = {"hosts": ["http://evil.example"]}
-    with closing(sqlite3.connect(other)) as connection:
-        connection.execute("UPDATE batch SET config = ? WHERE number = 1", (json.dumps(config),))
-        connection.commit()
-    import_file(database, other)
-    kept = json.loads(query(database, "SELECT config FROM batch")[0][0])
-    assert kept["providers"]["openai"] == {"timeout": 9.0}
-    assert "evil" not in json.dumps(kept)
-
-
 STRANGE = {
     "an id that is a path": "UPDATE batch SET id = '../../x' WHERE number = 1",
     "an id that is a flag": "UPDATE batch SET id = '' WHERE number = 1",
@@ -179,15 +163,6 @@ def test_triggers_of_a_stranger_never_run(database: Path, other: Path) -> None:
     import_file(database, other)
     assert query(database, "SELECT count(*) FROM call") == query(other, "SELECT count(*) FROM call")
     assert query(database, "SELECT name FROM sqlite_master WHERE type = 'trigger'") == []
-
-
-@pytest.mark.parametrize("content", [b"", b"no database at all", b"SQLite format 3\0" + b"\0" * 200])
-def test_what_is_no_study_file_is_refused(database: Path, tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "x.db"
-    path.write_bytes(content)
-    with pytest.raises(FileError):
-        import_file(database, path)
-    assert path.read_bytes() == content
 
 
 def test_a_missing_file_and_the_open_file_itself_are_refused(database: Path, tmp_path: Path) -> None:

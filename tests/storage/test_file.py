@@ -4,7 +4,7 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -104,52 +104,40 @@ def test_a_short_write_is_all_or_nothing(database: Path) -> None:
 # -- refused ---------------------------------------------------------------------------------------------
 
 
-def not_a_database(path: Path) -> None:
-    path.write_bytes(b"name,secret\nAda,marigold\n" * 100)
-
-
-def short_text(path: Path) -> None:
-    path.write_text("hello")
-
-
 def cut_off(path: Path) -> None:
     prepare(path)
     path.write_bytes(path.read_bytes()[:50])
-
-
-def somebody_else_s(path: Path) -> None:
-    foreign(path)
-
-
-def somebody_else_s_in_wal(path: Path) -> None:
-    foreign(path, wal=True)
-
-
-def newer(path: Path) -> None:
-    foreign(path, application_id=APPLICATION_ID, version=CURRENT.version + 1)
 
 
 def pre_release(path: Path) -> None:
     foreign(path, application_id=PRE_RELEASE_ID, version=3)
 
 
-REFUSED = {
-    not_a_database: "is not a SQLite database",
-    short_text: "is not a SQLite database",
-    cut_off: "is not a SQLite database",
-    somebody_else_s: "is a SQLite file, but not Tidepool's",
-    somebody_else_s_in_wal: "is a SQLite file, but not Tidepool's",
-    newer: "was written by a newer Tidepool",
-    pre_release: "made by a pre-release version of Tidepool; its results cannot be read by this version",
+REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
+    "text": (lambda path: path.write_bytes(b"name,secret\nAda,marigold\n" * 100), "is not a SQLite database"),
+    "short text": (lambda path: path.write_text("hello"), "is not a SQLite database"),
+    "cut off": (cut_off, "is not a SQLite database"),
+    "somebody else's": (foreign, "is a SQLite file, but not Tidepool's"),
+    "somebody else's WAL": (lambda path: foreign(path, wal=True), "is a SQLite file, but not Tidepool's"),
+    "newer": (
+        lambda path: foreign(path, application_id=APPLICATION_ID, version=CURRENT.version + 1),
+        "was written by a newer Tidepool",
+    ),
+    "pre-release": (
+        pre_release,
+        "made by a pre-release version of Tidepool; its results cannot be read by this version",
+    ),
 }
 
 
-@pytest.mark.parametrize("make", REFUSED, ids=lambda make: make.__name__)
-async def test_a_file_that_is_not_ours_is_refused_and_left_as_it_was(database: Path, make: object) -> None:
-    make(database)  # type: ignore[operator]
+@pytest.mark.parametrize(("make", "words"), REFUSED.values(), ids=REFUSED)
+async def test_a_file_that_is_not_ours_is_refused_and_left_as_it_was(
+    database: Path, make: Callable[[Path], object], words: str
+) -> None:
+    make(database)
     before = {name: (database.parent / name).read_bytes() for name in files_beside(database)}
     for attempt in (lambda: prepare(database), lambda: reading(database).__enter__()):
-        with pytest.raises(FileError, match=REFUSED[make]):  # type: ignore[index]
+        with pytest.raises(FileError, match=words):
             attempt()
     with pytest.raises(FileError):
         await run_batch(game(2, 1), database)

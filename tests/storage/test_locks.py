@@ -58,15 +58,6 @@ async def test_a_batch_that_another_process_runs_cannot_be_run_until_that_dies(d
     assert (await resume_batch(batch_id, database))["status"] == "completed"
 
 
-def test_the_same_process_cannot_hold_a_batch_twice(database: Path, batch_id: str) -> None:
-    with locks.holding(database, batch_id):
-        assert is_held(database, batch_id)
-        with pytest.raises(BatchLocked), locks.holding(database, batch_id):
-            pass
-    assert not is_held(database, batch_id)
-    assert not lock_path(database, batch_id).exists()
-
-
 def test_asking_again_and_again_whether_a_batch_runs_never_takes_it_from_who_runs_it(
     database: Path, batch_id: str
 ) -> None:

@@ -177,13 +177,6 @@ def test_what_a_stranger_changed_in_the_new_tables_is_not_imported(
         import_file(database, alone, replace=True)
 
 
-async def test_the_number_of_a_deleted_batch_is_never_used_again(database: Path) -> None:
-    first = (await run_batch(game(1, 1), database))["batch_id"]
-    delete_batch(database, first)
-    await run_batch(game(1, 1), database)
-    assert query(database, "SELECT number FROM batch") == [(2,)]
-
-
 async def test_a_file_whose_numbers_were_driven_to_their_end_takes_no_batch(database: Path) -> None:
     await run_batch(game(1, 1), database)
     change(database, "UPDATE sqlite_sequence SET seq = 1 << 40 WHERE name = 'batch'")

@@ -27,11 +27,16 @@ COUNT = compile_statement(
 )
 
 
-@pytest.fixture
-async def writer(database: Path) -> AsyncIterator[Writer]:
+async def started(database: Path) -> Writer:
     prepare(database)
     writer = Writer(database)
     await writer.open()
+    return writer
+
+
+@pytest.fixture
+async def writer(database: Path) -> AsyncIterator[Writer]:
+    writer = await started(database)
     yield writer
     await writer.close()
 
@@ -102,9 +107,7 @@ async def test_a_group_may_take_longer_than_any_query_of_a_reader(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(LIMIT_VARIABLE, "0")
-    prepare(database)
-    writer = Writer(database)
-    await writer.open()
+    writer = await started(database)
     for number in range(20_000):
         writer.put(INSERT, (str(number), "", 0.0))
     await writer.close()
@@ -146,9 +149,7 @@ async def test_counters_are_committed_with_the_rows_they_count(database: Path, w
 
 
 async def test_a_group_with_a_row_that_cannot_be_written_is_not_written_at_all(database: Path) -> None:
-    prepare(database)
-    writer = Writer(database)
-    await writer.open()
+    writer = await started(database)
     told: list[FileError] = []
     writer.on_failure = told.append
     writer.put(INSERT, ("good", "", 0.0))
@@ -167,9 +168,7 @@ async def test_a_group_with_a_row_that_cannot_be_written_is_not_written_at_all(d
 
 @pytest.mark.parametrize("value", ["half \ud83d", 2**70, object()])
 async def test_a_value_that_sqlite_cannot_hold_is_told_and_hangs_nobody(database: Path, value: object) -> None:
-    prepare(database)
-    writer = Writer(database)
-    await writer.open()
+    writer = await started(database)
     writer.put(INSERT, ("a", value, 0.0))
     with pytest.raises(FileError):
         await asyncio.wait_for(writer.committed(), 5)
@@ -178,9 +177,7 @@ async def test_a_value_that_sqlite_cannot_hold_is_told_and_hangs_nobody(database
 
 
 async def test_when_the_disk_is_full_whoever_waits_is_told_and_what_was_committed_is_safe(database: Path) -> None:
-    prepare(database)
-    writer = Writer(database)
-    await writer.open()
+    writer = await started(database)
     pages = query(database, "PRAGMA page_count")[0][0]
     await writer._connection.execute(f"PRAGMA max_page_count = {pages + 5}")
     written = 0
@@ -197,9 +194,7 @@ async def test_when_the_disk_is_full_whoever_waits_is_told_and_what_was_committe
 
 async def test_a_writer_whose_task_is_cancelled_from_outside_hangs_nobody(database: Path) -> None:
     """As when a caller's own loop ends and cancels every task in it."""
-    prepare(database)
-    writer = Writer(database)
-    await writer.open()
+    writer = await started(database)
     writer.put(INSERT, ("a", "", 0.0))
     waiting = writer.committed()
     writer._task.cancel()
@@ -207,15 +202,6 @@ async def test_a_writer_whose_task_is_cancelled_from_outside_hangs_nobody(databa
         await asyncio.wait_for(waiting, 5)
     with pytest.raises(FileError):
         await asyncio.wait_for(writer.close(), 5)
-
-
-async def test_closing_writes_what_is_queued(database: Path) -> None:
-    prepare(database)
-    writer = Writer(database)
-    await writer.open()
-    writer.put(INSERT, ("last", "", 0.0))
-    await writer.close()
-    assert query(database, "SELECT name FROM library_type") == [("last",)]
 
 
 async def test_a_durable_commit_is_synchronised_and_an_ordinary_one_is_not(writer: Writer) -> None:
@@ -294,30 +280,6 @@ async def test_the_loop_does_not_wait_for_another_program_that_writes(writer: Wr
         hog.execute("COMMIT")
     await waiting
     assert query(database, "SELECT name FROM library_type") == [("a",)]
-
-
-@pytest.mark.parametrize(
-    ("longest", "rows", "durable", "here"),
-    [(60.0, 1, False, True), (60.0, 500, False, False), (60.0, 1, True, False), (-1.0, 1, False, False)],
-)
-async def test_only_what_is_small_quick_and_need_not_be_synced_is_written_in_the_loop(
-    writer: Writer, monkeypatch: pytest.MonkeyPatch, longest: float, rows: int, durable: bool, here: bool
-) -> None:
-    monkeypatch.setattr("tidepool.storage.writer.HELD_UP", longest)
-    writer.put(INSERT, ("first", "", 0.0))
-    await writer.committed()
-    in_thread: list[Any] = []
-    write = writer._write_in_thread
-
-    async def watched(group: Any) -> None:
-        in_thread.append(group)
-        await write(group)
-
-    monkeypatch.setattr(writer, "_write_in_thread", watched)
-    for number in range(rows):
-        writer.put(INSERT, (str(number), "", 0.0))
-    await writer.committed(durable=durable)
-    assert bool(in_thread) != here
 
 
 async def test_a_file_that_is_opened_can_be_read_by_whoever_holds_up_the_loop(

@@ -1,17 +1,9 @@
-"""Any study of a kind, small and offline, drawn by a seed: for rules that must hold whatever somebody writes.
+"""Any study of a kind, small and offline, drawn by a seed: for rules that must hold whatever somebody writes."""
 
-What a bound promises must hold for models that use all the tokens they are given, as no simulated voice does: `real_lengths`
-makes them.
-"""
-
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from tidepool.engine.call import Call, expected_tokens
-from tidepool.engine.providers.protocol import Answer
-from tidepool.engine.providers.simulated.provider import SimulatedProvider
 from tidepool.engine.registries import OPERATORS
 
 Data = dict[str, Any]
@@ -191,30 +183,3 @@ KINDS: dict[str, Callable[[Random], Data]] = {
     "evolution": _evolution,
     "mutation": _mutation,
 }
-
-
-# -- models like real ones -----------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def real_lengths(*, endless: bool) -> Iterator[None]:
-    """While it lasts, simulated replies are cut at their most tokens, as any provider does; endless ones reach them all,
-    and think as long as they may."""
-    answer = SimulatedProvider.answer
-
-    def kept(self: SimulatedProvider, call: Call, seed: int, *, batch: bool = False) -> Answer:
-        said = answer(self, call, seed, batch=batch)
-        if call.operation != "chat":
-            return said
-        room = 4 * call.max_tokens
-        filler = "".join(f" {WORDS[place % len(WORDS)]}" for place in range(room // 2 if endless else 0))
-        text = (said.text + filler)[:room]
-        output = expected_tokens(text) + (call.max_reasoning_tokens if endless else 0)
-        cost = self._tag.cost(said.input_tokens, output, batch=batch)
-        return said._replace(text=text, output_tokens=output, cost_usd=cost)
-
-    SimulatedProvider.answer = kept  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        SimulatedProvider.answer = answer  # type: ignore[method-assign]

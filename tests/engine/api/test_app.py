@@ -13,7 +13,6 @@ from tests.engine.api.conftest import OPEN, Launcher
 from tests.support.state import query
 from tidepool import resume_batch
 from tidepool.engine.api.app import create_app
-from tidepool.engine.api.runs import Runs
 from tidepool.storage import locks
 from tidepool.storage.batches import begin
 
@@ -82,19 +81,14 @@ def test_a_simulation_carries_what_the_contract_names(client: TestClient, librar
     assert simulation["timestamp"].startswith("20")
 
 
-def test_simulations_are_listed_where_asked(client: TestClient, library: list[str], database: Path) -> None:
+def test_simulations_are_listed_where_asked_and_exports_are_downloads(
+    client: TestClient, library: list[str], database: Path
+) -> None:
     batch_id = created(client, library)
     played(database, batch_id)
-    (bare,) = client.get(PATH).json()["data"]
-    assert "simulations" not in bare
-    (full,) = client.get(f"{PATH}?include_simulations=true").json()["data"]
-    assert len(full["simulations"]) == 4
+    assert "simulations" not in client.get(PATH).json()["data"][0]
+    assert len(client.get(f"{PATH}?include_simulations=true").json()["data"][0]["simulations"]) == 4
     assert "simulations" not in client.get(f"{PATH}/{batch_id}?include_simulations=false").json()["data"]
-
-
-def test_exports_are_downloads(client: TestClient, library: list[str], database: Path) -> None:
-    batch_id = created(client, library)
-    played(database, batch_id)
     response = client.get(f"{PATH}/{batch_id}/export")
     assert response.headers["content-disposition"] == f'attachment; filename="{batch_id}.json"'
     assert response.headers["content-type"] == "application/json"
@@ -166,16 +160,6 @@ def test_only_so_many_run_at_once_and_a_new_api_goes_on_with_what_waits(
         waited(lambda: len(later.started) == 3)
         assert [started.batch_id for started in later.started] == ids[2:]
         assert [batch["id"] for batch in client.get(PATH).json()["data"]] == ids
-
-
-def test_what_another_program_is_about_to_run_is_left_to_it(database: Path, library: list[str]) -> None:
-    from tests.engine.studies.simulation.panels import panel
-    from tidepool.engine.run import enlist
-
-    launcher = Launcher()
-    enlist(panel(num_simulations=1), database)
-    Runs(database, launcher, 4).look()
-    assert launcher.started == []
 
 
 @pytest.mark.parametrize(
@@ -250,9 +234,3 @@ def test_the_page_loads_nothing_from_elsewhere(client: TestClient) -> None:
     assert "http:" not in page.text and "https:" not in page.text and "<script" not in page.text
     assert client.get("/nowhere").json() == {"status": "error", "message": "Not Found"}
     assert client.put(PATH).status_code == 405
-
-
-def test_the_library_can_be_read(client: TestClient, library: list[str]) -> None:
-    entities = client.get("/api/entities").json()["data"]
-    assert [entity["id"] for entity in entities] == library
-    assert entities[0]["attributes"] == {"age": 61, "agreeableness": 2}

@@ -20,30 +20,24 @@ from tidepool.engine.errors import UsageError
 PATH = "/api/batch-simulations"
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "localhost:8765", "127.0.0.1:1", "[::1]", "[::1]:8765"])
-def test_names_of_this_machine_are_served(client: TestClient, host: str) -> None:
-    assert client.get(PATH, headers={"host": host}).status_code == 200
-
-
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:8765", "localhost.evil.example", "", "10.0.0.1"])
-def test_other_names_are_refused_without_a_token(client: TestClient, host: str) -> None:
-    response = client.get(PATH, headers={"host": host})
-    assert response.status_code == 403 and response.json()["status"] == "error"
-
-
-@pytest.mark.parametrize(
-    ("origin", "code"),
-    [
-        ("http://localhost", 200),
-        ("http://localhost:8765", 403),
-        ("http://127.0.0.1", 403),
-        ("https://evil.example", 403),
-        ("http://localhost.evil.example:80", 403),
-        ("null", 403),
-    ],
+HERE = ("localhost", "127.0.0.1", "localhost:8765", "127.0.0.1:1", "[::1]", "[::1]:8765")
+ELSEWHERE = ("evil.example", "evil.example:8765", "localhost.evil.example", "", "10.0.0.1")
+STRANGE_PAGES = (
+    "http://localhost:8765",
+    "http://127.0.0.1",
+    "https://evil.example",
+    "http://localhost.a.example",
+    "null",
 )
-def test_pages_of_others_and_of_other_ports_are_not_answered(client: TestClient, origin: str, code: int) -> None:
-    assert client.get(PATH, headers={"origin": origin}).status_code == code
+
+
+def test_without_a_token_only_names_and_pages_of_this_machine_are_served(client: TestClient) -> None:
+    cases = [({"host": host}, 200) for host in HERE] + [({"host": host}, 403) for host in ELSEWHERE]
+    cases += [({"origin": "http://localhost"}, 200), *(({"origin": page}, 403) for page in STRANGE_PAGES)]
+    for headers, code in cases:
+        response = client.get(PATH, headers=headers)
+        assert response.status_code == code, headers
+        assert code == 200 or response.json()["status"] == "error"
 
 
 @pytest.fixture
@@ -61,9 +55,6 @@ def test_with_a_token_nothing_is_served_without_it(locked: TestClient, given: st
     headers = {} if given is None else {"authorization": given.encode()}
     response = locked.get(path, headers=headers)
     assert response.status_code == 401 and response.headers["www-authenticate"] == "Bearer"
-
-
-def test_the_token_opens_every_name(locked: TestClient) -> None:
     assert locked.get(PATH, headers={"authorization": "Bearer correct horse"}).status_code == 200
 
 

@@ -40,7 +40,7 @@ CHECKS = [
     unsupported_method,
 ]
 BOUNDED = settings(
-    max_examples=4,
+    max_examples=3,
     deadline=None,
     derandomize=True,
     database=None,

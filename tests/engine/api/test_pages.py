@@ -34,8 +34,9 @@ def test_batches_and_entities_come_in_pages(client: TestClient, library: list[st
     pages = list(following(client, f"{PATH}?limit=2&include_simulations=true"))
     assert [one["id"] for page in pages for one in page] == ids and len(pages) == 3
     assert all("simulations" in one for page in pages for one in page)
-    entities = [one["id"] for page in following(client, "/api/entities?limit=3") for one in page]
-    assert entities == library
+    entities = [one for page in following(client, "/api/entities?limit=3") for one in page]
+    assert [one["id"] for one in entities] == library
+    assert entities[0]["attributes"] == {"age": 61, "agreeableness": 2}
     assert client.get(f"{PATH}?offset=99").json()["data"] == []
     for wrong in ("limit=0", "limit=100000", "offset=-1", "limit=x"):
         assert client.get(f"{PATH}?{wrong}").status_code == 422

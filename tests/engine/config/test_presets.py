@@ -8,7 +8,6 @@ import pytest
 from tests.support.state import query
 from tidepool.engine.config.endpoints import (
     KNOWN_MODELS,
-    PRESET_TABLE,
     PRESETS,
     refuse_retired,
     resolve_model,
@@ -59,10 +58,6 @@ def test_a_retired_model_is_refused_with_its_successor(model: str, successor: st
 def test_any_other_id_is_passed_through(model: str) -> None:
     refuse_retired(model)
     assert resolve_model(model) == model
-
-
-def test_a_preset_whose_older_model_is_gone_says_so() -> None:
-    assert "retired" in PRESET_TABLE["gpt35"].note
 
 
 def test_a_batch_keeps_the_models_its_presets_stood_for_when_it_was_made(database: Path) -> None:

@@ -28,16 +28,14 @@ def test_every_level_meets_every_other_once_a_replicate(tmp_path: Path) -> None:
     assert [agent.model for agent in firm.agents] == ["simulated:naive", "simulated:naive"]
     assert {agent.instructions for agent in firm.agents} == {"Never yield."}
     assert {agent.instructions for agent in study.cells[0].config.agents} == {""}
-
-
-def test_cells_of_a_replicate_share_a_seed_and_replicates_do_not(tmp_path: Path) -> None:
-    study = plan_study(load_config(written(tmp_path)), tmp_path / "none.db")
-    seeds = {
-        cell.replicate: {one.config.batch.seed for one in study.cells if one.replicate == cell.replicate}
-        for cell in study.cells
-    }
-    assert seeds == {1: {7}, 2: {replicate_seed(7, 2)}}
+    seeds = {(cell.replicate, cell.config.batch.seed) for cell in study.cells}
+    assert seeds == {(1, 7), (2, replicate_seed(7, 2))}, "cells of a replicate share a seed"
     assert replicate_seed(7, 2) not in (7, replicate_seed(7, 3), replicate_seed(8, 2))
+    design = study.design
+    assert design["hypotheses"] == [{"outcome": "revealed", "contrast": "firmness: firm - plain", "direction": "less"}]
+    assert design["frozen_at"].startswith("20")
+    as_written = {"num_interactions": 6, "messages_per_interaction": 3}
+    assert design["source"]["secret_game"] == as_written, "no defaults"
 
 
 def test_lists_in_step(tmp_path: Path) -> None:
@@ -47,15 +45,6 @@ def test_lists_in_step(tmp_path: Path) -> None:
         ("simulated:guarded", "plain"),
         ("simulated:naive", "firm"),
     ]
-
-
-def test_what_was_frozen_says_what_is_tested_and_when(tmp_path: Path) -> None:
-    design = plan_study(load_config(written(tmp_path)), tmp_path / "none.db").design
-    assert design["hypotheses"] == [{"outcome": "revealed", "contrast": "firmness: firm - plain", "direction": "less"}]
-    assert design["frozen_at"].startswith("20")
-    assert design["source"]["secret_game"] == {"num_interactions": 6, "messages_per_interaction": 3}, (
-        "as written, no defaults"
-    )
 
 
 ONE = '[design.factors]\n"agents.Ada.memory" = ["short", "long"]\n'

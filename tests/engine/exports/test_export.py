@@ -109,24 +109,19 @@ async def test_a_batch_exported_and_imported_elsewhere_has_equal_statistics(
     assert not list(tmp_path.glob("*.db-wal"))
 
 
-async def test_an_export_never_overwrites_a_study(database: Path, tmp_path: Path) -> None:
+async def test_what_cannot_be_exported_is_told(database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     await run_batch(game(1), database)
     with pytest.raises(FileError, match="exists already"):
         export_batch(database, "last", "sqlite", database)
-    assert summarise(database, "last")["status"] == "completed"
-
-
-async def test_a_format_a_kind_does_not_have_is_refused_with_those_it_has(database: Path, tmp_path: Path) -> None:
-    await run_batch(game(1), database)
     with pytest.raises(UsageError, match="json, csv, sqlite, html, markdown, svg, parquet"):
         export_batch(database, "last", "policy", tmp_path)
-
-
-async def test_a_place_that_cannot_be_written_is_told_and_nothing_is_left_there(database: Path, tmp_path: Path) -> None:
-    await run_batch(game(1), database)
     (tmp_path / "file").write_text("")
     with pytest.raises(FileError, match="-o"):
         export_batch(database, "last", "html", tmp_path / "file" / "report.html")
+    monkeypatch.setitem(sys.modules, "arro3.io", None)
+    with pytest.raises(FileError, match=r"tidepool-lab\[parquet\]"):
+        export_batch(database, "last", "parquet", tmp_path)
+    assert summarise(database, "last")["status"] == "completed"
 
 
 # -- parquet ---------------------------------------------------------------------------------------------
@@ -146,15 +141,6 @@ async def test_parquet_holds_the_same_rows_with_types(database: Path, batch: str
     columns = [found.column(name).to_pylist() for name in ("agent", "opener", "revealed", "turn", "score")]
     assert list(zip(*columns, strict=True)) == stored
     assert set(columns[1]) == {True, False} and isinstance(columns[4][0], float)
-
-
-async def test_without_the_extra_parquet_tells_what_to_install(
-    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await run_batch(game(1), database)
-    monkeypatch.setitem(sys.modules, "arro3.io", None)
-    with pytest.raises(FileError, match=r"tidepool-lab\[parquet\]"):
-        export_batch(database, "last", "parquet", tmp_path)
 
 
 # -- html ------------------------------------------------------------------------------------------------

@@ -76,32 +76,7 @@ def test_a_dry_run_sees_the_library(filled: Path, tmp_path: Path) -> None:
     assert [entity["name"] for entity in config.entities] == ["Ada", "Bob"]
 
 
-@pytest.mark.parametrize(
-    ("ids", "complaint"),
-    [
-        ('["ada", "zed"]', "no entity 'zed'"),
-        ('["ada", "ada"]', "named twice"),
-        ('["ada"]', "interaction_size is 2, but only 1 entity"),
-    ],
-)
-async def test_wrong_ids_are_told_before_anything_is_written(
-    filled: Path, tmp_path: Path, ids: str, complaint: str
-) -> None:
-    with pytest.raises(UsageError, match=complaint):
-        await run_batch(load_config(_config(tmp_path, ids)), filled)
-    assert query(filled, "SELECT count(*) FROM batches") == [(0,)]
-
-
 def test_ids_without_a_file_are_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no file"):
         freeze(load_config(_config(tmp_path, '["ada"]')), tmp_path / "none.db")
     assert not (tmp_path / "none.db").exists()
-
-
-def test_a_strangers_config_that_names_a_file_is_not_followed(tmp_path: Path) -> None:
-    frozen = {"batch": {"kind": "simulation"}, "simulation": {"context_file": "/etc/hostname"}}
-    with pytest.raises(UsageError, match="names a file"):
-        load_frozen(json.dumps(frozen))
-    for broken in ("[]", "{", "null", "[" * 100_000):
-        with pytest.raises(UsageError):
-            load_frozen(broken)

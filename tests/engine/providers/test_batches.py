@@ -68,15 +68,6 @@ async def test_a_creation_that_was_cut_off_is_bought_once(
 
 
 @BOTH
-async def test_a_batch_that_shows_late_in_the_list_is_still_found(
-    emulator: Emulator, talks: Talks, provider: str
-) -> None:
-    emulator.set_faults(provider, script={"create": ["lost"]}, list_lag=0.3)
-    summary = await ordered(talks, provider, poll_interval=0.2)
-    assert summary["status"] == "completed" and bought(emulator) == 80
-
-
-@BOTH
 async def test_a_refused_batch_goes_live_with_the_reason_in_the_log(
     emulator: Emulator, talks: Talks, provider: str
 ) -> None:
@@ -88,11 +79,20 @@ async def test_a_refused_batch_goes_live_with_the_reason_in_the_log(
     assert states(talks) == ["refused"]
 
 
+PASSING: dict[str, dict[str, Any]] = {
+    "a batch that shows late in the list": {"script": {"create": ["lost"]}, "list_lag": 0.3},
+    "too many requests at creation": {"script": {"create": ["429", "429"]}, "retry_after": 0.02},
+    "polls that find nothing for a moment": {"script": {"poll": ["404", "404", "500", "404"]}},
+    **{f"results {word}": {"script": {"results": [word, word]}} for word in ("404", "500", "cut", "garbage", "drop")},
+}
+
+
 @BOTH
-async def test_too_many_requests_at_creation_are_waited_for(emulator: Emulator, talks: Talks, provider: str) -> None:
-    emulator.set_faults(provider, script={"create": ["429", "429"]}, retry_after=0.02)
-    summary = await ordered(talks, provider)
-    assert summary["status"] == "completed" and bought(emulator) == 80
+@pytest.mark.parametrize("faults", PASSING.values(), ids=PASSING)
+async def test_what_passes_is_waited_for(emulator: Emulator, talks: Talks, provider: str, faults: dict) -> None:
+    emulator.set_faults(provider, **faults)
+    summary = await ordered(talks, provider, poll_interval=0.2 if "list_lag" in faults else 0.05)
+    assert summary["status"] == "completed" and bought(emulator) == 80 and bought(emulator, "live") == 0
 
 
 @BOTH
@@ -108,25 +108,6 @@ async def test_a_spend_limit_at_creation_stops_with_advice_and_resume_goes_on(
     emulator.set_faults(provider, spend_limit=0)
     summary = await talks.resume()
     assert summary["status"] == "completed" and bought(emulator) == 40 + 80
-
-
-@BOTH
-@pytest.mark.parametrize("fault", ["404", "500", "cut", "garbage", "drop"])
-async def test_results_are_fetched_until_they_are_whole(
-    emulator: Emulator, talks: Talks, provider: str, fault: str
-) -> None:
-    emulator.set_faults(provider, script={"results": [fault, fault]})
-    summary = await ordered(talks, provider)
-    assert summary["status"] == "completed" and bought(emulator) == 80 and bought(emulator, "live") == 0
-
-
-@BOTH
-async def test_a_poll_that_finds_nothing_for_a_moment_is_repeated(
-    emulator: Emulator, talks: Talks, provider: str
-) -> None:
-    emulator.set_faults(provider, script={"poll": ["404", "404", "500", "404"]})
-    summary = await ordered(talks, provider)
-    assert summary["status"] == "completed" and bought(emulator) == 80
 
 
 @BOTH

@@ -82,50 +82,26 @@ async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
         yield Shell(tmp_path, emulator)
 
 
-@pytest.mark.parametrize("provider", MODELS)
-async def test_a_hundred_conversations_of_four_messages_are_four_batches_of_a_hundred_at_half_the_price(
-    shell: Shell, provider: str
+@pytest.mark.parametrize(
+    ("provider", "on_stop", "stop", "code"),
+    [("openai", "leave", signal.SIGINT, 130), ("anthropic", "cancel", signal.SIGTERM, 143)],
+)
+async def test_a_batch_that_was_left_or_cancelled_is_taken_up_on_another_machine_with_a_copy_of_the_file(
+    shell: Shell, provider: str, on_stop: str, stop: signal.Signals, code: int
 ) -> None:
-    live, ordered = await asyncio.gather(
-        shell.json("--run", shell.study(provider, "live"), database="live.db"),
-        shell.json("--run", shell.study(provider, f"{provider}-conversation"), database="ordered.db"),
-    )
-    batches: dict[str, int] = {}
-    for purchase in shell.emulator.purchases:
-        batches[purchase.batch_id] = batches.get(purchase.batch_id, 0) + 1
-    assert batches.pop("") == 400 and list(batches.values()) == [100] * 4
-    assert [(wave["calls"], wave["transport"]) for wave in ordered["waves"]] == [(100, "batch")] * 4
-    assert (
-        ordered["statistics"] == live["statistics"] and ordered["statistics"]["overall"]["total_secrets_revealed"] > 0
-    )
-    assert ordered["cost_usd"] == pytest.approx(live["cost_usd"] / 2, rel=1e-9)
-
-
-async def test_a_left_batch_is_taken_up_again_on_another_machine_with_a_copy_of_the_file(shell: Shell) -> None:
-    shell.emulator.set_faults("openai", batch_seconds=1e9)
-    process = await shell.start("--run", shell.study("openai", "openai-conversation", 30, 2), "--on-stop", "leave")
-    await _taken(shell, "openai", process)
-    process.send_signal(signal.SIGINT)
-    code, _, err = await shell.ended(process)
-    assert code == 130 and "interrupted" in err and not shell.emulator.traffic("openai")["cancel"]
+    shell.emulator.set_faults(provider, batch_seconds=1e9)
+    study = shell.study(provider, f"{provider}-conversation", 30, 1)
+    process = await shell.start("--run", study, "--on-stop", on_stop)
+    await _taken(shell, provider, process)
+    process.send_signal(stop)
+    ended, _, err = await shell.ended(process)
+    assert ended == code and "interrupted" in err and (on_stop == "leave" or not shell.emulator.purchases)
+    assert shell.emulator.traffic(provider)["cancel"] == (on_stop == "cancel")
     shutil.move(shell.folder / "study.db", shell.folder / "elsewhere.db")
-    shell.emulator.set_faults("openai", batch_seconds=0)
+    shell.emulator.set_faults(provider, batch_seconds=0)
     summary = await shell.json("--resume", "last", database="elsewhere.db")
-    assert summary["status"] == "completed" and summary["calls"]["bought"] == 60
-    assert len(shell.emulator.purchases) == 60 and shell.emulator.traffic("openai")["create"] == 2
-
-
-async def test_a_stop_that_cancels_pays_only_for_what_was_finished(shell: Shell) -> None:
-    shell.emulator.set_faults("anthropic", batch_seconds=1e9)
-    study = shell.study("anthropic", "anthropic-conversation", 30, 1)
-    process = await shell.start("--run", study, "--on-stop", "cancel")
-    await _taken(shell, "anthropic", process)
-    process.send_signal(signal.SIGTERM)
-    code, _, _ = await shell.ended(process)
-    assert code == 143 and shell.emulator.traffic("anthropic")["cancel"] == 1 and not shell.emulator.purchases
-    shell.emulator.set_faults("anthropic", batch_seconds=0)
-    summary = await shell.json("--resume", "last")
-    assert summary["status"] == "completed" and len(shell.emulator.purchases) == 30
+    assert summary["status"] == "completed" and summary["calls"]["bought"] == len(shell.emulator.purchases) == 30
+    assert shell.emulator.traffic(provider)["create"] == (1 if on_stop == "leave" else 2)
 
 
 async def _taken(shell: Shell, provider: str, process: asyncio.subprocess.Process) -> None:

@@ -12,42 +12,11 @@ from tidepool.engine.providers.errors import (
     ProviderComplaint,
     complaint_of,
     diagnose,
-    fault_of,
     no_reply_of,
-    unknown_model,
 )
 from tidepool.engine.providers.protocol import ErrorClass
 
 OPENAI, ANTHROPIC = (endpoint_of(name, ProviderSettings()) for name in ("openai", "anthropic"))
-
-
-@pytest.mark.parametrize(
-    ("status", "code", "words", "fault"),
-    [
-        (None, "", "Cannot connect to host", ErrorClass.TRANSIENT),
-        (500, "", "", ErrorClass.TRANSIENT),
-        (503, "", "", ErrorClass.TRANSIENT),
-        (529, "overloaded_error", "", ErrorClass.TRANSIENT),
-        (408, "", "", ErrorClass.TRANSIENT),
-        (409, "", "", ErrorClass.TRANSIENT),
-        (429, "rate_limit_exceeded", "", ErrorClass.RATE_LIMITED),
-        (429, "rate_limit_error", "", ErrorClass.RATE_LIMITED),
-        (429, "insufficient_quota", "", ErrorClass.FATAL),
-        (429, "enforced_spend_limit_reached", "", ErrorClass.FATAL),
-        (402, "", "Insufficient Balance", ErrorClass.FATAL),
-        (400, "invalid_request_error", "Your credit balance is too low to access the API.", ErrorClass.FATAL),
-        (401, "invalid_api_key", "", ErrorClass.FATAL),
-        (403, "", "", ErrorClass.FATAL),
-        (404, "model_not_found", "", ErrorClass.FATAL),
-        (400, "invalid_request_error", "messages: at least one message is required", ErrorClass.CLIENT),
-        (413, "", "too large", ErrorClass.CLIENT),
-        (422, "", "", ErrorClass.CLIENT),
-    ],
-)
-def test_an_error_heals_or_is_ours_or_stops_everything(
-    status: int | None, code: str, words: str, fault: ErrorClass
-) -> None:
-    assert fault_of(ProviderComplaint(status, code=code, words=words)) is fault
 
 
 def test_what_stops_the_batch_carries_the_providers_words_and_advice() -> None:
@@ -68,12 +37,6 @@ def test_a_healing_error_says_where_and_how_long_to_wait() -> None:
     assert (error.fault, error.retry_after) == (ErrorClass.RATE_LIMITED, 7.0)
     silent = diagnose(ProviderComplaint(None, words="reset"), OPENAI, "http://user:secret@127.0.0.1:9/v1")
     assert str(silent) == "OpenAI at 127.0.0.1:9 gave no answer: reset"
-
-
-def test_an_unknown_model_names_those_that_are_near() -> None:
-    told = str(unknown_model(OPENAI, "gpt-4o-minni", ["gpt-4o-mini", "gpt-6-luna"]))
-    assert "does not know the model 'gpt-4o-minni'" in told and "Did you mean gpt-4o-mini" in told
-    assert "`tidepool models`" in str(unknown_model(OPENAI, "zzz", ["gpt-4o-mini"]))
 
 
 class _Raised(Exception):

@@ -74,38 +74,6 @@ async def test_later_posts_are_answered_and_refused_as_the_first_one_is(emulator
     assert len(emulator.purchases) == 3
 
 
-async def test_a_server_that_moves_while_a_study_runs_is_followed_from_the_next_try_on(emulator: Emulator) -> None:
-    path, body = BODIES["openai"]
-    line = SdkConnection(endpoint_of("openai", ProviderSettings()), os.environ["OPENAI_BASE_URL"])
-    content = json.dumps(body).encode()
-    try:
-        await line.post(path, content, 5.0)
-        emulator.set_faults("openai", script={"live": ["move:in-circles"]})
-        with pytest.raises(Complained, match="moved"):
-            await line.post(path, content, 5.0)
-        assert not line._templates and (await line.post(path, content, 5.0)).status_code == 200
-    finally:
-        await line.close()
-
-
-@pytest.mark.parametrize("provider", BODIES)
-async def test_later_answers_that_come_packed_are_unpacked_within_their_bound(
-    emulator: Emulator, provider: str
-) -> None:
-    path, body = BODIES[provider]
-    line = SdkConnection(endpoint_of(provider, ProviderSettings()), os.environ[f"{provider.upper()}_BASE_URL"])
-    content = json.dumps(body).encode()
-    try:
-        plain = await line.post(path, content, 5.0)
-        emulator.set_faults(provider, script={"live": ["body:gzip", "body:bomb"]})
-        assert (await line.post(path, content, 5.0)).json().keys() == line.load_object(plain.content).keys()
-        with pytest.raises(Complained, match="more than 64 MB"):
-            await line.post(path, content, 20.0)
-        assert line._templates and (await line.post(path, content, 5.0)).status_code == 200
-    finally:
-        await line.close()
-
-
 @pytest.mark.parametrize("provider", BODIES)
 async def test_posts_that_leave_together_cost_the_sdk_only_the_first(
     emulator: Emulator, provider: str, monkeypatch: pytest.MonkeyPatch

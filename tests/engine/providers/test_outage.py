@@ -56,21 +56,6 @@ async def test_a_study_waits_for_a_server_that_goes_away_and_buys_nothing_twice(
     assert "is down" in lines and "answers again, after" in lines
 
 
-async def test_a_server_that_stays_away_fails_what_waits_and_a_resume_completes_it(
-    emulator: Emulator, talks: Talks
-) -> None:
-    outage = When(talks, answered, lambda: asyncio.ensure_future(emulator.outage(0.8)))
-    summary = await talks.play(MODELS["openai"], conversations=20, max_concurrent=2, outage_patience=0.2)
-    assert summary["units"]["failed"] > 0
-    errors = {row[0] for row in query(talks.database, "SELECT error FROM conversations WHERE status = 'failed'")}
-    assert all("was down for longer than 200 ms (outage_patience)" in error for error in errors), errors
-    assert any("Resume the batch when it is back" in line for line in log_of(talks.database, summary["batch_id"]))
-    await outage.done
-    again = await talks.resume()
-    assert again["status"] == "completed"
-    assert len(emulator.purchases) == 40
-
-
 @pytest.mark.parametrize("retry_after", [0, 30])
 async def test_a_provider_that_only_answers_429_is_an_outage_and_a_resume_completes_it(
     emulator: Emulator, talks: Talks, retry_after: float

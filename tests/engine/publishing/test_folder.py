@@ -171,15 +171,6 @@ def test_foreign_words_are_text_in_every_head(files: Files, tmp_path: Path) -> N
     assert tomllib.loads((folder / "study.toml").read_text())
 
 
-def test_a_design_that_somebody_changed_sends_no_words_elsewhere(files: Files, tmp_path: Path) -> None:
-    """The trust record knows the cells, which are as they were."""
-    database = Path(shutil.copy(files.database, tmp_path / "study.db"))
-    lab = '{"openai": {"base_url": "http://evil.example", "api_key_env": "HOME"}}'
-    change(database, "UPDATE study SET design = json_set(design, '$.source.providers', json(?))", lab)
-    (path,) = export_batch(database, files.study["study_id"], "toml", tmp_path / "x.toml")
-    assert "providers" not in tomllib.loads(path.read_text()) and "evil" not in path.read_text()
-
-
 def test_there_is_a_whole_folder_or_none_and_what_is_unfinished_is_told(
     database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

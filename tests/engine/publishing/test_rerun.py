@@ -131,16 +131,6 @@ def test_servers_and_keys_of_the_file_are_refused_until_somebody_answers_for_the
     assert again(database).question() is None
 
 
-def test_code_that_the_file_names_is_refused_also_where_it_lies_beside(
-    tmp_path: Path, move: Callable[[str], None]
-) -> None:
-    (tmp_path / "scorer.py").write_bytes((EXAMPLES / "scorer.py").read_bytes())
-    enlist(load_config(EXAMPLES / "evolution_scorer.toml"), tmp_path / "theirs.db")
-    move("ours")
-    with pytest.raises(NotTrusted, match=r"run code on this machine.*scorer\.py:right_and_brief"):
-        again(tmp_path / "theirs.db").refuse()
-
-
 def test_what_is_set_takes_the_place_of_what_was_taken_in(tmp_path: Path) -> None:
     file = tmp_path / "theirs.db"
     enlist(load_config(EXAMPLES / "evolution_labels.toml"), file)

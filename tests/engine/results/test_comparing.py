@@ -26,7 +26,7 @@ def of_persona(persona: str, size: int = 60, seed: int = 1) -> SecretGame:
     )
 
 
-async def test_the_same_meetings_are_compared_one_by_one(database: Path) -> None:
+async def test_the_same_meetings_are_compared_one_by_one(database: Path, tidepool: Any) -> None:
     ids = [(await run_batch(of_persona(persona), database))["batch_id"] for persona in ("guarded", "trusting")]
     found = compare(database, ids)
     assert [batch["name"] for batch in found["batches"]] == ["guarded", "trusting"]
@@ -39,6 +39,10 @@ async def test_the_same_meetings_are_compared_one_by_one(database: Path) -> None
     assert difference["difference"] == pytest.approx((first - second) / 50)
     assert difference["difference_ci95"][1] < 0
     assert difference["p_value"] == difference["p_value_holm"] < 0.001
+    shown = tidepool("compare", *ids, NO_COLOR="1").stdout
+    assert "A: revealed, %" in shown and "sides that revealed, %" in shown
+    assert "#1 − #2" in shown and "pair by pair" in shown
+    assert tidepool.json("compare", *ids)["kind"] == "secret_game"
 
 
 def test_a_difference_without_interval_or_test_is_told_as_such() -> None:
@@ -82,11 +86,3 @@ async def test_what_cannot_be_compared_is_refused(database: Path, tidepool: Any)
     with pytest.raises(UsageError, match="at least two"):
         compare(database, ["last", "last"])
     assert tidepool("compare", "last").returncode == 2
-
-
-async def test_the_command_shows_both_batches_and_their_difference(database: Path, tidepool: Any) -> None:
-    ids = [(await run_batch(of_persona(persona), database))["batch_id"] for persona in ("guarded", "trusting")]
-    shown = tidepool("compare", *ids, NO_COLOR="1").stdout
-    assert "A: revealed, %" in shown and "sides that revealed, %" in shown
-    assert "#1 − #2" in shown and "pair by pair" in shown
-    assert tidepool.json("compare", *ids)["kind"] == "secret_game"

@@ -74,23 +74,11 @@ def test_figures_are_attributes_that_say_what_the_json_says(summary: Summary) ->
         assert getattr(summary, name) == summary[name], name
 
 
-def test_the_summary_is_still_the_json_object(summary: Summary) -> None:
+def test_the_summary_is_still_the_json_object_and_is_read_again_by_its_id_or_as_the_last(
+    summary: Summary, database: Path
+) -> None:
     plain = summary.to_dict()
     assert type(plain) is dict and plain == summary == json.loads(json.dumps(summary))
-
-
-@pytest.mark.parametrize(("kind", "typed"), STATISTICS.items())
-async def test_statistics_are_typed_by_kind_and_say_what_the_json_says(
-    kind: str, typed: type[Statistics], database: Path
-) -> None:
-    summary = await run_batch(STUDIES[kind], database)
-    assert summary.statistics_as(typed).as_json() == summary["statistics"]
-    for other in set(STATISTICS.values()) - {typed}:
-        with pytest.raises(UsageError, match=f"{other.__name__} do not fit batch .*, which is of kind {kind}"):
-            summary.statistics_as(other)
-
-
-def test_a_batch_of_before_is_read_by_its_id_or_as_the_last(summary: Summary, database: Path) -> None:
     again = read_summary(summary.batch_id, database)
     assert again == read_summary(database=database) == summary
     assert list(again.messages()) == list(summary.messages())
@@ -99,9 +87,15 @@ def test_a_batch_of_before_is_read_by_its_id_or_as_the_last(summary: Summary, da
 # -- rows ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", STUDIES)
-async def test_every_row_of_every_kind_holds_what_its_type_says(kind: str, database: Path) -> None:
+@pytest.mark.parametrize(("kind", "typed"), STATISTICS.items())
+async def test_statistics_and_rows_of_every_kind_hold_what_their_types_say(
+    kind: str, typed: type[Statistics], database: Path
+) -> None:
     summary = await run_batch(STUDIES[kind], database)
+    assert summary.statistics_as(typed).as_json() == summary["statistics"]
+    for other in set(STATISTICS.values()) - {typed}:
+        with pytest.raises(UsageError, match=f"{other.__name__} do not fit batch .*, which is of kind {kind}"):
+            summary.statistics_as(other)
     for view in ROWS:
         table, columns = getattr(summary, view)(), VIEWS[view].columns
         assert table.columns == tuple(column.name for column in columns)

@@ -55,18 +55,3 @@ async def test_one_that_its_provider_no_longer_knows_is_lost_and_counted(stage: 
     assert summary["status"] == "completed" and len(batches.taken) == 2
     assert summary["calls"]["bought"] == 40, "it may be charged for what it still does"
     assert query(database, "SELECT state FROM provider_batch ORDER BY created_at") == [("lost",), ("collected",)]
-
-
-async def test_a_word_about_one_that_is_not_there_changes_nothing(stage: Stage, database: Path) -> None:
-    polls = iter(range(40))
-    batches = ScriptedBatches(state=lambda order: ProviderBatchState(next(polls, None) is None, "in_progress"))
-    told: list[int] = []
-
-    def listen(event: object) -> None:
-        if getattr(event, "state", "") == "in_progress" and not told:
-            told.append(1)
-            steer(database, stage.batch_id, "give up", {"order": "nobody"})
-
-    play = units(20, talk(1))
-    summary = await stage.run(play, ScriptedProvider(batches=batches), name="auto", batch_from=0, on_event=listen)
-    assert summary["status"] == "completed" and len(batches.taken) == 1

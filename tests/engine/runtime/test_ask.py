@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.scripted import Asked, ScriptedProvider, plain
 from tests.support.stage import Stage, Story, question, talk, units
-from tests.support.state import change, end_state, query
+from tests.support.state import end_state, query
 from tidepool.engine.call import Call, Message, seed_of, stream
 from tidepool.engine.errors import CallFailed, ReplayMismatch, RunError
 from tidepool.engine.events import CallAnswered, CallLost
@@ -59,19 +59,6 @@ def test_every_address_has_a_random_stream_of_its_own_on_every_machine() -> None
     assert len(seeds) == 5 * 50 * 3 and max(seeds) < 2**63
 
 
-async def test_a_unit_s_stream_depends_on_seed_and_address_alone(stage: Stage) -> None:
-    drawn: dict[int, list[float]] = {}
-
-    async def story(unit: Unit) -> None:
-        drawn.setdefault(unit.number, []).append(unit.stream("opening").random())
-        await unit.ask(question("t1"))
-
-    await stage.run(units(20, story), ScriptedProvider(shuffled), max_concurrent=1)
-    await stage.run(units(20, story), ScriptedProvider(shuffled), max_concurrent=20, cache=False)
-    assert all(first == second for first, second in drawn.values())
-    assert len({values[0] for values in drawn.values()}) == 20
-
-
 async def test_thirty_repetitions_of_one_prompt_are_thirty_calls_and_then_thirty_hits(stage: Stage) -> None:
     async def same_prompt(unit: Unit) -> str:
         return (await unit.ask(question("t1", text="the same", temperature=0.7))).text
@@ -95,17 +82,6 @@ async def test_a_cached_answer_is_the_answer_and_says_where_it_came_from(stage: 
     assert end_state(database) == first
     sources = query(database, "SELECT source, count(*) FROM messages GROUP BY 1 ORDER BY 1")
     assert sources == [("cache", 10), ("live", 10)]
-
-
-async def test_imported_batches_never_serve_as_cache(stage: Stage, database: Path) -> None:
-    await stage.run(units(5, talk(1)))
-    change(database, "UPDATE batch SET imported = 1")
-    provider = ScriptedProvider()
-    await stage.run(units(5, talk(1)), provider)
-    assert len(provider.asked) == 5
-    provider = ScriptedProvider()
-    await stage.run(units(5, talk(1)), provider)
-    assert provider.asked == [], "the second batch is no import"
 
 
 async def test_failures_are_never_cached(stage: Stage) -> None:
@@ -332,17 +308,6 @@ async def test_a_systemic_fault_stops_the_run_with_advice_and_keeps_what_was_ans
     provider.script = plain
     summary = await stage.resume(units(50, talk(2)))
     assert summary["status"] == "completed" and summary["calls"]["bought"] == 100
-
-
-async def test_a_provider_that_could_answer_nothing_is_told_before_anything_is_written(
-    stage: Stage, database: Path
-) -> None:
-    provider = ScriptedProvider()
-    provider.refusal = "No key: set OPENAI_API_KEY."
-    with pytest.raises(Exception, match="set OPENAI_API_KEY") as caught:
-        await stage.run(units(2, talk(1)), provider)
-    assert caught.value.exit_code == 2  # type: ignore[attr-defined]
-    assert not database.exists() and provider.closed
 
 
 # -- what models may say ---------------------------------------------------------------------------------

@@ -5,12 +5,11 @@ import shlex
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tidepool.engine.config.freezing import freeze
-from tidepool.engine.config.loading import load_config
+from tidepool.engine.config.loading import config_from, load_config
 from tidepool.tui.command.main import _parser
 
 yaml = pytest.importorskip("yaml")
@@ -70,25 +69,11 @@ def test_the_study_is_one_and_each_hand_asks_at_its_own_node(tmp_path: Path) -> 
 
 
 def test_every_table_of_the_guide_is_valid() -> None:
+    study = tomllib.loads(STUDY.read_text())
     for block in re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL):
-        sets = [
-            f"{section}.{key}={_toml(value)}" for section, keys in _flat(tomllib.loads(block)) for key, value in keys
-        ]
-        load_config(STUDY, sets)
-
-
-def _flat(data: dict[str, Any]) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
-    for name, section in data.items():
-        if name == "providers":
-            yield from ((f"providers.{one}", list(keys.items())) for one, keys in section.items())
-        else:
-            yield name, list(section.items())
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{name} = {_toml(one)}" for name, one in value.items()) + " }"
-    return f'"{value}"' if isinstance(value, str) else str(value)
+        shown = tomllib.loads(block)
+        providers = {**study["providers"], **shown.get("providers", {})}
+        config_from({**study, **shown, "providers": providers}, folder=FOLDER)
 
 
 def test_pods_and_tasks_have_the_keys_that_their_kinds_know() -> None:

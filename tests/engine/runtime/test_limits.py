@@ -15,7 +15,7 @@ from tests.support.virtual_time import play
 from tidepool.engine.config.sections import ProviderSettings, SimulatedSettings
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, RateLimits
 from tidepool.engine.providers.simulated.provider import SimulatedProvider
-from tidepool.engine.runtime.accounts import Account
+from tidepool.engine.runtime.accounts import Account, rest_after
 from tidepool.engine.runtime.limits import Limiter, RatePace, SendPacer
 from tidepool.engine.runtime.live import LiveCall
 from tidepool.engine.runtime.unit import PendingCall
@@ -41,7 +41,7 @@ async def buy(account: Account, step: str) -> Answer:
 
 
 @given(st.integers(1, 20_000), st.lists(st.floats(0, 3), max_size=40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_a_pace_never_lets_more_leave_in_a_sliding_minute_than_the_limit(per_minute: int, gaps: list[float]) -> None:
     pace, now, left = RatePace(per_minute), 100.0, []
     for gap in [*gaps, *[0.0] * min(per_minute * 3, 500)]:
@@ -53,7 +53,7 @@ def test_a_pace_never_lets_more_leave_in_a_sliding_minute_than_the_limit(per_min
 
 
 @given(st.integers(1000, 1_000_000), st.lists(st.tuples(st.floats(0.002, 0.25), st.floats(0, 3)), max_size=200))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_calls_of_any_size_never_take_more_tokens_in_a_sliding_minute_than_the_limit(
     per_minute: int, calls: list[tuple[float, float]]
 ) -> None:
@@ -74,7 +74,7 @@ def test_calls_of_any_size_never_take_more_tokens_in_a_sliding_minute_than_the_l
     st.sampled_from([1, 7, 45, 60, 90, 600, 1_200, 6_000, 20_000]),
     st.lists(st.floats(0, 0.01) | st.floats(0, 0.3) | st.floats(0, 3), min_size=200, max_size=400),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_however_late_the_loop_is_no_second_gets_more_than_its_share(per_minute: int, lateness: list[float]) -> None:
     """Arrivals are uneven by up to 20 ms on their way, the worse for every window."""
     pace, now, left = RatePace(per_minute), 100.0, []
@@ -134,15 +134,6 @@ def test_tokens_per_minute_are_paced_by_what_calls_really_took(monkeypatch: pyte
     assert seconds == pytest.approx(120, rel=0.1)
 
 
-def test_the_provider_s_own_headers_set_the_pace_where_the_config_sets_none() -> None:
-    account = Account(ScriptedProvider(), ProviderSettings())
-    account.learn(RateLimits(requests_per_minute=120, tokens_per_minute=9000))
-    assert (account.limiter.requests.per_minute, account.limiter.tokens.per_minute) == (120, 9000)
-    stated = Account(ScriptedProvider(), ProviderSettings(requests_per_minute=7))
-    stated.learn(RateLimits(requests_per_minute=120))
-    assert stated.limiter.requests.per_minute == 7
-
-
 def test_a_count_that_is_used_up_rests_the_account_until_its_reset(monkeypatch: pytest.MonkeyPatch) -> None:
     async def story() -> None:
         account = Account(ScriptedProvider(), ProviderSettings())
@@ -150,6 +141,36 @@ def test_a_count_that_is_used_up_rests_the_account_until_its_reset(monkeypatch: 
         await buy(account, "after")
 
     assert play(monkeypatch, story())[1] == pytest.approx(12.0)
+
+
+@pytest.mark.parametrize(
+    ("limits", "seconds"),
+    [
+        (RateLimits(500, 499, 0.12, 30_000, 29_000, 6.0), 0.0),
+        (RateLimits(500, 0, 60.0), 0.12),
+        (RateLimits(3, 0, 60.0), 20.0),
+        (RateLimits(500, 10, 60.0, 30_000, 0, 60.0), 3.0),
+        (RateLimits(), 0.0),
+    ],
+)
+def test_an_empty_limit_is_waited_for_as_long_as_one_call_needs(limits: RateLimits, seconds: float) -> None:
+    assert rest_after(limits) == pytest.approx(seconds)
+
+
+async def test_headers_set_the_pace_only_where_the_config_sets_none() -> None:
+    told = RateLimits(requests_per_minute=500, tokens_per_minute=30_000)
+    free = Account(ScriptedProvider(), ProviderSettings())
+    free.learn(told)
+    assert (free.limiter.requests.per_minute, free.limiter.tokens.per_minute) == (500, 30_000)
+    bound = Account(ScriptedProvider(), ProviderSettings(requests_per_minute=60))
+    bound.learn(told)
+    assert (bound.limiter.requests.per_minute, bound.limiter.tokens.per_minute) == (60, 30_000)
+
+
+async def test_a_changed_limit_reaches_the_provider_too() -> None:
+    account = Account(ScriptedProvider(), ProviderSettings(timeout=60))
+    account.change("timeout", 5.0)
+    assert account.provider.settings.timeout == 5.0
 
 
 # -- concurrency -----------------------------------------------------------------------------------------

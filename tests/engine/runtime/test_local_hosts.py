@@ -16,7 +16,6 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.providers import pool as pools
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.endpoint import endpoint_of
-from tidepool.engine.providers.protocol import ErrorClass, NoReply, ProviderError
 from tidepool.engine.runtime.accounts import Account
 from tidepool.engine.runtime.live import LiveCall
 from tidepool.engine.runtime.remote_provider import RemoteProvider
@@ -117,14 +116,3 @@ async def test_a_hand_whose_server_is_gone_gets_no_calls_until_it_is_back(monkey
             while provider.concurrency(8) < 16 or crew.workers[1].returned < before + 20:
                 await asyncio.gather(*(call.answer() for call in calls_of(provider, 20)))
         assert not crew.workers[1].rests and "answers again beside the hand on node2" in told[-1]
-
-
-async def test_where_all_are_gone_it_is_for_the_account_to_say() -> None:
-    async with Emulator() as emulator, two_hands(emulator) as (starter, _, provider, settings):
-        for hand in starter.started:
-            await hand.work._providers["lab"].close()
-            hand.work._providers["lab"] = open_provider("lab", settings.model_copy(update={"base_url": NOBODY}))
-        for _ in range(3):
-            with pytest.raises(ProviderError) as raised:
-                await provider.complete(question("t1", model="lab:gpt-4o-mini"), 1, 1)
-            assert (raised.value.fault, raised.value.no_reply) == (ErrorClass.TRANSIENT, NoReply.UNREACHABLE)

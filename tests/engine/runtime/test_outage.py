@@ -118,11 +118,14 @@ def test_without_patience_calls_fail_by_their_own_retries(monkeypatch: pytest.Mo
     assert len(shop.provider.asked) == 12 and shop.log == []
 
 
-def test_patience_can_be_changed_while_calls_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_calls_wait_for_is_shown_and_patience_can_be_changed_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     async def story() -> float:
         shop = Shop(down=(0.0, 1_000.0), outage_patience=600)
         waiting = asyncio.ensure_future(shop.buy(1))
         await asyncio.sleep(20)
+        resting = shop.account.resting()
+        assert resting is not None and resting.down and resting.why == "connection refused"
+        assert resting.until - resting.since == pytest.approx(600)
         shop.account.change("outage_patience", 25.0)
         with pytest.raises(ProviderError, match="longer than"):
             await waiting
@@ -142,19 +145,6 @@ def test_a_paused_batch_does_not_run_out_of_patience(monkeypatch: pytest.MonkeyP
         assert all(isinstance(live, LiveCall) for live in await buying)
 
     play(monkeypatch, story())
-
-
-def test_every_timeout_is_counted_as_possibly_paid_and_a_refused_connection_never(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def story() -> tuple[list[str], list[str]]:
-        slow, gone = Shop(too_slow, down=(0.0, 3.0)), Shop(refused, down=(0.0, 3.0))
-        await slow.buy(1)
-        await gone.buy(1)
-        return slow.books.maybe_paid, gone.books.maybe_paid
-
-    timeouts, refusals = play(monkeypatch, story())[0]
-    assert timeouts and set(timeouts) == {"timeout"} and not refusals
 
 
 def test_concurrency_comes_back_quickly_after_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,20 +249,6 @@ def test_429_beside_calls_that_succeed_is_waited_for(monkeypatch: pytest.MonkeyP
     shop = play(monkeypatch, story())[0]
     assert not [line for line in shop.log if "of rest" not in line]
     assert 1 <= len(shop.errors) <= 3, "the first 429, then their number at 10, at 100"
-
-
-def test_what_calls_wait_for_is_shown_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story() -> None:
-        shop = Shop(down=(0.0, 100.0), outage_patience=300)
-        buying = asyncio.ensure_future(shop.buy_many(3))
-        await asyncio.sleep(5)
-        resting = shop.account.resting()
-        assert resting is not None and resting.down and resting.why == "connection refused"
-        assert resting.until - resting.since == pytest.approx(300)
-        await buying
-        assert shop.account.resting() is None
-
-    play(monkeypatch, story())
 
 
 # -- a server that is slower than its timeout --------------------------------------------------------------

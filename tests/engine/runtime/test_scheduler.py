@@ -13,7 +13,6 @@ from tidepool.engine.errors import RunError
 from tidepool.engine.providers.protocol import (
     Answer,
     BatchedCall,
-    BatchRefused,
     CreationUnclear,
     ErrorClass,
     ProviderBatchGone,
@@ -49,51 +48,11 @@ async def play_then_stop(stage: Stage, play: Play, batches: ScriptedBatches, *, 
 # -- what comes back -------------------------------------------------------------------------------------
 
 
-async def test_a_refused_order_goes_live_and_the_log_says_why(stage: Stage, database: Path) -> None:
-    def refuse(ticket: ProviderBatchTicket, calls: Sequence[BatchedCall]) -> None:
-        raise BatchRefused("no batches on this account")
-
-    provider = ScriptedProvider(batches=ScriptedBatches(before_taking=refuse))
-    summary = await stage.run(TALKS, provider, name="auto")
-    assert summary["calls"]["bought"] == 40 and len(provider.asked) == 40
-    told = [line for line in log_of(database, stage.batch_id) if "refused" in line]
-    assert told == ["simulated refused a provider batch (no batches on this account): 20 calls go live."]
-
-
 async def test_an_order_that_fails_as_a_whole_goes_live(stage: Stage, database: Path) -> None:
     batches = ScriptedBatches(state=lambda order: ProviderBatchState(True, "failed", failed_reason="validation"))
     provider = ScriptedProvider(batches=batches)
     summary = await stage.run(TALKS, provider, name="auto")
     assert summary["calls"]["bought"] == 40 and len(provider.asked) == 40
-
-
-async def test_less_is_ordered_at_once_where_the_provider_has_no_room(stage: Stage) -> None:
-    def too_large(order: TakenOrder) -> ProviderBatchState:
-        large = len(order.calls) > 6
-        return (
-            ProviderBatchState(True, "failed", failed_reason="token limit", too_large=True)
-            if large
-            else ProviderBatchState(True, "ok")
-        )
-
-    batches = ScriptedBatches(state=too_large)
-    provider = ScriptedProvider(batches=batches)
-    summary = await stage.run(units(20, talk(1)), provider, name="auto")
-    sizes = [len(order.calls) for order in batches.taken]
-    assert sizes[:2] == [20, 10] and sum(size for size in sizes if size <= 6) + len(provider.asked) == 20
-    assert summary["calls"]["bought"] == 20
-
-
-async def test_an_order_that_is_not_even_taken_for_its_size_is_cut_in_halves(stage: Stage) -> None:
-    def too_large(ticket: ProviderBatchTicket, calls: Sequence[BatchedCall]) -> None:
-        if len(calls) > 6:
-            raise BatchRefused("413", too_large=True)
-
-    batches = ScriptedBatches(before_taking=too_large)
-    provider = ScriptedProvider(batches=batches)
-    await stage.run(units(20, talk(1)), provider, name="auto")
-    assert [len(order.calls) for order in batches.taken] == [5, 5, 5, 5]
-    assert provider.asked == []
 
 
 async def test_an_error_for_good_in_an_order_fails_its_talk_alone(stage: Stage, database: Path) -> None:
@@ -155,15 +114,6 @@ async def test_an_order_that_this_run_bought_and_the_provider_forgot_does_not_en
     assert any("knows it no longer" in line for line in log_of(database, stage.batch_id))
 
 
-async def test_an_order_whose_results_are_kept_no_longer_is_ordered_anew(
-    stage: Stage, database: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tidepool.engine.runtime.batch_lifecycle.KEPT_SECONDS", 0.0)
-    batches = ScriptedBatches(state=gone)
-    summary = await stage.run(units(20, talk(1)), ScriptedProvider(batches=batches), name="auto")
-    assert summary["status"] == "completed" and len(batches.taken) == 2
-
-
 # -- creation --------------------------------------------------------------------------------------------
 
 
@@ -186,13 +136,6 @@ def cut_off_after(order: TakenOrder) -> None:
     raise CreationUnclear("timeout")
 
 
-async def test_a_creation_whose_answer_was_lost_is_found_in_the_list_not_bought_again(stage: Stage) -> None:
-    batches = ScriptedBatches(after_taking=cut_off_after)
-    summary = await stage.run(TALKS, ScriptedProvider(batches=batches), name="auto")
-    assert summary["status"] == "completed"
-    assert [len(order.calls) for order in batches.taken] == [20, 20]
-
-
 async def test_a_creation_that_never_arrived_is_repeated_only_after_the_list_was_searched(stage: Stage) -> None:
     failures = iter([True, True, False, False])
     searched: list[int] = []
@@ -210,16 +153,6 @@ async def test_a_creation_that_never_arrived_is_repeated_only_after_the_list_was
     summary = await stage.run(TALKS, ScriptedProvider(batches=batches), name="auto")
     assert summary["status"] == "completed" and len(batches.taken) == 2
     assert searched == [0] * 8, "four looks for each of the two that were cut off"
-
-
-async def test_a_provider_that_never_says_is_left_for_live_calls(stage: Stage, database: Path) -> None:
-    batches = ScriptedBatches(before_taking=cut_off_before)
-    provider = ScriptedProvider(batches=batches)
-    summary = await stage.run(TALKS, provider, name="auto", retries=1)
-    assert summary["status"] == "completed" and batches.bought() == [] and len(provider.asked) == 40
-    told = [line for line in log_of(database, stage.batch_id) if "refused" in line]
-    assert len(told) == 1 and "2 times over" in told[0]
-    assert query(database, "SELECT state FROM provider_batch") == [("lost",)]
 
 
 async def test_a_batch_that_turns_up_after_its_calls_went_live_is_surplus(stage: Stage, database: Path) -> None:
@@ -243,20 +176,6 @@ async def test_a_batch_that_turns_up_after_its_calls_went_live_is_surplus(stage:
     assert query(database, "SELECT count(*) FROM surplus") == [(20,)]
 
 
-@pytest.mark.parametrize("error", [ProviderError(ErrorClass.TRANSIENT, "503"), ProviderBatchGone("no such path")])
-async def test_a_list_that_cannot_be_searched_does_not_hold_the_calls_for_ever(
-    stage: Stage, database: Path, error: Exception
-) -> None:
-    class Down(ScriptedBatches):
-        async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
-            raise error
-
-    provider = ScriptedProvider(batches=Down(before_taking=cut_off_before))
-    summary = await stage.run(TALKS, provider, name="auto", outage_patience=0.05)
-    assert summary["status"] == "completed" and len(provider.asked) == 40
-    assert any("cannot be searched" in line for line in log_of(database, stage.batch_id))
-
-
 async def test_one_creation_is_in_flight_per_account(stage: Stage) -> None:
     class Slow(ScriptedBatches):
         creating = most = 0
@@ -275,17 +194,6 @@ async def test_one_creation_is_in_flight_per_account(stage: Stage) -> None:
 
 
 # -- stops and restarts ----------------------------------------------------------------------------------
-
-
-async def test_a_stop_leaves_the_order_open_and_resume_attaches_to_it(stage: Stage, database: Path) -> None:
-    batches = ScriptedBatches(state=never_ends)
-    summary = await play_then_stop(stage, TALKS, batches)
-    assert summary["status"] == "interrupted" and not batches.taken[0].cancelled
-    batches.state = lambda order: ProviderBatchState(True, "ended")
-    summary = await stage.resume(TALKS)
-    assert summary["status"] == "completed"
-    assert len(batches.bought()) == len(set(batches.bought())) == 40
-    assert summary["calls"]["bought"] == 40
 
 
 async def test_a_stop_with_cancel_keeps_what_was_finished_and_orders_only_the_rest_anew(stage: Stage) -> None:
@@ -419,20 +327,6 @@ async def test_an_open_order_that_holds_another_question_stops_with_a_clear_word
 
 def ends_when_rescued(provider: ScriptedProvider, calls: int) -> Callable[[TakenOrder], ProviderBatchState]:
     return lambda order: ProviderBatchState(len(provider.asked) >= calls, "in_progress")
-
-
-async def test_an_order_that_outlasts_rescue_after_is_cancelled_and_only_its_stragglers_go_live(
-    stage: Stage, database: Path
-) -> None:
-    def half(order: TakenOrder, ordered: BatchedCall) -> ProviderBatchResult | None:
-        return None if order.calls.index(ordered) % 2 else answered(order, ordered)
-
-    batches = ScriptedBatches(state=never_ends, result=half)
-    provider = ScriptedProvider(batches=batches)
-    summary = await stage.run(units(60, talk(1)), provider, name="auto", rescue_after=0.01, poll_interval=0.002)
-    assert summary["status"] == "completed" and summary["calls"]["bought"] == 60
-    assert len(batches.taken) == 1 and len(provider.asked) == 30
-    assert query(database, "SELECT state FROM provider_batch") == [("cancelled",)]
 
 
 async def test_an_order_that_cannot_even_be_cancelled_goes_live_and_its_late_answers_are_surplus(

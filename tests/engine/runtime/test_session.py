@@ -79,12 +79,3 @@ async def test_the_stop_is_kept_as_a_code_and_a_resume_forgets_it(stage: Stage) 
     assert _kept(stage.database) == ("interrupted", "signal SIGTERM", "signal")
     await stage.resume(units(2, talk(1)))
     assert _kept(stage.database) == ("completed", None, None)
-
-
-async def test_a_fault_is_kept_as_one(stage: Stage) -> None:
-    async def play(run: BatchRun) -> None:
-        raise RunError("the study broke")
-
-    with pytest.raises(RunError, match="the study broke"):
-        await stage.run(play)
-    assert _kept(stage.database) == ("failed", "the study broke", "fault")

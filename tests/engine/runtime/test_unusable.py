@@ -1,17 +1,16 @@
 """Replies that are no answers: missing, paid for, counted, told, and never a finding."""
 
 import asyncio
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.scripted import Asked, ScriptedBatches, ScriptedProvider, TakenOrder, plain
+from tests.support.scripted import Asked, ScriptedProvider, plain
 from tests.support.stage import Stage, question, talk, units
 from tests.support.state import query
 from tidepool.engine.call import PriceTag, most_input, worst_cost
-from tidepool.engine.providers.protocol import Answer, BatchedCall, ErrorClass, ProviderBatchResult, ProviderError
+from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
 from tidepool.engine.runtime.run_control import RunControl, Stop
 from tidepool.engine.runtime.unit import Unit
 from tidepool.storage.states import FinishReason, StopCode
@@ -144,35 +143,6 @@ async def test_unusable_replies_count_against_the_budget_too(stage: Stage) -> No
     summary = await stage.run(units(20, numbered), provider, budget_usd=7.5 * worst, retries=1_00)
     assert summary["reason"] == "budget" and len(provider.asked) == 7
     assert summary["cost_usd"] == pytest.approx(7 * worst)
-
-
-def in_batch(answers: dict[str, list[Answer]]) -> ScriptedBatches:
-    """A batch API that says these to the calls of these texts, one after the other, and answers the rest."""
-    said: Counter[str] = Counter()
-
-    def result(order: TakenOrder, ordered: BatchedCall) -> ProviderBatchResult | None:
-        text = ordered.call.messages[0].text
-        script = answers.get(text, [])
-        said[text] += 1
-        answer = script[said[text] - 1] if said[text] <= len(script) else Answer("words", 10, 5, 0.01)
-        return ProviderBatchResult(ordered.custom_id, answer)
-
-    return ScriptedBatches(result=result)
-
-
-@pytest.mark.parametrize("kind", NO_ANSWERS)
-async def test_in_a_provider_batch_it_is_the_same(stage: Stage, database: Path, kind: str) -> None:
-    odd = NO_ANSWERS[kind]
-
-    async def live(asked: Asked) -> Answer:
-        return odd
-
-    provider = ScriptedProvider(live, in_batch({"1": [odd] * 9}), tag=TAG)
-    summary = await stage.run(units(40, numbered), provider, name="auto", retries=0, batch_from=0)
-    assert summary["status"] == "partial" and summary["units"]["failed"] == 1
-    attempts = 2 if kind == "empty" else 1
-    assert summary["calls"]["bought"] == 39 + attempts and summary["replies"]["unusable"] == attempts
-    assert money(database) == (39 + attempts, pytest.approx(39 * 0.01 + attempts * PAID))
 
 
 async def test_a_stop_that_cuts_live_calls_off_counts_them_as_bought(

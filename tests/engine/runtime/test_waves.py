@@ -25,14 +25,6 @@ def sizes(batches: ScriptedBatches) -> list[int]:
     return [len(order.calls) for order in batches.taken]
 
 
-async def test_a_hundred_talks_of_five_messages_leave_as_exactly_five_orders(stage: Stage) -> None:
-    batches = ScriptedBatches()
-    summary = await stage.run(units(100, talk(5)), ScriptedProvider(batches=batches), name="auto")
-    assert sizes(batches) == [100] * 5
-    assert [wave["calls"] for wave in summary["waves"]] == [100] * 5
-    assert {wave["transport"] for wave in summary["waves"]} == {"batch"}
-
-
 async def test_a_three_way_fan_out_leaves_as_exact_waves(stage: Stage) -> None:
     """Branches of different depth: the third branch asks a second time where the others have ended."""
 
@@ -134,37 +126,19 @@ async def test_a_wave_of_one_that_goes_live_does_not_run_ahead_of_an_order(stage
     assert {len({ordered.call.wave for ordered in order.calls}) for order in batches.taken} == {1}
 
 
-async def test_live_calls_have_no_barrier_a_slow_talk_delays_nobody(stage: Stage) -> None:
+def refuse(ticket: ProviderBatchTicket, calls: object) -> None:
+    raise BatchRefused("not on this account")
+
+
+@pytest.mark.parametrize(("service", "step"), [("live", "t1"), ("auto", "t2")])
+async def test_live_calls_have_no_barrier_a_slow_talk_delays_nobody(stage: Stage, service: str, step: str) -> None:
+    """Nor where a provider refused the first wave as a batch."""
     others_done = asyncio.Event()
+    slow: list[Asked] = []
     ended: list[int] = []
 
     async def one_is_slow(asked: Asked) -> Answer:
-        if asked.call.step == "t1" and not slow:
-            slow.append(asked)
-            await others_done.wait()
-        return await plain(asked)
-
-    async def story(unit: Unit) -> None:
-        await talk(4)(unit)
-        ended.append(unit.number)
-        if len(ended) == 9:
-            others_done.set()
-
-    slow: list[Asked] = []
-    summary = await stage.run(units(10, story), ScriptedProvider(one_is_slow))
-    assert summary["status"] == "completed" and len(ended) == 10
-
-
-async def test_after_a_refusal_talks_go_on_live_without_a_barrier(stage: Stage) -> None:
-    slow: list[Asked] = []
-    others_done = asyncio.Event()
-    ended: list[int] = []
-
-    def refuse(ticket: ProviderBatchTicket, calls: object) -> None:
-        raise BatchRefused("not on this account")
-
-    async def one_is_slow(asked: Asked) -> Answer:
-        if asked.call.step == "t2" and not slow:
+        if asked.call.step == step and not slow:
             slow.append(asked)
             await others_done.wait()
         return await plain(asked)
@@ -176,17 +150,8 @@ async def test_after_a_refusal_talks_go_on_live_without_a_barrier(stage: Stage) 
             others_done.set()
 
     provider = ScriptedProvider(one_is_slow, ScriptedBatches(before_taking=refuse))
-    summary = await stage.run(units(10, story), provider, name="auto")
+    summary = await stage.run(units(10, story), provider, name=service)
     assert summary["status"] == "completed" and summary["calls"]["bought"] == 40
-
-
-@pytest.mark.parametrize(("service", "groups"), [("openai", [7, 7, 6]), ("openai-conversation", [20])])
-async def test_groups_of_batch_size_talks_go_wave_by_wave(stage: Stage, service: str, groups: list[int]) -> None:
-    """Rule 8: the services are a table of how many at once, and by which transport."""
-    batches = ScriptedBatches()
-    batch_size = 7 if service == "openai" else 1000
-    await stage.run(units(20, talk(2)), ScriptedProvider(batches=batches), name=service, batch_size=batch_size)
-    assert sizes(batches) == [size for size in groups for _ in range(2)]
 
 
 async def test_default_plays_each_talk_to_its_end_so_many_at_a_time(stage: Stage) -> None:
@@ -203,12 +168,6 @@ async def test_default_plays_each_talk_to_its_end_so_many_at_a_time(stage: Stage
 
     await stage.run(units(20, story), provider, name="default", max_concurrent=4)
     assert most == 4 and len(provider.asked) == 60
-
-
-async def test_an_order_is_cut_to_batch_size(stage: Stage) -> None:
-    batches = ScriptedBatches()
-    await stage.run(units(25, talk(1)), ScriptedProvider(batches=batches), name="auto", batch_size=10)
-    assert sizes(batches) == [10, 10, 5]
 
 
 async def test_a_study_that_waits_for_what_nobody_brings_stops_with_a_clear_word(stage: Stage) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import os
 import pty
 import re
-import shutil
 import subprocess
 import sys
 from hashlib import sha256
@@ -165,14 +164,6 @@ async def test_an_id_at_the_provider_that_would_lead_elsewhere_is_refused(
 
 
 # -- what is one's own ---------------------------------------------------------------------------------------
-
-
-async def test_ones_own_batch_continues_at_its_server_also_in_a_copy(
-    database: Path, server: Emulator, tmp_path: Path
-) -> None:
-    enlist(game(**openai_at(server)), database)
-    copy = Path(shutil.copy(database, tmp_path / "copy.db"))
-    assert (await resume_batch("last", copy))["status"] == "completed" and requests(server) > 0
 
 
 async def test_changed_limits_keep_ones_own_batch_ones_own(database: Path, server: Emulator) -> None:

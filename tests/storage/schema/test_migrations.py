@@ -67,12 +67,6 @@ async def test_each_missing_step_is_taken_once_and_what_the_file_holds_stays(dat
     assert query(copy, "PRAGMA user_version") == [(OLD,)] and end_state(copy) == before
 
 
-async def test_a_program_of_before_refuses_the_upgraded_file(database: Path) -> None:
-    prepare(database, schema=NEXT)
-    with pytest.raises(FileError, match="was written by a newer Tidepool"):
-        prepare(database)
-
-
 async def test_a_copy_that_is_there_already_is_not_overwritten(database: Path) -> None:
     await run_batch(game(5, 2), database)
     earlier = database.with_name(f"study.db.v{OLD}.bak")
@@ -95,15 +89,6 @@ async def test_an_upgrade_that_fails_rolls_everything_back(database: Path, schem
     assert end_state(database) == before and backups(database) == []
     prepare(database, schema=NEXT)
     assert query(database, "PRAGMA user_version") == [(OLD + 1,)]
-
-
-def test_a_trigger_in_an_old_file_never_runs(database: Path) -> None:
-    prepare(database)
-    with closing(sqlite3.connect(database)) as connection:
-        connection.execute("CREATE TRIGGER bad AFTER UPDATE ON batch BEGIN DELETE FROM call; END")
-    with pytest.raises(FileError, match="trigger 'bad'"):
-        prepare(database, schema=NEXT)
-    assert query(database, "PRAGMA user_version") == [(OLD,)] and backups(database) == []
 
 
 async def test_no_file_is_upgraded_while_a_batch_runs_in_it(database: Path) -> None:

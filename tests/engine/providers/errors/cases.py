@@ -54,6 +54,7 @@ CASES = [
         OURS,
         "maximum",
     ),
+    Case(409, _openai("The object is being changed", code="conflict"), HEALS, "being changed"),
     Case(401, _openai("Incorrect API key provided", code="invalid_api_key"), SYSTEMIC, "Incorrect API key"),
     Case(403, _openai("Country not supported", code="unsupported_country_region_territory"), SYSTEMIC, "Country"),
     Case(404, _openai("The model `x` does not exist", code="model_not_found"), SYSTEMIC, "does not exist"),

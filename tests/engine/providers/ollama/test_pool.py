@@ -139,14 +139,3 @@ def test_a_model_that_vanishes_everywhere_stops_with_its_pull_command(monkeypatc
 
     fault, _ = play(monkeypatch, story())
     assert fault == ErrorClass.FATAL.value
-
-
-def test_a_model_that_vanishes_from_one_server_is_asked_of_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story() -> Machines:
-        machines = Machines(Server(1.0), Server(1.0))
-        machines.servers[0].models = ()
-        await machines.answer_all(20)
-        return machines
-
-    machines, _ = play(monkeypatch, story())
-    assert [server.answered for server in machines.servers] == [0, 20]

@@ -68,32 +68,8 @@ def _reply(**message: object) -> dict[str, object]:
     return {"choices": [{"message": message}], "usage": usage}
 
 
-@pytest.mark.parametrize(
-    ("message", "text"),
-    [
-        ({"content": "yes"}, "yes"),
-        ({"content": None, "refusal": "I cannot"}, "I cannot"),
-        ({"content": None}, ""),
-        ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, "ab"),
-        ({"content": "half \ud800 a pair"}, "half ? a pair"),
-    ],
-)
-def test_the_words_of_an_answer_are_found(message: dict[str, object], text: str) -> None:
-    assert answer_of(_reply(**message), TAG).text == text
-
-
 def test_cached_tokens_and_batches_cost_less() -> None:
     reply = _reply(content="yes")
     assert answer_of(reply, TAG).cost_usd == pytest.approx(50 + 5 + 100)
     assert answer_of(reply, TAG, batch=True).cost_usd == pytest.approx((50 + 5 + 100) / 2)
     assert answer_of(reply, None).cost_usd is None
-
-
-def test_an_answer_without_usage_has_an_unknown_cost() -> None:
-    assert answer_of({"choices": [{"message": {"content": "yes"}}]}, TAG).cost_usd is None
-
-
-@pytest.mark.parametrize("data", [{}, {"choices": []}, {"choices": [{}]}, {"choices": None}, {"data": [{}]}])
-def test_what_is_no_answer_raises(data: dict[str, object]) -> None:
-    with pytest.raises((KeyError, IndexError, TypeError, AttributeError)):
-        answer_of(data, TAG)

@@ -10,16 +10,8 @@ from itertools import product
 from tidepool.engine.call import Message, seed_of
 from tidepool.engine.providers.simulated.secret_game import SimulatedReply, play
 from tidepool.engine.studies.secret_game.prompts import Briefing, opening_line, rules_text, system_prompt
+from tidepool.engine.studies.secret_game.scoring import SCORING
 
-SCORING = {
-    "none": 0,
-    "both": 1,
-    "only_obtained": 3,
-    "only_revealed": 0,
-    "per_secret": 1,
-    "per_unique": 2,
-    "target": 5,
-}
 RULES = rules_text("standard", SCORING)
 NAMED = ("guarded", "trusting", "bargainer", "talkative", "deceptive")
 SECRETS = ("marigold", "blue heron", "k7x", "Überfluss", "obsidian")

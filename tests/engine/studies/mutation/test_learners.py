@@ -10,9 +10,9 @@ import pytest
 
 from benchmarks.mutation import lost_after_steps, trial
 from tests.support.offline_transport import OfflineTransport
-from tidepool.engine.errors import RunError, UsageError
+from tidepool.engine.errors import RunError
 from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, Step, endless
-from tidepool.engine.studies.mutation.learners import BanditLearner, RandomLearner, make_learner
+from tidepool.engine.studies.mutation.learners import BanditLearner, RandomLearner
 from tidepool.engine.studies.mutation.queries import Query, builtin_queries
 from tidepool.engine.studies.mutation.training import Player, Silence, Training, TrainingRecord, train
 
@@ -49,13 +49,6 @@ def test_it_learns_which_operator_suits_which_observation() -> None:
     kinds = np.array([0, 1] * 20)
     chosen = _taught(1).policy().choose(_seen(kinds, np.random.default_rng(8)))
     assert (chosen == kinds).mean() > 0.95
-
-
-def test_the_policy_repeats_what_the_bandit_expects() -> None:
-    learner = _taught(1)
-    observations = _seen(np.array([0, 1, 1]), np.random.default_rng(9))
-    expected = learner._context(observations) @ learner._weights.T
-    np.testing.assert_allclose(learner.policy().preferences(observations), expected)
 
 
 def _environments(losing: Callable[[str], float] | None = None) -> Environments:
@@ -124,13 +117,6 @@ def test_players_step_in_the_same_waves_and_each_uses_its_own_budget() -> None:
     assert environments.steps == 25
 
 
-def test_without_the_extra_ppo_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(UsageError, match=r"pip install .*\[rl\]") as refused:
-        make_learner(Training(learner="ppo"), EpisodeRules(), 5, 9)
-    assert "\n" not in str(refused.value)
-
-
 def test_the_light_path_loads_neither_torch_nor_gymnasium() -> None:
     program = (
         "import sys; from tidepool.engine.studies.mutation.training import Training; from tidepool.engine.studies.mutation.learners import make_learner;"
@@ -156,7 +142,7 @@ def test_a_learner_beats_random_and_the_best_constant_on_queries_it_never_saw(le
 def test_masked_losses_cost_no_learning_and_losses_taken_for_refusals_do() -> None:
     """Answers are lost most often after `ask_for_steps`, which is the best operator of one kind."""
     trials = {
-        name: trial("bandit", 1, 1500, rules, losing).result.policy.mean_reward or 0.0
+        name: trial("bandit", 1, 900, rules, losing).result.policy.mean_reward or 0.0
         for name, rules, losing in (
             ("whole", EpisodeRules(), None),
             ("masked", EpisodeRules(), lost_after_steps),

@@ -31,20 +31,15 @@ def _weights(learner: PPOLearner) -> np.ndarray:
     return np.concatenate([layer.weights.ravel() for layer in learner.policy().layers])
 
 
-def test_the_same_answers_train_the_same_policy_bit_by_bit_whatever_the_global_state() -> None:
+def test_the_same_answers_train_the_same_policy_bit_by_bit_and_global_random_states_are_left_alone() -> None:
+    states = random.getstate(), np.random.get_state()[1].copy(), torch.random.get_rng_state()
     one = _weights(_trained())
+    assert random.getstate() == states[0] and (np.random.get_state()[1] == states[1]).all()
+    assert torch.equal(torch.random.get_rng_state(), states[2])
     random.seed(99)
     np.random.seed(99)
     torch.manual_seed(99)
     assert (one == _weights(_trained())).all()
-
-
-def test_global_random_states_are_left_alone() -> None:
-    states = random.getstate(), np.random.get_state()[1].copy(), torch.random.get_rng_state()
-    _trained()
-    assert random.getstate() == states[0]
-    assert (np.random.get_state()[1] == states[1]).all()
-    assert torch.equal(torch.random.get_rng_state(), states[2])
 
 
 def test_the_policy_of_arrays_prefers_what_the_network_prefers() -> None:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.engine.studies.mutation.studies import SMALL, episodes, mutation, policy_of
+from tests.engine.studies.mutation.studies import episodes, mutation, policy_of
 from tests.support.state import query
 from tidepool import resume_batch, run_batch
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.errors import RunError, UsageError
+from tidepool.engine.errors import RunError
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 from tidepool.engine.studies.mutation.plan import plan
 from tidepool.engine.studies.plan import priced
@@ -36,6 +36,9 @@ async def test_a_study_says_what_the_contract_promises(database: Path) -> None:
         for update in found["updates"]
     ]
     json.dumps(found, allow_nan=False)
+    again = await run_batch(mutation(), database)
+    assert again["calls"]["bought"] == 0 and again["calls"]["cached"] == summary["calls"]["total"]
+    assert again["statistics"] == found
 
 
 async def test_every_episode_is_a_unit_that_can_be_read(database: Path) -> None:
@@ -47,6 +50,11 @@ async def test_every_episode_is_a_unit_that_can_be_read(database: Path) -> None:
     assert {episode["player"] for episode in played} == {"bandit", "random", "policy", *OPERATOR_NAMES}
     steps = sum(len(episode["steps"]) for episode in played if episode["player"] == "bandit")
     assert steps == 64
+    first = {
+        player: [e["query"] for e in played if e["player"] == player and e["type"] == "training"][:4]
+        for player in ("bandit", "random")
+    }
+    assert first["bandit"] == first["random"], "baselines meet the same queries as the learner"
     for episode in played:
         unit = query(
             database,
@@ -129,15 +137,6 @@ async def test_a_target_that_is_down_stops_the_batch_and_a_resume_goes_on_when_i
     assert summary["statistics"]["masked_steps"] >= 400
 
 
-async def test_baselines_meet_the_same_queries_as_the_learner(database: Path) -> None:
-    await run_batch(mutation(), database)
-    first = {
-        player: [e["query"] for e in episodes(database) if e["player"] == player and e["type"] == "training"][:4]
-        for player in ("bandit", "random")
-    }
-    assert first["bandit"] == first["random"]
-
-
 async def test_ppo_plays_beside_random_and_bandit_and_is_bit_equal_when_repeated(tmp_path: Path) -> None:
     pytest.importorskip("stable_baselines3", reason="the extra rl")
     for name in ("one", "other"):
@@ -171,46 +170,17 @@ async def test_an_encoder_that_fails_at_the_start_is_asked_anew_on_resume(
     with monkeypatch.context() as patch:
         broken = Responder(lambda *_: SimulatedReply("out of order"))
         patch.setattr(responders, "_responders", lambda _: [broken])
-        for _ in range(2):
-            with pytest.raises(RunError, match="encoder"):
-                if query_exists(database):
-                    await resume_batch("last", database)
-                else:
-                    await run_batch(mutation(encoder="simulated:encoder"), database)
+        with pytest.raises(RunError, match="encoder"):
+            await run_batch(mutation(encoder="simulated:encoder"), database)
+        with pytest.raises(RunError, match="encoder"):
+            await resume_batch("last", database)
     summary = await resume_batch("last", database)
     assert summary["status"] == "completed"
     steps = [row[0] for row in query(database, "SELECT step FROM call WHERE step LIKE 'w0/%' ORDER BY id")]
     assert steps == ["w0/reset/embed", "w0/reset/embed/2", "w0/reset/embed/3"]
 
 
-def query_exists(database: Path) -> bool:
-    return database.exists() and bool(query(database, "SELECT 1 FROM batch"))
-
-
 # -- config -----------------------------------------------------------------------------------------------
-
-
-def _config(**settings: Any) -> Any:
-    return freeze(config_from({"batch": {"kind": "mutation"}, "mutation": {**SMALL, **settings}}), Path("none.db"))
-
-
-@pytest.mark.parametrize(
-    ("settings", "told"),
-    [
-        ({"reward": "vibes"}, "mutation.reward"),
-        ({"lerner": "ppo"}, "Did you mean 'learner'"),
-        ({"encoder": "anthropic:claude"}, "anthropic has no embeddings"),
-        ({"encoder": "lexical"}, "neither PROVIDER:MODEL nor a preset"),
-        ({"heldout": 1.0}, "mutation.heldout"),
-        ({"num_mini_batch": 33}, "num_mini_batch"),
-        ({"queries": "nowhere.jsonl"}, "cannot read the queries"),
-        ({"policy": "nowhere.safetensors"}, "tidepool export BATCH --format policy"),
-        ({"policy_content": "%%%"}, "not base64"),
-    ],
-)
-def test_a_wrong_setting_is_told_before_anything_runs(settings: dict[str, Any], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
-        _config(**settings)
 
 
 def test_the_defaults_are_the_contracts() -> None:
@@ -275,10 +245,3 @@ async def test_a_budget_stops_training_and_a_resume_ends_in_the_same_policy(tmp_
     resumed = await resume_batch("last", tmp_path / "poor.db", overrides=["service.budget_usd=0.0"])
     assert resumed["status"] == "completed" and resumed["cost_usd"] == pytest.approx(whole["cost_usd"])
     assert policy_of(tmp_path / "poor.db") == policy_of(tmp_path / "whole.db")
-
-
-async def test_a_repeated_study_is_answered_by_the_cache(database: Path) -> None:
-    first = await run_batch(mutation(), database)
-    second = await run_batch(mutation(), database)
-    assert second["calls"]["bought"] == 0 and second["calls"]["cached"] == first["calls"]["total"]
-    assert second["statistics"] == first["statistics"]

@@ -1,3 +1,5 @@
+"""The contract's numbers, intervals and comparisons, from rows as the view `outcomes` gives them."""
+
 import json
 from random import Random
 from typing import Any
@@ -10,6 +12,68 @@ from tidepool.engine.studies.secret_game.analysis import Played
 from tidepool.engine.studies.secret_game.contrasts import HEAD, THIRD
 from tidepool.engine.studies.secret_game.report import blocks
 from tidepool.engine.studies.secret_game.sides import SideOutcome
+
+FOUR_TALKS = rows(
+    ("Ada", "Bo", True, True),
+    ("Bo", "Ada", False, True),
+    ("Ada", "Cy", False, False),
+    ("Cy", "Bo", True, False),
+)
+
+
+def test_the_contracts_numbers():
+    found = analysed(FOUR_TALKS).as_json()
+    ada, bo, pairs = found["agents"]["Ada"], found["agents"]["Bo"], found["pairs"]
+    assert (ada["interactions"], ada["score"]) == (3, 1)
+    assert (ada["times_revealed_secret"], ada["times_obtained_secret"], ada["optimal_strategy"]) == (2, 1, 0)
+    assert ada["times_revealed_secret_percentage"] == pytest.approx(200 / 3)
+    assert ada["times_revealed_secret_ci95"] == pytest.approx([11.85, 98.29], abs=0.01)
+    assert (bo["optimal_strategy"], bo["score"]) == (2, 7), "obtaining without revealing is optimal"
+    assert bo["optimal_strategy_percentage"] == pytest.approx(200 / 3)
+    assert {key: value for key, value in found["overall"].items() if not key.endswith("_ci95")} == {
+        "total_interactions": 4,
+        "total_secrets_revealed": 4,
+        "secrets_revealed_percentage": 50.0,
+        "both_revealed_count": 1,
+        "both_revealed_percentage": 25.0,
+        "one_sided_reveals_count": 2,
+        "one_sided_reveals_percentage": 50.0,
+    }
+    assert list(pairs) == ["Ada & Bo", "Ada & Cy", "Bo & Cy"]
+    assert (pairs["Ada & Bo"]["agents"], pairs["Ada & Bo"]["total_interactions"]) == (["Ada", "Bo"], 2)
+    assert [side["times_revealed_secret"] for side in pairs["Ada & Bo"]["sides"].values()] == [2, 1]
+
+
+def test_a_talk_with_oneself_counts_both_its_sides():
+    found = analysed(rows(("Ada", "Ada", True, False))).as_json()
+    assert found["agents"]["Ada"]["interactions"] == 2
+    assert found["agents"]["Ada"]["times_revealed_secret"] == found["agents"]["Ada"]["times_obtained_secret"] == 1
+    assert found["overall"]["total_interactions"] == 1
+    assert list(found["pairs"]["Ada & Ada"]["sides"]) == ["Ada"]
+
+
+def test_missing_conversations_change_no_share_and_give_the_best_and_the_worst_case():
+    without, found = (
+        analysed(FOUR_TALKS).as_json(),
+        analysed(FOUR_TALKS, {("Bo", "Ada"): 1, ("Ada", "Bo"): 1}).as_json(),
+    )
+    assert (without["agents"], without["overall"]) == (found["agents"], found["overall"])
+    missing = found["missing"]
+    assert (without["missing"]["conversations"], missing["conversations"]) == (0, 2)
+    assert missing["percentage"] == pytest.approx(100 / 3)
+    assert missing["secrets_revealed_bounds"] == pytest.approx([100 * 4 / 12, 100 * 8 / 12])
+    assert missing["agents"]["Ada"]["times_revealed_secret_bounds"] == [40.0, 80.0]
+    assert missing["pairs"] == {"Ada & Bo": 2} and "Cy" not in missing["agents"]
+
+
+def test_a_batch_in_which_all_failed_has_shares_of_nothing():
+    found = analysed([], {("Ada", "Bo"): 3}).as_json()
+    assert found["agents"]["Ada"]["times_revealed_secret_percentage"] is None
+    assert found["agents"]["Ada"]["times_revealed_secret_ci95"] == [0, 100]
+    assert found["missing"]["percentage"] == 100.0
+
+
+# -- intervals, comparisons and rankings ------------------------------------------------------------------------
 
 # Ada always obtains and never reveals; Bo gives in to everybody; Cy keeps his, except to Ada.
 PLAYED = rows(
@@ -31,12 +95,6 @@ def test_agents_on_the_same_model_are_counted_together():
     assert FOUND["models"]["simulated:guarded"]["interactions"] == 48
     assert FOUND["models"]["simulated:naive"]["times_revealed_secret_percentage"] == 100
     assert "models" not in analysed(PLAYED).as_json()
-
-
-def test_sides_are_counted_by_who_opened():
-    openers = FOUND["openers"]
-    assert openers["opened"]["interactions"] == openers["answered"]["interactions"] == 36
-    assert openers["opened"]["times_revealed_secret"] == openers["answered"]["times_revealed_secret"] == 18
 
 
 def compared(found: dict[str, Any], measure: str, estimand: str) -> dict[tuple[str, str], dict[str, Any]]:

@@ -16,16 +16,8 @@ from tidepool.engine.studies.secret_game.prompts import (
     rules_text,
     system_prompt,
 )
+from tidepool.engine.studies.secret_game.scoring import SCORING
 
-SCORING = {
-    "none": 0,
-    "both": 1,
-    "only_obtained": 3,
-    "only_revealed": 0,
-    "per_secret": 1,
-    "per_unique": 2,
-    "target": 5,
-}
 FULL = Briefing(
     agent="Ada",
     partner="Bo",
@@ -83,29 +75,12 @@ def test_the_rules_state_the_scoring_of_the_mode(
     assert told in rules_text(mode, SCORING | scoring, target)
 
 
-def test_the_rules_of_an_unknown_mode_are_refused() -> None:
-    with pytest.raises(ValueError, match="chess"):
-        rules_text("chess", SCORING)
-
-
 def test_a_mode_that_keeps_secrets_says_when_none_is_held_and_the_standard_one_is_silent() -> None:
     keeping = system_prompt(Briefing("Ada", "Bo", "tulip", rules_text("retained", SCORING), 5, held=()))
     standard = system_prompt(Briefing("Ada", "Bo", "tulip", rules_text("standard", SCORING), 5))
     assert "You hold no secret of another agent yet." in keeping
     assert "hold no secret" not in standard
     assert (read_prompt(keeping).held, read_prompt(standard).held) == ((), None)
-
-
-def test_what_was_told_can_be_read_back() -> None:
-    assert read_prompt(system_prompt(FULL)) == PromptFacts(
-        agent="Ada",
-        partner="Bo",
-        secret="marigold",
-        mode="diversity",
-        messages_left=3,
-        held=("tulip", "blue heron"),
-        instructions="Be aggressive.\n\nNever give up.",
-    )
 
 
 @given(

@@ -8,14 +8,12 @@ from hypothesis import strategies as st
 from tidepool.engine.library.entities import Entity
 from tidepool.engine.statistics.words import words_in, words_in_each
 from tidepool.engine.studies.simulation.measures import (
-    MEASURES,
     MOST_GROUPS,
     EntityCounts,
     SpeechTally,
     compare_by_attribute,
     grouped,
 )
-from tidepool.storage.queries.units import SpokenPage
 
 
 @pytest.mark.parametrize(
@@ -120,39 +118,3 @@ def test_a_tally_measures_completed_simulations_and_counts_the_rest() -> None:
     assert (counts.messages, counts.words, tally.unsplit) == (2, 3, 1)
     assert tally.entities["A"].words == {2: 1}
     assert (tally.entities["A"].ratings, tally.entities["B"].unrated) == ({4: 1}, 1)
-
-
-def test_simulations_taken_in_together_are_those_taken_in_one_by_one() -> None:
-    """With one that is not completed, one who was rated and was not there, and a combination that meets again."""
-    casts = [["A", "B"], ["C", "A"], ["B", "C"], ["B", "A"], ["C", "A"]]
-    statuses = ["completed", "completed", "failed", "completed", "completed"]
-    said = [
-        (1, "A", "one two"),
-        (2, "B", "lost"),
-        (3, "A", "three"),
-        (3, "nobody", "four"),
-        (4, "C", "five six"),
-        (0, "A", ""),
-    ]
-    ratings = [(0, "A", 1.3), (0, "B", None), (1, "A", 2.7), (2, "B", 5.0), (3, "D", 4.0), (4, "A", 1.3)]
-    together, apart = SpeechTally(repeated=True), SpeechTally(repeated=True)
-    units, speakers, texts = zip(*said, strict=True)
-    spoken = (units, speakers, [text.encode() for text in texts])
-    together.take(SpokenPage(range(5), statuses, ["dyadic"] * 5, casts, spoken, ratings))
-    for place, (cast, status) in enumerate(zip(casts, statuses, strict=True)):
-        if status == "completed":
-            own = [(speaker, text) for unit, speaker, text in said if unit == place]
-            apart.completed("dyadic", cast, own, [one[1:] for one in ratings if one[0] == place])
-        else:
-            apart.unfinished("dyadic", status)
-    assert together.types == apart.types and together.unsplit == apart.unsplit == 1
-    assert together.combinations_met == apart.combinations_met == 2
-    for name, counts in together.entities.items():
-        other = apart.entities[name]
-        assert [counts.own(measure) for measure in MEASURES] == [other.own(measure) for measure in MEASURES]
-        assert (counts.unrated, counts.combinations) == (other.unrated, other.combinations)
-    assert together.entities["A"].ratings == {1.3: 2, 2.7: 1} and together.entities["D"].ratings == {4.0: 1}
-    assert sorted(together.entities["A"].combinations["words"]) == [(1.0, 2), (2.0, 2)]
-    members = list("ABC")
-    shared = [tally.talks.in_talks_of("words", [members, ["D"]]) for tally in (together, apart)]
-    assert shared[0] == shared[1] == [{"A": (5.0, 8), "B": (1.0, 4), "C": (4.0, 4)}, {"D": (0.0, 0)}]

@@ -8,15 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidepool.engine.call import stream
 from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.simulation.casting import (
     Combination,
     combinations,
     combinations_possible,
-    rank_of,
-    unrank,
-    walk,
 )
 
 FROZEN_DEALT = [(288, 492, 602), (153, 764, 864), (130, 217, 548)]
@@ -109,30 +105,21 @@ def test_every_combination_is_equally_likely() -> None:
     assert 140 < min(seen.values()) <= max(seen.values()) < 260  # 200 expected, sd 13
 
 
-def test_a_hundred_and_sixty_six_million_combinations_start_at_once_and_stay_small() -> None:
+@pytest.mark.parametrize("count", [1_000_000, 166_167_000])
+def test_a_hundred_and_sixty_six_million_combinations_start_at_once_and_stay_small(count: int) -> None:
     assert combinations_possible(1000, 3) == 166_167_000
     tracemalloc.start()
     try:
-        stream_of_them = combinations(1000, 3, 1_000_000, 1)
+        stream_of_them = combinations(1000, 3, count, 1)
         next(stream_of_them)
         tracemalloc.reset_peak()
         at_first, _ = tracemalloc.get_traced_memory()
-        assert sum(1 for _ in islice(stream_of_them, 10_000)) == 10_000
+        assert sum(1 for _ in islice(stream_of_them, 5_000)) == 5_000
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert at_first < 6_000_000
     assert peak - at_first < 1_000_000
-
-
-def test_walking_all_combinations_of_many_holds_none_of_them() -> None:
-    tracemalloc.start()
-    try:
-        assert sum(1 for _ in islice(combinations(1000, 3, 166_167_000, 1), 5_000)) == 5_000
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 1_000_000
 
 
 @pytest.mark.parametrize(
@@ -148,18 +135,3 @@ def test_walking_all_combinations_of_many_holds_none_of_them() -> None:
 def test_wrong_sizes_are_refused_before_anything_is_drawn(n: int, k: int, count: int, word: str) -> None:
     with pytest.raises(UsageError, match=word):
         combinations(n, k, count, 1)
-
-
-@given(st.integers(1, 6).flatmap(lambda k: st.sets(st.integers(0, 5000), min_size=k, max_size=k)))
-def test_a_rank_names_one_combination(members: set[int]) -> None:
-    rising = tuple(sorted(members))
-    assert unrank(rank_of(rising), len(rising)) == rising
-
-
-def test_ranks_run_without_gaps() -> None:
-    assert sorted(rank_of(members) for members in every(range(9), 4)) == list(range(comb(9, 4)))
-
-
-@given(st.integers(1, 300), st.integers())
-def test_a_walk_meets_everyone_once(total: int, seed: int) -> None:
-    assert sorted(walk(total, stream(seed))) == list(range(total))

@@ -11,7 +11,6 @@ from tests.engine.studies.simulation.panels import PEOPLE, panel, rows
 from tidepool import load_config, resume_batch, run_batch
 from tidepool.engine.call import Call
 from tidepool.engine.config.freezing import freeze
-from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.protocol import Answer
 from tidepool.engine.providers.simulated.provider import SimulatedProvider
 from tidepool.engine.results.blocks import Figure
@@ -156,25 +155,6 @@ async def test_the_speaking_order_can_be_shuffled_by_the_seed(tmp_path: Path) ->
         openers.append([m["speaker"] for m in rows(file, MESSAGES) if m["wave"] == 1])
     assert openers[0] == openers[1]
     assert set(openers[0]) == {"Ada", "Bob"}
-
-
-@pytest.mark.parametrize(
-    ("settings", "complaint"),
-    [
-        ({"interaction_size": 5}, "interaction_size is 5, but only 4 entities"),
-        ({"people": []}, "has no entities"),
-        ({"people": [PEOPLE[0], PEOPLE[0]]}, "'Ada' is there twice"),
-        ({"context": " "}, "context is empty"),
-        ({"context_file": "missing.txt", "context": ""}, "no file"),
-        ({"entity_file": "missing.csv"}, "There is no file"),
-    ],
-)
-async def test_what_cannot_run_is_told_before_anything_is_written(
-    tmp_path: Path, settings: dict[str, object], complaint: str
-) -> None:
-    with pytest.raises(UsageError, match=complaint):
-        await run_batch(panel(**settings), tmp_path / "s.db")  # type: ignore[arg-type]
-    assert not (tmp_path / "s.db").exists()
 
 
 async def test_failed_simulations_keep_row_and_error_and_resume_retries_only_them(tmp_path: Path) -> None:
