@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import sqlite3
 import statistics
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.terminal import Terminal
+from tests.support.studies import written
 from tidepool.engine.bench import Measurement, at_most
 from tidepool.storage.batches import create_batch
 from tidepool.storage.file import connect, prepare, writing
@@ -87,29 +89,7 @@ def _calls(number: int, talks: int) -> Iterator[tuple[object, ...]]:
             yield unit_id(number, talk), f"t{turn}", turn, turn, place.to_bytes(8, "big"), text
 
 
-STUDY = """
-[batch]
-kind = "secret_game"
-name = "Under watch"
-[service]
-name = "live"
-max_concurrent = 200
-cache = false
-[secret_game]
-num_interactions = {talks}
-messages_per_interaction = 2
-detection = ["exact"]
-[[agents]]
-name = "Ada"
-model = "simulated:filler"
-secret = "marigold"
-[[agents]]
-name = "Bob"
-model = "simulated:filler"
-secret = "lantern"
-"""
-
-
+LIVE = '[service]\nname = "live"\nmax_concurrent = 200\ncache = false'
 TALKS, PAIRS, MESSAGES, STARTS = 100_000, 5, 1_000_000, 5
 
 
@@ -184,8 +164,8 @@ def first_screen(path: Path) -> float:
 
 
 def paired_runs(folder: Path, place: str) -> tuple[list[Cost], list[Cost], dict[str, list[float]]]:
-    study = folder / "study.toml"
-    study.write_text(STUDY.format(talks=TALKS), encoding="utf-8")
+    study = written(folder, TALKS, 2, more=LIVE, name="Under watch")
+    study.write_text(re.sub(r"simulated:\w+", "simulated:filler", study.read_text()))
     alone: list[Cost] = []
     watched: list[Cost] = []
     noted: dict[str, list[float]] = {"lags": [], "keys": []}

@@ -16,25 +16,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from tests.support.studies import written
+
 ROOT = Path(__file__).parent.parent
 PRODUCT = ("engine", "storage", "tui")
-STUDY = """
-[batch]
-kind = "secret_game"
-[service]
-name = "live"
-[[agents]]
-name = "Ada"
-model = "simulated:guarded"
-secret = "marigold"
-[[agents]]
-name = "Bob"
-model = "simulated:trusting"
-secret = "lantern"
-[secret_game]
-num_interactions = 1
-messages_per_interaction = 2
-"""
 
 
 def entered_modules(study: Path, database: Path) -> Counter[str]:
@@ -100,9 +85,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         os.environ["TIDEPOOL_STATE"] = os.environ["TIDEPOOL_SELLER"] = str(place / "state")
-        study = place / "study.toml"
-        study.write_text(STUDY, encoding="utf-8")
-        modules = entered_modules(study, place / "study.db")
+        modules = entered_modules(written(place, 1, 2, more='[service]\nname = "live"'), place / "study.db")
     for name, calls in sorted(modules.items()):
         print(f"{calls:>8,}  {name}")
     print(f"{len(modules)} modules entered")

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.journeys.journey import HERE, Ended, every_journey, run
@@ -101,16 +101,12 @@ def _told(version: str, ended: Sequence[Ended]) -> None:
         print(f"Python {version}: {one}", flush=True)
 
 
-def others() -> Iterator[tuple[str, str | None]]:
-    for version in supported():
-        if version != THIS:
-            yield version, interpreter(version)
-
-
 def main() -> int:
     travels(THIS, HERE)
-    for version, python in others():
-        if python is None:
+    for version in supported():
+        if version == THIS:
+            continue
+        if (python := interpreter(version)) is None:
             print(f"Python {version}: not on this machine, not tried", flush=True)
             continue
         command = installed(version, python)

@@ -5,17 +5,17 @@ sides alike; the figure is the median of these ratios.
 """
 
 import os
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
+from benchmarks.scale import COMMAND, cost_of
 from tidepool.engine.bench import Measurement, at_most
 
 ROUNDS = 15
-BARE = ("-c", "import argparse, sqlite3")
+BARE = (sys.executable, "-c", "import argparse, sqlite3")
 
 STUDY = (
     str(Path(__file__).parent.parent / "examples" / "secret_game.toml"),
@@ -26,6 +26,7 @@ STUDY = (
 
 def prove() -> Iterator[Measurement]:
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["TIDEPOOL_SELLER"] = os.environ["TIDEPOOL_STATE"] = folder
         ratios = _ratios(Path(folder), ROUNDS)
     note = f"median of {ROUNDS} rounds"
     yield at_most("CPU of `tidepool list` ÷ a bare interpreter's", ratios["list"], "×", 8, note)
@@ -35,8 +36,8 @@ def prove() -> Iterator[Measurement]:
 
 def _ratios(folder: Path, rounds: int) -> dict[str, float]:
     kept, made = folder / "kept.db", folder / "made.db"
-    tidepool = ("-m", "tidepool", "--db")
-    cpu_seconds((*tidepool, str(kept), "--run", *STUDY), folder)
+    tidepool = (*COMMAND, "--db")
+    cost_of((*tidepool, str(kept), "--run", *STUDY))
     commands = {
         "list": (*tidepool, str(kept), "list"),
         "show": (*tidepool, str(kept), "show", "last"),
@@ -45,19 +46,7 @@ def _ratios(folder: Path, rounds: int) -> dict[str, float]:
     ratios: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(rounds):
         for name, arguments in commands.items():
-            bare = cpu_seconds(BARE, folder)
-            ratios[name].append(cpu_seconds(arguments, folder) / bare)
+            bare = cost_of(BARE).cpu
+            ratios[name].append(cost_of(arguments).cpu / bare)
         made.unlink()
     return {name: median(found) for name, found in ratios.items()}
-
-
-def cpu_seconds(arguments: Sequence[str], folder: Path) -> float:
-    """What one process spent, in user and system time, from its start to its end."""
-    environment = {**os.environ, "TIDEPOOL_SELLER": str(folder), "TIDEPOOL_STATE": str(folder)}
-    with (folder / "said").open("wb") as said:
-        process = subprocess.Popen([sys.executable, *arguments], stdout=said, stderr=said, env=environment)
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise RuntimeError((folder / "said").read_text())
-    return used.ru_utime + used.ru_stime
