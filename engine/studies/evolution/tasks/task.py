@@ -35,7 +35,7 @@ _LONGEST_ANSWER = 1000
 """letters behind a marker that are read"""
 
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
-_NEXT_QUESTION = re.compile(r"(?<=\S)\s*\n\s*(?:Question|Q)\s?:", re.IGNORECASE)
+_NEXT_QUESTION = re.compile(r"\n[^\S\n]*(?:Question|Q)\s?:", re.IGNORECASE)
 """a model that asks itself the next question goes on to answer that"""
 _FIELD = re.compile(r'"(?:answer|label|choice)"\s*:\s*(?=\S)', re.IGNORECASE)
 _MARKER = re.compile(
@@ -65,7 +65,7 @@ class Place(NamedTuple):
 
 def places(reply: str, *, cut: bool = False) -> Iterator[Place]:
     """The places to look at, in their order. `cut`: the reply met its token limit, so only what is marked counts."""
-    text = _NEXT_QUESTION.split(_THOUGHT.sub(" ", reply[-_READ:]), maxsplit=1)[0]
+    text = _NEXT_QUESTION.split(_THOUGHT.sub(" ", reply[-_READ:]).lstrip(), maxsplit=1)[0]
     if (field := _answer_field(text)) is not None:
         yield Place(field, True)
         return
