@@ -80,12 +80,17 @@ class RunControl:
         """
         ledger = leading.ledger
         last_beat = 0.0
+        taken = set[int]()
+        """commands that were read; the file says so only after the next commit"""
         while True:
             if time.monotonic() - last_beat >= HEARTBEAT_SECONDS:
                 last_beat = time.monotonic()
                 for context, earlier_seconds in playing():
                     self.beat(context, earlier_seconds)
             for number, command, arguments in control.commands_for(ledger.reader, ledger.batch_number):
+                if number in taken:
+                    continue
+                taken.add(number)
                 control.take(ledger.writer, number)
                 if leading.run.closing or not isinstance(arguments, dict):
                     continue
