@@ -5,11 +5,10 @@ Diversity is the mean edit distance between prompts, and mutation rates adapt to
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from random import Random
 from statistics import fmean
 
-from tidepool.engine.errors import UsageError, located
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 
 HALF_EFFICIENT_AT = 150
@@ -52,21 +51,6 @@ class Fitness:
     """of the prompt"""
     metrics: Mapping[str, float] = field(default_factory=dict)
     """what a scorer measured beside its score, on average"""
-
-
-def weights_from(given: Mapping[str, float]) -> Weights:
-    """The defaults with what the config states."""
-    known = [field.name for field in fields(Weights)]
-    with located("evolution", "weights"):
-        for name, weight in given.items():
-            if name not in known:
-                raise UsageError(f"evolution.weights has no {name!r}; it knows {', '.join(known)}.", (name,))
-            if not 0 <= weight < float("inf"):
-                raise UsageError(f"evolution.weights.{name} is {weight}; a weight is a number of at least 0.", (name,))
-        weights = Weights(**given)
-        if not any(getattr(weights, name) for name in known):
-            raise UsageError("evolution.weights are all 0, so every prompt would be equally fit: raise one of them.")
-    return weights
 
 
 def fitness_of(

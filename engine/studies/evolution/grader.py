@@ -185,9 +185,8 @@ class Grader:
         problems = sum(len(paper.questions) for paper in papers)
         for place, calls in enumerate(self._waves(problems)):
             self._run.expect_wave(papers[0].wave + place, calls)
-        pace = pace_of(self._settings, gathers=self.gathers(problems))
-        marked = (self._mark_one(paper, pace.calls_at_once) for paper in papers)
-        return await self.together(marked, pace.genomes_at_once)
+        genomes_at_once, calls_at_once = pace_of(self._settings, gathers=self.gathers(problems))
+        return await self.together((self._mark_one(paper, calls_at_once) for paper in papers), genomes_at_once)
 
     def _waves(self, problems: int) -> Iterator[dict[str, int]]:
         """What a sitting asks, by model: solutions, then a judge's marks of them."""

@@ -137,11 +137,6 @@ def _marking(settings: Mapping[str, Any]) -> str:
                 f"not the prompt{f', by the rubric “{rubric}”' if rubric else ''}; from {10 * settings['pass_mark']:g} on a reply counted "
                 "as correct. Judgements that failed or were unclear are missing."
             )
-        case "python":
-            return (
-                "The code of a reply was run with the problem's tests; its score was the share of checks that it met, and it was right "
-                f"where it met all of them within {settings['marking_seconds']:g} seconds."
-            )
         case "choice" | "label" as task:
             told = "option" if task == "choice" else "label"
             return f"A reply was right where the {told} that it commits to was the expected one; a reply without an answer was wrong."

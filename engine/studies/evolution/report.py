@@ -288,9 +288,10 @@ def generations_table(told: Sequence[GenerationStatistics]) -> Table:
 def compared(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]]) -> list[Block]:
     """Strategy, effort, and what the champion is worth on held-out problems; of several seeds, what their runs say together."""
     if any("seeds" in one for one in differences):
-        from tidepool.engine.studies.evolution.comparison import blocks_over_seeds
+        from tidepool.engine.results.seeds import blocks_over_seeds
+        from tidepool.engine.studies.evolution.comparison import RUNS
 
-        return blocks_over_seeds(batches, differences)
+        return blocks_over_seeds(batches, differences, RUNS)
     ids = [batch["batch_id"] for batch in batches]
     gaps = {tuple(ids.index(batch) + 1 for batch in row["batches"]): _gap(row) for row in differences}
     columns = ("", "strategy", "calls", "k tokens", "held out % (95 %)", "best seed", "points over #1", "p")

@@ -230,14 +230,13 @@ class _MutationPlan:
         match stage:
             case "rewrite":
                 asked = [rewrite_prompt(operator_named(name), "") for name in settings.operators]
-                told = sizing.longest(prompt.system + prompt.messages[0].text for prompt in asked) + self._query
+                told = sizing.longest(system + text for system, text in asked) + self._query
                 usual, most = QUERY_TOKENS, settings.max_tokens
             case "answer":
                 told = sizing.text(TARGET_SYSTEM) + self._query
                 usual, most = ANSWER_TOKENS, settings.max_tokens
             case _:
-                prompt = judge_prompt("", "", "")
-                told = sizing.text(prompt.system + prompt.messages[0].text)
+                told = sizing.text("".join(judge_prompt("", "", "")))
                 told += self._first_query + self._reference + self._answer
                 usual, most = SCORE_TOKENS, JUDGE_TOKENS
         return told + TOKENS_PER_MESSAGE, sizing.reply(model, usual, most, settings)

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidepool.engine.answer_forms import AFTER, fields_of, number_of, text_of
-from tidepool.engine.call import Message, unpacked_vectors
-from tidepool.engine.studies.mutation.operators import OperatorPrompt
+from tidepool.engine.call import unpacked_vectors
+from tidepool.engine.studies.mutation.operators import Prompt
 
 Vectors = NDArray[np.float32]
 
@@ -122,12 +122,12 @@ JUDGE_SYSTEM = (
 )
 
 
-def judge_prompt(question: str, reference: str, answer: str) -> OperatorPrompt:
+def judge_prompt(question: str, reference: str, answer: str) -> Prompt:
     text = (
         f"<question>{question}</question>\n<reference>{reference}</reference>\n"
         f"<answer>{answer.replace('</answer>', ' ')}</answer>"
     )
-    return OperatorPrompt(JUDGE_SYSTEM, (Message("user", text),))
+    return JUDGE_SYSTEM, text
 
 
 _SCORE = re.compile(r"\bscore\W{0,5}(\d+(?:\.\d+)?)(?![\d.]*\s*%)", re.IGNORECASE)
