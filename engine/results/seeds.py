@@ -78,13 +78,6 @@ class Group:
     held_out: dict[int, frozenset[str]] = field(default_factory=dict)
     """by seed"""
 
-    def take(self, batch: sqlite3.Row, values: Mapping[str, float | None], held_out: frozenset[str]) -> None:
-        self.batches.append(batch["id"])
-        self.held_out[batch["seed"]] = held_out
-        for name, value in values.items():
-            if value is not None:
-                self.values.setdefault(name, {})[batch["seed"]] = value
-
 
 def groups_of(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row], runs: Runs) -> list[Group]:
     groups: dict[str, Group] = {}
@@ -92,8 +85,12 @@ def groups_of(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row], ru
         written = json.loads(batch["config"]).get(runs.section, {})
         settings = {name: value for name, value in written.items() if name not in runs.drawn}
         key = json.dumps(settings, sort_keys=True)
-        run = runs.values(connection, batch), runs.held_out(connection, batch)
-        groups.setdefault(key, Group(settings, batch["name"])).take(batch, *run)
+        group = groups.setdefault(key, Group(settings, batch["name"]))
+        group.batches.append(batch["id"])
+        group.held_out[batch["seed"]] = runs.held_out(connection, batch)
+        for name, value in runs.values(connection, batch).items():
+            if value is not None:
+                group.values.setdefault(name, {})[batch["seed"]] = value
     return list(groups.values())
 
 
@@ -128,36 +125,39 @@ def seed_differences(groups: Sequence[Group], runs: Runs) -> list[dict[str, Any]
 
 def _compared(family: Sequence[tuple[str, str, Group, Group, str]], runs: Runs) -> list[dict[str, Any]]:
     found: list[tuple[dict[str, Any], SeedContrast]] = []
-    for one, other, first, second, against in family:
+    for label, rival, first, second, against in family:
         ours, theirs = first.values.get(runs.main, {}), second.values.get(against, {})
         if contrast := paired_by_seed(ours, theirs, len(family)):
             if against in runs.flattered and contrast.difference < 0:
                 contrast = replace(contrast, p_value=None)
             same = all(_alike(first.held_out.get(seed), second.held_out.get(seed)) for seed in contrast.seeds)
-            about = {"groups": [one, other], "batches": [first.batches, second.batches], "same_held_out": same}
+            about = {"groups": [label, rival], "batches": [first.batches, second.batches], "same_held_out": same}
             found.append(({"measure": runs.measure, **about}, contrast))
     adjusted = iter(holm([one.p_value for _, one in found if one.p_value is not None]))
-    return [_told(about, one, None if one.p_value is None else next(adjusted)) for about, one in found]
+    told = []
+    for about, one in found:
+        p_value_holm = None if one.p_value is None else next(adjusted)
+        flattered = one.p_value is None and not one.missing
+        told.append(
+            {
+                **about,
+                "paired": True,
+                "seeds": list(one.seeds),
+                "by_seed": list(one.gaps),
+                "difference": one.difference,
+                "difference_ci95": one.interval and list(one.interval),
+                "p_value": one.p_value,
+                "p_value_holm": p_value_holm,
+                "seeds_missing": one.missing,
+                "verdict": FLATTERED if flattered else seeds_in_words(one, p_value_holm),
+            }
+        )
+    return told
 
 
 def _alike(first: frozenset[str] | None, second: frozenset[str] | None) -> bool:
     """The same, but for what was not answered."""
     return not first or not second or 2 * len(first & second) >= min(len(first), len(second))
-
-
-def _told(about: Mapping[str, Any], found: SeedContrast, p_value_holm: float | None) -> dict[str, Any]:
-    return {
-        **about,
-        "paired": True,
-        "seeds": list(found.seeds),
-        "by_seed": list(found.gaps),
-        "difference": found.difference,
-        "difference_ci95": found.interval and list(found.interval),
-        "p_value": found.p_value,
-        "p_value_holm": p_value_holm,
-        "seeds_missing": found.missing,
-        "verdict": FLATTERED if found.p_value is None and not found.missing else seeds_in_words(found, p_value_holm),
-    }
 
 
 # -- blocks ------------------------------------------------------------------------------------------------------------

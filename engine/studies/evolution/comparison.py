@@ -133,7 +133,7 @@ def _compared(first: dict[str, Any] | None, second: dict[str, Any] | None, seed:
         return None
     paired = first["problems"] == second["problems"]
     scores = (first["champion"], second["champion"])
-    found = _paired(*scores, seed) if paired else _samples(*scores, seed)
+    found = (_paired if paired else _samples)(*scores, seed)
     return {"paired": paired, **found} if found else None
 
 

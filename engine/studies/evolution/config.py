@@ -178,14 +178,9 @@ class EvolutionSettings(Section):
     """the file's problems; Tidepool fills this in"""
 
     @model_validator(mode="after")
-    def _one_of_the_models(self) -> Self:
-        """Written out, so that a frozen config needs no memory of what was left to the default."""
-        if self.models and "model" not in self.model_fields_set:
-            self.model = self.models[0]
-        return self
-
-    @model_validator(mode="after")
     def _consistent(self) -> Self:
+        if self.models and "model" not in self.model_fields_set:
+            self.model = self.models[0]  # written out, so that a frozen config needs no memory of a default
         if self.models and self.model not in self.models:
             raise WrongValue("both model and models are given, and they differ: write only one of them", "models")
         if len(set(self.solvers())) < len(self.models):

@@ -69,8 +69,9 @@ def fitness_of(
     accuracy = fmean(fmean(reply.worth for reply in one) for one in answered)
     consistent = consistency(answered)
     tokens = fmean(reply.length for one in answered for reply in one)
-    efficient = efficiency(tokens)
-    penalty = length_penalty(prompt)
+    efficient = 1 / (1 + tokens / HALF_EFFICIENT_AT)
+    words = len(prompt.split())
+    penalty = min(MOST_PENALTY, WORD_PENALTY * max(0, words - FREE_WORDS))
     total = (
         weights.accuracy * accuracy
         + weights.consistency * consistent
@@ -80,7 +81,6 @@ def fitness_of(
     )
     missing = 1 - replies / asked
     metrics = mean_metrics(reply for one in answered for reply in one)
-    words = len(prompt.split())
     return Fitness(total, accuracy, consistent, efficient, diversity, penalty, replies, missing, tokens, words, metrics)
 
 
@@ -112,14 +112,6 @@ def consistency(answered: Sequence[Sequence[Verdict]]) -> float:
     if repeated:
         return fmean(_agreement(replies) for replies in repeated)
     return fmean(reply.answer is not None for replies in answered for reply in replies)
-
-
-def efficiency(tokens: float) -> float:
-    return 1 / (1 + tokens / HALF_EFFICIENT_AT)
-
-
-def length_penalty(prompt: str) -> float:
-    return min(MOST_PENALTY, WORD_PENALTY * max(0, len(prompt.split()) - FREE_WORDS))
 
 
 def _agreement(replies: Sequence[Verdict]) -> float:

@@ -331,14 +331,12 @@ class Environments:
             return
         self._known.update((text, vectors[text]) for text in openings)
         for attempt in group:
-            self._see(attempt, vectors)
-
-    def _see(self, attempt: StepCall, vectors: dict[str, Vectors]) -> None:
-        if self.rules.reward == "similarity" and attempt.answer is not None:
-            attempt.reward = similarity(vectors[attempt.answer], self._known[attempt.episode.query.reference])
-        if attempt.reward is not None:
-            seen = observation(vectors[attempt.rewrite.text], attempt.episode.steps + 1, self.rules)
-            self.observations[attempt.episode.environment] = seen
+            episode = attempt.episode
+            if self.rules.reward == "similarity" and attempt.answer is not None:
+                attempt.reward = similarity(vectors[attempt.answer], self._known[episode.query.reference])
+            if attempt.reward is not None:
+                seen = observation(vectors[attempt.rewrite.text], episode.steps + 1, self.rules)
+                self.observations[episode.environment] = seen
 
     def _begin(self, environment: int) -> None:
         query = self._schedule(environment, self._upcoming[environment])

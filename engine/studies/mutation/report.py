@@ -240,8 +240,7 @@ class MutationGlimpse:
         if updates:
             blocks = (*learning_figures({"policy": updates}), updates_table(updates))
         if (heldout := self._heldout) is not None:
-            reward = Estimate(heldout.policy.mean_reward, heldout.policy.ci95, 3)
-            return Told("held-out reward", reward, f"n = {heldout.queries:,} queries", blocks)
+            return Told("held-out reward", _reward(heldout.policy), f"n = {heldout.queries:,} queries", blocks)
         if not updates:
             return None
         last = updates[-1]

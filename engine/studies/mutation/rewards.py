@@ -10,6 +10,7 @@ and the reference's embeddings, so it is as good as the encoder is. `judge` asks
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -51,10 +52,7 @@ class HashingEncoder:
 def _features(text: str) -> dict[str, float]:
     """Words weigh by the root of how often they occur, so that repeating a word pays little."""
     words = _WORD.findall(text.lower())
-    counts: dict[str, float] = {}
-    for word in words:
-        counts[word] = counts.get(word, 0.0) + 1.0
-    features = {word: count**0.5 for word, count in counts.items()}
+    features = {word: count**0.5 for word, count in Counter(words).items()}
     for left, right in pairwise(words):
         features[f"{left} {right}"] = _PAIR_WEIGHT
     return features

@@ -17,10 +17,10 @@ from tidepool.engine.studies.mutation.environment import Environments, EpisodeRu
 from tidepool.engine.studies.mutation.evaluation import (
     compare,
     contenders,
-    line_up,
     play_heldout,
 )
 from tidepool.engine.studies.mutation.inputs import (
+    heldout_episodes,
     heldout_for,
     queries_of,
     rules_of,
@@ -30,7 +30,6 @@ from tidepool.engine.studies.mutation.inputs import (
 )
 from tidepool.engine.studies.mutation.learners import make_learner
 from tidepool.engine.studies.mutation.ledger import EpisodeBook, LedgerTransport
-from tidepool.engine.studies.mutation.operators import played
 from tidepool.engine.studies.mutation.policy import Policy, PolicyCard, SavedPolicy, TrainedPolicy, policy_bytes
 from tidepool.engine.studies.mutation.queries import Query, Split, split_queries
 from tidepool.engine.studies.mutation.statistics import REWARDS
@@ -90,7 +89,7 @@ class Story:
         self._players = [await self._player(name, place * each, size) for place, name in enumerate(names)]
         chosen, *others = [player.record for player in self._players]
         beside = dict(zip(names[1:], others, strict=True))
-        still = self._heldout_episodes(len(split.heldout))
+        still = heldout_episodes(settings, len(split.heldout))
         self._expect(environments.episodes, [chosen, *others], still)
 
         def on_outcome(outcome: Outcome) -> None:
@@ -118,11 +117,6 @@ class Story:
             update_size=settings.num_processes * settings.num_steps, operators=unused(settings.operators)
         )
         return Player(name, learner, settings.num_env_steps, first, settings.num_processes, record)
-
-    def _heldout_episodes(self, queries: int) -> int:
-        settings = self._settings
-        learnt = [name for name in settings.stated_baselines() if name != "random"]
-        return queries * settings.repeats * (2 + len(learnt) + len(played(settings.operators)))
 
     def _expect(self, begun: int, records: Sequence[TrainingRecord], still: int) -> None:
         """Episodes end when they succeed, so how many there will be is a guess that gets better."""
@@ -183,7 +177,7 @@ class Story:
     ) -> None:
         settings = self._settings
         named = contenders(policy, self._seed, learnt, self._settings.operators)
-        names = line_up(named, heldout, settings.repeats)
+        names = [name for name in named for _ in range(len(heldout) * settings.repeats)]
         self._book.begin(HELDOUT, names)
         self._run.expect_units(episodes + len(names))
         own = TrainingRecord(update_size=0, operators=unused(self._settings.operators))
