@@ -145,14 +145,10 @@ def _still_to_meet(evaluator: Evaluator, one: Candidate, rung: Rung) -> Sequence
     return order[one.met : rung.end]
 
 
-Validated = Mapping[str, Marks]
-"""by key"""
-
-
 async def examined(
     evaluator: Evaluator, finalists: Sequence[Candidate], problems: Sequence[Problem], split: Split, name: str
-) -> Validated:
-    """All of them in one wave; a prompt that is there twice is asked once."""
+) -> dict[str, Marks]:
+    """All of them in one wave; a prompt that is there twice is asked once. The marks are by key."""
     genomes = {one.genome.key: one.genome for one in finalists}
     units = [
         evaluator.run.open_unit(evaluator.numbering.next_unit(), participants=(genome.id,), interaction_type=name)

@@ -40,7 +40,11 @@ def roulette(scores: Sequence[float], count: int, rng: Random) -> list[int]:
 
 def rank(scores: Sequence[float], count: int, rng: Random) -> list[int]:
     """In proportion to the place from the bottom, so one runaway score does not take everything."""
-    return rng.choices(range(len(scores)), weights=_ranks(scores), k=count)
+    ordered = sorted(scores)
+    last_place = {score: place for place, score in enumerate(ordered, 1)}
+    first_place = {score: place for place, score in reversed(list(enumerate(ordered, 1)))}
+    ranks = [(first_place[score] + last_place[score]) / 2 for score in scores]  # equals share the mean of their places
+    return rng.choices(range(len(scores)), weights=ranks, k=count)
 
 
 def sus(scores: Sequence[float], count: int, rng: Random) -> list[int]:
@@ -79,14 +83,6 @@ def elites(scores: Sequence[float], count: int) -> list[int]:
 def _shares(scores: Sequence[float]) -> list[float]:
     shares = [max(0.0, score) for score in scores]
     return shares if sum(shares) > 0 else [1.0] * len(scores)
-
-
-def _ranks(scores: Sequence[float]) -> list[float]:
-    """1 for the worst; equals share the mean of their places."""
-    ordered = sorted(scores)
-    last_place = {score: place for place, score in enumerate(ordered, 1)}
-    first_place = {score: place for place, score in reversed(list(enumerate(ordered, 1)))}
-    return [(first_place[score] + last_place[score]) / 2 for score in scores]
 
 
 Crossover = Callable[[Sequence[str], Sequence[str], Random], tuple[str, ...]]

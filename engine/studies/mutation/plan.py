@@ -154,21 +154,17 @@ class _MutationPlan:
 
     def _stage(self, stage: str, wave: int, moment: _Moment, beginning: int) -> Iterator[PlannedCalls]:
         """`beginning`: environments that begin at this moment, and whose first queries are embedded before."""
-        if stage == EMBED:
-            yield from self._embeddings(wave, moment, beginning)
-        elif calls := moment.rewrites if stage == REWRITE else moment.steps:
-            rounds = moment.times if self.settings.use_batching else calls
-            yield PlannedCalls(wave, self._models[stage], calls, *self._sizes[stage], rounds)
-
-    def _embeddings(self, wave: int, moment: _Moment, beginning: int) -> Iterator[PlannedCalls]:
-        model = self._models[EMBED]
-        if beginning:
+        model = self._models[stage]
+        if stage == EMBED and beginning:
             openings = min(beginning, len(self._queries)) * self._opening
             yield PlannedCalls(wave, model, 1, openings, 0, operation=EMBED)
-        if moment.steps:
+        if stage == EMBED and moment.steps:
             requests = moment.times if self.settings.use_batching else moment.steps
             texts = math.ceil(moment.steps / requests) * self._embedded
             yield PlannedCalls(wave, model, requests, texts, 0, requests, operation=EMBED)
+        elif stage != EMBED and (calls := moment.rewrites if stage == REWRITE else moment.steps):
+            rounds = moment.times if self.settings.use_batching else calls
+            yield PlannedCalls(wave, model, calls, *self._sizes[stage], rounds)
 
     @cached_property
     def _models(self) -> dict[str, str]:
