@@ -9,8 +9,8 @@ from typing import Any
 from tidepool.engine.config.sections import Config
 from tidepool.engine.design.outcomes import Outcome, find_outcome
 from tidepool.engine.errors import UsageError
-from tidepool.engine.planning.comparisons import Foreseen, Needed, Sizing, Width, chosen
-from tidepool.engine.planning.pilot import Pilot, Seen, read_pilot, seen
+from tidepool.engine.planning.comparisons import Foreseen, Sizing, Width, chosen
+from tidepool.engine.planning.pilot import Pilot, read_pilot, seen
 from tidepool.engine.planning.power import KNOWN, WANTED, Assumptions, Comparison, World, half_width, power, smallest
 
 NOTHING = "Nothing can be said of power: a study of this kind does not say what its batches will have to compare."
@@ -63,17 +63,13 @@ class _Worlds:
             if pilot is not None and worlds is not None:
                 found = seen(pilot, outcome, told.layouts[name], worlds)
                 worlds = found.worlds
-                self._tell(outcome, found)
+                if found.refused:
+                    self.notes.append(f"The pilot is not asked about {name}: {found.refused}")
+                ranges = found.told.items()
+                self.told += [{"outcome": name, "what": what, "range": list(values)} for what, values in ranges]
             elif worlds is None:
                 self.notes.append(f"Of {name} nothing is assumed: it has no scale. --assume sd=… states its spread.")
             self._known[name] = worlds
-
-    def _tell(self, outcome: Outcome, found: Seen) -> None:
-        if found.refused:
-            self.notes.append(f"The pilot is not asked about {outcome.name}: {found.refused}")
-        self.told += [
-            {"outcome": outcome.name, "what": name, "range": list(values)} for name, values in found.told.items()
-        ]
 
     def of(self, outcome: Outcome) -> tuple[World, ...] | None:
         return self._known[outcome.name]
@@ -181,21 +177,10 @@ def _detect(told: Foreseen, asked: Asked, config: Config, database: Path, worlds
 
 
 def _needed(sizing: Sizing, one: Comparison, worlds: Sequence[World], difference: float) -> dict[str, Any]:
-    found = [sizing.needed(one, world, difference) for world in worlds]
-    return {
-        **_compared(one),
-        "power_as_planned": [power(world, one, difference) for world in worlds],
-        "needed": [_told(needed) for needed in found],
-    }
-
-
-def _told(found: Needed) -> dict[str, Any]:
-    plan = found.plan or {}
-    return {
-        "set": None if found.sizes is None else dict(found.sizes),
-        "units": plan.get("units"),
-        "calls": plan.get("calls"),
-        "cost_usd": plan.get("cost_usd"),
-        "seconds_live": plan.get("seconds_live"),
-        "note": found.note,
-    }
+    needed = []
+    for world in worlds:
+        found = sizing.needed(one, world, difference)
+        plan = {name: (found.plan or {}).get(name) for name in ("units", "calls", "cost_usd", "seconds_live")}
+        needed.append({"set": None if found.sizes is None else dict(found.sizes), **plan, "note": found.note})
+    chances = [power(world, one, difference) for world in worlds]
+    return {**_compared(one), "power_as_planned": chances, "needed": needed}

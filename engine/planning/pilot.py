@@ -16,7 +16,7 @@ from tidepool.engine.design.contrasts import Factors
 from tidepool.engine.design.effects import CellBatch, OutcomeTable, tables_of
 from tidepool.engine.design.outcomes import PERCENT, Outcome
 from tidepool.engine.errors import UsageError
-from tidepool.engine.planning.power import Layout, World
+from tidepool.engine.planning.power import Layout, Three, World
 from tidepool.engine.results.summary import checked
 from tidepool.engine.statistics.distributions import normal_quantile
 from tidepool.engine.statistics.grouped import Array, pair_codes
@@ -45,7 +45,7 @@ class Seen:
     """What a pilot says of an outcome, over what was assumed; or why it is not asked."""
 
     worlds: tuple[World, ...]
-    told: Mapping[str, tuple[float, float, float]]
+    told: Mapping[str, Three]
     """by assumption: low, as seen, high"""
     refused: str = ""
 
@@ -91,8 +91,8 @@ def seen(pilot: Pilot, outcome: Outcome, layout: Layout, assumed: Sequence[World
         return _not(assumed, f"the pilot has no {outcome.name}")
     found = _Residuals(table)
     share = outcome.unit == PERCENT
-    events = found.mean * found.number * (layout.each if outcome.per_talk else layout.talks)
-    without = (1 - found.mean) * found.number * (layout.each if outcome.per_talk else layout.talks)
+    each = layout.each if outcome.per_talk else layout.talks
+    events, without = found.mean * found.number * each, (1 - found.mean) * found.number * each
     if share and min(events, without) < FEWEST_EVENTS:
         what, few = ("events", events) if events <= without else ("non-events", without)
         return _not(
@@ -146,7 +146,7 @@ class _Residuals:
         own = max(0.5, fourth / self.variance**2 - 1)
         return math.exp(SURE * math.sqrt(own * crowd / self.number) + 4 / self.number)
 
-    def likeness(self, groups: Array) -> tuple[float, float, float] | None:
+    def likeness(self, groups: Array) -> Three | None:
         """How alike the values of a group are (intraclass correlation), with its range; None with fewer than three groups."""
         import numpy
 
@@ -168,7 +168,7 @@ class _Residuals:
         )
         return low, middle, high
 
-    def matched(self, clusters: float) -> tuple[float, float, float] | None:
+    def matched(self, clusters: float) -> Three | None:
         """How alike matched talks of two cells are; None without any."""
         whole = self.known.all(axis=1) if self.known.shape[1] > 1 else self.known[:, 0] & False
         rest = self.rest[whole]
@@ -196,14 +196,16 @@ def _of_talks(found: _Residuals, table: OutcomeTable, layout: Layout, assumed: S
     if game:
         crowd = 1 + (found.number / len(numpy.unique(games[found.known])) - 1) * game[1]
     factor = found.unsure(crowd)
-    variances = _three(found.variance / factor, found.variance, found.variance * factor)
+    variances = (found.variance / factor, found.variance, found.variance * factor)
     rates = _rates(found, crowd) if share else None
     likeness = _within_talks(found, layout.each, crowd) if share else None
     narrower = min(1.0, found.inside / found.variance)
     matched = found.matched(found.number / crowd)
     worlds = []
     for place, world in enumerate(assumed):
-        one = rates[place] * (1 - rates[place]) if rates else _of_one_value(found, layout.each, world)
+        # The variance of one value of a talk; where it is no share, as alike as the values of a talk are taken to be.
+        alike = max(0.1, 1 + (layout.each - 1) * world.correlation)
+        one = rates[place] * (1 - rates[place]) if rates else found.variance * layout.each / alike
         talk = variances[place] / one
         now = replace(world, talk=talk, inside=talk * narrower, each=layout.each)
         now = replace(now, rate=rates[place]) if rates else replace(now, sd=math.sqrt(one))
@@ -212,16 +214,11 @@ def _of_talks(found: _Residuals, table: OutcomeTable, layout: Layout, assumed: S
         now = replace(now, scenario=scenario[place]) if scenario else now
         worlds.append(replace(now, matched=matched[2 - place]) if matched else now)
     told = {"rate": rates, "correlation": likeness, "game": game, "scenario": scenario, "matched": matched}
-    told["sd of a talk"] = _three(*map(math.sqrt, variances))
+    told["sd of a talk"] = _roots(variances)
     return Seen(tuple(worlds), {name: three for name, three in told.items() if three})
 
 
-def _of_one_value(found: _Residuals, each: float, world: World) -> float:
-    """The variance of one value of a talk, as alike as the values of a talk are taken to be."""
-    return found.variance * each / max(0.1, 1 + (each - 1) * world.correlation)
-
-
-def _rates(found: _Residuals, crowd: float) -> tuple[float, float, float]:
+def _rates(found: _Residuals, crowd: float) -> Three:
     """The rate seen, and on either side of it the one that varies least and most."""
     reach = SURE * math.sqrt(found.variance * crowd / found.number)
     ends = [min(0.99, max(0.01, found.mean + way * reach)) for way in (-1, 1)]
@@ -229,7 +226,7 @@ def _rates(found: _Residuals, crowd: float) -> tuple[float, float, float]:
     return max(ends, key=lambda rate: abs(rate - 0.5)), found.mean, most
 
 
-def _within_talks(found: _Residuals, each: float, crowd: float) -> tuple[float, float, float] | None:
+def _within_talks(found: _Residuals, each: float, crowd: float) -> Three | None:
     """How alike the values of a talk are, from how much less its mean varies than one value."""
     if each <= 1:
         return None
@@ -237,12 +234,13 @@ def _within_talks(found: _Residuals, each: float, crowd: float) -> tuple[float, 
     return _around(middle, found.number / crowd)
 
 
-def _around(correlation: float, number: float) -> tuple[float, float, float]:
+def _around(correlation: float, number: float) -> Three:
     middle, reach = math.atanh(max(-0.99, min(0.99, correlation))), SURE / math.sqrt(max(1.0, number - 3))
     return math.tanh(middle - reach), math.tanh(middle), math.tanh(middle + reach)
 
 
-def _three(low: float, middle: float, high: float) -> tuple[float, float, float]:
+def _roots(variances: Three) -> Three:
+    low, middle, high = map(math.sqrt, variances)
     return low, middle, high
 
 
@@ -253,7 +251,7 @@ def _of_batches(found: _Residuals, outcome: Outcome, assumed: Sequence[World], *
         if not share:
             return _not(assumed, few)
         worlds = tuple(replace(world, rate=found.mean) for world in assumed)
-        return Seen(worlds, {"rate": _three(*[found.mean] * 3)}, f"{few}: what is assumed of that stands.")
+        return Seen(worlds, {"rate": (found.mean, found.mean, found.mean)}, f"{few}: what is assumed of that stands.")
     factor = math.exp(SURE * math.sqrt(2 / found.freedom))
     matched = found.matched(math.inf)
     spread = (found.variance / factor, found.variance, found.variance * factor)
@@ -261,5 +259,5 @@ def _of_batches(found: _Residuals, outcome: Outcome, assumed: Sequence[World], *
         replace(world, batch=spread[place], **({"matched": matched[2 - place]} if matched else {}))
         for place, world in enumerate(assumed)
     )
-    told = {"sd of a batch": _three(*map(math.sqrt, spread))} | ({"matched": matched} if matched else {})
+    told = {"sd of a batch": _roots(spread)} | ({"matched": matched} if matched else {})
     return Seen(worlds, told)

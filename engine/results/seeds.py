@@ -31,19 +31,33 @@ MOST_DIFFERENCES = 3
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """How a kind counts its runs."""
+    """How a kind counts its runs, and how it speaks of them."""
 
     section: str
     """of the config"""
     main: str
     """what a run is worth: its policy, its champion"""
     measure: str
+    title: str
+    unit: str
+    """of the measure, in tables"""
+    noun: str
+    """what is held out: queries, problems"""
+    curves: Figure
+    """without its series: one a group, of what `read` finds"""
     called_by: str
-    """the setting that names a group that is alone"""
+    """the setting that names a group that is alone, and what is compared: a learner, a strategy"""
     values: Callable[[sqlite3.Connection, sqlite3.Row], Mapping[str, float | None]]
     """what each contender of a run came to, on what was held out"""
     held_out: Callable[[sqlite3.Connection, sqlite3.Row], frozenset[str]]
     """the fingerprints of what that was"""
+    read: Callable[[Mapping[str, Any]], tuple[float | None, Mapping[int, float]]]
+    """what a run is worth by its statistics, and its curve by x"""
+    baselines: Mapping[str, str] = field(default_factory=dict)
+    """names of contenders in words"""
+    scale: float = 1.0
+    """100 makes per cent of shares"""
+    digits: int = 3
     flattered: tuple[str, ...] = ()
     """contenders that were picked on what was held out, by each run anew: that they are better is no news"""
     bulky: tuple[str, ...] = ()
@@ -64,13 +78,6 @@ class Group:
     held_out: dict[int, frozenset[str]] = field(default_factory=dict)
     """by seed"""
 
-    def take(self, batch: sqlite3.Row, values: Mapping[str, float | None], held_out: frozenset[str]) -> None:
-        self.batches.append(batch["id"])
-        self.held_out[batch["seed"]] = held_out
-        for name, value in values.items():
-            if value is not None:
-                self.values.setdefault(name, {})[batch["seed"]] = value
-
 
 def groups_of(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row], runs: Runs) -> list[Group]:
     groups: dict[str, Group] = {}
@@ -78,8 +85,12 @@ def groups_of(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row], ru
         written = json.loads(batch["config"]).get(runs.section, {})
         settings = {name: value for name, value in written.items() if name not in runs.drawn}
         key = json.dumps(settings, sort_keys=True)
-        run = runs.values(connection, batch), runs.held_out(connection, batch)
-        groups.setdefault(key, Group(settings, batch["name"])).take(batch, *run)
+        group = groups.setdefault(key, Group(settings, batch["name"]))
+        group.batches.append(batch["id"])
+        group.held_out[batch["seed"]] = runs.held_out(connection, batch)
+        for name, value in runs.values(connection, batch).items():
+            if value is not None:
+                group.values.setdefault(name, {})[batch["seed"]] = value
     return list(groups.values())
 
 
@@ -114,16 +125,34 @@ def seed_differences(groups: Sequence[Group], runs: Runs) -> list[dict[str, Any]
 
 def _compared(family: Sequence[tuple[str, str, Group, Group, str]], runs: Runs) -> list[dict[str, Any]]:
     found: list[tuple[dict[str, Any], SeedContrast]] = []
-    for one, other, first, second, against in family:
+    for label, rival, first, second, against in family:
         ours, theirs = first.values.get(runs.main, {}), second.values.get(against, {})
         if contrast := paired_by_seed(ours, theirs, len(family)):
             if against in runs.flattered and contrast.difference < 0:
                 contrast = replace(contrast, p_value=None)
             same = all(_alike(first.held_out.get(seed), second.held_out.get(seed)) for seed in contrast.seeds)
-            about = {"groups": [one, other], "batches": [first.batches, second.batches], "same_held_out": same}
+            about = {"groups": [label, rival], "batches": [first.batches, second.batches], "same_held_out": same}
             found.append(({"measure": runs.measure, **about}, contrast))
     adjusted = iter(holm([one.p_value for _, one in found if one.p_value is not None]))
-    return [_told(about, one, None if one.p_value is None else next(adjusted)) for about, one in found]
+    told = []
+    for about, one in found:
+        p_value_holm = None if one.p_value is None else next(adjusted)
+        flattered = one.p_value is None and not one.missing
+        told.append(
+            {
+                **about,
+                "paired": True,
+                "seeds": list(one.seeds),
+                "by_seed": list(one.gaps),
+                "difference": one.difference,
+                "difference_ci95": one.interval and list(one.interval),
+                "p_value": one.p_value,
+                "p_value_holm": p_value_holm,
+                "seeds_missing": one.missing,
+                "verdict": FLATTERED if flattered else seeds_in_words(one, p_value_holm),
+            }
+        )
+    return told
 
 
 def _alike(first: frozenset[str] | None, second: frozenset[str] | None) -> bool:
@@ -131,91 +160,58 @@ def _alike(first: frozenset[str] | None, second: frozenset[str] | None) -> bool:
     return not first or not second or 2 * len(first & second) >= min(len(first), len(second))
 
 
-def _told(about: Mapping[str, Any], found: SeedContrast, p_value_holm: float | None) -> dict[str, Any]:
-    return {
-        **about,
-        "paired": True,
-        "seeds": list(found.seeds),
-        "by_seed": list(found.gaps),
-        "difference": found.difference,
-        "difference_ci95": found.interval and list(found.interval),
-        "p_value": found.p_value,
-        "p_value_holm": p_value_holm,
-        "seeds_missing": found.missing,
-        "verdict": FLATTERED if found.p_value is None and not found.missing else seeds_in_words(found, p_value_holm),
-    }
-
-
 # -- blocks ------------------------------------------------------------------------------------------------------------
 
 
 BAND = "Means over seeds; the bands are Student's 95 % intervals over seeds."
-Values = Mapping[int, float | None]
-"""by seed"""
-Curve = Mapping[int, float]
-"""by x"""
 
 
-@dataclass(frozen=True, slots=True)
-class SeedWords:
-    """How a kind speaks of its runs."""
-
-    title: str
-    measure: str
-    """of what a run is worth, with its unit"""
-    held_out: str
-    """what runs of one seed have in common: queries, problems"""
-    kind: str
-    """what is compared: a learner, a strategy"""
-    digits: int = 3
-    baselines: Mapping[str, str] = field(default_factory=dict)
-    """names of contenders in words"""
-
-
-def members_of(differences: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """The batches of each group."""
+def blocks_over_seeds(
+    batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]], runs: Runs
+) -> list[Block]:
+    """`differences` are those of `seed_differences`."""
+    known = {batch["batch_id"]: (batch["seed"], runs.read(batch["statistics"])) for batch in batches}
     members = {one["groups"][0]: one["batches"][0] for one in differences}
-    return members | {
-        one["groups"][1]: one["batches"][1] for one in differences if one["batches"][0] != one["batches"][1]
-    }
+    members |= {one["groups"][1]: one["batches"][1] for one in differences if one["batches"][0] != one["batches"][1]}
+    groups = {label: dict(known[batch] for batch in ids) for label, ids in members.items()}
+    worth = {label: {seed: value for seed, (value, _) in group.items()} for label, group in groups.items()}
+    curves = [_curve(label, [curve for _, curve in group.values()]) for label, group in groups.items()]
+    drawn = replace(runs.curves, series=tuple(filter(None, curves)))
+    return seed_blocks(worth, differences, runs, [drawn] if drawn.series else [])
 
 
 def seed_blocks(
-    groups: Mapping[str, Values],
+    groups: Mapping[str, Mapping[int, float | None]],
     differences: Sequence[Mapping[str, Any]],
-    words: SeedWords,
+    runs: Runs,
     curves: Sequence[Block] = (),
-    scale: float = 1.0,
 ) -> list[Block]:
-    """`differences` are those of `several_seeds`; `scale` makes per cent of shares."""
+    """`groups` have values by seed."""
     same = all(one.get("same_held_out", True) for one in differences)
-    return [*_held_out(groups, words, scale, same), *curves, *_verdicts(differences, words, scale)]
+    return [*_held_out(groups, runs, same), *curves, *_verdicts(differences, runs)]
 
 
-def _held_out(groups: Mapping[str, Values], words: SeedWords, scale: float, same: bool) -> Iterator[Block]:
+def _held_out(groups: Mapping[str, Mapping[int, float | None]], runs: Runs, same: bool) -> Iterator[Block]:
     known = {
-        label: {seed: value * scale for seed, value in sorted(values.items()) if value is not None}
+        label: {seed: value * runs.scale for seed, value in sorted(values.items()) if value is not None}
         for label, values in groups.items()
     }
-    rows: list[tuple[Cell, ...]] = [
-        (label, len(found), mean_over_seeds(list(found.values()), words.digits)) for label, found in known.items()
-    ]
-    yield table(words.title, ("who", "seeds", f"{words.measure} (95 %)"), rows)
-    shown = [row for label, found in known.items() for row in _dots(label, found, words.digits)]
-    names, means = zip(*shown, strict=True)
-    series = Series(words.measure, tuple(one.value for one in means), intervals=tuple(one.interval for one in means))
+    means = {label: mean_over_seeds(list(found.values()), runs.digits) for label, found in known.items()}
+    rows: list[tuple[Cell, ...]] = [(label, len(found), means[label]) for label, found in known.items()]
+    yield table(runs.title, ("who", "seeds", f"{runs.unit} (95 %)"), rows)
+    shown: list[tuple[str, Estimate]] = []
+    for label, found in known.items():
+        shown += [(label, means[label]), *((f"seed {seed}", Estimate(one)) for seed, one in found.items())]
+    names, estimates = zip(*shown, strict=True)
+    bounds = tuple(one.interval for one in estimates)
+    series = Series(runs.unit, tuple(one.value for one in estimates), intervals=bounds)
     shared = (
-        f"Runs of one seed held back the same {words.held_out}."
+        f"Runs of one seed held back the same {runs.noun}."
         if same
-        else f"Not all runs of one seed held back the same {words.held_out}: a difference between such groups may be one of the {words.held_out}."
+        else f"Not all runs of one seed held back the same {runs.noun}: a difference between such groups may be one of the {runs.noun}."
     )
     dots = f"Under each mean, with Student's 95 % interval over seeds: a dot a run. {shared}"
-    yield Figure("means", f"{words.measure}, a dot a seed", (series,), labels=names, caption=dots)
-
-
-def _dots(label: str, values: Mapping[int, float], digits: int) -> Iterator[tuple[str, Estimate]]:
-    yield label, mean_over_seeds(list(values.values()), digits)
-    yield from ((f"seed {seed}", Estimate(one)) for seed, one in values.items())
+    yield Figure("means", f"{runs.unit}, a dot a seed", (series,), labels=names, caption=dots)
 
 
 def mean_over_seeds(values: Sequence[float], digits: int = 3) -> Estimate:
@@ -223,7 +219,7 @@ def mean_over_seeds(values: Sequence[float], digits: int = 3) -> Estimate:
     return Estimate(sum(values) / len(values) if values else None, found.interval if found else None, digits)
 
 
-def curve_over_seeds(label: str, runs: Sequence[Curve]) -> Series | None:
+def _curve(label: str, runs: Sequence[Mapping[int, float]]) -> Series | None:
     """As far as every run has come."""
     by_x: dict[int, list[float]] = {}
     for run in runs:
@@ -236,22 +232,23 @@ def curve_over_seeds(label: str, runs: Sequence[Curve]) -> Series | None:
     return line(label, list(shared), [one.value for one in means], intervals=[one.interval for one in means])
 
 
-def _verdicts(differences: Sequence[Mapping[str, Any]], words: SeedWords, scale: float) -> Iterator[Block]:
+def _verdicts(differences: Sequence[Mapping[str, Any]], runs: Runs) -> Iterator[Block]:
     rows: list[Row] = []
+    scale = runs.scale
     for one in differences:
         first, second = one["groups"]
-        second = words.baselines.get(second, second)
+        second = runs.baselines.get(second, second)
         bounds = one["difference_ci95"]
         scaled = (bounds[0] * scale, bounds[1] * scale) if bounds else None
         rows.append((f"{first} − {second}", one["difference"] * scale, scaled))
-        gap = Estimate(one["difference"] * scale, scaled, words.digits, signed=True)
+        gap = Estimate(one["difference"] * scale, scaled, runs.digits, signed=True)
         number = len(one["seeds"])
         told = f"{first} against {second}, {number} seed{'s' * (number > 1)}: {text_of(gap)}, {one['verdict']}"
         yield Words(told, "warning" if one["verdict"].startswith("worse") else "plain")
     if rows:
-        yield forest(f"differences over seeds: {words.measure}", rows)
+        yield forest(f"differences over seeds: {runs.unit}", rows)
     yield Words(
-        f"Runs are compared seed by seed: Student's 95 % intervals, p by sign flips, Holm's correction over a {words.kind}'s "
+        f"Runs are compared seed by seed: Student's 95 % intervals, p by sign flips, Holm's correction over a {runs.called_by}'s "
         f"baselines and over pairs. A verdict takes at least {SEEDS_FOR_A_VERDICT} seeds of each.",
         "quiet",
     )

@@ -7,7 +7,7 @@ then each time a fiftieth has come in (Chow and Robbins). `decided` looks after 
 is never wrong more often than one in twenty times, however often it looks."""
 
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
@@ -91,21 +91,28 @@ class HalfWidth:
     def __init__(self, half_width: float) -> None:
         self._widest = 2 * half_width
         self._next = FIRST_LOOK
+        self._last: Sight | None = None
         self.looks = 0
 
-    def after(self, units: int, watched: Watched) -> Sight | None:
-        """After a block; None: it does not look here."""
+    def after(self, units: int, values: Iterable[Interval | None], watched: Watched) -> None:
+        """Looks after a block, where it is time to."""
         if units < self._next:
-            return None
+            return
         self._next = units + max(1, units // LOOKS_IN)
         self.looks += 1
-        return self._seen(units, watched.known())
+        known, verdict = watched.known(), None
+        bounds = known.interval if known else None
+        if bounds is not None and bounds[1] - bounds[0] <= self._widest:
+            verdict = "narrow enough"
+        self._last = Sight(units, known.mean if known else None, bounds, verdict)
 
-    def _seen(self, units: int, known: Known | None) -> Sight:
-        if known is None or known.interval is None:
-            return Sight(units, known.mean if known else None, None)
-        low, high = known.interval
-        return Sight(units, known.mean, known.interval, "narrow enough" if high - low <= self._widest else None)
+    @property
+    def verdict(self) -> str | None:
+        return self._last.verdict if self._last else None
+
+    def sight(self, units: int) -> Sight | None:
+        """Of the last look."""
+        return self._last
 
 
 class Decided:
@@ -121,9 +128,9 @@ class Decided:
         self._sums = [0.0, 0.0]
         self.looks = 0
 
-    def after(self, value: Interval | None) -> None:
-        """Takes in a block."""
-        if value is not None:
+    def after(self, units: int, values: Iterable[Interval | None], watched: Watched) -> None:
+        """Takes in a block: a value of each replicate."""
+        for value in filter(None, values):
             self.looks += 1
             self._sequence.see(*value)
             self._sums = [total + end for total, end in zip(self._sums, value, strict=True)]
@@ -226,7 +233,9 @@ class StopRule:
         self.units = first.units
         if any(cell.watched.units != self.units for cell in cells):
             raise UsageError("[stop]: the cells of the design differ in length, so their talks cannot be matched.")
-        self.bounds = _bounds(cells, settings)
+        low, high = first.bounds
+        # A difference of agents within one batch has bounds of its own already.
+        self.bounds = (low - high, high - low) if settings.contrast else (low, high)
         self.done = 0
         """units of the blocks that were looked at"""
         self.blocks = 0
@@ -234,11 +243,9 @@ class StopRule:
         """what made it stop"""
         self.halted: Stopping | None = None
         """what the file of a batch says that was sure before, and is taken up again"""
-        self._last: Sight | None = None
         self._ends = first.ends()
         self.next_end = next(self._ends, None)
-        self._half_width = HalfWidth(settings.half_width) if settings.half_width is not None else None
-        self._decided = self._deciding(first) if settings.decided else None
+        self._rule = self._deciding(first) if settings.half_width is None else HalfWidth(settings.half_width)
         self.gates: dict[int, RunningCell] = {}
         """by the place of their cells"""
 
@@ -263,14 +270,9 @@ class StopRule:
 
     def _look(self, end: int) -> None:
         values = [self.gates[place].take_in(end) for place in range(len(self.cells))]
-        if self._half_width is not None:
-            seen = self._half_width.after(end, self.cells[0].watched)
-            self._last = seen or self._last
-            self.sight = seen if seen and seen.verdict else None
-        elif self._decided is not None:
-            for replicate in sorted({cell.replicate for cell in self.cells}):
-                self._decided.after(self._joined(replicate, values))
-            self.sight = self._decided.sight(end) if self._decided.verdict else None
+        replicates = sorted({cell.replicate for cell in self.cells})
+        self._rule.after(end, (self._joined(one, values) for one in replicates), self.cells[0].watched)
+        self.sight = self._rule.sight(end) if self._rule.verdict else None
 
     def _joined(self, replicate: int, values: Sequence[Interval | None]) -> Interval | None:
         """The block's weighted mean over a replicate's cells, between its worst cases; None where one has no value."""
@@ -286,9 +288,8 @@ class StopRule:
 
     def told(self, begun: int) -> Stopping:
         """What one cell's file says of it, after so many of its units were begun."""
-        rule: HalfWidth | Decided | None = self._half_width or self._decided
-        assert rule is not None
-        seen = self.sight or (self._decided.sight(self.done) if self._decided else self._last)
+        rule = self._rule
+        seen = self.sight or rule.sight(self.done)
         return Stopping(
             rule=Rule(**{name: getattr(self.settings, name) for name in StopWhenSure.model_fields}),
             method=rule.method,
@@ -303,12 +304,6 @@ class StopRule:
             interval=seen.interval if seen else None,
             calls_saved=0,
         )
-
-
-def _bounds(cells: Sequence[Cell], settings: StopWhenSure) -> Interval:
-    """Of a mean over the cells. A difference of agents within one batch has bounds of its own already."""
-    low, high = cells[0].watched.bounds
-    return (low - high, high - low) if settings.contrast else (low, high)
 
 
 def rule_for_contrast(settings: StopWhenSure, cells: Sequence[tuple[Watched, str, int]]) -> StopRule:

@@ -51,14 +51,11 @@ def _least_gathered(config: FrozenConfig, limits: dict[str, ProviderSettings]) -
     """How large a wave must be to go by batch API; None: none does."""
     if not SERVICES[config.service.name].batched:
         return None
-    able = (name for name, own in limits.items() if _has_batches(name, own))
-    return min((batch_from(config.service, name, limits[name]) for name in able), default=None)
-
-
-def _has_batches(name: str, settings: ProviderSettings) -> bool:
-    if is_endpoint(name, settings):
-        return endpoint_of(name, settings).has_batches
-    return bool(settings.batch_api)
+    found = []
+    for name, own in limits.items():
+        if endpoint_of(name, own).has_batches if is_endpoint(name, own) else own.batch_api:
+            found.append(batch_from(config.service, name, own))
+    return min(found, default=None)
 
 
 def units_taken_up(config: FrozenConfig, models: Iterable[str], units: int) -> int | None:

@@ -44,15 +44,18 @@ class ProviderTransport:
 
     def in_words(self, *, at_most: bool) -> str:
         if not self.calls_batch:
-            return f"{self.provider} live{self._why_live()}"
+            if not self.batch_from or self.largest_wave >= self.batch_from:
+                return f"{self.provider} live"
+            waves = f"waves of {_counted(self.largest_wave, 'call')} at most"
+            return f"{self.provider} live: {waves} (batch API from {self.batch_from:,}, service.batch_from)"
         live = f"; {_counted(self.calls_live, 'call')} of small waves live" if self.calls_live else ""
-        batches = _batches(self.provider_batches, self.one_after_another, self.wait)
+        batches = f"{_counted(self.provider_batches, 'provider batch', 'es')}, "
+        if self.provider_batches < 2:
+            batches += self.wait.removesuffix(" each")
+        else:
+            together = "all at once" if self.one_after_another < 2 else f"{self.one_after_another:,} one after another"
+            batches += f"{together}, {self.wait}"
         return f"{self.provider} by batch API: {'at most ' if at_most else ''}{batches}{live}"
-
-    def _why_live(self) -> str:
-        if not self.batch_from or self.largest_wave >= self.batch_from:
-            return ""
-        return f": waves of {_counted(self.largest_wave, 'call')} at most (batch API from {self.batch_from:,}, service.batch_from)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,29 +178,22 @@ class _ProviderTally:
     def told(self, entries: Iterable[_Entry]) -> ProviderTransport:
         planned = [one for _, one in entries]
         batched = self.batched.total()
+        sizes: dict[tuple[int, int], float] = defaultdict(float)
+        for one in planned:
+            sizes[one.joins, one.wave] += one.together
+        wait, seconds = UNKNOWN_WAIT, getattr(self._limits, "batch_seconds", None)
+        if seconds is not None:
+            wait = f"{span(seconds)} each" if seconds else "an instant each"
         return ProviderTransport(
             self.name,
             sum(one.calls for one in planned) - batched,
             batched,
             self.provider_batches,
             self.moments.total(),
-            self._largest(planned),
+            round(max(sizes.values())),
             None if self._api is None else self._least,
-            self._wait,
+            wait,
         )
-
-    def _largest(self, planned: Iterable[PlannedCalls]) -> int:
-        sizes: dict[tuple[int, int], float] = defaultdict(float)
-        for one in planned:
-            sizes[one.joins, one.wave] += one.together
-        return round(max(sizes.values()))
-
-    @property
-    def _wait(self) -> str:
-        seconds: float | None = getattr(self._limits, "batch_seconds", None)
-        if seconds is None:
-            return UNKNOWN_WAIT
-        return f"{span(seconds)} each" if seconds else "an instant each"
 
 
 def _size(entries: Iterable[_Entry]) -> int:
@@ -211,13 +207,6 @@ def _by_company(members: Sequence[_Entry]) -> Iterator[tuple[int, list[_Entry]]]
     for rounds in sorted({planned.rounds for _, planned in members}):
         yield rounds - done, [(place, planned) for place, planned in members if planned.rounds >= rounds]
         done = rounds
-
-
-def _batches(count: int, one_after_another: int, wait: str) -> str:
-    many = _counted(count, "provider batch", "es")
-    if count < 2:
-        return f"{many}, {wait.removesuffix(' each')}"
-    return f"{many}, {f'{one_after_another:,} one after another' if one_after_another > 1 else 'all at once'}, {wait}"
 
 
 def _counted(count: int, what: str, plural: str = "s") -> str:
@@ -247,11 +236,13 @@ def priced(plan: Plan, config: FrozenConfig, *, several: bool = False) -> dict[s
     )
     live, batched, expected = _Cost(), _Cost(), _Cost()
     for planned, by_batch in zip(plan.calls, transport.batched, strict=True):
-        tag = _price(planned, providers)
+        tag, tokens = _price(planned, providers), (planned.input_tokens, planned.output_tokens)
+        by_live, by_api = (tag.cost(*tokens), tag.cost(*tokens, batch=True)) if tag else (None, None)
         has_batches = providers[planned.model.partition(":")[0]].batches is not None
-        live.add(tag, planned, planned.calls, 0)
-        batched.add(tag, planned, *((0, planned.calls) if has_batches else (planned.calls, 0)))
-        expected.add(tag, planned, planned.calls - by_batch, by_batch)
+        live.add(by_live, planned.calls)
+        batched.add(by_api if has_batches else by_live, planned.calls)
+        expected.add(by_live, planned.calls - by_batch)
+        expected.add(by_api, by_batch)
     waves = _waves(plan)
     return {
         "name": config.batch.name,
@@ -288,7 +279,9 @@ def _at_most(plan: Plan, providers: Mapping[str, Provider]) -> dict[str, Any] | 
         return None
     cost = _Cost()
     for planned in plan.at_most:
-        cost.add_worst(_price(planned, providers), planned)
+        tag = _price(planned, providers)
+        price = None if tag is None else worst_price(tag, planned.input_tokens, planned.output_tokens)
+        cost.add(price, planned.calls)
     return {
         "calls": plan.calls_at_most,
         "tokens": {
@@ -304,18 +297,9 @@ class _Cost:
     dollars: float | None = 0.0
     """None: the price of a model is not known"""
 
-    def add(self, tag: PriceTag | None, each: PlannedCalls, live: int, batch: int) -> None:
-        if tag is None or self.dollars is None:
-            self.dollars = None
-            return
-        self.dollars += live * tag.cost(each.input_tokens, each.output_tokens)
-        self.dollars += batch * tag.cost(each.input_tokens, each.output_tokens, batch=True)
-
-    def add_worst(self, tag: PriceTag | None, each: PlannedCalls) -> None:
-        if tag is None or self.dollars is None:
-            self.dollars = None
-            return
-        self.dollars += each.calls * worst_price(tag, each.input_tokens, each.output_tokens)
+    def add(self, price: float | None, calls: int) -> None:
+        """`price`: of one call."""
+        self.dollars = None if price is None or self.dollars is None else self.dollars + calls * price
 
 
 def _waves(plan: Plan) -> list[dict[str, Any]]:
@@ -343,7 +327,8 @@ def _live_seconds(plan: Plan, config: FrozenConfig) -> float:
             by_wave[planned.wave][provider].append(planned)
     limits = {name: config.limits_for(name) for name in totals}
     in_waves = sum(max(_wave_seconds(asked, limits[name]) for name, asked in wave.items()) for wave in by_wave.values())
-    return max([in_waves, *(_paced_seconds(calls, limits[name]) for name, calls in totals.items())])
+    rates = {name: one.requests_per_minute for name, one in limits.items()}
+    return max([in_waves, *(calls / rates[name] * 60 for name, calls in totals.items() if rates[name])])
 
 
 def _wave_seconds(asked: Sequence[PlannedCalls], limits: Limits) -> float:
@@ -352,7 +337,3 @@ def _wave_seconds(asked: Sequence[PlannedCalls], limits: Limits) -> float:
     rounds = max(planned.rounds for planned in asked)
     together = sum(planned.calls for planned in asked) / rounds
     return rounds * math.ceil(together / limits.max_concurrent) * latency
-
-
-def _paced_seconds(calls: int, limits: Limits) -> float:
-    return calls / limits.requests_per_minute * 60 if limits.requests_per_minute else 0.0

@@ -149,11 +149,10 @@ def merged(calls: Iterable[PlannedCalls]) -> tuple[PlannedCalls, ...]:
     same: dict[tuple[int, str, int, int, str], list[PlannedCalls]] = defaultdict(list)
     for one in calls:
         same[one.wave, one.model, one.rounds, one.joins, one.operation].append(one)
-    return tuple(_averaged(same[key]) for key in sorted(same))
-
-
-def _averaged(equal: list[PlannedCalls]) -> PlannedCalls:
-    count = sum(one.calls for one in equal)
-    asked = sum(one.calls * one.input_tokens for one in equal) // count
-    replied = sum(one.calls * one.output_tokens for one in equal) // count
-    return replace(equal[0], calls=count, input_tokens=asked, output_tokens=replied)
+    found = []
+    for _, equal in sorted(same.items()):
+        count = sum(one.calls for one in equal)
+        asked = sum(one.calls * one.input_tokens for one in equal) // count
+        replied = sum(one.calls * one.output_tokens for one in equal) // count
+        found.append(replace(equal[0], calls=count, input_tokens=asked, output_tokens=replied))
+    return tuple(found)

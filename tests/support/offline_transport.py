@@ -7,7 +7,7 @@ is lost after each operator's mark, so that what an outage does to learning can 
 
 from collections.abc import Callable, Sequence
 
-from tidepool.engine.call import seed_of
+from tidepool.engine.call import Message, seed_of
 from tidepool.engine.providers.simulated.mutation import answer_query, judge_answer, rewrite_query
 from tidepool.engine.studies.mutation.environment import ANSWER, JUDGE, REWRITE, PromptRequest
 from tidepool.engine.studies.mutation.rewards import HashingEncoder, Vectors
@@ -36,10 +36,10 @@ class OfflineTransport:
         return self._encoder.encode(texts)
 
     def _reply(self, stage: str, request: PromptRequest) -> str | None:
-        place = request.place
-        seed = seed_of(self._seed, stage, place.environment, place.episode, place.step)
+        episode = request.episode
+        seed = seed_of(self._seed, stage, episode.environment, episode.number, episode.steps)
         if stage == ANSWER and self._losing is not None:
-            chance = self._losing(request.prompt.messages[-1].text)
+            chance = self._losing(request.text)
             if seed_of(seed, "lost") % 10_000 < chance * 10_000:
                 return None
-        return _RESPONDERS[stage](_MODELS[stage], request.prompt.system, request.prompt.messages, seed).text
+        return _RESPONDERS[stage](_MODELS[stage], request.system, [Message("user", request.text)], seed).text

@@ -15,7 +15,14 @@ from tidepool.engine.errors import CallFailed
 from tidepool.engine.studies.evolution.evaluator import Evaluator
 from tidepool.engine.studies.evolution.fitness import Rates
 from tidepool.engine.studies.evolution.genome import Genome, framed, split_segments, unframed
-from tidepool.engine.studies.evolution.rewrites import ACCEPTED, REWRITES, FailedProblem, read_rewrite, rewrite_request
+from tidepool.engine.studies.evolution.rewrites import (
+    ACCEPTED,
+    REWRITES,
+    SYSTEM,
+    FailedProblem,
+    read_rewrite,
+    rewrite_request,
+)
 from tidepool.engine.studies.evolution.variation import (
     CROSSOVERS,
     NOTHING,
@@ -175,8 +182,8 @@ async def rewritten_by_model(
         step=f"{name}/{child.rewrite}",
         wave=wave,
         model=resolve_model(evaluator.settings.mutator),
-        messages=(Message("user", request.user),),
-        system=request.system,
+        messages=(Message("user", request),),
+        system=SYSTEM,
         max_tokens=MOST_TOKENS,
         form="prompt",
         **reasoning_of(evaluator.settings),

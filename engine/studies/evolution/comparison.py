@@ -20,17 +20,8 @@ from tidepool.engine.design.outcomes import (
     Sections,
     number,
 )
-from tidepool.engine.results.blocks import Block, Figure
-from tidepool.engine.results.seeds import (
-    BAND,
-    Runs,
-    SeedWords,
-    curve_over_seeds,
-    groups_of,
-    members_of,
-    seed_blocks,
-    seed_differences,
-)
+from tidepool.engine.results.blocks import Figure
+from tidepool.engine.results.seeds import BAND, Runs, groups_of, seed_differences
 from tidepool.engine.statistics.intervals import UNIT, mean_interval
 from tidepool.engine.statistics.significance import compare_samples, mean_difference_p_value, pairwise
 from tidepool.engine.studies.evolution.final_test import paired_p_value
@@ -42,14 +33,6 @@ if TYPE_CHECKING:
     from tidepool.engine.config.sections import FrozenConfig
 
 CHAMPION = "champion"
-WORDS = SeedWords(
-    title="champions on held-out problems, over seeds",
-    measure="held out %",
-    held_out="problems",
-    kind="strategy",
-    digits=1,
-    baselines={"baseline": "the best seed prompt", "random_search": "random search"},
-)
 
 
 def _values(connection: sqlite3.Connection, batch: sqlite3.Row) -> Mapping[str, float | None]:
@@ -63,6 +46,12 @@ def _held_out(connection: sqlite3.Connection, batch: sqlite3.Row) -> frozenset[s
     return frozenset(filter(None, (judged.get("problems"),)))
 
 
+def _of_run(statistics: Mapping[str, Any]) -> tuple[float | None, dict[int, float]]:
+    run = EvolutionStatistics.from_json(statistics)
+    accuracy = run.champion.validation_accuracy if run.champion else None
+    return accuracy, {row.generation: row.best for row in run.generations}
+
+
 RUNS = Runs(
     section="evolution",
     main=CHAMPION,
@@ -70,6 +59,16 @@ RUNS = Runs(
     called_by="strategy",
     values=_values,
     held_out=_held_out,
+    read=_of_run,
+    title="champions on held-out problems, over seeds",
+    unit="held out %",
+    noun="problems",
+    curves=Figure(
+        "lines", "best fitness in training, over seeds", (), xlabel="generation", ylabel="fitness", caption=BAND
+    ),
+    baselines={"baseline": "the best seed prompt", "random_search": "random search"},
+    scale=100,
+    digits=1,
     bulky=("seed_prompts",),
     drawn=("frozen",),
 )
@@ -112,35 +111,6 @@ def outcomes() -> KindOutcomes:
     return KindOutcomes(_listed, _read, _planned)
 
 
-def blocks_over_seeds(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]]) -> list[Block]:
-    known = {
-        batch["batch_id"]: (batch["seed"], EvolutionStatistics.from_json(batch["statistics"])) for batch in batches
-    }
-    groups = {label: dict(known[batch] for batch in ids) for label, ids in members_of(differences).items()}
-    worth = {
-        label: {seed: run.champion.validation_accuracy for seed, run in runs.items() if run.champion}
-        for label, runs in groups.items()
-    }
-    curves = [
-        one
-        for label, runs in groups.items()
-        if (
-            one := curve_over_seeds(
-                label, [{row.generation: row.best for row in run.generations} for run in runs.values()]
-            )
-        )
-    ]
-    drawn = Figure(
-        "lines",
-        "best fitness in training, over seeds",
-        tuple(curves),
-        xlabel="generation",
-        ylabel="fitness",
-        caption=BAND,
-    )
-    return seed_blocks(worth, differences, WORDS, [drawn] if curves else [], scale=100)
-
-
 Scores = Sequence[float | None]
 """by held-out problem; None: not answered"""
 
@@ -163,7 +133,7 @@ def _compared(first: dict[str, Any] | None, second: dict[str, Any] | None, seed:
         return None
     paired = first["problems"] == second["problems"]
     scores = (first["champion"], second["champion"])
-    found = _paired(*scores, seed) if paired else _samples(*scores, seed)
+    found = (_paired if paired else _samples)(*scores, seed)
     return {"paired": paired, **found} if found else None
 
 

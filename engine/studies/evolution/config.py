@@ -10,8 +10,9 @@ from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.section import OneOf, Section, with_keywords_in_help
 from tidepool.engine.config.sections import ModelName, ReasoningEffort, Study, Temperature
+from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import SCORERS
-from tidepool.engine.studies.evolution.fitness import Weights, weights_from
+from tidepool.engine.studies.evolution.fitness import Weights
 from tidepool.engine.studies.evolution.genome import seed_text
 from tidepool.engine.trust.foreign_keys import NOT_TRUSTED
 
@@ -177,14 +178,9 @@ class EvolutionSettings(Section):
     """the file's problems; Tidepool fills this in"""
 
     @model_validator(mode="after")
-    def _one_of_the_models(self) -> Self:
-        """Written out, so that a frozen config needs no memory of what was left to the default."""
-        if self.models and "model" not in self.model_fields_set:
-            self.model = self.models[0]
-        return self
-
-    @model_validator(mode="after")
     def _consistent(self) -> Self:
+        if self.models and "model" not in self.model_fields_set:
+            self.model = self.models[0]  # written out, so that a frozen config needs no memory of a default
         if self.models and self.model not in self.models:
             raise WrongValue("both model and models are given, and they differ: write only one of them", "models")
         if len(set(self.solvers())) < len(self.models):
@@ -198,7 +194,9 @@ class EvolutionSettings(Section):
         if "elite_size" in self.model_fields_set and self.elite_size >= self.population_size:
             told = f"elite_size leaves no room for children in a population of {self.population_size}"
             raise WrongValue(told, "elite_size")
-        weights_from(self.weights.model_dump())
+        if not any(self.weights.model_dump().values()):
+            told = "evolution.weights are all 0, so every prompt would be equally fit: raise one of them."
+            raise UsageError(told, ("evolution", "weights"))
         return self
 
     def solvers(self) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ from tidepool.engine.studies.evolution.fitness import (
 from tidepool.engine.studies.evolution.genome import Genome
 from tidepool.engine.studies.evolution.grader import Grader, Marks, Paper
 from tidepool.engine.studies.evolution.inputs import settings_of
-from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split
+from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.records import GENERATION, RESULT, VALIDATION
 from tidepool.engine.studies.evolution.rewrites import MOST_FAILURES, FailedProblem, Guard
 from tidepool.engine.studies.evolution.variation import elites
@@ -191,8 +191,7 @@ class Candidate:
             for problem, samples in zip(problems, marked, strict=True):
                 mine.append([sample and sample.verdict for sample in samples])
                 self.asked += len(samples)
-                wrong = (sample.text for sample in samples if sample and not sample.verdict.correct)
-                text = next(wrong, None)
+                text = next((one.text for one in samples if one and not one.verdict.correct), None)
                 if text is not None and len(self.failures) < MOST_FAILURES:
                     self.failures.append(FailedProblem(problem.question, problem.answer, text))
         self.by_model = {
@@ -229,11 +228,6 @@ class Recorder:
         self._performance = (
             PerformanceLog(run.context) if settings_of(run.config).detailed_performance_logging else None
         )
-
-    def tell_problems(self, split: Split, problems: Sequence[Problem]) -> None:
-        """Kept once, for the answers to name them."""
-        for number, problem in enumerate(problems):
-            self._run.ledger.put_problem(split=split, number=number, question=problem.question, gold=problem.answer)
 
     def tell_genome(self, genome: Genome, judged: Candidate) -> None:
         """`judged` is the candidate with the same prompt: a prompt that came about twice is asked once."""
@@ -325,8 +319,7 @@ class Evaluator:
         if not self._answered:
             return "unanswered"
         settings = self.settings
-        rules = settings.target_fitness, settings.max_generations, settings.stagnation
-        if rule := stopped_by(self.history, *rules):
+        if rule := stopped_by(self.history, settings.target_fitness, settings.max_generations, settings.stagnation):
             return rule
         next_calls = self.calls_of_generation(settings.population_size, settings.population_size)
         return "max_calls" if 0 < settings.max_calls < self.calls + next_calls else None

@@ -3,7 +3,7 @@
 1. `best_seed` asks every seed prompt with as much care as the champion got. A race drops a seed after a handful of problems,
    and whoever is only compared with what that leaves looks better than he is.
 2. `choose` picks the champion among the best few by problems that no prompt was bred by, where a study has some.
-3. `validated` asks the finalists the held-out problems, and `compare` tests the difference.
+3. `examined` asks the finalists the held-out problems, and `compare` tests the difference.
 
 The interval is Wilson's. With several samples a problem, the number of independent replies it may count is estimated from
 the spread between problems and never exceeds the replies. The test is paired by problem: exact McNemar where every problem
@@ -145,18 +145,10 @@ def _still_to_meet(evaluator: Evaluator, one: Candidate, rung: Rung) -> Sequence
     return order[one.met : rung.end]
 
 
-Validated = Mapping[str, Marks]
-"""by key"""
-
-
-async def validated(evaluator: Evaluator, finalists: Sequence[Candidate], problems: Sequence[Problem]) -> Validated:
-    return await examined(evaluator, finalists, problems, "judge", "validation")
-
-
 async def examined(
     evaluator: Evaluator, finalists: Sequence[Candidate], problems: Sequence[Problem], split: Split, name: str
-) -> Validated:
-    """All of them in one wave; a prompt that is there twice is asked once."""
+) -> dict[str, Marks]:
+    """All of them in one wave; a prompt that is there twice is asked once. The marks are by key."""
     genomes = {one.genome.key: one.genome for one in finalists}
     units = [
         evaluator.run.open_unit(evaluator.numbering.next_unit(), participants=(genome.id,), interaction_type=name)
@@ -208,17 +200,17 @@ def portrait(candidate: Candidate, marks: Marks, problems: Sequence[Problem]) ->
 
 
 def _metrics(marks: Marks) -> dict[str, Any]:
-    """What a scorer measured beside its score, by name."""
-    named = (name for replies in by_problem(marks) for reply in replies if reply for name in reply.metrics)
-    return {name: _over_problems(name, marks) for name in dict.fromkeys(named)}
+    """What a scorer measured beside its score, by name, with Student's interval over problems, which are the units."""
+    values: dict[str, list[float]] = {}
+    for replies in by_problem(marks):
+        for name, value in mean_metrics(reply for reply in replies if reply is not None).items():
+            values.setdefault(name, []).append(value)
+    return {name: _over_problems(found) for name, found in values.items()}
 
 
-def _over_problems(name: str, marks: Marks) -> dict[str, Any]:
-    """Student's interval over problems, which are the units."""
-    replies = [[reply for reply in of_problem if reply is not None] for of_problem in by_problem(marks)]
-    values = [value for of_problem in replies if (value := mean_metrics(of_problem).get(name)) is not None]
+def _over_problems(values: Sequence[float]) -> dict[str, Any]:
     if len(values) < 2:
-        return {"value": values[0] if values else None, "ci95": None}
+        return {"value": values[0], "ci95": None}
     spread = student("student", len(values), fmean(values), variance(values) / len(values), len(values) - 1)
     return {"value": spread.difference, "ci95": spread.interval}
 

@@ -5,11 +5,10 @@ Diversity is the mean edit distance between prompts, and mutation rates adapt to
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from random import Random
 from statistics import fmean
 
-from tidepool.engine.errors import UsageError, located
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 
 HALF_EFFICIENT_AT = 150
@@ -54,21 +53,6 @@ class Fitness:
     """what a scorer measured beside its score, on average"""
 
 
-def weights_from(given: Mapping[str, float]) -> Weights:
-    """The defaults with what the config states."""
-    known = [field.name for field in fields(Weights)]
-    with located("evolution", "weights"):
-        for name, weight in given.items():
-            if name not in known:
-                raise UsageError(f"evolution.weights has no {name!r}; it knows {', '.join(known)}.", (name,))
-            if not 0 <= weight < float("inf"):
-                raise UsageError(f"evolution.weights.{name} is {weight}; a weight is a number of at least 0.", (name,))
-        weights = Weights(**given)
-        if not any(getattr(weights, name) for name in known):
-            raise UsageError("evolution.weights are all 0, so every prompt would be equally fit: raise one of them.")
-    return weights
-
-
 def fitness_of(
     problems: Sequence[Replies], prompt: str, diversity: float, weights: Weights = WEIGHTS
 ) -> Fitness | None:
@@ -85,8 +69,9 @@ def fitness_of(
     accuracy = fmean(fmean(reply.worth for reply in one) for one in answered)
     consistent = consistency(answered)
     tokens = fmean(reply.length for one in answered for reply in one)
-    efficient = efficiency(tokens)
-    penalty = length_penalty(prompt)
+    efficient = 1 / (1 + tokens / HALF_EFFICIENT_AT)
+    words = len(prompt.split())
+    penalty = min(MOST_PENALTY, WORD_PENALTY * max(0, words - FREE_WORDS))
     total = (
         weights.accuracy * accuracy
         + weights.consistency * consistent
@@ -96,7 +81,6 @@ def fitness_of(
     )
     missing = 1 - replies / asked
     metrics = mean_metrics(reply for one in answered for reply in one)
-    words = len(prompt.split())
     return Fitness(total, accuracy, consistent, efficient, diversity, penalty, replies, missing, tokens, words, metrics)
 
 
@@ -128,14 +112,6 @@ def consistency(answered: Sequence[Sequence[Verdict]]) -> float:
     if repeated:
         return fmean(_agreement(replies) for replies in repeated)
     return fmean(reply.answer is not None for replies in answered for reply in replies)
-
-
-def efficiency(tokens: float) -> float:
-    return 1 / (1 + tokens / HALF_EFFICIENT_AT)
-
-
-def length_penalty(prompt: str) -> float:
-    return min(MOST_PENALTY, WORD_PENALTY * max(0, len(prompt.split()) - FREE_WORDS))
 
 
 def _agreement(replies: Sequence[Verdict]) -> float:

@@ -61,13 +61,9 @@ class Reflection:
     failures: tuple[FailedProblem, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """Asked between two iterations; answered with the number of proposals to make now, 0 at the end of the search."""
-
-
-Question = tuple[Exam, ...] | tuple[Reflection, ...] | Turn
-"""several of a kind are answered with as many answers"""
+Question = tuple[Exam, ...] | tuple[Reflection, ...] | None
+"""several of a kind are answered with as many answers; None is asked between two iterations, and answered with the number of
+proposals to make now, 0 at the end of the search"""
 
 
 Ask = Callable[[Any], Any]
@@ -128,11 +124,17 @@ _Dataset = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def optimise(ask: Ask, start: str, problems: int, seed: int) -> None:
-    """From one prompt on, until the answer to a Turn is True. It prints nothing and writes no file."""
+    """From one prompt on, until no more proposals are to be made. It prints nothing and writes no file."""
     from gepa import optimize
     from gepa.strategies.proposal_sampling import IndependentSampling
 
     sampling = IndependentSampling(1)
+
+    def stopped(state: Any) -> bool:
+        """Before each iteration: how many proposals it is to make."""
+        sampling.n = ask(None)
+        return not sampling.n
+
     optimize(
         seed_candidate={_PROMPT: start},
         trainset=list(range(problems)),
@@ -140,7 +142,7 @@ def optimise(ask: Ask, start: str, problems: int, seed: int) -> None:
         reflection_strategy=_Reflector(ask),
         sampling_strategy=sampling,
         reflection_minibatch_size=MINIBATCH,
-        stop_callbacks=_stopper(ask, sampling),
+        stop_callbacks=stopped,
         logger=_Silence(),
         track_best_outputs=False,
         seed=seed,
@@ -202,16 +204,6 @@ class _Silence:
     def log(self, message: str) -> None: ...
 
 
-def _stopper(ask: Ask, sampling: Any) -> Callable[[Any], bool]:
-    """Before each iteration: how many proposals it is to make."""
-
-    def stopped(state: Any) -> bool:
-        sampling.n = ask(Turn())
-        return not sampling.n
-
-    return stopped
-
-
 NEEDS_EXTRA = 'evolution.strategy = "gepa" needs the extra `gepa`: pip install "tidepool-lab[gepa]"'
 SMALL_WAVES = (
     "GEPA asks a few calls at a time, and each time waits for the answers: through a batch API that takes long. "
@@ -267,7 +259,7 @@ class GepaSearch:
 
     async def _answer(self, question: Question) -> Any:
         match question:
-            case Turn():
+            case None:
                 return self._turn()
             case (Exam(), *_):
                 return await self._examine(cast(tuple[Exam, ...], question))

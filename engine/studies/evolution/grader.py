@@ -129,8 +129,6 @@ class Paper:
 class Marker(Protocol):
     async def mark(self, reply: GivenReply, problem: Problem) -> Verdict | Unmarked: ...
 
-    async def close(self) -> None: ...
-
 
 @dataclass(frozen=True, slots=True)
 class _AtOnce:
@@ -141,9 +139,6 @@ class _AtOnce:
     async def mark(self, reply: GivenReply, problem: Problem) -> Verdict:
         return self.verdict(reply, problem)
 
-    async def close(self) -> None:
-        return None
-
 
 @asynccontextmanager
 async def open_marker(run: BatchRun, settings: EvolutionSettings) -> AsyncIterator[Marker]:
@@ -151,7 +146,8 @@ async def open_marker(run: BatchRun, settings: EvolutionSettings) -> AsyncIterat
     try:
         yield marker
     finally:
-        await marker.close()
+        if isinstance(marker, ScorerMarker):
+            await marker.close()
 
 
 def _marker_of(run: BatchRun, settings: EvolutionSettings) -> Marker:
@@ -185,9 +181,8 @@ class Grader:
         problems = sum(len(paper.questions) for paper in papers)
         for place, calls in enumerate(self._waves(problems)):
             self._run.expect_wave(papers[0].wave + place, calls)
-        pace = pace_of(self._settings, gathers=self.gathers(problems))
-        marked = (self._mark_one(paper, pace.calls_at_once) for paper in papers)
-        return await self.together(marked, pace.genomes_at_once)
+        genomes_at_once, calls_at_once = pace_of(self._settings, gathers=self.gathers(problems))
+        return await self.together((self._mark_one(paper, calls_at_once) for paper in papers), genomes_at_once)
 
     def _waves(self, problems: int) -> Iterator[dict[str, int]]:
         """What a sitting asks, by model: solutions, then a judge's marks of them."""
@@ -198,11 +193,13 @@ class Grader:
 
     def gathers(self, problems: int) -> bool:
         """Whether a wave of so many problems leaves through a batch API, of whichever model."""
-        return any(
-            self._run.gathers(provider, count)
-            for wave in self._waves(problems)
-            for provider, count in _by_provider(wave).items()
-        )
+        for wave in self._waves(problems):
+            by_provider: Counter[str] = Counter()
+            for model, count in wave.items():
+                by_provider[model.partition(":")[0]] += count
+            if any(self._run.gathers(provider, count) for provider, count in by_provider.items()):
+                return True
+        return False
 
     async def together(self, stories: Iterable[Awaitable[T]], at_once: int | None = None) -> list[T]:
         """All at once, or so many at a time; one by one where the study is asked to."""
@@ -218,14 +215,11 @@ class Grader:
             for model in self.models
             for sample in range(self._settings.samples)
         )
-        return self._arranged(await self.together(calls, at_once), len(paper.questions))
-
-    def _arranged(self, replies: list[Marked | None], problems: int) -> Marks:
+        replies = iter(await self.together(calls, at_once))
         marks: Marks = {model: [] for model in self.models}
-        left = iter(replies)
-        for _ in range(problems):
+        for _ in paper.questions:
             for model in self.models:
-                marks[model].append(list(islice(left, self._settings.samples)))
+                marks[model].append(list(islice(replies, self._settings.samples)))
         return marks
 
     async def _ask(
@@ -277,10 +271,3 @@ class Grader:
         length = reply.output_tokens or expected_tokens(reply.text)
         cut = reply.finish_reason == FinishReason.CUT
         return GivenReply(reply.text, length, cut, paper.unit, step, paper.wave)
-
-
-def _by_provider(calls: Mapping[str, int]) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for model, count in calls.items():
-        found[model.partition(":")[0]] += count
-    return found

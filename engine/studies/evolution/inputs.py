@@ -111,7 +111,8 @@ def _taken_in(settings: EvolutionSettings, seed: int, folder: Path) -> Evolution
     intake = take_in(sources, columns, sizes, seed)
     settings = _labelled(settings, intake.answers)
     notes = [*_shortened(settings, intake.drawn), *intake.notes, *_doubts(settings, intake.drawn)]
-    notes += forewarnings(settings, [one.problem for one in intake.drawn["search"]])
+    search = [one.problem for one in intake.drawn["search"]]
+    notes += [*_labels_unsaid(settings, search), *_guessed(settings, search)]
     if settings.task == "auto" and intake.chosen_from:
         notes.append('The problems have choices, which are neither shown nor read: task = "choice" does both.')
     frozen = FrozenProblems(
@@ -201,10 +202,6 @@ def _doubts(settings: EvolutionSettings, problems: Mapping[Split, Sequence[Finis
 
 TRIED = 5
 """labels that are named, and questions that are tried"""
-
-
-def forewarnings(settings: EvolutionSettings, problems: Sequence[Problem]) -> list[str]:
-    return [*_labels_unsaid(settings, problems), *_guessed(settings, problems)]
 
 
 def _labels_unsaid(settings: EvolutionSettings, problems: Sequence[Problem]) -> list[str]:

@@ -22,6 +22,7 @@ HELD_OUT = (
     "problem was right or wrong, and by sign flips where samples or scores made shares of it (all of them up to 13 problems that "
     "differed, else 9,999 drawn); problems that one of them was not answered were left out."
 )
+MISSING = "of the answers on training problems are missing: a call that failed is never a wrong answer."
 CURVES = (
     "Intervals of a generation's mean fitness are Student's over its prompts. Fitness and accuracy in training decided which prompts "
     "went on, so they flatter the best and are no evidence of their worth."
@@ -33,10 +34,15 @@ def methods(
 ) -> KindMethods:
     settings = config.sections["evolution"]
     problems = counted(_size(settings, "validation"), "problem")
+    weights = " + ".join(f"{weight:g} × {name}" for name, weight in settings["weights"].items() if weight)
+    share = statistics["genomes"].get("missing")
     return KindMethods(
-        design=(*_search(settings), *_course(settings, statistics), *_chosen(statistics)),
-        measures=tuple(_measures(settings)),
-        missing=tuple(_missing(statistics)),
+        design=(*_search(settings), *_course(statistics)),
+        measures=(
+            f"Fitness was {weights}, less a penalty for long prompts, each part between 0 and 1.",
+            _marking(settings),
+        ),
+        missing=(f"{100 * share:.1f} % {MISSING}",) if share else (),
         analysis=(HELD_OUT.format(problems=problems), *_rival(settings), CURVES),
     )
 
@@ -93,7 +99,7 @@ def _origin(settings: Mapping[str, Any]) -> str:
     return listing(list(sources.values())) if sources else f"the set {settings['problems']}"
 
 
-def _course(settings: Mapping[str, Any], statistics: Mapping[str, Any]) -> Iterator[str]:
+def _course(statistics: Mapping[str, Any]) -> Iterator[str]:
     generations, genomes = len(statistics["generations"]), statistics["genomes"]
     if generations:
         end = f", and ended by the rule {statistics['stopped_by']}" if statistics.get("stopped_by") else ""
@@ -106,9 +112,6 @@ def _course(settings: Mapping[str, Any], statistics: Mapping[str, Any]) -> Itera
             f"{sum(refused.values()):,} of {counted(statistics['rewrites'], 'rewrite')} were refused ({counted_reasons(refused)}); their children "
             "were mutated without a model."
         )
-
-
-def _chosen(statistics: Mapping[str, Any]) -> Iterator[str]:
     if told := statistics.get("choosing"):
         yield (
             f"The champion was picked by its fitness on {counted(told['problems'], 'problem')} that the search did not use, among the "
@@ -116,13 +119,6 @@ def _chosen(statistics: Mapping[str, Any]) -> Iterator[str]:
         )
     else:
         yield "The champion is the fittest prompt on the training problems."
-
-
-def _measures(settings: Mapping[str, Any]) -> Iterator[str]:
-    weights = settings["weights"]
-    told = " + ".join(f"{weight:g} × {name}" for name, weight in weights.items() if weight)
-    yield f"Fitness was {told}, less a penalty for long prompts, each part between 0 and 1."
-    yield _marking(settings)
 
 
 def _marking(settings: Mapping[str, Any]) -> str:
@@ -137,11 +133,6 @@ def _marking(settings: Mapping[str, Any]) -> str:
                 f"not the prompt{f', by the rubric “{rubric}”' if rubric else ''}; from {10 * settings['pass_mark']:g} on a reply counted "
                 "as correct. Judgements that failed or were unclear are missing."
             )
-        case "python":
-            return (
-                "The code of a reply was run with the problem's tests; its score was the share of checks that it met, and it was right "
-                f"where it met all of them within {settings['marking_seconds']:g} seconds."
-            )
         case "choice" | "label" as task:
             told = "option" if task == "choice" else "label"
             return f"A reply was right where the {told} that it commits to was the expected one; a reply without an answer was wrong."
@@ -149,11 +140,6 @@ def _marking(settings: Mapping[str, Any]) -> str:
         "A reply was right where the answer extracted from it matched the problem's: numbers to within 0.001 and 1 %, texts after "
         "normalisation; a reply without an answer was wrong."
     )
-
-
-def _missing(statistics: Mapping[str, Any]) -> Iterator[str]:
-    if share := statistics["genomes"].get("missing"):
-        yield f"{100 * share:.1f} % of the answers on training problems are missing: a call that failed is never a wrong answer."
 
 
 def _rival(settings: Mapping[str, Any]) -> Iterator[str]:

@@ -20,7 +20,14 @@ from tidepool.engine.studies.evolution.gepa import MINIBATCH
 from tidepool.engine.studies.evolution.grader import SOLUTIONS
 from tidepool.engine.studies.evolution.inputs import problems_of, settings_of, warnings_about
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, ProblemSet
-from tidepool.engine.studies.evolution.rewrites import MOST_FAILURES, REWRITES, TASKS, FailedProblem, rewrite_request
+from tidepool.engine.studies.evolution.rewrites import (
+    MOST_FAILURES,
+    REWRITES,
+    SYSTEM,
+    TASKS,
+    FailedProblem,
+    rewrite_request,
+)
 from tidepool.engine.studies.evolution.strategies import material_of, seeds_of
 from tidepool.engine.studies.evolution.tasks.judge import MOST_TOKENS as JUDGE_TOKENS
 from tidepool.engine.studies.evolution.tasks.judge import judge_request, judge_system
@@ -163,17 +170,12 @@ class PlanSizes:
             question + self.sizing.longest(_solution(problem) for problem in self._measured) + 2 * TOKENS_PER_MESSAGE
         )
         told = self._prompt + question + TOKENS_PER_MESSAGE
-        told += round(solved * self._examples)
+        examples = min(settings.few_shot, len(self.problems.training) - 1)
+        told += round(solved * (examples if self.sizing.worst else examples / 2))
         return {
             model: (told, self.sizing.reply(model, SOLUTION, settings.max_tokens, settings))
             for model in settings.solvers()
         }
-
-    @cached_property
-    def _examples(self) -> float:
-        """Shown with a prompt."""
-        most = min(self.settings.few_shot, len(self.problems.training) - 1)
-        return most if self.sizing.worst else most / 2
 
     def _questions(self) -> Iterator[str]:
         """As messages: with all that a prompt puts around them."""
@@ -193,20 +195,19 @@ class PlanSizes:
 
     @cached_property
     def rewriting(self) -> tuple[int, int]:
-        failures = [FailedProblem(one.question, one.answer, "x" * self._shown) for one in self._measured]
-        shown = self.sizing.longest(rewrite_request("reflect", "", [one]).user for one in failures)
-        request = rewrite_request("reflect", QUESTION)
-        told = self.sizing.text(request.system) + self.sizing.text(request.user) + self._prompt + TOKENS_PER_MESSAGE
+        reply = "x" * (2 * _SHOWN_REPLY if self.sizing.worst else _SHOWN_REPLY)
+        failures = [FailedProblem(one.question, one.answer, reply) for one in self._measured]
+        shown = self.sizing.longest(rewrite_request("reflect", "", [one]) for one in failures)
+        told = (
+            self.sizing.text(SYSTEM)
+            + self.sizing.text(rewrite_request("reflect", QUESTION))
+            + self._prompt
+            + TOKENS_PER_MESSAGE
+        )
         reflected = 1.0 if self.sizing.worst or self.settings.strategy != "genetic" else 1 / len(REWRITES)
         task = self.sizing.text(TASKS["reflect"])
         told += round(reflected * MOST_FAILURES * max(0, shown - task))
-        model = resolve_model(self.settings.mutator)
-        return told, self.sizing.reply(model, REWRITE, MOST_TOKENS, self.settings)
-
-    @cached_property
-    def _shown(self) -> int:
-        """Letters of a wrong reply."""
-        return 2 * _SHOWN_REPLY if self.sizing.worst else _SHOWN_REPLY
+        return told, self.sizing.reply(resolve_model(self.settings.mutator), REWRITE, MOST_TOKENS, self.settings)
 
 
 def _solution(problem: Problem) -> str:
@@ -224,18 +225,19 @@ GEPA_NOTE = "GEPA decides as it goes how much it proposes; its many small waves 
 
 def plan(config: FrozenConfig) -> Plan:
     settings, problems = settings_of(config), problems_of(config)
-    expected = _ExpectedSearch(PlanSizes(settings, problems, EXPECTED))
-    most = _WorstSearch(PlanSizes(settings, problems, MOST))
+    sizes = PlanSizes(settings, problems, EXPECTED)
+    expected = _ExpectedSearch(sizes)
     notes = (
         _data(settings, problems),
-        NOTE.format(max(expected.solution(model) for model in settings.solvers()), MOST_TOKENS),
+        NOTE.format(max(replied for _, replied in sizes.solving.values()), MOST_TOKENS),
         *((GEPA_NOTE,) if settings.strategy == "gepa" else ()),
     )
-    calls, worst = expected.calls(), tuple(most.calls())
+    calls = expected.calls()
+    worst, cap = _worst_search(PlanSizes(settings, problems, MOST))
     return Plan(
         *(expected.units, calls, (*notes, *reasoning_notes(settings))),
         at_most=worst,
-        call_cap=most.cap,
+        call_cap=cap,
         warnings=(*(f"Runs code on this machine: {one}." for one in code_of(config)), *warnings_about(config)),
     )
 
@@ -268,9 +270,6 @@ class _ExpectedSearch:
         self._numbering = Numbering()
         self._calls: list[PlannedCalls] = []
         self.units = 0
-
-    def solution(self, model: str) -> int:
-        return self._sizes.solving[model][1]
 
     def calls(self) -> tuple[PlannedCalls, ...]:
         settings, sizes = self._settings, self._sizes
@@ -311,54 +310,39 @@ class _ExpectedSearch:
         self.units += genomes + (rewrites if self._gepa else 0)  # GEPA drops most proposals after a few problems
 
     def _solve(self, asked: int, rounds: int = 1) -> None:
-        self._calls += self._solved(asked, rounds) if asked > 0 else ()
-
-    def _solved(self, asked: int, rounds: int) -> Iterator[PlannedCalls]:
-        wave = self._numbering.next_wave()
-        for model in self._settings.solvers():
-            calls = asked * self._settings.samples
-            yield PlannedCalls(wave, model, calls, *self._sizes.solving[model], rounds)
-        if self._settings.judged:
-            judge, marked = resolve_model(self._settings.judge), asked * self._sizes.weight // 2
-            yield PlannedCalls(self._numbering.next_wave(), judge, marked, *self._sizes.judging, rounds)
-
-
-class _WorstSearch:
-    """All that can come together: no stop rule but max_calls and max_generations, no prompt that is known before."""
-
-    def __init__(self, sizes: PlanSizes) -> None:
-        self._sizes = sizes
-        settings = sizes.settings
-        generations = settings.max_generations - 1
-        solves, rewrites = generations * sizes.judged(sizes.children), generations * sizes.rewrites
-        later = solves + rewrites
-        if settings.strategy == "gepa" and generations:
-            proposed = sizes.proposals * (1 + sizes.weight * (2 * MINIBATCH + len(sizes.problems.training)))
-            solves = rewrites = later = max(later, generations * proposed) + proposed
-        if settings.max_calls:
-            later = min(later, max(0, settings.max_calls - sizes.first))
-        self._solves = sizes.first + min(solves, later)
-        self._rewrites = min(rewrites, later)
-        self._after = self._afterwards(later)
-        self.cap = sizes.first + later + self._after
-        """solves and rewrites cannot both reach their most where max_calls binds"""
-
-    def _afterwards(self, later: int) -> int:
-        """Calls of the seeds' final, of a random search that goes on until it has as many, and of the held-out problems."""
-        sizes, settings = self._sizes, self._sizes.settings
-        problems = sizes.finalists * len(sizes.problems.validation)
-        problems += sizes.chosen_from * len(sizes.problems.choosing)
-        problems += sum(sizes.seed_final()) if settings.seed_final else 0
-        rival = later + sizes.first if settings.random_baseline and later else 0
-        return problems * sizes.weight + rival
-
-    def calls(self) -> Iterator[PlannedCalls]:
-        settings = self._sizes.settings
-        if self._rewrites:
-            yield PlannedCalls(1, resolve_model(settings.mutator), self._rewrites, *self._sizes.rewriting)
-        solved = self._solves + self._after
+        if asked <= 0:
+            return
+        settings, sizes, wave = self._settings, self._sizes, self._numbering.next_wave()
+        for model, tokens in sizes.solving.items():
+            self._calls.append(PlannedCalls(wave, model, asked * settings.samples, *tokens, rounds))
         if settings.judged:
-            solved -= solved // 2
-            yield PlannedCalls(1, resolve_model(settings.judge), solved, *self._sizes.judging)
-        for model in settings.solvers():
-            yield PlannedCalls(1, model, -(-solved // len(settings.solvers())), *self._sizes.solving[model])
+            judge, marked = resolve_model(settings.judge), asked * sizes.weight // 2
+            self._calls.append(PlannedCalls(self._numbering.next_wave(), judge, marked, *sizes.judging, rounds))
+
+
+def _worst_search(sizes: PlanSizes) -> tuple[tuple[PlannedCalls, ...], int]:
+    """All that can come together, and how many calls that is at most: solves and rewrites cannot both reach their most where
+    max_calls binds. No stop rule holds but max_calls and max_generations, and no prompt is known before."""
+    settings, generations = sizes.settings, sizes.settings.max_generations - 1
+    solves, rewrites = generations * sizes.judged(sizes.children), generations * sizes.rewrites
+    later = solves + rewrites
+    if settings.strategy == "gepa" and generations:
+        proposed = sizes.proposals * (1 + sizes.weight * (2 * MINIBATCH + len(sizes.problems.training)))
+        solves = rewrites = later = max(later, generations * proposed) + proposed
+    if settings.max_calls:
+        later = min(later, max(0, settings.max_calls - sizes.first))
+    # After the search: the seeds' final, the held-out problems, and a random search until it has as many calls.
+    problems = sizes.finalists * len(sizes.problems.validation) + sizes.chosen_from * len(sizes.problems.choosing)
+    problems += sum(sizes.seed_final()) if settings.seed_final else 0
+    after = problems * sizes.weight
+    after += later + sizes.first if settings.random_baseline and later else 0
+    calls = []
+    if rewrites and later:
+        calls.append(PlannedCalls(1, resolve_model(settings.mutator), min(rewrites, later), *sizes.rewriting))
+    solved = sizes.first + min(solves, later) + after
+    if settings.judged:
+        solved -= solved // 2
+        calls.append(PlannedCalls(1, resolve_model(settings.judge), solved, *sizes.judging))
+    each = -(-solved // len(sizes.solving))
+    calls += [PlannedCalls(1, model, each, *tokens) for model, tokens in sizes.solving.items()]
+    return tuple(calls), sizes.first + later + after

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -105,10 +105,6 @@ class Family:
 
 def read_family(connection: sqlite3.Connection, batch_number: int, statistics: Mapping[str, Any]) -> Family:
     rows = genomes_in_order(connection, batch_number)
-    members = {row[0]: _member(row) for row in rows}
+    members = {row[0]: Member(row[0], row[1], tuple(json.loads(row[2])), *row[3:]) for row in rows}
     named = [(statistics.get(name) or {}).get("genome_id") for name in ("champion", "baseline")]
     return Family(members, *named)
-
-
-def _member(row: Sequence[Any]) -> Member:
-    return Member(row[0], row[1], tuple(json.loads(row[2])), *row[3:])

@@ -102,10 +102,15 @@ def found_answers(
 
 
 def by_split(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
-    found: dict[str, list[Answer]] = {split: [] for split in SPLITS}
-    for answer in answers:
-        found.setdefault(answer.split, []).append(answer)
-    return {split: some for split, some in found.items() if some}
+    return _grouped(SPLITS, ((answer.split, answer) for answer in answers))
+
+
+def _grouped(first: Iterable[str], answers: Iterable[tuple[str, Answer]]) -> dict[str, list[Answer]]:
+    """By name: those of `first`, then as the answers come; without those that have none."""
+    groups: dict[str, list[Answer]] = {name: [] for name in first}
+    for name, answer in answers:
+        groups.setdefault(name, []).append(answer)
+    return {name: some for name, some in groups.items() if some}
 
 
 # -- for people ----------------------------------------------------------------------------------------------
@@ -156,18 +161,12 @@ def problem_blocks(found: FoundAnswers, *, full: bool = False) -> Iterator[Block
         yield Words(f"{TITLES.get(split, split)}, number {one.problem}: {counted(answers)}", "strong")
         if one.question is not None:
             yield table("", ("", ""), [("question", one.question), ("gold", one.gold or "")], left=2)
-        rows = [_who(found, genome, some) for genome, some in _by_genome(found, answers).items()]
+        # Who stood at the end comes first, then as the answers come: who was wrong before who was right.
+        groups = _grouped(found.roles, ((answer.genome_id, answer) for answer in answers))
+        rows = [_who(found, genome, some) for genome, some in groups.items()]
         columns = ("genome", "", "read as", "generation", "right", "asked")
         yield table("", columns, rows, left=3, first=len(rows) if full else 40)
     yield from answer_blocks(found, full=full, by_problem=False)
-
-
-def _by_genome(found: FoundAnswers, answers: Sequence[Answer]) -> dict[str, list[Answer]]:
-    """Who stood at the end first, then as the answers come: who was wrong before who was right."""
-    groups: dict[str, list[Answer]] = {genome: [] for genome in found.roles}
-    for answer in answers:
-        groups.setdefault(answer.genome_id, []).append(answer)
-    return {genome: some for genome, some in groups.items() if some}
 
 
 def _who(found: FoundAnswers, genome: str, answers: Sequence[Answer]) -> tuple[Cell, ...]:
@@ -175,14 +174,7 @@ def _who(found: FoundAnswers, genome: str, answers: Sequence[Answer]) -> tuple[C
     right = sum(answer.grade == "right" for answer in answers)
     generation = answers[0].generation
     known: Cell = Number(None) if generation is None else generation
-    return (
-        genome,
-        found.roles.get(genome, ""),
-        ", ".join(read),
-        known,
-        right,
-        len(answers),
-    )
+    return genome, found.roles.get(genome, ""), ", ".join(read), known, right, len(answers)
 
 
 def answer_blocks(found: FoundAnswers, *, full: bool = False, by_problem: bool = True) -> Iterator[Block]:
@@ -206,11 +198,10 @@ def counted(answers: Sequence[Answer]) -> str:
 
 def one_answer(found: FoundAnswers, answer: Answer, *, full: bool, question: bool = True) -> Iterator[Block]:
     rows = list(answer_facts(answer, question=question))
-    whole = full and answer.reply is not None
-    if answer.reply is not None and not whole:
+    if answer.reply is not None and not full:
         rows.append(("reply", answer.reply))
     yield table(_title(found, answer), ("", ""), rows, left=2)
-    if whole and answer.reply is not None:
+    if answer.reply is not None and full:
         yield Words(answer.reply, "quoted")
 
 

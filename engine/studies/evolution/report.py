@@ -27,7 +27,7 @@ from tidepool.engine.results.blocks import (
 from tidepool.engine.results.figures import against_the_first
 from tidepool.engine.results.glimpse import Told
 from tidepool.engine.studies.evolution.records import GENERATION, RESULT, counted_reasons
-from tidepool.engine.studies.evolution.replies import mistakes
+from tidepool.engine.studies.evolution.replies import mistakes as further
 from tidepool.engine.studies.evolution.statistics import (
     ByModel,
     EvolutionStatistics,
@@ -39,6 +39,8 @@ from tidepool.engine.studies.evolution.statistics import (
 from tidepool.storage.queries.learning import judged_since
 from tidepool.storage.queries.summary import finding, findings_after
 from tidepool.storage.text import one_line
+
+__all__ = ["blocks", "compared", "figures", "further"]
 
 MOST_GENERATIONS = 12
 UNLIKE_TOKENS = 1.25
@@ -79,10 +81,6 @@ def _headline(found: EvolutionStatistics) -> Iterator[Block]:
         yield Headline("champion on held-out problems", held_out(champion), f"best seed prompt {before}")
 
 
-def further(connection: sqlite3.Connection, batch: sqlite3.Row) -> list[Block]:
-    return mistakes(connection, batch)
-
-
 def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
     found = EvolutionStatistics.from_json(statistics)
     told: dict[str, Cell] = {
@@ -101,8 +99,8 @@ def _finalist_rows(found: EvolutionStatistics) -> dict[str, Portrait]:
     return {title: row for title, row in roles.items() if row}
 
 
-def _share(value: float | None) -> Number:
-    return Number(None if value is None else 100 * value, 1, " %")
+def _share(value: float | None, digits: int = 1) -> Number:
+    return Number(None if value is None else 100 * value, digits, " %")
 
 
 def held_out(row: Portrait | ByModel) -> Estimate:
@@ -192,12 +190,13 @@ def _problems(found: ProblemStatistics | None) -> Iterator[Block]:
             f"{one.problem}",
             one_line(one.question, 33),
             one_line(one.gold, 12),
-            *(Number(None if share is None else 100 * share, 0, " %") for share in (one.champion, one.baseline)),
+            *(_share(share, 0) for share in (one.champion, one.baseline)),
         )
         for one in found.hardest
     ]
     columns = ("problem", "question", "gold", "champion", "best seed")
-    yield from [table("the hardest held-out problems", columns, rows, left=3)] if rows else []
+    if rows:
+        yield table("the hardest held-out problems", columns, rows, left=3)
 
 
 def _search(found: EvolutionStatistics) -> Iterator[tuple[str, str]]:
@@ -288,9 +287,10 @@ def generations_table(told: Sequence[GenerationStatistics]) -> Table:
 def compared(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]]) -> list[Block]:
     """Strategy, effort, and what the champion is worth on held-out problems; of several seeds, what their runs say together."""
     if any("seeds" in one for one in differences):
-        from tidepool.engine.studies.evolution.comparison import blocks_over_seeds
+        from tidepool.engine.results.seeds import blocks_over_seeds
+        from tidepool.engine.studies.evolution.comparison import RUNS
 
-        return blocks_over_seeds(batches, differences)
+        return blocks_over_seeds(batches, differences, RUNS)
     ids = [batch["batch_id"] for batch in batches]
     gaps = {tuple(ids.index(batch) + 1 for batch in row["batches"]): _gap(row) for row in differences}
     columns = ("", "strategy", "calls", "k tokens", "held out % (95 %)", "best seed", "points over #1", "p")

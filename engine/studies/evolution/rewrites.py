@@ -60,19 +60,14 @@ class FailedProblem:
     reply: str
 
 
-@dataclass(frozen=True, slots=True)
-class RewriteRequest:
-    system: str
-    user: str
-
-
-def rewrite_request(kind: str, prompt: str, failures: Sequence[FailedProblem] = ()) -> RewriteRequest:
+def rewrite_request(kind: str, prompt: str, failures: Sequence[FailedProblem] = ()) -> str:
+    """What the rewriter is asked, with `SYSTEM` as its system prompt."""
     parts = [TASKS[kind], f"<prompt>\n{prompt}\n</prompt>"]
     if any(map(is_fixed, split_segments(prompt))):
         parts.append(KEEP)
     if kind == "reflect":
         parts += map(_shown, failures[:MOST_FAILURES])
-    return RewriteRequest(SYSTEM, "\n\n".join(parts))
+    return "\n\n".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +97,8 @@ def _inner(reply: str, cut: bool) -> str:
         return formed
     if tagged:
         return str(tagged[-1])
-    if fields is not None:
-        return ""
-    if "<prompt" in reply.lower():
-        return ""  # opened and never closed: cut short, and half an instruction is none
+    if fields is not None or "<prompt" in reply.lower():
+        return ""  # a tag that is never closed: cut short, and half an instruction is none
     fenced = _FENCED.findall(reply)
     if fenced:
         return str(fenced[-1])

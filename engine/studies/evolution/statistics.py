@@ -219,7 +219,7 @@ class EvolutionStatistics(Statistics):
     problems: ProblemStatistics | None
     """which held-out problems were solved; not before they were met, and not of batches that kept no answers"""
     marked_by: str | None
-    """what gave each reply a score from 0 to 1, of which accuracies are means: a judge's model, a scorer, `tests`; None: replies
+    """what gave each reply a score from 0 to 1, of which accuracies are means: a judge's model or a scorer; None: replies
     are right or wrong"""
 
 
@@ -232,7 +232,7 @@ def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config:
 def _marked_by(settings: Mapping[str, Any]) -> str | None:
     if settings.get("scorer"):
         return f"scorer {settings['scorer']}"
-    return {"judge": f"judge {settings.get('judge')}", "python": "tests"}.get(str(settings.get("task")))
+    return f"judge {settings.get('judge')}" if settings.get("task") == "judge" else None
 
 
 def evolution_statistics(connection: sqlite3.Connection, batch_number: int, strategy: str) -> EvolutionStatistics:

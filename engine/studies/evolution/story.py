@@ -9,9 +9,9 @@ from tidepool.engine.studies.evolution.final_test import (
     by_problem,
     choose,
     comparison,
+    examined,
     portrait,
     score,
-    validated,
 )
 from tidepool.engine.studies.evolution.gepa import gepa_search
 from tidepool.engine.studies.evolution.grader import Grader, open_marker
@@ -31,20 +31,22 @@ async def play(run: BatchRun) -> None:
 async def _evolve(run: BatchRun, grader: Grader) -> None:
     settings, problems = settings_of(run.config), problems_of(run.config)
     numbering, recorder = Numbering(), Recorder(run)
-    recorder.tell_problems("search", problems.training)
-    recorder.tell_problems("choose", problems.choosing)
-    recorder.tell_problems("judge", problems.validation)
+    for split, found in (("search", problems.training), ("choose", problems.choosing), ("judge", problems.validation)):
+        for number, problem in enumerate(found):  # kept once, for the answers to name them
+            run.ledger.put_problem(split=split, number=number, question=problem.question, gold=problem.answer)
     evaluator = Evaluator(run, settings, problems.training, grader, numbering, recorder)
     evaluator.units_ahead = plan(run.config).units
     stopped_by = await (gepa_search if settings.strategy == "gepa" else search)(evaluator)
     evaluator.units_ahead, search_calls = 0, evaluator.calls
     baseline = await best_seed(evaluator)
     baseline_calls = evaluator.calls - search_calls
-    rival = await random_rival(evaluator, search_calls) if settings.random_baseline else None
+    rival = evaluator.fork("r") if settings.random_baseline else None
+    if rival is not None:
+        await search_at_random(rival, search_calls)
     choice = await choose(evaluator, baseline, rival, problems.choosing)
     champion, baseline = choice.champion, choice.baseline
     finalists = [champion, baseline, *([choice.rival] if choice.rival else [])]
-    marks = await validated(evaluator, finalists, problems.validation)
+    marks = await examined(evaluator, finalists, problems.validation, "judge", "validation")
     ours, theirs = (marks[one.genome.key] for one in (champion, baseline))
     result = {
         "champion": portrait(champion, ours, problems.training) | choice.told(champion),
@@ -77,10 +79,3 @@ def told_rewrites(evaluator: Evaluator) -> dict[str, Any]:
     if refused:
         evaluator.run.log("info", f"Rewrites refused: {counted_reasons(refused)}.")
     return {"rewrites": evaluator.rewrites.total(), "refused_rewrites": refused}
-
-
-async def random_rival(evaluator: Evaluator, calls: int) -> Evaluator:
-    """A random search that starts from the same judged seeds and makes at least so many calls in all."""
-    rival = evaluator.fork("r")
-    await search_at_random(rival, calls)
-    return rival

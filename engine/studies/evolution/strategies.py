@@ -58,46 +58,28 @@ async def search(evaluator: Evaluator) -> str:
     population = founders(evaluator, material)
     await evaluator.judge(population)
     while not (rule := evaluator.stopped()):
-        match evaluator.settings.strategy:
-            case "genetic":
-                population = await bred_generation(evaluator, population, material)
-            case "reflective":
-                population = await reflected_generation(evaluator, population, material)
-            case "random":
-                population = drawn_generation(evaluator, material)
+        if evaluator.settings.strategy == "random":
+            population = drawn_generation(evaluator, material)
+        else:
+            population = await bred_generation(evaluator, population, material)
         await evaluator.judge(population)
     return rule
 
 
 async def bred_generation(evaluator: Evaluator, population: Sequence[Genome], material: Material) -> list[Genome]:
-    """Selection, crossover, mutation: the best stay, and their children take the place of the rest."""
+    """The best stay, and children take the place of the rest: by selection, crossover and mutation; or, where the strategy is
+    reflective, each as a parent that a model rewrote after seeing what the parent got wrong."""
     settings, generation = evaluator.settings, len(evaluator.history)
-    scores = evaluator.scores(population)
+    scores, rng = evaluator.scores(population), evaluator.stream("breed", generation)
     kept = [population[index] for index in elites(scores, settings.elite_size)]
-    rates = adapted(Rates(settings.crossover_rate, settings.mutation_rate), evaluator.history[-1].diversity)
-    children = breed(
-        population,
-        scores,
-        settings.population_size - len(kept),
-        generation,
-        Breeding(settings.selection, settings.crossover, rates, showable=evaluator.showable),
-        material,
-        evaluator.stream("breed", generation),
-        evaluator.known,
-    )
-    return [*kept, *await finished(evaluator, children, generation, material)]
-
-
-async def reflected_generation(evaluator: Evaluator, population: Sequence[Genome], material: Material) -> list[Genome]:
-    """Every child is a parent that a model rewrote after seeing what the parent got wrong."""
-    settings, generation = evaluator.settings, len(evaluator.history)
-    scores = evaluator.scores(population)
-    kept = [population[index] for index in elites(scores, settings.elite_size)]
-    select = SELECTIONS[settings.selection]
     count = settings.population_size - len(kept)
-    rng = evaluator.stream("breed", generation)
-    parents = [population[index] for index in select(scores, count, rng)]
-    children = [Child(copied(parent, generation, evaluator.showable, rng), "reflect") for parent in parents]
+    if settings.strategy == "reflective":
+        parents = [population[index] for index in SELECTIONS[settings.selection](scores, count, rng)]
+        children = [Child(copied(parent, generation, evaluator.showable, rng), "reflect") for parent in parents]
+    else:
+        rates = adapted(Rates(settings.crossover_rate, settings.mutation_rate), evaluator.history[-1].diversity)
+        how = Breeding(settings.selection, settings.crossover, rates, showable=evaluator.showable)
+        children = breed(population, scores, count, generation, how, material, rng, evaluator.known)
     return [*kept, *await finished(evaluator, children, generation, material)]
 
 

@@ -11,10 +11,10 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
 from itertools import accumulate, zip_longest
 from random import Random
-from typing import Protocol
+from typing import TypeVar
 
 from tidepool.engine.studies.evolution.genome import Frame, framed, unframed
 
@@ -22,8 +22,8 @@ TOURNAMENT_SIZE = 3
 ELITIST_SHARE = 0.25
 
 
-class Selection(Protocol):
-    def __call__(self, scores: Sequence[float], count: int, rng: Random) -> list[int]: ...
+Selection = Callable[[Sequence[float], int, Random], list[int]]
+"""(scores, how many, generator) → parents by index"""
 
 
 def tournament(scores: Sequence[float], count: int, rng: Random) -> list[int]:
@@ -40,7 +40,11 @@ def roulette(scores: Sequence[float], count: int, rng: Random) -> list[int]:
 
 def rank(scores: Sequence[float], count: int, rng: Random) -> list[int]:
     """In proportion to the place from the bottom, so one runaway score does not take everything."""
-    return rng.choices(range(len(scores)), weights=_ranks(scores), k=count)
+    ordered = sorted(scores)
+    last_place = {score: place for place, score in enumerate(ordered, 1)}
+    first_place = {score: place for place, score in reversed(list(enumerate(ordered, 1)))}
+    ranks = [(first_place[score] + last_place[score]) / 2 for score in scores]  # equals share the mean of their places
+    return rng.choices(range(len(scores)), weights=ranks, k=count)
 
 
 def sus(scores: Sequence[float], count: int, rng: Random) -> list[int]:
@@ -81,16 +85,8 @@ def _shares(scores: Sequence[float]) -> list[float]:
     return shares if sum(shares) > 0 else [1.0] * len(scores)
 
 
-def _ranks(scores: Sequence[float]) -> list[float]:
-    """1 for the worst; equals share the mean of their places."""
-    ordered = sorted(scores)
-    last_place = {score: place for place, score in enumerate(ordered, 1)}
-    first_place = {score: place for place, score in reversed(list(enumerate(ordered, 1)))}
-    return [(first_place[score] + last_place[score]) / 2 for score in scores]
-
-
-class Crossover(Protocol):
-    def __call__(self, mother: Sequence[str], father: Sequence[str], rng: Random) -> tuple[str, ...]: ...
+Crossover = Callable[[Sequence[str], Sequence[str], Random], tuple[str, ...]]
+"""(mother, father, generator) → segments of the child"""
 
 
 def single_point(mother: Sequence[str], father: Sequence[str], rng: Random) -> tuple[str, ...]:
@@ -143,6 +139,7 @@ def _placed_sample(segments: Sequence[str], share: float, rng: Random) -> list[t
     return [((index + 0.5) / len(segments), segments[index]) for index in kept]
 
 
+T = TypeVar("T")
 Segments = tuple[str, ...]
 MOST_SEGMENTS = 20
 
@@ -163,13 +160,29 @@ class Material:
 
 
 Mutation = Callable[[Segments, Random, Material], Segments]
+Words = list[re.Match[str]]
+WordChange = Callable[[str, Words, Random, Material], str]
+"""of one segment, whose words are known"""
 
 
-def segment_insert(segments: Segments, rng: Random, material: Material) -> Segments:
+def _insert_one(segments: Segments, pool: Segments, rng: Random) -> Segments:
     if len(segments) >= MOST_SEGMENTS:
         return segments
     place = rng.randint(0, len(segments))
-    return (*segments[:place], rng.choice(material.segments), *segments[place:])
+    return (*segments[:place], rng.choice(pool), *segments[place:])
+
+
+def _swap_two(items: tuple[T, ...], rng: Random) -> tuple[T, ...]:
+    if len(items) < 2:
+        return items
+    first, second = rng.sample(range(len(items)), 2)
+    swapped = list(items)
+    swapped[first], swapped[second] = swapped[second], swapped[first]
+    return tuple(swapped)
+
+
+def segment_insert(segments: Segments, rng: Random, material: Material) -> Segments:
+    return _insert_one(segments, material.segments, rng)
 
 
 def segment_delete(segments: Segments, rng: Random, material: Material) -> Segments:
@@ -180,20 +193,12 @@ def segment_delete(segments: Segments, rng: Random, material: Material) -> Segme
 
 
 def segment_swap(segments: Segments, rng: Random, material: Material) -> Segments:
-    if len(segments) < 2:
-        return segments
-    first, second = rng.sample(range(len(segments)), 2)
-    swapped = list(segments)
-    swapped[first], swapped[second] = swapped[second], swapped[first]
-    return tuple(swapped)
+    return _swap_two(segments, rng)
 
 
 def segment_duplicate(segments: Segments, rng: Random, material: Material) -> Segments:
     """Says one thing again elsewhere: emphasis, and room for the copy to change."""
-    if len(segments) >= MOST_SEGMENTS:
-        return segments
-    place = rng.randint(0, len(segments))
-    return (*segments[:place], rng.choice(segments), *segments[place:])
+    return _insert_one(segments, segments, rng)
 
 
 def segment_replace(segments: Segments, rng: Random, material: Material) -> Segments:
@@ -201,46 +206,55 @@ def segment_replace(segments: Segments, rng: Random, material: Material) -> Segm
     return (*segments[:place], rng.choice(material.segments), *segments[place + 1 :])
 
 
-def word_insert(segments: Segments, rng: Random, material: Material) -> Segments:
-    def change(text: str, words: list[re.Match[str]]) -> str:
-        start = rng.choice(words).start()
-        return f"{text[:start]}{rng.choice(material.words)} {text[start:]}"
+def _in_one_segment(least_words: int) -> Callable[[WordChange], Mutation]:
+    """The change is made to one of the segments that have words enough for it."""
 
-    return _in_one_segment(segments, rng, 1, change)
+    def as_mutation(change: WordChange) -> Mutation:
+        @wraps(change)
+        def mutation(segments: Segments, rng: Random, material: Material) -> Segments:
+            found = [list(_WORD.finditer(text)) for text in segments]
+            fit = [index for index, words in enumerate(found) if len(words) >= least_words]
+            if not fit:
+                return segments
+            place = rng.choice(fit)
+            changed = change(segments[place], found[place], rng, material)
+            return (*segments[:place], changed, *segments[place + 1 :])
 
+        return mutation
 
-def word_delete(segments: Segments, rng: Random, material: Material) -> Segments:
-    def change(text: str, words: list[re.Match[str]]) -> str:
-        gone = rng.choice(words)
-        before, after = text[: gone.start()], text[gone.end() :]
-        return before + after[1:] if after.startswith(" ") else before.rstrip(" ") + after
-
-    return _in_one_segment(segments, rng, 2, change)
-
-
-def word_swap(segments: Segments, rng: Random, material: Material) -> Segments:
-    def change(text: str, words: list[re.Match[str]]) -> str:
-        first, second = sorted(rng.sample(words, 2), key=lambda word: word.start())
-        between = text[first.end() : second.start()]
-        return text[: first.start()] + second[0] + between + first[0] + text[second.end() :]
-
-    return _in_one_segment(segments, rng, 2, change)
+    return as_mutation
 
 
-def word_duplicate(segments: Segments, rng: Random, material: Material) -> Segments:
-    def change(text: str, words: list[re.Match[str]]) -> str:
-        word = rng.choice(words)
-        return f"{text[: word.end()]} {word[0]}{text[word.end() :]}"
-
-    return _in_one_segment(segments, rng, 1, change)
+@_in_one_segment(1)
+def word_insert(text: str, words: Words, rng: Random, material: Material) -> str:
+    start = rng.choice(words).start()
+    return f"{text[:start]}{rng.choice(material.words)} {text[start:]}"
 
 
-def word_replace(segments: Segments, rng: Random, material: Material) -> Segments:
-    def change(text: str, words: list[re.Match[str]]) -> str:
-        word = rng.choice(words)
-        return text[: word.start()] + rng.choice(material.words) + text[word.end() :]
+@_in_one_segment(2)
+def word_delete(text: str, words: Words, rng: Random, material: Material) -> str:
+    gone = rng.choice(words)
+    before, after = text[: gone.start()], text[gone.end() :]
+    return before + after[1:] if after.startswith(" ") else before.rstrip(" ") + after
 
-    return _in_one_segment(segments, rng, 1, change)
+
+@_in_one_segment(2)
+def word_swap(text: str, words: Words, rng: Random, material: Material) -> str:
+    first, second = sorted(rng.sample(words, 2), key=lambda word: word.start())
+    between = text[first.end() : second.start()]
+    return text[: first.start()] + second[0] + between + first[0] + text[second.end() :]
+
+
+@_in_one_segment(1)
+def word_duplicate(text: str, words: Words, rng: Random, material: Material) -> str:
+    word = rng.choice(words)
+    return f"{text[: word.end()]} {word[0]}{text[word.end() :]}"
+
+
+@_in_one_segment(1)
+def word_replace(text: str, words: Words, rng: Random, material: Material) -> str:
+    word = rng.choice(words)
+    return text[: word.start()] + rng.choice(material.words) + text[word.end() :]
 
 
 MUTATIONS: dict[str, Mutation] = {
@@ -258,18 +272,6 @@ MUTATIONS: dict[str, Mutation] = {
         word_replace,
     )
 }
-
-
-def _in_one_segment(
-    segments: Segments, rng: Random, least_words: int, change: Callable[[str, list[re.Match[str]]], str]
-) -> Segments:
-    """Applies a change to one of the segments that have words enough for it."""
-    found = [list(_WORD.finditer(text)) for text in segments]
-    fit = [index for index, words in enumerate(found) if len(words) >= least_words]
-    if not fit:
-        return segments
-    place = rng.choice(fit)
-    return (*segments[:place], change(segments[place], found[place]), *segments[place + 1 :])
 
 
 WORD_SHARE = 0.25
@@ -318,12 +320,7 @@ def drop_example(examples: Examples, showable: Showable, rng: Random) -> Example
 
 
 def swap_examples(examples: Examples, showable: Showable, rng: Random) -> Examples:
-    if len(examples) < 2:
-        return examples
-    first, second = rng.sample(range(len(examples)), 2)
-    swapped = list(examples)
-    swapped[first], swapped[second] = swapped[second], swapped[first]
-    return tuple(swapped)
+    return _swap_two(examples, rng)
 
 
 def replace_example(examples: Examples, showable: Showable, rng: Random) -> Examples:

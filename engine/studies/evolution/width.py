@@ -6,8 +6,6 @@ soon as one is done, so that a slow call holds up nobody. Through a batch API th
 they do not apply; nor where `dynamic` leaves it all to the adaptive limiter.
 """
 
-from dataclasses import dataclass
-
 from tidepool.engine.config.sections import Service
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 
@@ -26,17 +24,8 @@ TIMEOUT = 30.0
 """seconds of a call where nothing states them"""
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluationPace:
-    """None: no bound."""
-
-    genomes_at_once: int | None = None
-    calls_at_once: int | None = None
-    """of each genome"""
-
-
-UNBOUND = EvaluationPace()
-ONE_BY_ONE = EvaluationPace(genomes_at_once=1, calls_at_once=1)
+Pace = tuple[int | None, int | None]
+"""genomes at once, and calls of each at once; None: no bound"""
 
 
 def with_sizes(settings: EvolutionSettings) -> EvolutionSettings:
@@ -52,7 +41,11 @@ def with_sizes(settings: EvolutionSettings) -> EvolutionSettings:
 def with_limits(service: Service, settings: EvolutionSettings) -> Service:
     """What the sizes mean for all calls; what [service] states is a ceiling."""
     stated = service.model_fields_set
-    bounds = [_at_once(settings), service.max_concurrent if "max_concurrent" in stated else None]
+    genomes, calls = pace_of(settings, gathers=False)
+    bounds = [
+        genomes * calls if genomes and calls else None,
+        service.max_concurrent if "max_concurrent" in stated else None,
+    ]
     timeouts = [settings.async_timeout, service.timeout if "timeout" in stated else None]
     rates = [rate for rate in (service.requests_per_minute, settings.rate_limit_per_minute) if rate]
     limits: dict[str, object] = {
@@ -65,23 +58,15 @@ def with_limits(service: Service, settings: EvolutionSettings) -> Service:
     return service.model_copy(update=limits)
 
 
-def pace_of(settings: EvolutionSettings, *, gathers: bool) -> EvaluationPace:
+def pace_of(settings: EvolutionSettings, *, gathers: bool) -> Pace:
     """`gathers`: calls leave through a batch API."""
     if not settings.enable_async_evaluation:
-        return ONE_BY_ONE
+        return 1, 1
     if gathers or settings.dynamic:
-        return UNBOUND
+        return None, None
     settings = with_sizes(settings)
     assert settings.genome_batch_size and settings.max_concurrent_genomes
     assert settings.async_batch_size and settings.max_concurrent_requests
     calls_of_a_group = settings.samples * len(settings.solvers()) * settings.async_batch_size
-    return EvaluationPace(
-        min(settings.genome_batch_size, settings.max_concurrent_genomes),
-        min(calls_of_a_group, settings.max_concurrent_requests),
-    )
-
-
-def _at_once(settings: EvolutionSettings) -> int | None:
-    """The most calls that the sizes let be in flight; None: they do not say."""
-    pace = pace_of(settings, gathers=False)
-    return pace.genomes_at_once * pace.calls_at_once if pace.genomes_at_once and pace.calls_at_once else None
+    genomes = min(settings.genome_batch_size, settings.max_concurrent_genomes)
+    return genomes, min(calls_of_a_group, settings.max_concurrent_requests)

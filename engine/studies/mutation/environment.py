@@ -17,12 +17,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tidepool.engine.call import Message, stream
+from tidepool.engine.call import stream
 from tidepool.engine.errors import RunError
 from tidepool.engine.studies.mutation import rewards
 from tidepool.engine.studies.mutation.operators import (
     OPERATOR_NAMES,
-    OperatorPrompt,
+    Prompt,
     Rewrite,
     operator_named,
     rewrite_prompt,
@@ -65,27 +65,6 @@ class Episode:
         return sum(self.rewards) / len(self.rewards) if self.rewards else None
 
 
-@dataclass(frozen=True, slots=True)
-class Advance:
-    episode: Episode
-    terminated: bool = False
-    truncated: bool = False
-    masked: bool = False
-
-    @property
-    def ended(self) -> bool:
-        return self.terminated or self.truncated
-
-
-def advance(episode: Episode, rewrite: Rewrite, reward: float | None, rules: EpisodeRules) -> Advance:
-    """`reward` is None when the step was lost."""
-    if reward is None:
-        return Advance(episode, truncated=True, masked=True)
-    after = replace(episode, text=rewrite.text, rewards=(*episode.rewards, reward))
-    won = reward >= rules.success
-    return Advance(after, terminated=won, truncated=not won and after.steps >= rules.episode_length)
-
-
 def observation(embedding: NDArray[np.float32], steps: int, rules: EpisodeRules) -> NDArray[np.float32]:
     """The embedding of the query as it stands, and how much of the episode is used up."""
     return np.append(embedding, np.float32(min(1.0, steps / rules.episode_length)))
@@ -108,22 +87,11 @@ REWRITE, ANSWER, JUDGE = "rewrite", "answer", "judge"
 
 
 @dataclass(frozen=True, slots=True)
-class CallPlace:
-    """Where in the study a prompt belongs: the address of its call."""
-
-    environment: int
-    episode: int
-    """of this environment, from 0"""
-    step: int
-    """of this episode, from 0"""
-    serial: int
-    """of all episodes, in the order of their first steps, from 1"""
-
-
-@dataclass(frozen=True, slots=True)
 class PromptRequest:
-    place: CallPlace
-    prompt: OperatorPrompt
+    episode: Episode
+    """its environment, its number and its steps so far are the address of the call"""
+    system: str
+    text: str
 
 
 class PromptTransport(Protocol):
@@ -153,25 +121,17 @@ class StepCall:
     answer: str | None = None
     reward: float | None = None
 
-    @property
-    def place(self) -> CallPlace:
-        return CallPlace(self.episode.environment, self.episode.number, self.episode.steps, self.episode.serial)
-
 
 async def ask_rewrites(transport: PromptTransport, moment: int, group: Sequence[StepCall]) -> None:
     asked = [attempt for attempt in group if operator_named(attempt.operator).instruction]
     prompts = [rewrite_prompt(operator_named(attempt.operator), attempt.episode.text) for attempt in asked]
-    replies = dict(
-        zip((attempt.place for attempt in asked), await _wave(transport, REWRITE, moment, asked, prompts), strict=True)
-    )
-    for attempt in group:
-        operator = operator_named(attempt.operator)
-        attempt.rewrite = rewritten(operator, attempt.episode.text, replies.get(attempt.place))
+    for attempt, reply in zip(asked, await _wave(transport, REWRITE, moment, asked, prompts), strict=True):
+        attempt.rewrite = rewritten(operator_named(attempt.operator), attempt.episode.text, reply)
 
 
 async def ask_answers(transport: PromptTransport, moment: int, group: Sequence[StepCall], rules: EpisodeRules) -> None:
     """Graded at once where the words alone decide."""
-    prompts = [OperatorPrompt(TARGET_SYSTEM, (Message("user", attempt.rewrite.text),)) for attempt in group]
+    prompts = [(TARGET_SYSTEM, attempt.rewrite.text) for attempt in group]
     for attempt, answer in zip(group, await _wave(transport, ANSWER, moment, group, prompts), strict=True):
         attempt.answer = answer
         if answer is None:
@@ -193,13 +153,12 @@ async def ask_judgements(transport: PromptTransport, moment: int, group: Sequenc
 
 
 async def _wave(
-    transport: PromptTransport, stage: str, moment: int, asked: Sequence[StepCall], prompts: Sequence[OperatorPrompt]
+    transport: PromptTransport, stage: str, moment: int, asked: Sequence[StepCall], prompts: Sequence[Prompt]
 ) -> Sequence[str | None]:
     if not asked:
         return []
-    return await transport.ask(
-        stage, moment, [PromptRequest(attempt.place, prompt) for attempt, prompt in zip(asked, prompts, strict=True)]
-    )
+    requests = [PromptRequest(attempt.episode, *prompt) for attempt, prompt in zip(asked, prompts, strict=True)]
+    return await transport.ask(stage, moment, requests)
 
 
 Schedule = Callable[[int, int], Query | None]
@@ -243,6 +202,28 @@ class Step:
     @property
     def ended(self) -> bool:
         return self.terminated or self.truncated
+
+
+def advance(attempt: StepCall, rules: EpisodeRules) -> tuple[Episode, Step]:
+    """The episode after the step; without a reward the step was lost."""
+    episode, reward = attempt.episode, attempt.reward
+    won = reward is not None and reward >= rules.success
+    after = episode
+    if reward is not None:
+        after = replace(episode, text=attempt.rewrite.text, rewards=(*episode.rewards, reward))
+    step = Step(
+        serial=episode.serial,
+        index=episode.steps,
+        query=episode.query,
+        operator=attempt.operator,
+        after=attempt.rewrite.text,
+        fell_back=attempt.rewrite.fell_back,
+        answer=attempt.answer,
+        reward=reward,
+        terminated=won,
+        truncated=reward is None or (not won and after.steps >= rules.episode_length),
+    )
+    return after, step
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,9 +294,13 @@ class Environments:
         for group in filter(None, groups):
             await self._grade(group)
             for attempt in group:
-                moved = advance(attempt.episode, attempt.rewrite, attempt.reward, self.rules)
-                steps[attempt.episode.environment] = _step(attempt, moved)
-                self._move(moved, scores)
+                episode, step = advance(attempt, self.rules)
+                environment = episode.environment
+                steps[environment], self._episodes[environment] = step, episode
+                if step.ended:
+                    if episode.score is not None:
+                        scores[environment] = episode.score
+                    self._begin(environment)
         return Outcome(tuple(steps), self.observations.copy(), scores)
 
     def _numbered(self, episode: Episode) -> Episode:
@@ -346,23 +331,12 @@ class Environments:
             return
         self._known.update((text, vectors[text]) for text in openings)
         for attempt in group:
-            self._see(attempt, vectors)
-
-    def _see(self, attempt: StepCall, vectors: dict[str, Vectors]) -> None:
-        if self.rules.reward == "similarity" and attempt.answer is not None:
-            attempt.reward = similarity(vectors[attempt.answer], self._known[attempt.episode.query.reference])
-        if attempt.reward is not None:
-            seen = observation(vectors[attempt.rewrite.text], attempt.episode.steps + 1, self.rules)
-            self.observations[attempt.episode.environment] = seen
-
-    def _move(self, moved: Advance, scores: dict[int, float]) -> None:
-        environment = moved.episode.environment
-        self._episodes[environment] = moved.episode
-        if not moved.ended:
-            return
-        if moved.episode.score is not None:
-            scores[environment] = moved.episode.score
-        self._begin(environment)
+            episode = attempt.episode
+            if self.rules.reward == "similarity" and attempt.answer is not None:
+                attempt.reward = similarity(vectors[attempt.answer], self._known[episode.query.reference])
+            if attempt.reward is not None:
+                seen = observation(vectors[attempt.rewrite.text], episode.steps + 1, self.rules)
+                self.observations[episode.environment] = seen
 
     def _begin(self, environment: int) -> None:
         query = self._schedule(environment, self._upcoming[environment])
@@ -401,18 +375,3 @@ class Environments:
             return known
         vectors = await self._transport.embed(name, self.steps + 1, unknown, needed=needed)
         return None if vectors is None else {**known, **dict(zip(unknown, vectors, strict=True))}
-
-
-def _step(attempt: StepCall, moved: Advance) -> Step:
-    return Step(
-        serial=attempt.episode.serial,
-        index=attempt.episode.steps,
-        query=attempt.episode.query,
-        operator=attempt.operator,
-        after=attempt.rewrite.text,
-        fell_back=attempt.rewrite.fell_back,
-        answer=attempt.answer,
-        reward=attempt.reward,
-        terminated=moved.terminated,
-        truncated=moved.truncated,
-    )

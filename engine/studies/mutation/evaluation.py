@@ -51,11 +51,6 @@ def contenders(
     return named
 
 
-def line_up(named: Mapping[str, Policy], queries: Sequence[Query], repeats: int) -> list[str]:
-    """Which contender plays in each environment."""
-    return [name for name in named for _ in range(len(queries) * repeats)]
-
-
 async def play_heldout(
     named: Mapping[str, Policy],
     queries: Sequence[Query],

@@ -13,6 +13,7 @@ from tidepool.engine.errors import UsageError, located
 from tidepool.engine.studies.mutation.config import MutationSettings, WrittenQuery
 from tidepool.engine.studies.mutation.environment import EpisodeRules
 from tidepool.engine.studies.mutation.learners import require_extra
+from tidepool.engine.studies.mutation.operators import played
 from tidepool.engine.studies.mutation.policy import (
     PolicyCard,
     SavedPolicy,
@@ -116,6 +117,12 @@ def heldout_for(card: PolicyCard, queries: Sequence[Query]) -> tuple[Query, ...]
         told = "The policy was trained on every one of these queries, so there is nothing to test it on."
         raise UsageError(told, ("mutation", "policy"))
     return unknown
+
+
+def heldout_episodes(settings: MutationSettings, queries: int) -> int:
+    """Of the comparison: the policy, random play, what else has learnt, and each operator as a constant policy."""
+    learnt = [name for name in settings.stated_baselines() if name != "random"]
+    return queries * settings.repeats * (2 + len(learnt) + len(played(settings.operators)))
 
 
 def settings_of(config: ConfigSections) -> MutationSettings:

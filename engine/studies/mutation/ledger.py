@@ -18,7 +18,7 @@ from tidepool.engine.errors import CallFailed
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.unit import Unit
 from tidepool.engine.studies.mutation.config import HASHING, MutationSettings
-from tidepool.engine.studies.mutation.environment import ANSWER, JUDGE, REWRITE, CallPlace, Outcome, PromptRequest, Step
+from tidepool.engine.studies.mutation.environment import ANSWER, JUDGE, REWRITE, Episode, Outcome, PromptRequest, Step
 from tidepool.engine.studies.mutation.rewards import HashingEncoder, Vectors, read_vectors
 
 TARGET = "target"
@@ -44,16 +44,13 @@ class EpisodeBook:
         """A phase of the study, and who plays in each of its environments."""
         self._phase, self._players = phase, players
 
-    def open(self, place: CallPlace) -> Unit:
-        """The unit of the episode at this place."""
-        if place.serial not in self._open:
-            player = self._players[place.environment]
-            unit = self._run.open_unit(place.serial, participants=(player,), interaction_type=self._phase)
-            self._open[place.serial] = OpenEpisode(unit, player)
-        return self._open[place.serial].unit
-
-    def note_rewrite(self, serial: int, step: int, reply: str) -> None:
-        self._open[serial].rewrites[step] = reply
+    def open(self, episode: Episode) -> OpenEpisode:
+        """With a unit of its own from its first call on."""
+        if episode.serial not in self._open:
+            player = self._players[episode.environment]
+            unit = self._run.open_unit(episode.serial, participants=(player,), interaction_type=self._phase)
+            self._open[episode.serial] = OpenEpisode(unit, player)
+        return self._open[episode.serial]
 
     def take(self, outcome: Outcome) -> None:
         for step in filter(None, outcome.steps):
@@ -147,13 +144,12 @@ class LedgerTransport:
 
     async def ask(self, stage: str, moment: int, requests: Sequence[PromptRequest]) -> Sequence[str | None]:
         wave = self._wave(stage, moment)
-        calls = [self._call(stage, wave, request) for request in requests]
-        asked = [(self._book.open(request.place), call) for request, call in zip(requests, calls, strict=True)]
-        replies = await self._run.all([self._reply(unit, call) for unit, call in asked])
+        asked = [(self._book.open(request.episode), self._call(stage, wave, request)) for request in requests]
+        replies = await self._run.all([self._reply(episode.unit, call) for episode, call in asked])
         if stage == REWRITE:
-            for request, reply in zip(requests, replies, strict=True):
+            for request, (episode, _), reply in zip(requests, asked, replies, strict=True):
                 if reply is not None:
-                    self._book.note_rewrite(request.place.serial, request.place.step, reply)
+                    episode.rewrites[request.episode.steps] = reply
         return replies
 
     async def embed(self, name: str, moment: int, texts: Sequence[str], *, needed: bool = False) -> Vectors | None:
@@ -189,14 +185,14 @@ class LedgerTransport:
             return None
 
     def _call(self, stage: str, wave: int, request: PromptRequest) -> Call:
-        step = request.place.step
+        step = request.episode.steps
         names = {REWRITE: rewrite_step(step), ANSWER: f"s{step + 1}/answer", JUDGE: f"s{step + 1}/judge"}
         return Call(
             step=names[stage],
             wave=wave,
             model=self._models[stage],
-            messages=request.prompt.messages,
-            system=request.prompt.system,
+            messages=(Message("user", request.text),),
+            system=request.system,
             temperature=0.0 if stage == JUDGE else self._settings.temperature,
             max_tokens=JUDGE_TOKENS if stage == JUDGE else self._settings.max_tokens,
             speaker=TARGET if stage == ANSWER else None,

@@ -35,9 +35,10 @@ def methods(
     batch: Mapping[str, Any], config: StoredConfig, statistics: Mapping[str, Any], connection: sqlite3.Connection
 ) -> KindMethods:
     settings = config.sections["mutation"]
+    reward = REWARDS.get(settings["reward"], settings["reward"]).format(judge=settings["judge"])
     return KindMethods(
         design=tuple(_design(settings, listing(statistics["operators"]))),
-        measures=tuple(_measures(settings)),
+        measures=(f"An answer was rewarded between 0 and 1 {reward}.",),
         missing=tuple(_missing(settings, statistics)),
         analysis=(HELD_OUT, *(() if settings.get("policy_content") else (CURVES,))),
     )
@@ -71,11 +72,6 @@ def _design(settings: Mapping[str, Any], operators: str) -> Iterator[str]:
         f"Of {f'{number:,} ' if number else ''}queries of {origin}, a share of {settings['heldout']:g} was held out by the seed, and "
         f"each contender played {counted(settings['repeats'], 'episode')} on each of them."
     )
-
-
-def _measures(settings: Mapping[str, Any]) -> Iterator[str]:
-    told = REWARDS.get(settings["reward"], settings["reward"]).format(judge=settings["judge"])
-    yield f"An answer was rewarded between 0 and 1 {told}."
 
 
 def _missing(settings: Mapping[str, Any], statistics: Mapping[str, Any]) -> Iterator[str]:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from tidepool.engine import registries
 from tidepool.engine.answer_forms import fields_of, text_of
-from tidepool.engine.call import Message
 
 REWRITER_SYSTEM = (
     "You rewrite questions for a study of how phrasing changes an answer. You are given one instruction and "
@@ -59,14 +58,12 @@ def operator_named(name: str) -> Operator:
     return operator
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorPrompt:
-    system: str
-    messages: tuple[Message, ...]
+Prompt = tuple[str, str]
+"""what a model is told: its system prompt, and the message of the user"""
 
 
-def rewrite_prompt(operator: Operator, query: str) -> OperatorPrompt:
-    return OperatorPrompt(REWRITER_SYSTEM, (Message("user", f"{operator.instruction}\n<query>{query}</query>"),))
+def rewrite_prompt(operator: Operator, query: str) -> Prompt:
+    return REWRITER_SYSTEM, f"{operator.instruction}\n<query>{query}</query>"
 
 
 _TAGGED = re.compile(r"<query>(.*?)(</query>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -77,7 +74,7 @@ _LABEL = re.compile(r"^(the )?(rewritten|rephrased|shortened|new)?\s*(question|q
 _REFUSAL = re.compile(
     r"\b(i('m| am)? (sorry|afraid|unable)|i (can't|cannot|can not|won't|will not)|as an ai)\b", re.IGNORECASE
 )
-_QUOTES = ("\"'“”‘’«»`", "\"'“”‘’«»`")
+_QUOTES = "\"'“”‘’«»`"
 _LONGEST_GROWTH = 600
 """characters a rewrite may add: more is an essay, not a question"""
 
@@ -87,9 +84,10 @@ def read_rewrite(reply: str, query: str) -> str | None:
     tagged, fields = _TAGGED.search(reply), fields_of(reply)
     text = text_of((fields or {}).get("query")) or (tagged[1] if tagged and tagged[2] else "")
     if not text and fields is None:
-        text = _untagged(reply)
+        text = _LABEL.sub("", _PREAMBLE.sub("", _FENCE.sub("", reply).strip()).strip())
     text = _one_line(_STRAY_TAG.sub(" ", text))
-    text = _unquoted(text)
+    if len(text) > 2 and text[0] in _QUOTES and text[-1] in _QUOTES:
+        text = text[1:-1].strip()
     if not any(character.isalnum() for character in text):
         return None
     if len(text) > len(query) + _LONGEST_GROWTH:
@@ -99,21 +97,9 @@ def read_rewrite(reply: str, query: str) -> str | None:
     return text
 
 
-def _untagged(reply: str) -> str:
-    text = _PREAMBLE.sub("", _FENCE.sub("", reply).strip())
-    return _LABEL.sub("", text.strip())
-
-
 def _one_line(text: str) -> str:
     printable = "".join(" " if unicodedata.category(character)[0] == "C" else character for character in text)
     return " ".join(printable.split())
-
-
-def _unquoted(text: str) -> str:
-    opening, closing = _QUOTES
-    if len(text) > 2 and text[0] in opening and text[-1] in closing:
-        return text[1:-1].strip()
-    return text
 
 
 @dataclass(frozen=True, slots=True)

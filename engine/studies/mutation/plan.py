@@ -11,7 +11,7 @@ from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.runtime.services import SERVICES, batch_from
 from tidepool.engine.studies.mutation.config import HASHING, MutationSettings
 from tidepool.engine.studies.mutation.environment import ANSWER, JUDGE, REWRITE, TARGET_SYSTEM
-from tidepool.engine.studies.mutation.inputs import heldout_for, queries_of, saved_policy, settings_of
+from tidepool.engine.studies.mutation.inputs import heldout_episodes, heldout_for, queries_of, saved_policy, settings_of
 from tidepool.engine.studies.mutation.ledger import EMBED, JUDGE_TOKENS, stages_of
 from tidepool.engine.studies.mutation.operators import operator_named, played, rewrite_prompt
 from tidepool.engine.studies.mutation.queries import Query, split_queries
@@ -88,7 +88,7 @@ class _MutationPlan:
     @cached_property
     def heldout(self) -> int:
         """Episodes of the comparison, those of the unchanged query among them."""
-        return self.queries_held_out * self.settings.repeats * (self._learnt + len(played(self.settings.operators)))
+        return heldout_episodes(self.settings, self.queries_held_out)
 
     @cached_property
     def _queries(self) -> Sequence[Query]:
@@ -105,21 +105,16 @@ class _MutationPlan:
     def calls(self) -> Iterator[PlannedCalls]:
         wave = 0
         stages = stages_of(self.settings)
-        for phase, environments in self._phases():
+        training = self._training(), self.players * self.settings.num_processes
+        for phase, environments in (training, (self._comparison(), self.heldout)):
             for place, moment in enumerate(phase):
                 wave += len(stages) * (moment.times - 1)
                 for stage in stages:
                     wave += 1
                     yield from self._stage(stage, wave, moment, environments if place == 0 else 0)
 
-    def _phases(self) -> Iterator[tuple[list[_Moment], int]]:
-        """Training and the comparison, each with its environments."""
-        together = self.players * self.settings.num_processes
-        yield list(self._training()), together
-        yield list(self._comparison()), self.heldout
-
     def _training(self) -> Iterator[_Moment]:
-        settings, share = self.settings, 1.0 if self.sizing.worst and self._instructed else self._rewriting_share
+        settings, share = self.settings, self._rewriting_share
         several = math.ceil(self.training_steps / MOST_STEPS) or 1
         for first in range(0, self.training_steps, several):
             times = min(several, self.training_steps - first)
@@ -137,12 +132,13 @@ class _MutationPlan:
 
     def _comparison(self) -> Iterator[_Moment]:
         contenders = self._learnt + len(played(self.settings.operators))
-        chosen = 1.0 if self.sizing.worst and self._instructed else self._rewriting_share
-        share = (self._learnt * chosen + self._instructed) / contenders
+        share = (self._learnt * self._rewriting_share + self._instructed) / contenders
+        # As of the simulated target, a guess for others.
+        success = 1 / (1 + math.exp(SLOPE * (self.settings.success - MIDDLING)))
         taken = float(self.heldout)
         for step in range(self.settings.episode_length):
             yield _Moment(1, round(taken), math.ceil(taken * share))
-            taken *= 1.0 if self.sizing.worst else 1 - self._success * ALIKE / (ALIKE + step)
+            taken *= 1.0 if self.sizing.worst else 1 - success * ALIKE / (ALIKE + step)
 
     @cached_property
     def _instructed(self) -> int:
@@ -151,30 +147,24 @@ class _MutationPlan:
 
     @cached_property
     def _rewriting_share(self) -> float:
+        """Of the steps whose operator is chosen."""
+        if self.sizing.worst and self._instructed:
+            return 1.0
         return self._instructed / len(self.settings.operators)
-
-    @cached_property
-    def _success(self) -> float:
-        """Share of steps that are expected to end their episode well: as of the simulated target, a guess for others."""
-        return 1 / (1 + math.exp(SLOPE * (self.settings.success - MIDDLING)))
 
     def _stage(self, stage: str, wave: int, moment: _Moment, beginning: int) -> Iterator[PlannedCalls]:
         """`beginning`: environments that begin at this moment, and whose first queries are embedded before."""
-        if stage == EMBED:
-            yield from self._embeddings(wave, moment, beginning)
-        elif calls := moment.rewrites if stage == REWRITE else moment.steps:
-            rounds = moment.times if self.settings.use_batching else calls
-            yield PlannedCalls(wave, self._models[stage], calls, *self._sizes[stage], rounds)
-
-    def _embeddings(self, wave: int, moment: _Moment, beginning: int) -> Iterator[PlannedCalls]:
-        model = self._models[EMBED]
-        if beginning:
+        model = self._models[stage]
+        if stage == EMBED and beginning:
             openings = min(beginning, len(self._queries)) * self._opening
             yield PlannedCalls(wave, model, 1, openings, 0, operation=EMBED)
-        if moment.steps:
+        if stage == EMBED and moment.steps:
             requests = moment.times if self.settings.use_batching else moment.steps
             texts = math.ceil(moment.steps / requests) * self._embedded
             yield PlannedCalls(wave, model, requests, texts, 0, requests, operation=EMBED)
+        elif stage != EMBED and (calls := moment.rewrites if stage == REWRITE else moment.steps):
+            rounds = moment.times if self.settings.use_batching else calls
+            yield PlannedCalls(wave, model, calls, *self._sizes[stage], rounds)
 
     @cached_property
     def _models(self) -> dict[str, str]:
@@ -230,14 +220,13 @@ class _MutationPlan:
         match stage:
             case "rewrite":
                 asked = [rewrite_prompt(operator_named(name), "") for name in settings.operators]
-                told = sizing.longest(prompt.system + prompt.messages[0].text for prompt in asked) + self._query
+                told = sizing.longest(system + text for system, text in asked) + self._query
                 usual, most = QUERY_TOKENS, settings.max_tokens
             case "answer":
                 told = sizing.text(TARGET_SYSTEM) + self._query
                 usual, most = ANSWER_TOKENS, settings.max_tokens
             case _:
-                prompt = judge_prompt("", "", "")
-                told = sizing.text(prompt.system + prompt.messages[0].text)
+                told = sizing.text("".join(judge_prompt("", "", "")))
                 told += self._first_query + self._reference + self._answer
                 usual, most = SCORE_TOKENS, JUDGE_TOKENS
         return told + TOKENS_PER_MESSAGE, sizing.reply(model, usual, most, settings)

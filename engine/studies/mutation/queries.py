@@ -3,7 +3,8 @@ end.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -61,7 +62,11 @@ def builtin_queries() -> tuple[Query, ...]:
 
 
 def read_queries(text: str, source: str, *, references_needed: bool = True) -> tuple[Query, ...]:
-    queries = tuple(_each_query(text, source, references_needed))
+    queries = tuple(
+        _query(line, f"{source}, line {number}", references_needed)
+        for number, line in enumerate(text.split("\n"), start=1)
+        if line.strip()
+    )
     check_queries(queries, source)
     return queries
 
@@ -71,13 +76,12 @@ def check_queries(queries: Sequence[Query], source: str) -> None:
         raise UsageError(
             f"{source}: holds {len(queries)} queries; at least two are needed, one to learn and one to test."
         )
-    _refuse_doubles(queries, source)
-
-
-def _each_query(text: str, source: str, references_needed: bool) -> Iterator[Query]:
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            yield _query(line, f"{source}, line {number}", references_needed)
+    seen: set[str] = set()
+    for query in queries:  # one on both sides of the split would be learnt and then tested
+        folded = query.text.casefold()
+        if folded in seen:
+            raise UsageError(f'{source}: the query "{query.text}" appears twice. Remove one of them.')
+        seen.add(folded)
 
 
 def _query(line: str, place: str, references_needed: bool) -> Query:
@@ -102,16 +106,6 @@ def _text(record: dict[str, Any], key: str, place: str) -> str:
     return value.strip()
 
 
-def _refuse_doubles(queries: Sequence[Query], source: str) -> None:
-    """A query on both sides of the split would be learnt and then tested."""
-    seen: set[str] = set()
-    for query in queries:
-        folded = query.text.casefold()
-        if folded in seen:
-            raise UsageError(f'{source}: the query "{query.text}" appears twice. Remove one of them.')
-        seen.add(folded)
-
-
 def split_queries(queries: Sequence[Query], heldout: float, seed: int) -> Split:
     """A seeded split; where kinds are known, each gives its share to the held-out side. Neither side is ever
     empty.
@@ -133,13 +127,11 @@ def _spread_over_kinds(order: Sequence[int], queries: Sequence[Query]) -> list[i
     """The shuffled order, dealt so that every kind's n-th query stands before any kind's n+1st, in relative
     size.
     """
-    sizes: dict[str, int] = {}
-    for query in queries:
-        sizes[query.kind] = sizes.get(query.kind, 0) + 1
-    dealt: dict[str, int] = {}
+    sizes = Counter(query.kind for query in queries)
+    dealt: Counter[str] = Counter()
     ranks: list[tuple[float, int, int]] = []
     for place, index in enumerate(order):
         kind = queries[index].kind
-        ranks.append(((dealt.get(kind, 0) + 0.5) / sizes[kind], place, index))
-        dealt[kind] = dealt.get(kind, 0) + 1
+        ranks.append(((dealt[kind] + 0.5) / sizes[kind], place, index))
+        dealt[kind] += 1
     return [index for _, _, index in sorted(ranks)]

@@ -1,6 +1,5 @@
 """The report of a mutation: rewards on held-out queries, learning curves, operators; and what a running one shows so far."""
 
-import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -21,17 +20,19 @@ from tidepool.engine.results.blocks import (
     text_of,
 )
 from tidepool.engine.results.glimpse import Told
+from tidepool.engine.results.seeds import blocks_over_seeds
 from tidepool.engine.statistics.contrasts import SEEDS_FOR_A_VERDICT, compared_in_words
 from tidepool.engine.studies.mutation.statistics import (
+    RUNS,
     HeldOutRewards,
     MutationStatistics,
     Reward,
     RewardDifference,
     RewardGain,
     UpdateStatistics,
+    read_updates,
     smoothed,
 )
-from tidepool.storage.queries.learning import training_updates
 from tidepool.storage.queries.summary import finding
 
 MOST_UPDATES = 12
@@ -81,9 +82,7 @@ def compared(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping
     """Of several seeds; nothing where each batch stands for itself."""
     if not any("seeds" in one for one in differences):
         return []
-    from tidepool.engine.studies.mutation.statistics import blocks_over_seeds
-
-    return blocks_over_seeds(batches, differences)
+    return blocks_over_seeds(batches, differences, RUNS)
 
 
 def _reward(row: Reward) -> Estimate:
@@ -230,10 +229,7 @@ class MutationGlimpse:
 
     def take_in(self, connection: sqlite3.Connection, batch_number: int) -> bool:
         after = self._updates[-1]["update"] if self._updates else None
-        for row in training_updates(connection, batch_number, after):
-            told = json.loads(row["details"] or "{}")
-            figures = {name: row[name] for name in ("env_steps", "mean_reward", "success_rate")}
-            self._updates.append({"update": row["update_number"], **figures, **told})
+        self._updates += read_updates(connection, batch_number, after)
         heldout = finding(connection, batch_number, "heldout")
         self._heldout = HeldOutRewards.from_json(heldout) if heldout else None
         return False
@@ -244,8 +240,7 @@ class MutationGlimpse:
         if updates:
             blocks = (*learning_figures({"policy": updates}), updates_table(updates))
         if (heldout := self._heldout) is not None:
-            reward = Estimate(heldout.policy.mean_reward, heldout.policy.ci95, 3)
-            return Told("held-out reward", reward, f"n = {heldout.queries:,} queries", blocks)
+            return Told("held-out reward", _reward(heldout.policy), f"n = {heldout.queries:,} queries", blocks)
         if not updates:
             return None
         last = updates[-1]

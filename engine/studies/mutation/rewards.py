@@ -10,6 +10,7 @@ and the reference's embeddings, so it is as good as the encoder is. `judge` asks
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -19,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidepool.engine.answer_forms import AFTER, fields_of, number_of, text_of
-from tidepool.engine.call import Message, unpacked_vectors
-from tidepool.engine.studies.mutation.operators import OperatorPrompt
+from tidepool.engine.call import unpacked_vectors
+from tidepool.engine.studies.mutation.operators import Prompt
 
 Vectors = NDArray[np.float32]
 
@@ -51,10 +52,7 @@ class HashingEncoder:
 def _features(text: str) -> dict[str, float]:
     """Words weigh by the root of how often they occur, so that repeating a word pays little."""
     words = _WORD.findall(text.lower())
-    counts: dict[str, float] = {}
-    for word in words:
-        counts[word] = counts.get(word, 0.0) + 1.0
-    features = {word: count**0.5 for word, count in counts.items()}
+    features = {word: count**0.5 for word, count in Counter(words).items()}
     for left, right in pairwise(words):
         features[f"{left} {right}"] = _PAIR_WEIGHT
     return features
@@ -122,12 +120,12 @@ JUDGE_SYSTEM = (
 )
 
 
-def judge_prompt(question: str, reference: str, answer: str) -> OperatorPrompt:
+def judge_prompt(question: str, reference: str, answer: str) -> Prompt:
     text = (
         f"<question>{question}</question>\n<reference>{reference}</reference>\n"
         f"<answer>{answer.replace('</answer>', ' ')}</answer>"
     )
-    return OperatorPrompt(JUDGE_SYSTEM, (Message("user", text),))
+    return JUDGE_SYSTEM, text
 
 
 _SCORE = re.compile(r"\bscore\W{0,5}(\d+(?:\.\d+)?)(?![\d.]*\s*%)", re.IGNORECASE)

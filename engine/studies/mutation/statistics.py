@@ -7,7 +7,7 @@ one of them held back say nothing. Where a config was run with several seeds, ru
 import json
 import math
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,17 +22,8 @@ from tidepool.engine.design.outcomes import (
     Sections,
     number,
 )
-from tidepool.engine.results.blocks import Block, Figure
-from tidepool.engine.results.seeds import (
-    BAND,
-    Runs,
-    SeedWords,
-    curve_over_seeds,
-    groups_of,
-    members_of,
-    seed_blocks,
-    seed_differences,
-)
+from tidepool.engine.results.blocks import Figure
+from tidepool.engine.results.seeds import BAND, Runs, groups_of, seed_differences
 from tidepool.engine.statistics.contrasts import paired
 from tidepool.engine.statistics.distributions import student_quantile
 from tidepool.engine.statistics.intervals import UNIT, Interval, share_interval
@@ -162,7 +153,7 @@ def mutation_statistics(
         {
             "learner": "policy" if settings["policy_content"] else settings["learner"],
             "reward": settings["reward"],
-            "updates": smoothed(_updates(connection, batch_number)),
+            "updates": smoothed(read_updates(connection, batch_number)),
             "operators": training.get("operators") or played or unused,
             "heldout_operators": played or unused,
             "baselines": {name: {**found, "updates": smoothed(found["updates"])} for name, found in baselines.items()},
@@ -174,21 +165,15 @@ def mutation_statistics(
     )
 
 
-def _updates(connection: sqlite3.Connection, batch_number: int) -> list[dict[str, Any]]:
-    rows = training_updates(connection, batch_number)
-    return [
-        {
-            "update": row["update_number"],
-            "env_steps": row["env_steps"],
-            "mean_reward": row["mean_reward"],
-            "success_rate": row["success_rate"],
-            **json.loads(row["details"] or "{}"),
-        }
-        for row in rows
-    ]
+def read_updates(
+    connection: sqlite3.Connection, batch_number: int, after: int | None = None
+) -> Iterator[dict[str, Any]]:
+    for row in training_updates(connection, batch_number, after):
+        columns = {name: row[name] for name in ("env_steps", "mean_reward", "success_rate")}
+        yield {"update": row["update_number"], **columns, **json.loads(row["details"] or "{}")}
 
 
-def smoothed(updates: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def smoothed(updates: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Each update with the running mean of the rewards up to it, weighted to the newest, and intervals where they are known.
 
     The running mean is a weighted sum of means, so its variance is the sum of theirs by the squares of the weights.
@@ -200,7 +185,9 @@ def smoothed(updates: list[dict[str, Any]]) -> list[dict[str, Any]]:
         reward, error, episodes = update["mean_reward"], update.get("error"), update.get("episodes")
         weight = 1.0 if level is None else SMOOTHING
         level = reward if level is None else level + SMOOTHING * (reward - level)
-        intervals: dict[str, Interval | None] = {"success_rate_ci95": _success(update)}
+        intervals: dict[str, Interval | None] = {"success_rate_ci95": None}
+        if ended := update.get("ended"):
+            intervals["success_rate_ci95"] = share_interval(round(update["success_rate"] * ended), ended)
         if error is not None and episodes:
             variance = (1 - weight) ** 2 * variance + (weight * error) ** 2
             reach = student_quantile(episodes - 1, 0.975) * math.sqrt(variance)
@@ -209,25 +196,9 @@ def smoothed(updates: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def _success(update: Mapping[str, Any]) -> Interval | None:
-    ended = update.get("ended")
-    return share_interval(round(update["success_rate"] * ended), ended) if ended else None
-
-
 POLICY = "policy"
 REWARDS = "heldout_rewards"
 """the finding that holds the policy's mean reward on each held-out query, by the query's fingerprint"""
-WORDS = SeedWords(
-    title="policies on held-out queries, over seeds",
-    measure="mean reward",
-    held_out="queries",
-    kind="learner",
-    baselines={
-        "random": "random play",
-        "best_constant": "the best constant operator",
-        "unchanged": "the unchanged query",
-    },
-)
 
 
 def _values(connection: sqlite3.Connection, batch: sqlite3.Row) -> Mapping[str, float | None]:
@@ -241,6 +212,12 @@ def _held_out(connection: sqlite3.Connection, batch: sqlite3.Row) -> frozenset[s
     return frozenset(finding(connection, batch["number"], REWARDS) or ())
 
 
+def _of_run(statistics: Mapping[str, Any]) -> tuple[float | None, dict[int, float]]:
+    run = MutationStatistics.from_json(statistics)
+    reward = run.heldout.policy.mean_reward if run.heldout else None
+    return reward, {row.env_steps: row.smoothed for row in run.updates}
+
+
 RUNS = Runs(
     section="mutation",
     main=POLICY,
@@ -248,6 +225,23 @@ RUNS = Runs(
     called_by="learner",
     values=_values,
     held_out=_held_out,
+    read=_of_run,
+    title="policies on held-out queries, over seeds",
+    unit="mean reward",
+    noun="queries",
+    curves=Figure(
+        "lines",
+        "reward while learning, over seeds",
+        (),
+        xlabel="answered steps",
+        ylabel="mean reward",
+        caption=f"Smoothed. {BAND}",
+    ),
+    baselines={
+        "random": "random play",
+        "best_constant": "the best constant operator",
+        "unchanged": "the unchanged query",
+    },
     flattered=("best_constant",),
     bulky=("query_list", "policy_content"),
 )
@@ -280,33 +274,6 @@ def _planned(config: "FrozenConfig") -> PlannedBatch:
 
 def outcomes() -> KindOutcomes:
     return KindOutcomes(_listed, _read, _planned)
-
-
-def blocks_over_seeds(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]]) -> list[Block]:
-    known = {batch["batch_id"]: (batch["seed"], MutationStatistics.from_json(batch["statistics"])) for batch in batches}
-    groups = {label: dict(known[batch] for batch in ids) for label, ids in members_of(differences).items()}
-    rewards = {
-        label: {seed: run.heldout.policy.mean_reward for seed, run in runs.items() if run.heldout}
-        for label, runs in groups.items()
-    }
-    curves = [
-        one
-        for label, runs in groups.items()
-        if (
-            one := curve_over_seeds(
-                label, [{row.env_steps: row.smoothed for row in run.updates} for run in runs.values()]
-            )
-        )
-    ]
-    drawn = Figure(
-        "lines",
-        "reward while learning, over seeds",
-        tuple(curves),
-        xlabel="answered steps",
-        ylabel="mean reward",
-        caption=f"Smoothed. {BAND}",
-    )
-    return seed_blocks(rewards, differences, WORDS, [drawn] if curves else [])
 
 
 def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:

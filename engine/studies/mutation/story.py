@@ -13,14 +13,14 @@ from dataclasses import asdict
 
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.studies.mutation.config import MutationSettings
-from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, endless
+from tidepool.engine.studies.mutation.environment import Environments, Outcome, endless
 from tidepool.engine.studies.mutation.evaluation import (
     compare,
     contenders,
-    line_up,
     play_heldout,
 )
 from tidepool.engine.studies.mutation.inputs import (
+    heldout_episodes,
     heldout_for,
     queries_of,
     rules_of,
@@ -30,7 +30,6 @@ from tidepool.engine.studies.mutation.inputs import (
 )
 from tidepool.engine.studies.mutation.learners import make_learner
 from tidepool.engine.studies.mutation.ledger import EpisodeBook, LedgerTransport
-from tidepool.engine.studies.mutation.operators import played
 from tidepool.engine.studies.mutation.policy import Policy, PolicyCard, SavedPolicy, TrainedPolicy, policy_bytes
 from tidepool.engine.studies.mutation.queries import Query, Split, split_queries
 from tidepool.engine.studies.mutation.statistics import REWARDS
@@ -49,8 +48,7 @@ class Story:
     def __init__(self, run: BatchRun, settings: MutationSettings) -> None:
         self._run = run
         self._settings = settings
-        self._seed = run.seed
-        self._rules: EpisodeRules = rules_of(settings)
+        self._rules = rules_of(settings)
         self._book = EpisodeBook(run)
         self._transport = LedgerTransport(run, settings, self._book)
         self._players: list[Player] = []
@@ -64,7 +62,7 @@ class Story:
             heldout = heldout_for(saved.card, queries_of(self._settings))
             await self._compare(saved.policy, {}, heldout, 0, 0)
             return
-        split = split_queries(queries_of(self._settings), self._settings.heldout, self._seed)
+        split = split_queries(queries_of(self._settings), self._settings.heldout, self._run.seed)
         environments = await self._train(split)
         chosen, *others = self._players
         policy = chosen.learner.policy()
@@ -78,7 +76,7 @@ class Story:
         settings, each = self._settings, self._settings.num_processes
         names = [settings.learner, *settings.stated_baselines()]
         self._book.begin(TRAINING, [name for name in names for _ in range(each)])
-        schedule = endless(split.training, self._seed)
+        schedule = endless(split.training, self._run.seed)
         environments = Environments(
             each * len(names),
             lambda environment, episode: schedule(environment % each, episode),
@@ -90,7 +88,7 @@ class Story:
         self._players = [await self._player(name, place * each, size) for place, name in enumerate(names)]
         chosen, *others = [player.record for player in self._players]
         beside = dict(zip(names[1:], others, strict=True))
-        still = self._heldout_episodes(len(split.heldout))
+        still = heldout_episodes(settings, len(split.heldout))
         self._expect(environments.episodes, [chosen, *others], still)
 
         def on_outcome(outcome: Outcome) -> None:
@@ -112,17 +110,12 @@ class Story:
 
     async def _player(self, name: str, first: int, size: int) -> Player:
         settings = self._settings
-        training = training_of(settings, name, self._seed)
+        training = training_of(settings, name, self._run.seed)
         learner = await asyncio.to_thread(make_learner, training, self._rules, size, len(settings.operators))
         record = TrainingRecord(
             update_size=settings.num_processes * settings.num_steps, operators=unused(settings.operators)
         )
         return Player(name, learner, settings.num_env_steps, first, settings.num_processes, record)
-
-    def _heldout_episodes(self, queries: int) -> int:
-        settings = self._settings
-        learnt = [name for name in settings.stated_baselines() if name != "random"]
-        return queries * settings.repeats * (2 + len(learnt) + len(played(settings.operators)))
 
     def _expect(self, begun: int, records: Sequence[TrainingRecord], still: int) -> None:
         """Episodes end when they succeed, so how many there will be is a guess that gets better."""
@@ -169,7 +162,7 @@ class Story:
             observation_size=len(policy.normaliser.mean),
             episode_length=settings.episode_length,
             reward=settings.reward,
-            seed=self._seed,
+            seed=self._run.seed,
             env_steps=settings.num_env_steps,
             trained_on=tuple(query.fingerprint for query in split.training),
         )
@@ -182,8 +175,8 @@ class Story:
         self, policy: Policy, learnt: Mapping[str, Policy], heldout: tuple[Query, ...], steps: int, episodes: int
     ) -> None:
         settings = self._settings
-        named = contenders(policy, self._seed, learnt, self._settings.operators)
-        names = line_up(named, heldout, settings.repeats)
+        named = contenders(policy, self._run.seed, learnt, self._settings.operators)
+        names = [name for name in named for _ in range(len(heldout) * settings.repeats)]
         self._book.begin(HELDOUT, names)
         self._run.expect_units(episodes + len(names))
         own = TrainingRecord(update_size=0, operators=unused(self._settings.operators))
@@ -209,7 +202,7 @@ class Story:
         rewards = zip(heldout, scores["policy"].tolist(), strict=True)
         told = {query.fingerprint: reward for query, reward in rewards if not math.isnan(reward)}
         self._run.ledger.put_finding(REWARDS, told)
-        found = compare(scores, self._seed, self._settings.operators, tuple(learnt)).as_json()
+        found = compare(scores, self._run.seed, self._settings.operators, tuple(learnt)).as_json()
         found["operators"] = _operators(own)
         self._run.ledger.put_finding("heldout", {**found, "losses": asdict(self._tested)})
 

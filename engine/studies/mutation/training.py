@@ -9,6 +9,7 @@ and never learning.
 """
 
 import math
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -127,7 +128,7 @@ class TrainingRecord:
     _rewards: list[float] = field(default_factory=list)
     _episodes: dict[int, list[float]] = field(default_factory=dict)
     _endings: list[bool] = field(default_factory=list)
-    _uses: dict[str, int] = field(default_factory=dict)
+    _uses: Counter[str] = field(default_factory=Counter)
 
     @property
     def env_steps(self) -> int:
@@ -144,7 +145,7 @@ class TrainingRecord:
     def _count_answered(self, step: Step, reward: float, env_steps: int) -> None:
         self.operators[step.operator].uses += 1
         self.operators[step.operator].total_reward += reward
-        self._uses[step.operator] = self._uses.get(step.operator, 0) + 1
+        self._uses[step.operator] += 1
         self._rewards.append(reward)
         self._episodes.setdefault(step.serial, []).append(reward)
         if step.ended:
@@ -166,13 +167,13 @@ class TrainingRecord:
                 mean_reward=sum(self._rewards) / len(self._rewards),
                 success_rate=sum(self._endings) / len(self._endings) if self._endings else 0.0,
                 quartiles=(float(low), float(high)),
-                uses=self._uses,
+                uses=dict(self._uses),
                 error=standard_error(self._episodes),
                 episodes=len(self._episodes),
                 ended=len(self._endings),
             )
         )
-        self._rewards, self._episodes, self._endings, self._uses = [], {}, [], {}
+        self._rewards, self._episodes, self._endings, self._uses = [], {}, [], Counter()
 
 
 MOST_LOST_IN_A_ROW = 200

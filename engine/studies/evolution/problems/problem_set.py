@@ -40,7 +40,8 @@ class Template:
     text: str
     draw: Callable[[Random], Values]
     """gaps whose first value is a number are read back as numbers: `a`, `b`, …; the others are words"""
-    work: Callable[[Values], Worked]
+    work: Callable[..., Worked]
+    """of the values, by name"""
 
     def question(self, values: Values) -> str:
         return self.text.format_map(values)
@@ -119,12 +120,7 @@ def _change(rng: Random) -> Values:
 
 
 def _journey(rng: Random) -> Values:
-    numbers = {
-        "a": rng.randint(2, 6),
-        "b": rng.randint(40, 90),
-        "c": rng.randint(2, 5),
-        "d": rng.randint(45, 95),
-    }
+    numbers = {"a": rng.randint(2, 6), "b": rng.randint(40, 90), "c": rng.randint(2, 5), "d": rng.randint(45, 95)}
     return {"who": person(rng), **numbers}
 
 
@@ -152,12 +148,7 @@ def _tanks(rng: Random) -> Values:
 
 
 def _mixture(rng: Random) -> Values:
-    numbers = {
-        "a": rng.randint(12, 60),
-        "b": rng.randint(3, 9),
-        "c": rng.randint(11, 50),
-        "d": rng.randint(2, 8),
-    }
+    numbers = {"a": rng.randint(12, 60), "b": rng.randint(3, 9), "c": rng.randint(11, 50), "d": rng.randint(2, 8)}
     return {"who": person(rng), **numbers, "e": rng.randint(20, 60), "thing": pick(rng, _THINGS)}
 
 
@@ -167,28 +158,28 @@ ARITHMETIC = (
         1,
         "{who} has {a} {thing} and finds {b} more. How many {thing} does {who} have now?",
         _more,
-        lambda v: _worked(v["a"] + v["b"], f"Begin with {v['a']} and add {v['b']}."),
+        lambda a, b, **_: _worked(a + b, f"Begin with {a} and add {b}."),
     ),
     Template(
         "arithmetic",
         1,
         "{who} had {a} {thing} and gave {b} of them away. How many {thing} are left?",
         _fewer,
-        lambda v: _worked(v["a"] - v["b"], f"Begin with {v['a']} and take away {v['b']}."),
+        lambda a, b, **_: _worked(a - b, f"Begin with {a} and take away {b}."),
     ),
     Template(
         "arithmetic",
         2,
         "{who} puts {thing} into {a} rows with {b} in each row. How many {thing} are there in all?",
         _rows,
-        lambda v: _worked(v["a"] * v["b"], f"There are {v['a']} rows of {v['b']}, so multiply {v['a']} by {v['b']}."),
+        lambda a, b, **_: _worked(a * b, f"There are {a} rows of {b}, so multiply {a} by {b}."),
     ),
     Template(
         "arithmetic",
         2,
         "{who} shares {a} {thing} equally among {b} friends. How many {thing} does each friend get?",
         _shared,
-        lambda v: _worked(v["a"] // v["b"], f"Divide {v['a']} by {v['b']}."),
+        lambda a, b, **_: _worked(a // b, f"Divide {a} by {b}."),
     ),
     Template(
         "arithmetic",
@@ -196,19 +187,14 @@ ARITHMETIC = (
         "A shop gets {a} boxes with {b} {thing} each and sells {c} of the {thing} to {who}. "
         "How many {thing} does the shop still have?",
         _boxes_less,
-        lambda v: _worked(
-            v["a"] * v["b"] - v["c"], f"{v['a']} times {v['b']} is {v['a'] * v['b']}. Take away {v['c']}."
-        ),
+        lambda a, b, c, **_: _worked(a * b - c, f"{a} times {b} is {a * b}. Take away {c}."),
     ),
     Template(
         "arithmetic",
         3,
         "{who} buys {a} {thing} at {b} coins each and pays with {c} coins. How many coins does {who} get back?",
         _change,
-        lambda v: _worked(
-            v["c"] - v["a"] * v["b"],
-            f"All of them cost {v['a']} times {v['b']}, so {v['a'] * v['b']}. Subtract that from {v['c']}.",
-        ),
+        lambda a, b, c, **_: _worked(c - a * b, f"All of them cost {a} times {b}, so {a * b}. Subtract that from {c}."),
     ),
     Template(
         "arithmetic",
@@ -216,9 +202,8 @@ ARITHMETIC = (
         "{who} drives {a} hours at {b} kilometres an hour and then {c} hours at {d} kilometres an hour. "
         "How many kilometres is the whole journey?",
         _journey,
-        lambda v: _worked(
-            v["a"] * v["b"] + v["c"] * v["d"],
-            f"The first part is {v['a'] * v['b']} kilometres, the second {v['c'] * v['d']}. Add them.",
+        lambda a, b, c, d, **_: _worked(
+            a * b + c * d, f"The first part is {a * b} kilometres, the second {c * d}. Add them."
         ),
     ),
     Template(
@@ -227,9 +212,8 @@ ARITHMETIC = (
         "{who} orders {a} {thing} with a list price of {b} coins each, at a discount of {c} percent. "
         "How many coins does {who} pay?",
         _discount,
-        lambda v: _worked(
-            v["a"] * v["b"] * (100 - v["c"]) // 100,
-            f"The list price of all is {v['a'] * v['b']}. Take {v['c']} percent off.",
+        lambda a, b, c, **_: _worked(
+            a * b * (100 - c) // 100, f"The list price of all is {a * b}. Take {c} percent off."
         ),
     ),
     Template(
@@ -237,7 +221,7 @@ ARITHMETIC = (
         4,
         "{who} is {a} times as old as {other}, who is {b}. How old will {who} be in {c} years?",
         _ages,
-        lambda v: _worked(v["a"] * v["b"] + v["c"], f"Now the age is {v['a'] * v['b']}. Add {v['c']} years."),
+        lambda a, b, c, **_: _worked(a * b + c, f"Now the age is {a * b}. Add {c} years."),
     ),
     Template(
         "arithmetic",
@@ -245,9 +229,8 @@ ARITHMETIC = (
         "A workshop makes {a} {thing} an hour, works {b} hours a day, "
         "and throws away {d} spoiled {thing} every day. How many good {thing} does it make in {c} days?",
         _factory,
-        lambda v: _worked(
-            (v["a"] * v["b"] - v["d"]) * v["c"],
-            f"A day brings {v['a'] * v['b']}; {v['a'] * v['b'] - v['d']} are good. Multiply by {v['c']}.",
+        lambda a, b, c, d, **_: _worked(
+            (a * b - d) * c, f"A day brings {a * b}; {a * b - d} are good. Multiply by {c}."
         ),
     ),
     Template(
@@ -256,10 +239,7 @@ ARITHMETIC = (
         "A tank gains {a} litres a minute through one pipe and loses {b} litres a minute through another. "
         "It starts empty. After how many minutes does it hold {c} litres?",
         _tanks,
-        lambda v: _worked(
-            v["c"] // (v["a"] - v["b"]),
-            f"It gains {v['a'] - v['b']} litres a minute. Divide {v['c']} by that.",
-        ),
+        lambda a, b, c, **_: _worked(c // (a - b), f"It gains {a - b} litres a minute. Divide {c} by that."),
     ),
     Template(
         "arithmetic",
@@ -267,9 +247,8 @@ ARITHMETIC = (
         "{who} sells {a} {thing} at {b} coins and {c} {thing} at {d} coins, "
         "and pays {e} coins for the stall. How many coins has {who} earned?",
         _mixture,
-        lambda v: _worked(
-            v["a"] * v["b"] + v["c"] * v["d"] - v["e"],
-            f"The sales are {v['a'] * v['b']} and {v['c'] * v['d']}. Add them and subtract {v['e']}.",
+        lambda a, b, c, d, e, **_: _worked(
+            a * b + c * d - e, f"The sales are {a * b} and {c * d}. Add them and subtract {e}."
         ),
     ),
 )
@@ -294,10 +273,9 @@ def _day(rng: Random) -> Values:
     return {"day": rng.choice(_DAYS), "a": rng.randint(8, 60)}
 
 
-def _later(values: Values) -> Worked:
-    day, ahead = _DAYS.index(values["day"]), values["a"]
-    answer = _DAYS[(day + ahead) % 7]
-    working = f"Weeks of seven days bring {values['day']} again; {ahead % 7} days remain after them."
+def _later(day: str, a: int) -> Worked:
+    answer = _DAYS[(_DAYS.index(day) + a) % 7]
+    working = f"Weeks of seven days bring {day} again; {a % 7} days remain after them."
     return Worked(answer, working, tuple(other for other in _DAYS if other != answer))
 
 
@@ -305,14 +283,11 @@ def _switch(rng: Random) -> Values:
     return {"who": pick(rng, PEOPLE), "state": pick(rng, "on off"), "a": rng.randint(4, 60)}
 
 
-def _switched(values: Values) -> Worked:
+def _switched(state: str, a: int, **_: str) -> Worked:
     other = {"on": "off", "off": "on"}
-    odd = values["a"] % 2
-    answer = other[values["state"]] if odd else values["state"]
-    parity = "odd" if odd else "even"
-    return Worked(
-        answer, f"An even number of presses changes nothing, and {values['a']} is {parity}.", (other[answer],)
-    )
+    answer = other[state] if a % 2 else state
+    parity = "odd" if a % 2 else "even"
+    return Worked(answer, f"An even number of presses changes nothing, and {a} is {parity}.", (other[answer],))
 
 
 def _chain(rng: Random) -> Values:
@@ -321,17 +296,14 @@ def _chain(rng: Random) -> Values:
     return {"p": first, "q": second, "r": third, "x": asked[0], "y": asked[1]}
 
 
-def _follows(values: Values) -> Worked:
-    along = values["x"] == values["p"]
-    working = f"From {values['p']} the chain leads over {values['q']} to {values['r']}, and only in that direction."
-    return Worked("yes" if along else "no", working, ("no" if along else "yes",))
+def _follows(p: str, q: str, r: str, x: str, y: str) -> Worked:
+    answer, other = ("yes", "no") if x == p else ("no", "yes")
+    return Worked(answer, f"From {p} the chain leads over {q} to {r}, and only in that direction.", (other,))
 
 
-def _extreme(values: Values, names: str, answer: str) -> Worked:
-    people = [values[name] for name in names]
+def _extreme(answer: str, *people: str) -> Worked:
     working = f"In order, from the top: {', '.join(people)}."
-    right = values[answer]
-    return Worked(right, working, tuple(one for one in people if one != right))
+    return Worked(answer, working, tuple(one for one in people if one != answer))
 
 
 LOGIC = (
@@ -340,14 +312,14 @@ LOGIC = (
         2,
         "{p} is {more} than {q}. {q} is {more} than {r}. Who is the least so of the three?",
         _three,
-        lambda v: _extreme(v, "pqr", "r"),
+        lambda p, q, r, **_: _extreme(r, p, q, r),
     ),
     Template(
         "logic",
         4,
         "{q} is {more} than {r}. {p} is {more} than {q}. {r} is {more} than {s}. Who comes second in this order?",
         _four,
-        lambda v: _extreme(v, "pqrs", "q"),
+        lambda p, q, r, s, **_: _extreme(q, p, q, r, s),
     ),
     Template("logic", 3, "Today is {day}. Which day of the week will it be in {a} days?", _day, _later),
     Template(
@@ -397,39 +369,35 @@ def _spelled(word: str) -> str:
     return "-".join(word)
 
 
-def _reversed(values: Values) -> Worked:
-    word = values["word"]
+def _reversed(word: str) -> Worked:
     answer = word[::-1]
     slips = (answer[0] + answer[2] + answer[1] + answer[3:], answer[:-1], answer + answer[-1])
     mistakes = tuple(slip for slip in slips if slip != answer)
     return Worked(answer, f"The word is spelled {_spelled(word)}. Read it from the end.", mistakes)
 
 
-def _counted(values: Values) -> Worked:
-    count = values["words"].count(values["letter"])
-    return Worked(str(count), f"Go through {values['words']} and mark every {values['letter']}.")
+def _counted(words: str, letter: str) -> Worked:
+    return Worked(str(words.count(letter)), f"Go through {words} and mark every {letter}.")
 
 
-def _last_letters(values: Values) -> Worked:
-    words = values["words"].split(", ")
-    answer = "".join(word[-1] for word in words)
-    firsts = "".join(word[0] for word in words)
+def _last_letters(words: str) -> Worked:
+    each = words.split(", ")
+    answer = "".join(word[-1] for word in each)
+    firsts = "".join(word[0] for word in each)
     mistakes = tuple(slip for slip in (firsts, answer[:-1], answer + answer[0]) if slip != answer)
-    return Worked(answer, f"Take the ending of each: {', '.join(words)}.", mistakes)
+    return Worked(answer, f"Take the ending of each: {words}.", mistakes)
 
 
-def _at_place(values: Values) -> Worked:
-    word = values["word"]
-    index = next(number for number, name in _PLACES.items() if name == values["place"]) - 1
-    answer = word[index]
+def _at_place(word: str, place: str) -> Worked:
+    answer = word[next(number for number, name in _PLACES.items() if name == place) - 1]
     mistakes = tuple(dict.fromkeys(letter for letter in word if letter != answer))
     return Worked(answer, f"The word is spelled {_spelled(word)}.", mistakes)
 
 
-def _in_order(values: Values) -> Worked:
-    words = values["words"].split(", ")
-    answer = min(words)
-    return Worked(answer, f"Compare the first letters of {', '.join(words)}.", tuple(w for w in words if w != answer))
+def _in_order(words: str) -> Worked:
+    each = words.split(", ")
+    answer = min(each)
+    return Worked(answer, f"Compare the first letters of {words}.", tuple(w for w in each if w != answer))
 
 
 STRINGS = (
@@ -481,7 +449,7 @@ def recognise(question: str) -> Recognised | None:
     for template in TEMPLATES:
         values = template.read(text)
         if values is not None:
-            return Recognised(template.kind, template.level, template.work(values))
+            return Recognised(template.kind, template.level, template.work(**values))
     return None
 
 
@@ -489,7 +457,7 @@ def draw_question(set_name: str, rng: Random) -> tuple[str, str]:
     """A question and its answer."""
     template = rng.choice(SETS[set_name])
     values = template.draw(rng)
-    return template.question(values), template.work(values).answer
+    return template.question(values), template.work(**values).answer
 
 
 _TRIES_PER_PROBLEM = 50

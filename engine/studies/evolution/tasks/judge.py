@@ -39,29 +39,22 @@ def judge_system(rubric: str) -> str:
 
 
 def judge_request(problem: Problem, reply: str) -> str:
+    """No tag of ours ends or begins within a part, however it is spelled: models do not read as strictly as parsers."""
     parts = {"question": problem.question, "expected": problem.answer, "reply": reply}
-    return "\n".join(f"<{tag}>\n{_harmless(text)}\n</{tag}>" for tag, text in parts.items() if text.strip())
-
-
-def _harmless(text: str) -> str:
-    """No tag of ours ends or begins in it, however it is spelled: models do not read as strictly as parsers."""
-    return _TAG.sub(r"< \1\2", text)
+    harmless = {tag: _TAG.sub(r"< \1\2", text) for tag, text in parts.items() if text.strip()}
+    return "\n".join(f"<{tag}>\n{text}\n</{tag}>" for tag, text in harmless.items())
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeMarker:
     settings: EvolutionSettings
 
-    @property
-    def model(self) -> str:
-        return resolve_model(self.settings.judge)
-
     async def mark(self, reply: GivenReply, problem: Problem) -> Verdict | Unmarked:
         settings = self.settings
         call = Call(
             step=f"{reply.step}/judge",
             wave=reply.wave + 1,
-            model=self.model,
+            model=resolve_model(settings.judge),
             messages=(Message("user", judge_request(problem, reply.text)),),
             system=judge_system(settings.rubric),
             temperature=0.0,
@@ -78,6 +71,3 @@ class JudgeMarker:
             return Unmarked(UNCLEAR)
         score = rating / SCALE[1]
         return Verdict(f"{rating:g}", score >= settings.pass_mark, reply.length, score)
-
-    async def close(self) -> None:
-        return None

@@ -10,8 +10,6 @@ if TYPE_CHECKING:  # reports read verdicts without loading what runs a study
 
 WHY = "unmarked"
 """in an answer's details: why a reply that was given has no mark"""
-NOTE = "note"
-"""in an answer's details: what is worth a word about the mark"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +23,6 @@ class Verdict:
     """between 0 and 1, of a scorer that knows more than right and wrong"""
     metrics: Mapping[str, float] = field(default_factory=dict)
     """what else a scorer measured, by name"""
-    note: str = ""
-    """e.g. how a reply's code failed"""
 
     @property
     def worth(self) -> float:
@@ -34,8 +30,7 @@ class Verdict:
 
     def columns(self) -> dict[str, Any]:
         """As the file keeps it."""
-        told: dict[str, Any] = {**self.metrics, **({NOTE: self.note} if self.note else {})}
-        details = json.dumps(told, ensure_ascii=False) if told else None
+        details = json.dumps(dict(self.metrics), ensure_ascii=False) if self.metrics else None
         return {"extracted": self.answer, "correct": self.correct, "score": self.worth, "details": details}
 
 
@@ -54,15 +49,7 @@ def kept(columns: Mapping[str, Any], length: int) -> Verdict | Unmarked | None:
     told = _read(columns["details"])
     if columns["correct"] is None:  # a metric of a scorer may have any name
         return Unmarked(str(told[WHY])) if WHY in told else None
-    note = told.get(NOTE)
-    return Verdict(
-        columns["extracted"],
-        bool(columns["correct"]),
-        length,
-        columns["score"],
-        metrics_in(told),
-        note if isinstance(note, str) else "",
-    )
+    return Verdict(columns["extracted"], bool(columns["correct"]), length, columns["score"], metrics_in(told))
 
 
 def metrics_in(details: Mapping[str, Any]) -> dict[str, float]:

@@ -24,9 +24,9 @@ QUERIES = builtin_queries()
 
 
 def _rewrite(operator: str, query: str, seed: int = 1) -> str:
-    prompt = rewrite_prompt(BY_NAME[operator], query)
-    assert REWRITER.recognises(prompt.system)
-    text = read_rewrite(rewrite_query("rewriter", prompt.system, prompt.messages, seed).text, query)
+    system, asked = rewrite_prompt(BY_NAME[operator], query)
+    assert REWRITER.recognises(system)
+    text = read_rewrite(rewrite_query("rewriter", system, [Message("user", asked)], seed).text, query)
     assert text is not None
     return text
 
@@ -87,9 +87,9 @@ def test_an_answer_holds_its_share_of_the_reference_and_the_seed_decides_the_luc
     [("Six minutes boiling, cold rinse", 1.0), ("six minutes", 0.4), ("no idea", 0.0), ("", 0.0)],
 )
 def test_the_judge_grades_by_the_share_of_the_reference_that_is_there(answer: str, grade: float) -> None:
-    prompt = judge_prompt("How long?", "Six minutes boiling, cold rinse.", answer)
-    assert JUDGE.recognises(prompt.system)
-    assert read_judgement(judge_answer("judge", prompt.system, prompt.messages, 1).text) == grade
+    system, asked = judge_prompt("How long?", "Six minutes boiling, cold rinse.", answer)
+    assert JUDGE.recognises(system)
+    assert read_judgement(judge_answer("judge", system, [Message("user", asked)], 1).text) == grade
 
 
 def test_the_documentation_shows_the_table_as_it_is() -> None:

@@ -6,7 +6,7 @@ import pytest
 from tidepool.engine.call import Message
 from tidepool.engine.providers.simulated.rewriter import WANTED, rewrite_prompt
 from tidepool.engine.studies.evolution.problems.problem_set import generate
-from tidepool.engine.studies.evolution.rewrites import REWRITES, FailedProblem, read_rewrite, rewrite_request
+from tidepool.engine.studies.evolution.rewrites import REWRITES, SYSTEM, FailedProblem, read_rewrite, rewrite_request
 
 OLD = "Solve the problem step by step. Stay calm. Write the result down."
 
@@ -15,7 +15,7 @@ def rewrites(
     kind: str, prompt: str = OLD, failures: tuple[FailedProblem, ...] = ()
 ) -> list[tuple[str | None, str | None]]:
     request = rewrite_request(kind, prompt, failures)
-    spoken = [rewrite_prompt("rewriter", request.system, (Message("user", request.user),), seed) for seed in range(200)]
+    spoken = [rewrite_prompt("rewriter", SYSTEM, (Message("user", request),), seed) for seed in range(200)]
     return [(read_rewrite(said.text, prompt).text or None, said.truth) for said in spoken]
 
 

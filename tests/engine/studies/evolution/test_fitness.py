@@ -5,15 +5,16 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from tidepool.engine.errors import UsageError
+from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.fitness import (
     Rates,
     adapted,
     consistency,
     fitness_of,
     mean_distance,
-    weights_from,
 )
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 
@@ -50,17 +51,17 @@ def test_consistency_is_agreement_or_having_an_answer(answered: list[list[Verdic
 
 
 @pytest.mark.parametrize(
-    ("given_weights", "words"),
+    ("weights", "words"),
     [
-        ({"acuracy": 1}, "no 'acuracy'"),
-        ({"accuracy": -0.1}, "at least 0"),
-        ({"accuracy": float("nan")}, "at least 0"),
+        ({"acuracy": 1}, "acuracy"),
+        ({"accuracy": -0.1}, "greater than or equal to 0"),
+        ({"accuracy": float("nan")}, "finite"),
         ({"accuracy": 0, "consistency": 0, "efficiency": 0, "diversity": 0}, "all 0"),
     ],
 )
-def test_weights_that_make_no_sense_are_refused(given_weights: dict[str, float], words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        weights_from(given_weights)
+def test_weights_that_make_no_sense_are_refused(weights: dict[str, float], words: str) -> None:
+    with pytest.raises((UsageError, ValidationError), match=words):
+        EvolutionSettings.model_validate({"weights": weights})
 
 
 @pytest.mark.parametrize(

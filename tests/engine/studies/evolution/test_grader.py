@@ -91,7 +91,6 @@ async def test_examples_come_from_the_search_stand_in_the_file_and_survive_inter
     [
         Verdict("12", True, 5, 1.0),
         Verdict("0.5", False, 5, 0.5, {"unmarked": 3.0, "note": 1.0, "words": 7.0}),
-        Verdict(None, False, 5, 0.0, note="it took longer than 2 seconds"),
         Unmarked("the judge gave no clear rating"),
     ],
 )

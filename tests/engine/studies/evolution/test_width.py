@@ -9,9 +9,7 @@ from tidepool.engine.config.sections import Service
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.width import (
     DYNAMIC_CONCURRENT,
-    ONE_BY_ONE,
-    UNBOUND,
-    EvaluationPace,
+    Pace,
     pace_of,
     with_limits,
     with_sizes,
@@ -51,23 +49,23 @@ def test_a_key_written_out_wins_over_the_preset() -> None:
 @pytest.mark.parametrize(
     ("settings", "gathers", "pace"),
     [
-        ({}, False, EvaluationPace(5, 10)),
-        ({}, True, UNBOUND),
-        ({"dynamic": True}, False, UNBOUND),
-        ({"enable_async_evaluation": False}, False, ONE_BY_ONE),
-        ({"enable_async_evaluation": False, "dynamic": True}, True, ONE_BY_ONE),
-        ({"genome_batch_size": 2}, False, EvaluationPace(2, 10)),
-        ({"async_batch_size": 3}, False, EvaluationPace(5, 3)),
-        ({"async_batch_size": 3, "samples": 2}, False, EvaluationPace(5, 6)),
+        ({}, False, (5, 10)),
+        ({}, True, (None, None)),
+        ({"dynamic": True}, False, (None, None)),
+        ({"enable_async_evaluation": False}, False, (1, 1)),
+        ({"enable_async_evaluation": False, "dynamic": True}, True, (1, 1)),
+        ({"genome_batch_size": 2}, False, (2, 10)),
+        ({"async_batch_size": 3}, False, (5, 3)),
+        ({"async_batch_size": 3, "samples": 2}, False, (5, 6)),
         (
             {"async_batch_size": 1, "models": ["simulated:solver", "simulated:solver-small"]},
             False,
-            EvaluationPace(5, 2),
+            (5, 2),
         ),
     ],
     ids=str,
 )
-def test_a_group_bounds_what_is_under_way(settings: dict[str, Any], gathers: bool, pace: EvaluationPace) -> None:
+def test_a_group_bounds_what_is_under_way(settings: dict[str, Any], gathers: bool, pace: Pace) -> None:
     assert pace_of(settled(**settings), gathers=gathers) == pace
 
 

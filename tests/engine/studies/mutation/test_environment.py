@@ -17,6 +17,7 @@ from tidepool.engine.studies.mutation.environment import (
     Episode,
     EpisodeRules,
     PromptRequest,
+    StepCall,
     advance,
     credited,
     endless,
@@ -48,10 +49,9 @@ def test_an_episode_ends_by_success_by_length_or_before_a_lost_step(
 ) -> None:
     episode = START
     for reward in rewards:
-        moved = advance(episode, Rewrite("R?"), reward, RULES)
-        episode = moved.episode
-    assert (moved.terminated, moved.truncated) == (terminated, truncated)
-    assert moved.masked is (rewards[-1] is None)
+        episode, step = advance(StepCall(episode, "noop", Rewrite("R?"), reward=reward), RULES)
+    assert (step.terminated, step.truncated) == (terminated, truncated)
+    assert step.masked is (rewards[-1] is None)
 
 
 @given(st.floats(0.7, 1.0), st.floats(0.0, 0.69), st.floats(0.8, 1.0))
@@ -82,7 +82,7 @@ class Scripted:
             return None
         if stage == JUDGE:
             return self.judge
-        scripted = self.answers.get(request.place.environment)
+        scripted = self.answers.get(request.episode.environment)
         return scripted.pop(0) if scripted else "something else entirely"
 
     async def embed(self, name: str, moment: int, texts: Sequence[str], *, needed: bool = False) -> Vectors | None:

@@ -9,7 +9,7 @@ from tidepool import run_batch
 from tidepool.engine.results.blocks import Figure, Words
 from tidepool.engine.results.comparing import compare, comparison_blocks
 from tidepool.engine.results.seeds import Group, seed_blocks, seed_differences
-from tidepool.engine.studies.mutation.statistics import RUNS, WORDS
+from tidepool.engine.studies.mutation.statistics import RUNS
 
 
 def group(learner: str, rewards: list[float], baseline: list[float] | None = None, **settings: object) -> Group:
@@ -43,7 +43,7 @@ def test_that_runs_of_one_seed_held_back_the_same_is_said_only_where_they_did() 
     theirs.held_out[3] = frozenset("wxyz")
     (found,) = seed_differences([ours, theirs], RUNS)
     values = {"ppo": dict(enumerate(GOOD)), "bandit": dict(enumerate(POOR))}
-    captions = [block.caption for block in seed_blocks(values, [found], WORDS) if isinstance(block, Figure)]
+    captions = [block.caption for block in seed_blocks(values, [found], RUNS) if isinstance(block, Figure)]
     assert not found["same_held_out"] and "Not all runs of one seed held back the same queries" in captions[0]
 
 

@@ -71,5 +71,5 @@ def test_every_question_is_read_back_with_its_answer_and_level(template: Templat
         values = template.draw(Random(seed))
         known = recognise(template.question(values))
         assert known is not None
-        assert known.worked == template.work(values)
+        assert known.worked == template.work(**values)
         assert (known.kind, known.level) == (template.kind, template.level)
