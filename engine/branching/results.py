@@ -28,7 +28,7 @@ from tidepool.engine.results.blocks import (
     table,
 )
 from tidepool.engine.statistics.contrasts import Contrast, stratified, student, within
-from tidepool.engine.statistics.grouped import Array, Grouped
+from tidepool.engine.statistics.grouped import Array, Grouped, numpy
 from tidepool.engine.statistics.intervals import Interval, rates_of
 from tidepool.storage.queries.conversations import games_of_units, records_of_batch
 from tidepool.storage.states import unit_id
@@ -114,8 +114,6 @@ def _means(whole: Values, arm: Arm) -> list[float]:
 
 
 def _over_conversations(whole: Values, clusters: Sequence[int], measure: Measure) -> Contrast | None:
-    import numpy
-
     gaps = numpy.array(_means(whole, "altered")) - numpy.array(_means(whole, "control"))
     ways = [numpy.array(clusters)] if len(set(clusters)) < len(clusters) else []
     found = within(gaps, numpy.zeros(len(gaps), dtype=int), ways, measure.bounds[1] - measure.bounds[0])
@@ -135,8 +133,6 @@ def freedom_of(gaps: Array) -> float:
 
 
 def _of_this_one(whole: Values, measure: Measure) -> Contrast | None:
-    import numpy
-
     if not whole:
         return None
     (arms,) = whole.values()
@@ -148,8 +144,6 @@ def _of_this_one(whole: Values, measure: Measure) -> Contrast | None:
 def _mean_of(
     values: Sequence[float], clusters: Sequence[int], bounds: Interval
 ) -> tuple[float | None, Interval | None]:
-    import numpy
-
     if not values:
         return None, None
     seen: Array = numpy.array(values)

@@ -9,7 +9,7 @@ from typing import Any
 from tidepool.engine.coding.statistics import with_coding
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.statistics.grouped import Array
+from tidepool.engine.statistics.grouped import Array, numpy
 from tidepool.engine.statistics.intervals import Interval, Rate, values_needed
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.contrasts import AgentComparison, Place, comparisons, ranking
@@ -192,8 +192,6 @@ def analysed_sides(
 
 def _bounds(sides: Sides, played: Played) -> Interval:
     """Between which points a side's score can lie; what a file holds beyond that counts as well."""
-    import numpy
-
     scores = sides.score[~numpy.isnan(sides.score)]
     low, high = points_between([played.mode], played.scoring, len(sides.names))
     return min(low, float(scores.min(initial=low))), max(high, float(scores.max(initial=high)))
@@ -212,8 +210,6 @@ class _Groups:
         return {name: one for name, one in sorted(found) if one.interactions}
 
     def by_model(self, models: Mapping[str, str]) -> dict[str, ScoredSides]:
-        import numpy
-
         names = [models.get(name, "unknown") for name in self.sides.names]
         distinct = tuple(sorted(set(names)))
         codes = numpy.array([distinct.index(name) for name in names], dtype=int)
@@ -224,8 +220,6 @@ def _by_scenario(
     clustering: Clustering, bounds: Interval, secrets: Sequence[tuple[str, str]]
 ) -> dict[str, ScenarioStatistics]:
     """Within a scenario its talks, or games, are what there is to count."""
-    import numpy
-
     sides = clustering.sides
     shares = Shares(
         Clustering(sides, linked=clustering.linked, scenarios_differ=False, missing=clustering.missing), bounds

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from tidepool.engine.statistics.contrasts import Arms, Contrast, within
-from tidepool.engine.statistics.grouped import Array, pair_codes
+from tidepool.engine.statistics.grouped import Array, numpy, pair_codes
 from tidepool.engine.statistics.intervals import UNIT, Interval
 from tidepool.engine.statistics.significance import holm
 from tidepool.engine.statistics.typed import Statistics
@@ -133,9 +133,6 @@ class _Rows:
     """Where each agent's sides stand, so that a comparison touches no others."""
 
     def __init__(self, clustering: Clustering, bounds: Interval) -> None:
-        import numpy
-
-        self._np = numpy
         self._by, self._bounds = clustering, bounds
         sides = self._sides = clustering.sides
         order = numpy.argsort(sides.agent, kind="stable")
@@ -167,15 +164,14 @@ class _Rows:
         return [] if self._by.by_talk else [way[rows] for way in self._by.ways]
 
     def _apart(self, first: str, second: str) -> _Contrasted:
-        np = self._np
-        rows = np.concatenate([self._of[first], self._of[second]])
+        rows = numpy.concatenate([self._of[first], self._of[second]])
         opponent = self._sides.opponent[rows]
         rows = rows[(opponent != self._place[first]) & (opponent != self._place[second])]
         all_rows = self._arms(first, rows)
 
         def contrasted(values: Array, bounds: Interval) -> tuple[Contrast, tuple[int, int]] | None:
             own = values[rows]
-            known = ~np.isnan(own)
+            known = ~numpy.isnan(own)
             arms, ours = all_rows if known.all() else self._arms(first, rows[known])
             found = arms.contrast(own[known], bounds)
             return (found, (int(ours.sum()), int((~ours).sum()))) if found else None
@@ -193,7 +189,7 @@ class _Rows:
 
         def contrasted(values: Array, bounds: Interval) -> tuple[Contrast, tuple[int, int]] | None:
             differences = values[rows] - values[others]
-            known = ~self._np.isnan(differences)
+            known = ~numpy.isnan(differences)
             own, differences = rows[known], differences[known]
             found = within(differences, self._sides.opener[own], self._ways(own), bounds[1] - bounds[0])
             return (found, (len(own), len(own))) if found else None
@@ -203,8 +199,6 @@ class _Rows:
 
 def _other_side(talk: Array) -> Array:
     """Where the other side of each row's talk stands."""
-    import numpy
-
     order = numpy.argsort(talk, kind="stable")
     other = numpy.empty(len(talk), dtype=int)
     other[order[::2]], other[order[1::2]] = order[1::2], order[::2]

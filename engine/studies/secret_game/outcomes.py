@@ -29,6 +29,7 @@ from tidepool.engine.design.outcomes import (
 )
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.summary import checked
+from tidepool.engine.statistics.grouped import numpy
 from tidepool.engine.statistics.intervals import UNIT, Interval
 from tidepool.engine.stopping.rules import ENOUGH_BLOCKS, Known, refuse_few_blocks, refuse_line, refuse_outcome
 from tidepool.engine.studies.secret_game.analysis import Played
@@ -284,8 +285,6 @@ class WatchedGame:
                 column.append(value)
 
     def _sides(self) -> Sides:
-        import numpy
-
         talk, game, agent, opponent, opener, revealed, obtained, scenario = map(numpy.array, self._columns)
         unknown = numpy.full(len(talk), numpy.nan)
         return Sides(

@@ -35,6 +35,7 @@ from tidepool.engine.results.glimpse import CAPTION, Sums, Told, hundred
 from tidepool.engine.results.summary import checked
 from tidepool.engine.statistics.contrasts import FEWEST_TESTED, Contrast, within
 from tidepool.engine.statistics.distributions import normal_quantile
+from tidepool.engine.statistics.grouped import numpy
 from tidepool.engine.statistics.intervals import Interval, Rate, gap_interval, p_value_of, share_interval, wilson
 from tidepool.engine.statistics.significance import pairwise
 from tidepool.engine.statistics.typed import Statistics
@@ -498,8 +499,6 @@ def _told(first: _Batch, second: _Batch) -> dict[str, Any] | None:
 
 
 def _matched(first: _Batch, second: _Batch, common: Sequence[tuple[int, str, str]]) -> Contrast | None:
-    import numpy
-
     ours, theirs = ([batch.meetings[meeting] for meeting in common] for batch in (first, second))
     gaps = numpy.array([one[2] - other[2] for one, other in zip(ours, theirs, strict=True)])
     ways = [

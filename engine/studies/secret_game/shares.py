@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import ref
 
-from tidepool.engine.statistics.grouped import Array, Grouped, numbered
+from tidepool.engine.statistics.grouped import Array, Grouped, numbered, numpy
 from tidepool.engine.statistics.intervals import Interval, Rate
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.sides import Clustering, Pair, pair_of
@@ -142,8 +142,6 @@ class Shares:
 
     def of_sides(self, groups: Array, size: int, levels: Sequence[Array]) -> list[dict[str, Any]]:
         """As `SideStatistics` has them, by group."""
-        import numpy
-
         told: list[dict[str, Any]] = [{"interactions": int(n)} for n in numpy.bincount(groups, minlength=size)]
         for name, rates in self.rates_of_sides(groups, size, levels).items():
             counts = numpy.bincount(groups, self._columns[name], minlength=size)
@@ -153,8 +151,6 @@ class Shares:
         return [one | {"score": float(score)} for one, score in zip(told, scores, strict=True)]
 
     def of_scores(self, groups: Array, size: int, levels: Sequence[Array]) -> list[Rate | None]:
-        import numpy
-
         known = ~numpy.isnan(self._by.sides.score)
         grouped = self._by.grouped(groups, size, levels, known)
         return self._by.rates(grouped, self._by.sides.score[known], self._bounds, self._likeness)
@@ -172,8 +168,6 @@ class Shares:
         self, groups: Array, size: int, levels: Sequence[Array], pairs: Sequence[Array]
     ) -> list[dict[str, Any]]:
         """As `TalkStatistics` has them; `levels` are strata of sides, `pairs` of whole talks."""
-        import numpy
-
         sides = self._by.sides
         revealed = self._by.rates(self._by.grouped(groups, size, levels), sides.revealed, likeness=self._likeness)
         opened = sides.opener
@@ -246,8 +240,6 @@ _NO_TALK: Mapping[str, Any] = {
 
 
 def overall_statistics(shares: Shares, clustering: Clustering) -> TalkStatistics:
-    import numpy
-
     sides = clustering.sides
     (told,) = shares.of_talks(
         numpy.zeros(len(sides), dtype=int), 1, [sides.seat, sides.direction, sides.agent], [sides.pair]
@@ -257,8 +249,6 @@ def overall_statistics(shares: Shares, clustering: Clustering) -> TalkStatistics
 
 def overall_rate(clustering: Clustering) -> Rate | None:
     """The share of sides that revealed."""
-    import numpy
-
     sides = clustering.sides
     levels = [sides.seat, sides.direction, sides.agent]
     grouped = clustering.grouped(numpy.zeros(len(sides), dtype=int), 1, levels)
@@ -317,8 +307,6 @@ def missing_statistics(agents: Mapping[str, SideStatistics], missing: Mapping[Pa
 
 def uncertain_statistics(clustering: Clustering) -> UncertainSides | None:
     """None where nothing is uncertain."""
-    import numpy
-
     sides = clustering.sides
     doubtful = sides.uncertain & ~sides.revealed
     if not doubtful.any():
@@ -369,8 +357,6 @@ class Verdicts(Statistics):
 
 
 def verdict_statistics(clustering: Clustering) -> Verdicts:
-    import numpy
-
     sides = clustering.sides
     every = numpy.zeros(len(sides), dtype=int)
     (overall,) = _verdicts(clustering, every, 1, [sides.seat, sides.direction, sides.agent])
@@ -379,8 +365,6 @@ def verdict_statistics(clustering: Clustering) -> Verdicts:
 
 
 def _verdicts(clustering: Clustering, groups: Array, size: int, levels: Sequence[Array]) -> list[VerdictCounts]:
-    import numpy
-
     sides = clustering.sides
     known = ~numpy.isnan(sides.verdict)
     said = sides.verdict[known]

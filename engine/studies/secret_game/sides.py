@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tidepool.engine.statistics.grouped import Array, Grouped, distinct_number, numbered, pair_codes
+from tidepool.engine.statistics.grouped import Array, Grouped, distinct_number, numbered, numpy, pair_codes
 from tidepool.engine.statistics.intervals import UNIT, Interval, Rate, rates_of
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.storage.queries.conversations import SidePage
@@ -80,8 +80,6 @@ class Sides:
     @classmethod
     def read(cls, pages: Iterable[SidePage]) -> "Sides":
         """Page by page: a million talks are never there as objects, and of sides that are alike one is read."""
-        import numpy
-
         columns = _Columns()
         for page in pages:
             places = {kind: place for place, kind in enumerate(dict.fromkeys(page.kinds))}
@@ -104,8 +102,6 @@ class Sides:
     @cached_property
     def pair(self) -> Array:
         """both agents, whoever is whose opponent"""
-        import numpy
-
         return numpy.minimum(self.agent, self.opponent) * len(self.names) + numpy.maximum(self.agent, self.opponent)
 
     @cached_property
@@ -116,8 +112,6 @@ class Sides:
 
 def _finite(scores: Array) -> Array:
     """A stranger's file may hold what is no number of points."""
-    import numpy
-
     return numpy.where(abs(scores) < _MOST_POINTS, scores, numpy.nan)
 
 
@@ -153,8 +147,6 @@ class _Columns:
         scores: Sequence[float | None] | None = None,
     ) -> None:
         """Sides by the talk they belong to, which of the kinds each is of, and their scores where the kinds do not tell."""
-        import numpy
-
         told = dict(zip(KIND, zip(*kinds, strict=True), strict=True))
         self._keep("talk", numpy.array(talks))
         self._keep("game", self._games.codes(told["game"])[which])
@@ -177,8 +169,6 @@ class _Columns:
 
     def of_whole_talks(self) -> dict[str, Any]:
         """All columns of `Sides`; in a damaged file a talk may lack a side, and does not count."""
-        import numpy
-
         if not self._parts:
             self.add([0], [("", 0, "", "", *[False] * 8)], slice(None))  # one side alone: no talk
         found = {name: numpy.concatenate(self._parts.pop(name)) for name in list(self._parts)}
@@ -205,8 +195,6 @@ class _Names:
         self._places: dict[Any, int] = {}
 
     def codes(self, values: Sequence[Any]) -> Array:
-        import numpy
-
         places = self._places
         for name in dict.fromkeys(values):
             places.setdefault(name, len(places))
@@ -214,8 +202,6 @@ class _Names:
 
     def in_order(self, columns: Sequence[Array]) -> tuple[tuple[Any, ...], list[Array]]:
         """The names that these columns hold, in order, and the columns with their places."""
-        import numpy
-
         held = numpy.zeros(len(self._places), dtype=bool)
         for column in columns:
             held[column] = True
@@ -302,8 +288,6 @@ class Clustering:
 
     def likeness(self, values: Array) -> float:
         """How alike the two sides of a talk are, beyond what their agents have in common: from 0 to 1."""
-        import numpy
-
         values = values.astype(float)
         times = numpy.bincount(self.sides.agent)
         if not len(values):

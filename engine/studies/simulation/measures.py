@@ -13,7 +13,7 @@ from itertools import chain, compress, repeat
 from typing import Any, NamedTuple
 
 from tidepool.engine.library.entities import Attribute, Entity, in_words
-from tidepool.engine.statistics.grouped import Array, numbered
+from tidepool.engine.statistics.grouped import Array, numbered, numpy
 from tidepool.engine.statistics.intervals import Interval, Total, interval_over
 from tidepool.engine.statistics.significance import group_difference, holm, rank_correlation
 from tidepool.engine.statistics.typed import Statistics
@@ -40,8 +40,6 @@ class SharedTalks:
         self._parts: dict[str, list[Array]] = {}
 
     def numbers_of(self, names: Sequence[str]) -> Array:
-        import numpy
-
         for name in dict.fromkeys(names):
             self.places.setdefault(name, len(self.places))
         return numpy.fromiter(map(self.places.__getitem__, names), dtype=int, count=len(names))
@@ -54,8 +52,6 @@ class SharedTalks:
         self.number += talks
 
     def column(self, name: str) -> Array:
-        import numpy
-
         parts = self._parts.get(name) or [numpy.zeros(0, dtype=int)]
         if len(parts) > 1:
             parts[:] = [numpy.concatenate(parts)]
@@ -63,8 +59,6 @@ class SharedTalks:
 
     def known(self, measure: str) -> tuple[Array, Array, Array]:
         """Entity, talk and value of the rows that have one."""
-        import numpy
-
         columns = self.column("entity"), self.column("talk"), self.column(measure)
         known = ~numpy.isnan(columns[2])
         entity, talk, values = columns if known.all() else (column[known] for column in columns)
@@ -75,8 +69,6 @@ class SharedTalks:
 
         Nobody is in two groups.
         """
-        import numpy
-
         group = numpy.full(len(self.places), -1)
         for place, members in enumerate(groups):
             group[[self.places[name] for name in members if name in self.places]] = place
@@ -93,8 +85,6 @@ class SharedTalks:
 
     def between(self, measure: str) -> dict[tuple[str, str], Total]:
         """What the second of two came to in the simulations that it shares with the first."""
-        import numpy
-
         entity, talk, values = self.known(measure)
         size = len(self.places)
         codes, beside = [], []
@@ -188,8 +178,6 @@ class SpeechTally:
 
     def take(self, page: SpokenPage) -> None:
         """Simulations that follow one another, completed or not."""
-        import numpy
-
         self._entities = None
         for (kind, status), times in Counter(zip(page.kinds, page.statuses, strict=True)).items():
             counts = self.types.setdefault(kind, TypeCounts())
@@ -213,8 +201,6 @@ class SpeechTally:
         self, rows: "_Rows", units: Sequence[int], speakers: Sequence[str], texts: Sequence[bytes]
     ) -> tuple[Array, Array]:
         """Words and turns of each row."""
-        import numpy
-
         numbers = map(self.talks.places.get, speakers, repeat(-1))
         in_whole, row = rows.of(units, numpy.fromiter(numbers, dtype=int, count=len(speakers)))
         split = row >= 0
@@ -224,8 +210,6 @@ class SpeechTally:
 
     def _rated(self, rows: "_Rows", units: Sequence[int], entity: Array, ratings: Sequence[float | None]) -> Array:
         """The rating of each row; who was not there may have been rated too."""
-        import numpy
-
         values = numpy.array([_MISSING if rating is None else rating for rating in ratings], dtype=float)
         in_whole, row = rows.of(units, entity)
         self._given.append((entity[in_whole], values[in_whole]))
@@ -234,8 +218,6 @@ class SpeechTally:
         return found
 
     def _count_by_kind(self, kinds: Sequence[str], talk: Array, words: Array, turns: Array) -> None:
-        import numpy
-
         places = {kind: place for place, kind in enumerate(dict.fromkeys(kinds))}
         kind_of = numpy.array([places[kind] for kind in kinds], dtype=int)[talk]
         messages, said = (numpy.bincount(kind_of, column, len(places)).tolist() for column in (turns, words))
@@ -249,8 +231,6 @@ class SpeechTally:
         return len(self._combinations()[0])
 
     def _combinations(self) -> tuple[Array, Array]:
-        import numpy
-
         return numpy.unique(numpy.concatenate([numpy.zeros(0, "uint64"), *self._met]), return_inverse=True)
 
     @property
@@ -260,8 +240,6 @@ class SpeechTally:
         return self._entities
 
     def _counted(self) -> dict[str, EntityCounts]:
-        import numpy
-
         talks, size = self.talks, len(self.talks.places)
         if not self._given:
             return {}
@@ -286,8 +264,6 @@ class SpeechTally:
         return found
 
     def _by_combination(self, measure: str, counts: Sequence[EntityCounts]) -> None:
-        import numpy
-
         different, combination = self._combinations()
         entity, talk, values = self.talks.known(measure)
         cells, cell = numbered(entity.astype(int) * len(different) + combination[talk])
@@ -303,8 +279,6 @@ class _Rows:
     """Who took part in which simulation of a page, each once."""
 
     def __init__(self, units: Array, talk: Array, entity: Array) -> None:
-        import numpy
-
         self._units = units
         self._most = int(entity.max(initial=0)) + 1
         self._keys, rows = numpy.unique(talk * self._most + entity, return_index=True)
@@ -314,8 +288,6 @@ class _Rows:
 
     def of(self, units: Sequence[int], entity: Array) -> tuple[Array, Array]:
         """Whether each unit is one of these, and the row of the entity in it: -1 where it has none."""
-        import numpy
-
         if not len(self._keys):
             return numpy.isin(units, self._units), numpy.full(len(units), -1)
         told = numpy.array(units, dtype=int)
@@ -328,8 +300,6 @@ class _Rows:
 
     def combinations(self) -> Array:
         """Of each simulation a number that no other combination has, but by a chance of one in 2^64."""
-        import numpy
-
         mixed = self.entity.astype("uint64")
         for factor, shift in ((0x9E3779B97F4A7C15, 30), (0xBF58476D1CE4E5B9, 27), (0x94D049BB133111EB, 31)):
             mixed = (mixed + numpy.uint64(1)) * numpy.uint64(factor)
@@ -341,8 +311,6 @@ class _Rows:
 
 def _counters(entity: Array, values: Array, size: int) -> list[Counter[float]]:
     """By entity how often it has each value, in the order in which they came."""
-    import numpy
-
     different, value = numbered(values)
     number = max(1, len(different))
     cells, first, times = numpy.unique(entity.astype(int) * number + value, return_index=True, return_counts=True)
