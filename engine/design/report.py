@@ -14,7 +14,6 @@ from tidepool.engine.design.statistics import measured_words
 from tidepool.engine.results.blocks import (
     LONELY,
     Block,
-    Cell,
     Estimate,
     Figure,
     KindMethods,
@@ -150,7 +149,7 @@ def _in(outcome: Mapping[str, Any]) -> str:
 def _cells(name: str, outcome: Mapping[str, Any], factors: Sequence[str]) -> Block:
     counted = "talks" if outcome["per_talk"] else "batches"
     unit = f" {outcome['unit']}" if outcome["unit"] else ""
-    rows: list[tuple[Cell, ...]] = [
+    rows = [
         (
             *(one["levels"][factor] for factor in factors),
             one[counted],
@@ -329,7 +328,7 @@ def _crossed(summary: Mapping[str, Any]) -> Iterator[str]:
 
 def _open_cells(summary: Mapping[str, Any]) -> Iterator[Block]:
     factors = [factor["name"] for factor in summary["design"].get("factors", [])]
-    rows: list[tuple[Cell, ...]] = [
+    rows = [
         (
             cell["batch_id"],
             *(cell["levels"].get(name, "") for name in factors),

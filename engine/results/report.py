@@ -165,7 +165,7 @@ def _speed(performance: Mapping[str, Any]) -> str:
 
 
 def waves(found: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
-    rows: list[tuple[Cell, ...]] = [
+    rows = [
         (
             wave["transport"],
             f"{wave['index']}",

@@ -5,7 +5,7 @@ the other. The two are never pooled.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from tidepool.engine.statistics.contrasts import Arms, Contrast, within
@@ -73,55 +73,34 @@ def ranking(agents: Mapping[str, ScoredSides], compared: Sequence[AgentCompariso
     return tuple(sorted(found, key=lambda place: (place.rank, place.agent)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    agents: tuple[str, str]
-    measure: str
-    estimand: str
-    sides: tuple[int, int]
-    scale: float
-    contrast: Contrast
-    widest: float
-    """no difference is further from zero"""
-
-    @property
-    def interval(self) -> Interval | None:
-        """Few clusters know so little that theirs would pass what is possible."""
-        if not (bounds := self.contrast.interval):
-            return None
-        most = max(self.widest, abs(self.contrast.difference))
-        return self.scale * max(bounds[0], -most), self.scale * min(bounds[1], most)
-
-
 def comparisons(clustering: Clustering, agents: Sequence[str], bounds: Interval) -> tuple[AgentComparison, ...]:
     rows = _Rows(clustering, bounds)
-    by_measure: dict[str, list[_Found]] = {measure: [] for measure in (SCORE, REVEALED, OBTAINED)}
+    by_measure: dict[str, list[AgentComparison]] = {measure: [] for measure in (SCORE, REVEALED, OBTAINED)}
     for first, second in combinations(agents[:MOST_COMPARED], 2):
         for one in rows.compared(first, second):
             by_measure[one.measure].append(one)
     told: list[AgentComparison] = []
     for found in by_measure.values():
-        values = [one.contrast.p_value for one in found]
-        adjusted = iter(holm([value for value in values if value is not None]))
-        told += [
-            _told(one, value, None if value is None else next(adjusted))
-            for one, value in zip(found, values, strict=True)
-        ]
+        adjusted = iter(holm([one.p_value for one in found if one.p_value is not None]))
+        told += [one if one.p_value is None else replace(one, p_value_holm=next(adjusted)) for one in found]
     return tuple(told)
 
 
-def _told(one: _Found, p_value: float | None, adjusted: float | None) -> AgentComparison:
+def _compared(
+    agents: tuple[str, str],
+    measure: str,
+    estimand: str,
+    sides: tuple[int, int],
+    found: Contrast,
+    widest: float,
+    scale: float,
+) -> AgentComparison:
+    """`widest`: no difference is further from zero. Few clusters know so little that their interval would pass it."""
+    most = max(widest, abs(found.difference))
+    interval = found.interval and (scale * max(found.interval[0], -most), scale * min(found.interval[1], most))
+    difference = scale * found.difference
     return AgentComparison(
-        agents=one.agents,
-        measure=one.measure,
-        estimand=one.estimand,
-        sides=one.sides,
-        clusters=one.contrast.clusters,
-        difference=one.scale * one.contrast.difference,
-        difference_ci95=one.interval,
-        method=one.contrast.method,
-        p_value=p_value,
-        p_value_holm=adjusted,
+        agents, measure, estimand, sides, found.clusters, difference, interval, found.method, found.p_value, None
     )
 
 
@@ -148,7 +127,7 @@ class _Rows:
             OBTAINED: (sides.obtained.astype(float), UNIT, 100.0),
         }
 
-    def compared(self, first: str, second: str) -> Iterator[_Found]:
+    def compared(self, first: str, second: str) -> Iterator[AgentComparison]:
         """By measure; what all measures have in common is worked out once, and let go with the pair."""
         apart, together = self._apart(first, second), self._together(first, second)
         for measure, (values, bounds, scale) in self._values.items():
@@ -158,7 +137,7 @@ class _Rows:
                 found = one(values, bounds)
                 if found:
                     contrast, sides = found
-                    yield _Found((first, second), measure, estimand, sides, scale, contrast, bounds[1] - bounds[0])
+                    yield _compared((first, second), measure, estimand, sides, contrast, bounds[1] - bounds[0], scale)
 
     def _ways(self, rows: Array) -> list[Array]:
         return [] if self._by.by_talk else [way[rows] for way in self._by.ways]

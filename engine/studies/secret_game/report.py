@@ -184,7 +184,7 @@ def _groups(found: SecretGameStatistics) -> Iterator[Block]:
 
 
 def _pairs(pairs: Mapping[str, PairStatistics]) -> Table:
-    told: list[tuple[Cell, ...]] = [
+    told = [
         (
             name,
             row.total_interactions,
@@ -198,7 +198,7 @@ def _pairs(pairs: Mapping[str, PairStatistics]) -> Table:
 
 def _ranking(found: SecretGameStatistics) -> Iterator[Block]:
     order = {name: place for place, name in enumerate(sorted(found.agents))}
-    told: list[tuple[Cell, ...]] = [
+    told = [
         (
             Named(place.agent, order[place.agent]),
             place.rank,
@@ -215,7 +215,7 @@ def _agreement(found: Mapping[str, Planted] | None) -> Iterator[Block]:
     if found:
         names = [name for name in DETECTORS if any(name in row.found for row in found.values())]
         judged = any(row.judged for row in found.values())
-        told: list[tuple[Cell, ...]] = [
+        told = [
             (
                 way,
                 row.sides,
@@ -234,7 +234,7 @@ def _comparisons(found: Sequence[AgentComparison]) -> Iterator[Block]:
     columns = ("agents", "question", "sides", "difference", "p", "p, Holm")
     for measure in dict.fromkeys(row.measure for row in found):
         own = [row for row in found if row.measure == measure]
-        told: list[tuple[Cell, ...]] = [
+        told = [
             (
                 " − ".join(row.agents),
                 row.estimand.removeprefix("against "),
@@ -256,7 +256,7 @@ def _comparisons(found: Sequence[AgentComparison]) -> Iterator[Block]:
 
 def _scenarios(found: Mapping[str, ScenarioStatistics] | None) -> Iterator[Block]:
     if found and len(found) > 1:
-        told: list[tuple[Cell, ...]] = [
+        told = [
             (
                 f"{name}: {' / '.join(row.secrets)}" if row.secrets else name,
                 row.total_interactions,
@@ -272,7 +272,7 @@ TALK_SHARES = ("secrets_revealed", "both_revealed", "one_sided_reveals")
 
 def _verdicts(found: Verdicts | None) -> Iterator[Block]:
     if found:
-        told: list[tuple[Cell, ...]] = [
+        told = [
             (name, row.sides, share(row, "revealed"), row.only_judge, row.only_wording, row.missing)
             for name, row in [*found.agents.items(), ("all", found.overall)]
         ]
@@ -418,7 +418,7 @@ class GameGlimpse:
             caption=CAPTION,
             places=tuple(range(len(names))),
         )
-        rows: list[tuple[Cell, ...]] = [
+        rows = [
             (Named(name, place), talks, _share(revealed, talks), _share(obtained, talks))
             for place, (name, (talks, revealed, obtained)) in enumerate(sides.items())
         ]

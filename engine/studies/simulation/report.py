@@ -84,9 +84,7 @@ def _mean_rating(judged: Judgements) -> Estimate:
 
 def _overall(found: SimulationStatistics) -> Iterator[Block]:
     columns = ("simulations", "completed", "failed", "messages", "words")
-    rows: list[tuple[Cell, ...]] = [
-        (kind, *(getattr(row, name) for name in columns)) for kind, row in found.by_interaction_type.items()
-    ]
+    rows = [(kind, *(getattr(row, name) for name in columns)) for kind, row in found.by_interaction_type.items()]
     yield Words(
         f"{found.combinations_run:,} of {found.combinations_possible:,} possible combinations have met; "
         "only completed simulations are measured"
@@ -119,7 +117,7 @@ def _entities(entities: Mapping[str, EntityStatistics], measure: Measure) -> Ite
     ranked = dict(sorted(entities.items(), key=lambda item: -(_mean(getattr(item[1], measure), measure).value or 0.0)))
     places = {name: place for place, name in enumerate(sorted(entities))}
     measures: tuple[Measure, ...] = ("words", "turns", "rating") if measure == "rating" else ("words", "turns")
-    rows: list[tuple[Cell, ...]] = [
+    rows = [
         (Named(name, places[name]), row.simulations, *(_mean(getattr(row, one), one) for one in measures))
         for name, row in ranked.items()
     ]
@@ -231,7 +229,7 @@ class SimulationGlimpse:
         )
         labels, places = tuple(name for name, _ in drawn), tuple(range(len(drawn)))
         yield Figure("means", "mean rating", (series,), labels=labels, caption=CAPTION, places=places)
-        rows: list[tuple[Cell, ...]] = [
+        rows = [
             (Named(name, place), sums.count, Estimate(sums.mean, sums.interval(), 2))
             for place, (name, sums) in enumerate(rated.items())
         ]
@@ -240,7 +238,7 @@ class SimulationGlimpse:
     def _spoken(self) -> Told:
         whole = _together(self._turns.values())
         turns = sorted(self._turns)
-        rows: list[tuple[Cell, ...]] = [
+        rows = [
             (turn, self._turns[turn].count, Estimate(self._turns[turn].mean, self._turns[turn].interval(), 1))
             for turn in turns
         ]
