@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tidepool.engine.coding.statistics import LEAST_OF_AN_AGENT, Accuracy, CodedUnits, CorrectedRate
-from tidepool.engine.results.blocks import Block, Estimate, Headline, Number, Words, table
+from tidepool.engine.results.blocks import Block, Cell, Estimate, Headline, Number, Words, table
 
 ANSWERS = "answers"
 METHOD = (
@@ -52,7 +52,9 @@ def _strata(unit: str, found: CodedUnits) -> Iterator[Block]:
 
 def _coders(found: CodedUnits) -> Iterator[Block]:
     kinds = list(dict.fromkeys(code for row in found.coders.values() for code in sorted(row.codes)))
-    rows = [(name, row.coded, *(row.codes.get(code, 0) for code in kinds)) for name, row in found.coders.items()]
+    rows: list[tuple[Cell, ...]] = [
+        (name, row.coded, *(row.codes.get(code, 0) for code in kinds)) for name, row in found.coders.items()
+    ]
     yield table("coders", ("coder", "coded", *kinds), rows)
     if not found.agreement.pairs:
         return
@@ -88,7 +90,7 @@ def _share(row: Accuracy | CorrectedRate, name: str) -> Estimate:
 def _instruments(unit: str, found: Mapping[str, Accuracy]) -> Iterator[Block]:
     if not found:
         return
-    rows = [
+    rows: list[tuple[Cell, ...]] = [
         (
             name,
             row.positives,

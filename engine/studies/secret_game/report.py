@@ -43,6 +43,7 @@ from tidepool.engine.studies.secret_game.analysis import Planted, Played, Secret
 from tidepool.engine.studies.secret_game.contrasts import AgentComparison
 from tidepool.engine.studies.secret_game.detectors.detection import DETECTORS
 from tidepool.engine.studies.secret_game.shares import (
+    SIDE_SHARES,
     PairStatistics,
     ScenarioStatistics,
     ScoredSides,
@@ -59,7 +60,7 @@ from tidepool.storage.states import MOST_UNITS
 MOST_DRAWN = 12
 """agents in a plot, best first"""
 MOST_COMPARISONS = 20
-SHARES = {"revealed": "times_revealed_secret", "obtained": "times_obtained_secret", "only obtained": "optimal_strategy"}
+SHARES = dict(zip(("revealed", "obtained", "only obtained"), SIDE_SHARES, strict=True))
 
 
 def blocks(statistics: Mapping[str, Any]) -> list[Block]:
@@ -184,7 +185,7 @@ def _groups(found: SecretGameStatistics) -> Iterator[Block]:
 
 
 def _pairs(pairs: Mapping[str, PairStatistics]) -> Table:
-    told = [
+    told: list[tuple[Cell, ...]] = [
         (
             name,
             row.total_interactions,
@@ -215,7 +216,7 @@ def _agreement(found: Mapping[str, Planted] | None) -> Iterator[Block]:
     if found:
         names = [name for name in DETECTORS if any(name in row.found for row in found.values())]
         judged = any(row.judged for row in found.values())
-        told = [
+        told: list[tuple[Cell, ...]] = [
             (
                 way,
                 row.sides,
@@ -256,7 +257,7 @@ def _comparisons(found: Sequence[AgentComparison]) -> Iterator[Block]:
 
 def _scenarios(found: Mapping[str, ScenarioStatistics] | None) -> Iterator[Block]:
     if found and len(found) > 1:
-        told = [
+        told: list[tuple[Cell, ...]] = [
             (
                 f"{name}: {' / '.join(row.secrets)}" if row.secrets else name,
                 row.total_interactions,

@@ -70,14 +70,6 @@ class Sides:
     """not a number where there is none"""
 
     @classmethod
-    def of(cls, rows: Iterable[SideOutcome]) -> "Sides":
-        columns = _Columns()
-        if sides := [SideOutcome(*row) for row in rows]:
-            kinds = [[getattr(side, name) for name in KIND] for side in sides]
-            columns.add([side.conversation_id for side in sides], kinds, slice(None))
-        return cls(**columns.of_whole_talks())
-
-    @classmethod
     def read(cls, pages: Iterable[SidePage]) -> "Sides":
         """Page by page: a million talks are never there as objects, and of sides that are alike one is read."""
         columns = _Columns()
@@ -108,11 +100,6 @@ class Sides:
     def seat(self) -> Array:
         """direction and who opened"""
         return pair_codes(self.direction, self.opener.astype(int))
-
-
-def _finite(scores: Array) -> Array:
-    """A stranger's file may hold what is no number of points."""
-    return numpy.where(abs(scores) < _MOST_POINTS, scores, numpy.nan)
 
 
 KIND = (
@@ -148,24 +135,22 @@ class _Columns:
     ) -> None:
         """Sides by the talk they belong to, which of the kinds each is of, and their scores where the kinds do not tell."""
         told = dict(zip(KIND, zip(*kinds, strict=True), strict=True))
-        self._keep("talk", numpy.array(talks))
-        self._keep("game", self._games.codes(told["game"])[which])
-        self._keep("agent", self._agents.codes(told["agent"])[which])
-        self._keep("opponent", self._agents.codes(told["opponent"])[which])
+        self._parts["talk"].append(numpy.array(talks))
+        self._parts["game"].append(self._games.codes(told["game"])[which])
+        self._parts["agent"].append(self._agents.codes(told["agent"])[which])
+        self._parts["opponent"].append(self._agents.codes(told["opponent"])[which])
 
         def numbers(name: str) -> Array:
             return numpy.array(told[name], dtype=float)  # what is absent is not a number
 
         for name in ("opener", "revealed", "obtained", "uncertain"):
-            self._keep(name, numpy.nan_to_num(numbers(name)).astype(bool)[which])
+            self._parts[name].append(numpy.nan_to_num(numbers(name)).astype(bool)[which])
         scenario = numpy.clip(numpy.nan_to_num(numbers("scenario")), 0, _LARGEST)
-        self._keep("scenario", scenario.astype("int32")[which])
-        self._keep("verdict", numbers("verdict")[which])
+        self._parts["scenario"].append(scenario.astype("int32")[which])
+        self._parts["verdict"].append(numbers("verdict")[which])
         known = numbers("score")[which] if scores is None else numpy.array(scores, dtype=float)
-        self._keep("score", _finite(known))
-
-    def _keep(self, name: str, column: Array) -> None:
-        self._parts[name].append(column)
+        # A stranger's file may hold what is no number of points.
+        self._parts["score"].append(numpy.where(abs(known) < _MOST_POINTS, known, numpy.nan))
 
     def of_whole_talks(self) -> dict[str, Any]:
         """All columns of `Sides`; in a damaged file a talk may lack a side, and does not count."""
@@ -298,11 +283,6 @@ class Clustering:
         together = rest[order][::2] * rest[order][1::2]
         return min(1.0, max(0.0, 2 * float(together.sum()) / whole)) if whole else 0.0
 
-    @property
-    def inference_word(self) -> str:
-        """what there are fewest of"""
-        return "games" if self.linked and (not self.by_scenario or self.games <= self.scenarios) else "scenarios"
-
     @cached_property
     def inference(self) -> Inference:
         words = [word for word, true in (("games", self.linked), ("scenarios", self.by_scenario)) if true]
@@ -334,7 +314,8 @@ def _note(clustering: Clustering) -> str | None:
     if clustering.scenarios == 1:
         return "one scenario: the intervals speak of it alone; other scenarios may differ."
     if not clustering.by_talk and clustering.fewest < FEW_CLUSTERS:
-        word = clustering.inference_word
+        fewer_games = not clustering.by_scenario or clustering.games <= clustering.scenarios
+        word = "games" if clustering.linked and fewer_games else "scenarios"
         return (
             f"{clustering.fewest} {word}: hardly any inference beyond them. More of them make the intervals narrower."
         )

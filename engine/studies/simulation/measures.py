@@ -131,8 +131,8 @@ class EntityCounts:
         return self._totals[measure]
 
 
-@dataclass(slots=True)
-class TypeCounts:
+@dataclass
+class TypeCounts(Statistics):
     simulations: int = 0
     completed: int = 0
     failed: int = 0
@@ -153,21 +153,6 @@ class SpeechTally:
         self._given: list[tuple[Array, Array]] = []
         """entities and what a judge gave them"""
         self._entities: dict[str, EntityCounts] | None = None
-
-    def completed(
-        self,
-        kind: str,
-        cast: Iterable[str],
-        said: Iterable[tuple[str, str]],
-        ratings: Iterable[tuple[str, float | None]],
-    ) -> None:
-        """One completed simulation: who took part, who said what, and each entity's rating (None: missing)."""
-        told, given = list(said), [(0, *one) for one in ratings]
-        speakers, texts = [speaker for speaker, _ in told], [text.encode() for _, text in told]
-        self.take(SpokenPage([0], ["completed"], [kind], [list(cast)], ([0] * len(told), speakers, texts), given))
-
-    def unfinished(self, kind: str, status: str) -> None:
-        self.take(SpokenPage([0], [status], [kind], [[]], _NOTHING_SAID, ()))
 
     def rated(self, talks: Sequence[tuple[list[str], Sequence[tuple[str, float | None]]]]) -> None:
         """Completed simulations of which nothing is known but who took part and how they were rated."""

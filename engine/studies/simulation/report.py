@@ -117,7 +117,7 @@ def _entities(entities: Mapping[str, EntityStatistics], measure: Measure) -> Ite
     ranked = dict(sorted(entities.items(), key=lambda item: -(_mean(getattr(item[1], measure), measure).value or 0.0)))
     places = {name: place for place, name in enumerate(sorted(entities))}
     measures: tuple[Measure, ...] = ("words", "turns", "rating") if measure == "rating" else ("words", "turns")
-    rows = [
+    rows: list[tuple[Cell, ...]] = [
         (Named(name, places[name]), row.simulations, *(_mean(getattr(row, one), one) for one in measures))
         for name, row in ranked.items()
     ]

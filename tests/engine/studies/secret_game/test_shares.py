@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.engine.studies.secret_game.talks import Talk, analysed, rows
+from tests.engine.studies.secret_game.talks import Talk, analysed, rows, sides_from
 from tidepool.engine.studies.secret_game.sides import KIND, SideOutcome, Sides
 from tidepool.storage.queries.conversations import SidePage
 
@@ -154,7 +154,7 @@ def test_sides_read_by_their_kinds_are_those_read_one_by_one() -> None:
         )
         for part in (sides[:14], sides[14:])
     ]
-    read, one_by_one = Sides.read(pages), Sides.of(sides)
+    read, one_by_one = Sides.read(pages), sides_from(sides)
     assert len(read) == 38 and read.names == one_by_one.names == names
     for name in ("talk", "game", "agent", "opponent", "opener", "revealed", "score", "scenario", "verdict"):
         assert str(getattr(read, name).tolist()) == str(getattr(one_by_one, name).tolist()), name
