@@ -19,7 +19,6 @@ from tidepool.engine.results.blocks import (
     Figure,
     KindMethods,
     PValue,
-    Series,
     Words,
     counted,
     ended,
@@ -27,6 +26,7 @@ from tidepool.engine.results.blocks import (
     quoted,
     table,
 )
+from tidepool.engine.results.figures import forest
 from tidepool.engine.statistics.contrasts import Contrast, stratified, student, within
 from tidepool.engine.statistics.grouped import Array, Grouped, numpy
 from tidepool.engine.statistics.intervals import Interval, rates_of
@@ -206,17 +206,9 @@ def _outcomes(branch: Mapping[str, Any]) -> Iterator[Block]:
 
 def _figure(branch: Mapping[str, Any], title: str) -> Figure:
     found = branch["outcomes"]
-    bounds = tuple(None if one["difference_ci95"] is None else tuple(one["difference_ci95"]) for one in found)
-    series = Series("difference", tuple(one["difference"] for one in found), intervals=bounds)
+    rows = [(one["words"], one["difference"], _bounds(one, "difference")) for one in found]
     units = " or ".join(dict.fromkeys(_unit(one) for one in found))
-    return Figure(
-        "means",
-        f"said otherwise less drawn again, {title}",
-        (series,),
-        tuple(one["words"] for one in found),
-        xlabel=units,
-        reference=0.0,
-    )
+    return forest(f"said otherwise less drawn again, {title}", rows, units, caption="")
 
 
 def _unit(one: Mapping[str, Any]) -> str:
@@ -224,9 +216,14 @@ def _unit(one: Mapping[str, Any]) -> str:
 
 
 def _estimate(one: Mapping[str, Any], name: str, *, signed: bool = False) -> Estimate:
-    percent, bounds = one["unit"] == "%", one[f"{name}_ci95"]
+    percent = one["unit"] == "%"
     unit = " %" if percent and not signed else ""
-    return Estimate(one[name], None if bounds is None else tuple(bounds), 1 if percent else 2, unit, signed)
+    return Estimate(one[name], _bounds(one, name), 1 if percent else 2, unit, signed)
+
+
+def _bounds(one: Mapping[str, Any], name: str) -> Interval | None:
+    bounds = one[f"{name}_ci95"]
+    return None if bounds is None else (bounds[0], bounds[1])
 
 
 def _notes(branch: Mapping[str, Any]) -> Iterator[str]:

@@ -40,7 +40,7 @@ from tidepool.engine.coding.sample import (
     frame_of,
     sample_of,
 )
-from tidepool.engine.statistics.intervals import Interval, wilson
+from tidepool.engine.statistics.intervals import Interval, in_percent, wilson
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.storage.codes import anybody_coded, codes
 
@@ -158,12 +158,8 @@ def _percent(shares: Mapping[str, Share | None]) -> dict[str, Any]:
     told: dict[str, Any] = {}
     for name, share in shares.items():
         told[f"{name}_percentage"] = None if share is None else 100 * share.value
-        told[f"{name}_ci95"] = None if share is None else hundredfold(share.limits)
+        told[f"{name}_ci95"] = None if share is None else in_percent(share.limits)
     return told
-
-
-def hundredfold(interval: Interval) -> Interval:
-    return 100 * interval[0], 100 * interval[1]
 
 
 def corrected_rate(
@@ -178,7 +174,7 @@ def corrected_rate(
     if found is None or (agent is not None and len(here) < LEAST_OF_AN_AGENT):
         return None
     share = None if raw is None else corrected(found, (raw[0] / 100, raw[1] / 100))
-    limits = None if share is None else hundredfold(share.limits)
+    limits = None if share is None else in_percent(share.limits)
     return CorrectedRate(len(here), 100 * found.called, raw, 100 * found.value, limits)
 
 
@@ -329,7 +325,7 @@ def raw_intervals(sample: Sample, statistics: Mapping[str, Any]) -> Raw:
     """As the statistics have them; of messages and answers, which they do not count, Wilson's with the talks as trials."""
     if sample.unit == "messages" or sample.instrument == "marks":
         share = sample.strata.get(POSITIVE, 0) / max(1, sample.population)
-        return lambda agent: None if agent else hundredfold(wilson(share, sample.talks))
+        return lambda agent: None if agent else in_percent(wilson(share, sample.talks))
     if sample.instrument == "judge":
         verdicts = statistics.get("verdicts") or {}
         return lambda agent: _interval(verdicts, ("agents", agent) if agent else ("overall",), "revealed_ci95")

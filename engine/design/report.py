@@ -15,11 +15,9 @@ from tidepool.engine.results.blocks import (
     LONELY,
     Block,
     Estimate,
-    Figure,
     KindMethods,
     PValue,
     Report,
-    Series,
     Words,
     counted,
     judge_notes,
@@ -30,6 +28,7 @@ from tidepool.engine.results.blocks import (
     span,
     table,
 )
+from tidepool.engine.results.figures import forest
 from tidepool.engine.results.methods import kind_methods, method_paragraphs
 from tidepool.engine.results.report import GOING_ON, failure_words, lost_calls, methods_or_warning
 from tidepool.engine.results.simulated_roles import NOT_YET, simulated_lines
@@ -110,26 +109,20 @@ def _outcome(name: str, outcome: Mapping[str, Any], statistics: Mapping[str, Any
     named = [(f"H{place}", one) for place, one in enumerate(statistics["hypotheses"], 1) if one["outcome"] == name]
     named += [(f"E{place}", one) for place, one in enumerate(outcome["effects"], 1)]
     if known := [(mark, one) for mark, one in named if one["difference"] is not None]:
-        yield _forest(f"effects on {name}{_in(outcome)}", known, outcome, statistics["factors"])
+        yield _forest(f"effects on {name}{_in(outcome)}", known, statistics["factors"])
     if outcome["effects"]:
         yield _effects(name, outcome, statistics["factors"])
 
 
-def _forest(
-    title: str,
-    named: Sequence[tuple[str, Mapping[str, Any]]],
-    outcome: Mapping[str, Any],
-    factors: Mapping[str, Sequence[str]],
-) -> Block:
+def _forest(title: str, named: Sequence[tuple[str, Mapping[str, Any]]], factors: Mapping[str, Sequence[str]]) -> Block:
     """Marks as in the tables: a figure has little room for names."""
-    estimates = [_difference(one, outcome) for _, one in named]
-    bounds = tuple(one.interval for one in estimates)
-    series = Series("difference", tuple(one.value for one in estimates), intervals=bounds)
-    labels = tuple(f"{mark} {_short(one['contrast'], factors)}" for mark, one in named)
+    rows = [
+        (f"{mark} {_short(one['contrast'], factors)}", one["difference"], _pair(one["difference_ci95"]))
+        for mark, one in named
+    ]
     told = "H: hypothesis of the design, E: exploratory." if any(mark.startswith("H") for mark, _ in named) else ""
-    lacking = LONELY if None in bounds else "With 95 % intervals."
-    caption = f"{lacking} {told}".strip()
-    return Figure("means", title, (series,), labels=labels, caption=caption, reference=0.0)
+    lacking = LONELY if any(bounds is None for *_, bounds in rows) else "With 95 % intervals."
+    return forest(title, rows, caption=f"{lacking} {told}".strip())
 
 
 def _short(contrast: str, factors: Mapping[str, Sequence[str]]) -> str:

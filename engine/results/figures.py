@@ -205,10 +205,12 @@ def turned(one: Mapping[str, Any], scale: float) -> tuple[float, tuple[float, fl
     return -scale * one["difference"], (-scale * bounds[1], -scale * bounds[0]) if bounds else None
 
 
-def forest(title: str, rows: Sequence[Row], xlabel: str = "") -> Figure:
+def forest(title: str, rows: Sequence[Row], xlabel: str = "", caption: str | None = None) -> Figure:
+    """Differences against none; without a caption it tells what the line is."""
     bounds = tuple(one for _, _, one in rows)
     series = Series("difference", tuple(value for _, value, _ in rows), intervals=bounds)
-    caption = LONELY if None in bounds else "With 95 % intervals; the broken line is no difference."
+    if caption is None:
+        caption = LONELY if None in bounds else "With 95 % intervals; the broken line is no difference."
     return Figure(
         "means", title, (series,), tuple(label for label, _, _ in rows), xlabel=xlabel, caption=caption, reference=0.0
     )

@@ -31,6 +31,10 @@ _COST_OF_A_COUNT = 10
 """drawing how often a value occurs, in draws of single values"""
 
 
+def in_percent(interval: Interval | None) -> Interval | None:
+    return interval and (100 * interval[0], 100 * interval[1])
+
+
 @lru_cache(maxsize=65536)
 def share_interval(successes: int, trials: int) -> Interval:
     """Wilson's interval of a share."""

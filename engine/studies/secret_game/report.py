@@ -29,14 +29,23 @@ from tidepool.engine.results.blocks import (
     counted,
     interval,
     number,
+    series_of,
     table,
 )
-from tidepool.engine.results.glimpse import CAPTION, Sums, Told, hundred
+from tidepool.engine.results.glimpse import CAPTION, Sums, Told
 from tidepool.engine.results.summary import checked
 from tidepool.engine.statistics.contrasts import FEWEST_TESTED, Contrast, within
 from tidepool.engine.statistics.distributions import normal_quantile
 from tidepool.engine.statistics.grouped import numpy
-from tidepool.engine.statistics.intervals import Interval, Rate, gap_interval, p_value_of, share_interval, wilson
+from tidepool.engine.statistics.intervals import (
+    Interval,
+    Rate,
+    gap_interval,
+    in_percent,
+    p_value_of,
+    share_interval,
+    wilson,
+)
 from tidepool.engine.statistics.significance import pairwise
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.analysis import Planted, Played, SecretGameStatistics, sides_of
@@ -319,7 +328,7 @@ def _drawn(found: SecretGameStatistics) -> Iterator[Block]:
     yield _heat(found.pairs, names, places)
     if found.ranking:
         means = [_mean(row) for row in rows]
-        yield Figure("means", "mean score", (_series("mean score", means, "accent"),), labels=names, places=places)
+        yield Figure("means", "mean score", (series_of("mean score", means, "accent"),), labels=names, places=places)
     if len(names) < len(found.agents):
         yield Words(f"(the best {len(names)} of {len(found.agents):,} agents are drawn)", "quiet")
 
@@ -331,12 +340,7 @@ def _point(name: str, row: ScoredSides, place: int) -> Series:
 
 
 def _bars(name: str, rows: Sequence[ScoredSides], colour: str) -> Series:
-    return _series(f"{name} %", [share(row, SHARES[name]) for row in rows], colour)
-
-
-def _series(name: str, found: Sequence[Estimate], colour: str) -> Series:
-    values, bounds = tuple(one.value for one in found), tuple(one.interval for one in found)
-    return Series(name, values, colour=colour, intervals=bounds)
+    return series_of(f"{name} %", [share(row, SHARES[name]) for row in rows], colour)
 
 
 def _heat(pairs: Mapping[str, PairStatistics], names: tuple[str, ...], places: tuple[int, ...]) -> Heat:
@@ -402,7 +406,7 @@ class GameGlimpse:
         share = secrets.mean
         if share is None:
             return None
-        rate = Estimate(100 * share, hundred(_of_talks(share, secrets)), 1, " %")
+        rate = Estimate(100 * share, in_percent(_of_talks(share, secrets)), 1, " %")
         return Told("revealed", rate, f"n = {secrets.count:,} conversations", tuple(self._blocks()))
 
     def _blocks(self) -> Iterator[Block]:
@@ -412,7 +416,7 @@ class GameGlimpse:
             "bars",
             "who reveals, who obtains (% of talks)",
             tuple(
-                _glimpse_bars(verb, [(sides[name][place], sides[name][0]) for name in names], colour)
+                series_of(verb, [_share(sides[name][place], sides[name][0]) for name in names], colour)
                 for place, verb, colour in ((1, "revealed", "failed"), (2, "obtained", "done"))
             ),
             labels=names,
@@ -445,11 +449,7 @@ def _of_talks(share: float, secrets: Sums) -> Interval:
 
 
 def _share(times: int, of: int) -> Estimate:
-    return Estimate(100 * times / of, hundred(share_interval(times, of)), 1)
-
-
-def _glimpse_bars(name: str, counts: list[tuple[int, int]], colour: str) -> Series:
-    return _series(name, [_share(*one) for one in counts], colour)
+    return Estimate(100 * times / of, in_percent(share_interval(times, of)), 1)
 
 
 COMMON = 0.9

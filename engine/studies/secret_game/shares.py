@@ -12,7 +12,7 @@ from typing import Any
 from weakref import ref
 
 from tidepool.engine.statistics.grouped import Array, Grouped, numbered, numpy
-from tidepool.engine.statistics.intervals import Interval, Rate
+from tidepool.engine.statistics.intervals import Interval, Rate, in_percent
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.sides import Clustering, Pair, pair_of
 
@@ -197,10 +197,6 @@ def share_figures(name: str, rate: Rate | None) -> dict[str, Any]:
         f"{name}_percentage": None if rate is None else 100 * rate.mean,
         f"{name}_ci95": in_percent(rate.interval()) if rate else ANYTHING,
     }
-
-
-def in_percent(interval: Interval | None) -> Interval | None:
-    return interval and (100 * interval[0], 100 * interval[1])
 
 
 def agent_statistics(shares: Shares, missing: Mapping[Pair, int]) -> dict[str, ScoredSides]:

@@ -28,6 +28,7 @@ from tidepool.engine.results.blocks import (
     listing,
     quoted,
     sampling,
+    series_of,
     table,
 )
 from tidepool.engine.results.glimpse import CAPTION, Sums, Told
@@ -136,9 +137,8 @@ def _entities(entities: Mapping[str, EntityStatistics], measure: Measure) -> Ite
 def _means(title: str, rows: Mapping[str, Mean | None], colour: str, order: Mapping[str, int] | None = None) -> Figure:
     """`order` are the places of those who take part, where the rows are some of them."""
     drawn = {name: row for name, row in list(rows.items())[:MOST_DRAWN] if row}
-    means, bounds = tuple(row.mean for row in drawn.values()), tuple(row.ci95 for row in drawn.values())
     places = tuple(order[name] for name in drawn) if order else ()
-    series = Series(title, means, colour=colour, intervals=bounds)
+    series = series_of(title, [Estimate(row.mean, row.ci95) for row in drawn.values()], colour)
     return Figure("means", title, (series,), labels=tuple(drawn), places=places)
 
 
@@ -214,47 +214,31 @@ class SimulationGlimpse:
 
     def _rated(self) -> Told:
         whole = _together(self._entities.values())
-        figure = Estimate(whole.mean, whole.interval(max(1, self._simulations)), 2)
+        figure = whole.estimate(2, max(1, self._simulations))
         n = f"n = {self._simulations:,} simulations, {whole.count:,} ratings"
         return Told("mean rating", figure, n, tuple(self._blocks()))
 
     def _blocks(self) -> Iterator[Block]:
         rated = {name: sums for name, sums in sorted(self._entities.items()) if sums.count}
-        drawn = list(rated.items())[:MOST_DRAWN]
-        series = Series(
-            "mean rating",
-            tuple(sums.mean for _, sums in drawn),
-            colour="done",
-            intervals=tuple(sums.interval() for _, sums in drawn),
-        )
-        labels, places = tuple(name for name, _ in drawn), tuple(range(len(drawn)))
+        labels = tuple(rated)[:MOST_DRAWN]
+        series = series_of("mean rating", [rated[name].estimate(2) for name in labels], "done")
+        places = tuple(range(len(labels)))
         yield Figure("means", "mean rating", (series,), labels=labels, caption=CAPTION, places=places)
-        rows = [
-            (Named(name, place), sums.count, Estimate(sums.mean, sums.interval(), 2))
-            for place, (name, sums) in enumerate(rated.items())
-        ]
+        rows = [(Named(name, place), sums.count, sums.estimate(2)) for place, (name, sums) in enumerate(rated.items())]
         yield table("entities so far", ("entity", "ratings", "mean rating"), rows)
 
     def _spoken(self) -> Told:
         whole = _together(self._turns.values())
         turns = sorted(self._turns)
-        rows = [
-            (turn, self._turns[turn].count, Estimate(self._turns[turn].mean, self._turns[turn].interval(), 1))
-            for turn in turns
-        ]
+        means = [self._turns[turn].estimate(1) for turn in turns]
+        rows = [(turn, self._turns[turn].count, mean) for turn, mean in zip(turns, means, strict=True)]
         blocks: list[Block] = []
         if len(turns) >= FEWEST_TURNS:
-            means = line(
-                "tokens",
-                turns,
-                [self._turns[turn].mean for turn in turns],
-                "primary",
-                [self._turns[turn].interval() for turn in turns],
-            )
-            blocks.append(Figure("lines", "tokens of a message, by turn", (means,), xlabel="turn", caption=CAPTION))
+            values, intervals = [mean.value for mean in means], [mean.interval for mean in means]
+            curve = line("tokens", turns, values, "primary", intervals)
+            blocks.append(Figure("lines", "tokens of a message, by turn", (curve,), xlabel="turn", caption=CAPTION))
         blocks.append(table("messages so far", ("turn", "messages", "tokens"), rows, left=0))
-        figure = Estimate(whole.mean, whole.interval(), 1)
-        return Told("tokens a message", figure, f"n = {whole.count:,} messages", tuple(blocks))
+        return Told("tokens a message", whole.estimate(1), f"n = {whole.count:,} messages", tuple(blocks))
 
 
 def _together(parts: Iterable[Sums]) -> Sums:
