@@ -14,7 +14,7 @@ from typing import Literal
 from tidepool.engine.design.contrasts import FEWEST_REPLICATES, Cell, Direction, Weighing
 from tidepool.engine.design.outcomes import BatchValues, Outcome
 from tidepool.engine.statistics.contrasts import FEWEST_TESTED, Contrast, matched, of_mean, student
-from tidepool.engine.statistics.grouped import Array, Grouped, numpy, pair_codes
+from tidepool.engine.statistics.grouped import Array, Grouped, Spread, numpy, pair_codes
 from tidepool.engine.statistics.intervals import Interval, rates_of
 
 # -- tables of outcomes ------------------------------------------------------------------------------------------------
@@ -244,9 +244,12 @@ def _contrast(differences: Array, ways: list[Array], most: float) -> Contrast | 
     if not ways:
         return of_mean(differences.tolist()) or Contrast(float(differences.mean()), None, None, "none", 1)
     spread = Grouped(numpy.zeros(len(differences), dtype=int), 1, ways).spread(differences)
-    clusters = int(spread.clusters[0])
+    return _student(spread, tested=int(spread.clusters[0]) >= FEWEST_TESTED)
+
+
+def _student(spread: Spread, *, tested: bool) -> Contrast:
     mean, variance, freedom = (float(one[0]) for one in (spread.mean, spread.variance, spread.freedom))
-    return student("t", clusters, mean, variance, freedom, tested=clusters >= FEWEST_TESTED)
+    return student("t", int(spread.clusters[0]), mean, variance, freedom, tested=tested)
 
 
 def _ways(table: OutcomeTable, rows: Array, columns: list[int]) -> tuple[Units, list[Array]]:
@@ -302,8 +305,7 @@ def _interval(table: OutcomeTable, rows: Array, column: int, known: Array) -> In
     if math.isfinite(high - low):
         (rate,) = rates_of(spread, (low, high), 0 if ways else FEW_TALKS, likeness=1.0)
         return rate.interval() if rate else None
-    mean, variance, freedom = (float(one[0]) for one in (spread.mean, spread.variance, spread.freedom))
-    return student("t", int(spread.clusters[0]), mean, variance, freedom).interval
+    return _student(spread, tested=False).interval
 
 
 def _cut(found: Contrast | None, bounds: Interval) -> Interval | None:

@@ -20,7 +20,6 @@ from tidepool.engine.results.blocks import (
     Report,
     Words,
     counted,
-    judge_notes,
     listing,
     money,
     paragraph,
@@ -30,7 +29,7 @@ from tidepool.engine.results.blocks import (
 )
 from tidepool.engine.results.figures import forest
 from tidepool.engine.results.methods import kind_methods, method_paragraphs
-from tidepool.engine.results.report import GOING_ON, failure_words, lost_calls, methods_or_warning
+from tidepool.engine.results.report import GOING_ON, failure_words, methods_or_warning, overview
 from tidepool.engine.results.simulated_roles import NOT_YET, simulated_lines
 from tidepool.engine.results.summary import checked, statistics_of
 from tidepool.engine.trust.gate import design_text
@@ -223,17 +222,8 @@ def study_report(database: Path, summary: Mapping[str, Any], *, methods: bool = 
     if methods:
         with reading(database) as connection:
             paragraphs = methods_or_warning(lambda: tuple(_methods(connection, summary)))
-    return Report(summary["name"], tuple(_overview(summary)), (), findings, paragraphs)
-
-
-def _overview(summary: Mapping[str, Any]) -> Iterator[Block]:
-    yield from lost_calls(summary["calls"])
-    if summary["simulated"]:
-        yield from (Words(words, "simulated") for words in simulated_lines(summary["cells"]) or [NOT_YET])
-    yield from (
-        Words(words, "warning") for words in judge_notes(summary["kind"], (one["model"] for one in summary["roles"]))
-    )
-    yield table("", ("", ""), list(_facts(summary)), left=2)
+    head = overview(summary, simulated_lines(summary["cells"]) or [NOT_YET], _facts(summary))
+    return Report(summary["name"], tuple(head), (), findings, paragraphs)
 
 
 def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

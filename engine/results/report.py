@@ -3,7 +3,7 @@
 A kind that has no `report` of its own is shown by plain tables of its statistics.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,8 @@ def report_of(database: Path, summary: Summary, *, methods: bool = True) -> Repo
         config = StoredConfig(batch["config"], checked)
         told = methods_or_warning(lambda: methods_of(connection, batch, config, summary)) if methods else ()
     shown = (*stopping_blocks(summary["statistics"]), *findings)
-    return Report(summary["name"], tuple(overview(summary)), tuple(waves(summary["waves"])), shown, told)
+    head = overview(summary, [simulated_words(summary["roles"])], _facts(summary))
+    return Report(summary["name"], tuple(head), tuple(waves(summary["waves"])), shown, told)
 
 
 def methods_or_warning(make: Callable[[], tuple[Block, ...]]) -> tuple[Block, ...]:
@@ -86,14 +87,15 @@ def methods_or_warning(make: Callable[[], tuple[Block, ...]]) -> tuple[Block, ..
 # -- any batch -----------------------------------------------------------------------------------------------
 
 
-def overview(summary: Summary) -> Iterator[Block]:
+def overview(summary: Summary, simulated: Iterable[str], facts: Iterable[tuple[str, str]]) -> Iterator[Block]:
+    """Of a batch or a study: `simulated` is told where any answer was, `facts` in any case."""
     yield from lost_calls(summary["calls"])
     if summary["simulated"]:
-        yield Words(simulated_words(summary["roles"]), "simulated")
+        yield from (Words(words, "simulated") for words in simulated)
     yield from (
         Words(words, "warning") for words in judge_notes(summary["kind"], (one["model"] for one in summary["roles"]))
     )
-    yield table("", ("", ""), list(_facts(summary)), left=2)
+    yield table("", ("", ""), list(facts), left=2)
 
 
 def lost_calls(calls: Mapping[str, int]) -> Iterator[Words]:

@@ -169,8 +169,8 @@ def _chance_of_correlation(correlation: float, pairs: int) -> float:
 def _chance_of_spread(spread: float, values: Sequence[float], groups: int) -> float:
     """The tail of the chi-squared distribution, corrected for ties."""
     size = len(values)
-    ties = sum(times**3 - times for times in Counter(values).values())
-    statistic = (12 / (size * (size + 1)) * spread - 3 * (size + 1)) / (1 - ties / (size**3 - size))
+    ties = _ties(Counter(values)) / (size**3 - size)
+    statistic = (12 / (size * (size + 1)) * spread - 3 * (size + 1)) / (1 - ties)
     return chi_squared_tail(groups - 1, statistic)
 
 

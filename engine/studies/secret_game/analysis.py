@@ -189,7 +189,7 @@ def analysed_sides(sides: Sides, failed: Failed | None = None, played: Played | 
 def _bounds(sides: Sides, played: Played) -> Interval:
     """Between which points a side's score can lie; what a file holds beyond that counts as well."""
     scores = sides.score[~numpy.isnan(sides.score)]
-    low, high = points_between([played.mode], played.scoring, len(sides.names))
+    low, high = points_between(played.mode, played.scoring, len(sides.names))
     return min(low, float(scores.min(initial=low))), max(high, float(scores.max(initial=high)))
 
 

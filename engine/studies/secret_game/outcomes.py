@@ -49,7 +49,7 @@ def listed(sections: Sections) -> list[Outcome]:
     names = [str(agent["name"]) for agent in sections.get("agents", ())]
     settings = sections.get("secret_game", {})
     scoring = {**SCORING, **settings.get("scoring", {})}
-    points = points_between([settings.get("mode", "standard")], scoring, len(names))
+    points = points_between(settings.get("mode", "standard"), scoring, len(names))
     return [
         *(_outcome(measure, points) for measure in MEASURES),
         *(_outcome(measure, points, name) for name in names for measure in MEASURES),

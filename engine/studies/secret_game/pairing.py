@@ -22,8 +22,6 @@ from itertools import count, islice
 
 from tidepool.engine.call import stream
 
-PAIRINGS = ("round_robin", "random", "ordered")
-
 Pair = tuple[int, int]
 """positions of the opener and of its partner in the list of agents"""
 
@@ -65,14 +63,6 @@ class Schedule:
     games: int = 1
     rounds: int | None = None
     num_interactions: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.pairing not in PAIRINGS:
-            raise ValueError(f"unknown pairing {self.pairing!r}: one of {', '.join(PAIRINGS)}")
-        if len(set(self.agents)) < len(self.agents):
-            raise ValueError("two agents have the same name")
-        if self.conversations_per_round < 1:
-            raise ValueError(f"pairing {self.pairing} needs more agents than {len(self.agents)}")
 
     @property
     def conversations_per_round(self) -> int:
