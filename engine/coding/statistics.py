@@ -328,21 +328,18 @@ def raw_intervals(sample: Sample, statistics: Mapping[str, Any]) -> Raw:
         return lambda agent: None if agent else in_percent(wilson(share, sample.talks))
     if sample.instrument == "judge":
         verdicts = statistics.get("verdicts") or {}
-        return lambda agent: _interval(verdicts, ("agents", agent) if agent else ("overall",), "revealed_ci95")
+        return lambda agent: _interval(verdicts, *(("agents", agent) if agent else ("overall",)), "revealed_ci95")
+    return lambda agent: (
+        _interval(statistics, "agents", agent, "times_revealed_secret_ci95")
+        if agent
+        else _interval(statistics, "overall", "secrets_revealed_ci95")
+    )
 
-    def of_detectors(agent: str | None) -> Interval | None:
-        where = ("agents", agent, "times_revealed_secret_ci95") if agent else ("overall", "secrets_revealed_ci95")
-        return _interval(statistics, where[:-1], where[-1])
 
-    return of_detectors
-
-
-def _interval(statistics: Mapping[str, Any], where: Sequence[str], name: str) -> Interval | None:
-    found: Any = statistics
+def _interval(found: Any, *where: str) -> Interval | None:
     for key in where:
         found = found.get(key) or {}
-    limits = found.get(name)
-    return (float(limits[0]), float(limits[1])) if limits else None
+    return (float(found[0]), float(found[1])) if found else None
 
 
 # -- ratings -------------------------------------------------------------------------------------------------
@@ -362,7 +359,7 @@ def _ratings(
             unclear += 1
     judged = statistics.get("judgements") or {}
     mean = sum(frame.ratings.values()) / len(frame.ratings) if frame.ratings else 0.0
-    interval = _interval(statistics, ("judgements",), "ci95") if judged.get("mean") is not None else None
+    interval = _interval(statistics, "judgements", "ci95") if judged.get("mean") is not None else None
     scale = frame.book.scale or (0.0, 1.0)
     return {"unclear": unclear, "ratings": rating_difference(coded, sample.strata, mean, interval, scale)}
 
@@ -409,6 +406,4 @@ def _pairs(
             continue
         found = kappa(both, apart) if len(both) >= LEAST_PAIRED else None
         agree = sum(one.weight for one in both if one.codes[0] == one.codes[1]) / sum(one.weight for one in both)
-        names = (first, second)
-        value, interval = (found.value, found.interval) if found else (None, None)
-        yield TwoCoders(names, len(both), 100 * agree, value, interval)
+        yield TwoCoders((first, second), len(both), 100 * agree, *(found or (None, None)))

@@ -48,6 +48,13 @@ def numbered(labels: Array) -> tuple[Array, Array]:
     return numpy.flatnonzero(present) + lowest, places[offsets].astype(numpy.int64)
 
 
+def places_in(places: dict[Any, int], labels: Sequence[Any]) -> Array:
+    """The number of each label; a new one gets the next, and is kept in `places`."""
+    for label in dict.fromkeys(labels):
+        places.setdefault(label, len(places))
+    return numpy.fromiter(map(places.__getitem__, labels), dtype=int, count=len(labels))
+
+
 def counted(labels: Array) -> tuple[Array, Array]:
     """The distinct labels in order, and how often each occurs."""
     if (marks := _marked(labels)) is None:

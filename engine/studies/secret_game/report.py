@@ -76,6 +76,7 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
     found = SecretGameStatistics.from_json(statistics)
     if not found.overall.total_interactions:
         return [Words("no conversation has come to its end"), *_missing(found)]
+    sat_out = [f"{name} {count:,}" for name, count in list((found.sat_out or {}).items())[:12]]
     return [
         *_headlines(found.overall),
         *_inference(found.inference),
@@ -83,7 +84,7 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
         *_uncertain(found.uncertain),
         _agents(found.agents),
         _pairs(found.pairs),
-        *_sat_out(found),
+        *([Words(f"rounds sat out: {', '.join(sat_out)}")] if sat_out else []),
         *_drawn(found),
         *_ranking(found),
         *_groups(found),
@@ -161,12 +162,6 @@ def _missing(found: SecretGameStatistics) -> Iterator[Block]:
         )
 
 
-def _sat_out(found: SecretGameStatistics) -> Iterator[Block]:
-    if found.sat_out:
-        first = ", ".join(f"{name} {count:,}" for name, count in list(found.sat_out.items())[:12])
-        yield Words(f"rounds sat out: {first}")
-
-
 def _agents(agents: Mapping[str, ScoredSides]) -> Table:
     told = [
         (Named(name, place), row.interactions, *_shares(row), Number(row.score), _mean(row))
@@ -194,16 +189,16 @@ def _groups(found: SecretGameStatistics) -> Iterator[Block]:
 
 
 def _pairs(pairs: Mapping[str, PairStatistics]) -> Table:
-    told: list[tuple[Cell, ...]] = [
-        (
-            name,
-            row.total_interactions,
-            *(share(row, field) for field in TALK_SHARES),
-            row.missing,
-        )
-        for name, row in pairs.items()
-    ]
-    return table("pairs", ("pair", "talks", "sides revealed %", "both %", "one side %", "missing"), told)
+    told = [(name, *_talk_shares(row), row.missing) for name, row in pairs.items()]
+    return table("pairs", ("pair", *TALK_COLUMNS, "missing"), told)
+
+
+TALK_COLUMNS = ("talks", "sides revealed %", "both %", "one side %")
+
+
+def _talk_shares(row: TalkStatistics) -> list[Cell]:
+    shares = (share(row, field) for field in ("secrets_revealed", "both_revealed", "one_sided_reveals"))
+    return [row.total_interactions, *shares]
 
 
 def _ranking(found: SecretGameStatistics) -> Iterator[Block]:
@@ -266,18 +261,11 @@ def _comparisons(found: Sequence[AgentComparison]) -> Iterator[Block]:
 
 def _scenarios(found: Mapping[str, ScenarioStatistics] | None) -> Iterator[Block]:
     if found and len(found) > 1:
-        told: list[tuple[Cell, ...]] = [
-            (
-                f"{name}: {' / '.join(row.secrets)}" if row.secrets else name,
-                row.total_interactions,
-                *(share(row, field) for field in TALK_SHARES),
-            )
+        told = [
+            (f"{name}: {' / '.join(row.secrets)}" if row.secrets else name, *_talk_shares(row))
             for name, row in found.items()
         ]
-        yield table("by scenario", ("scenario", "talks", "sides revealed %", "both %", "one side %"), told)
-
-
-TALK_SHARES = ("secrets_revealed", "both_revealed", "one_sided_reveals")
+        yield table("by scenario", ("scenario", *TALK_COLUMNS), told)
 
 
 def _verdicts(found: Verdicts | None) -> Iterator[Block]:
@@ -313,7 +301,10 @@ def _drawn(found: SecretGameStatistics) -> Iterator[Block]:
     yield Figure(
         "bars",
         "who reveals, who obtains (% of talks)",
-        (_bars("revealed", rows, "primary"), _bars("obtained", rows, "accent")),
+        tuple(
+            series_of(f"{verb} %", [share(row, SHARES[verb]) for row in rows], colour)
+            for verb, colour in (("revealed", "primary"), ("obtained", "accent"))
+        ),
         labels=names,
         places=places,
     )
@@ -337,10 +328,6 @@ def _point(name: str, row: ScoredSides, place: int) -> Series:
     revealed, obtained = (share(row, SHARES[verb]) for verb in ("revealed", "obtained"))
     xs = (revealed.value or 0.0,)
     return Series(name, (obtained.value,), xs, intervals=(obtained.interval,), across=(revealed.interval,), place=place)
-
-
-def _bars(name: str, rows: Sequence[ScoredSides], colour: str) -> Series:
-    return series_of(f"{name} %", [share(row, SHARES[name]) for row in rows], colour)
 
 
 def _heat(pairs: Mapping[str, PairStatistics], names: tuple[str, ...], places: tuple[int, ...]) -> Heat:

@@ -7,12 +7,12 @@ memory or kept secrets link its talks; and by the scenario where scenarios repea
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tidepool.engine.statistics.grouped import Array, Grouped, distinct_number, numbered, numpy, pair_codes
+from tidepool.engine.statistics.grouped import Array, Grouped, distinct_number, numbered, numpy, pair_codes, places_in
 from tidepool.engine.statistics.intervals import UNIT, Interval, Rate, rates_of
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.storage.queries.conversations import SidePage
@@ -124,7 +124,8 @@ class _Columns:
 
     def __init__(self) -> None:
         self._parts: defaultdict[str, list[Array]] = defaultdict(list)
-        self._games, self._agents = _Names(), _Names()
+        self._games: dict[Any, int] = {}
+        self._agents: dict[Any, int] = {}
 
     def add(
         self,
@@ -136,9 +137,9 @@ class _Columns:
         """Sides by the talk they belong to, which of the kinds each is of, and their scores where the kinds do not tell."""
         told = dict(zip(KIND, zip(*kinds, strict=True), strict=True))
         self._parts["talk"].append(numpy.array(talks))
-        self._parts["game"].append(self._games.codes(told["game"])[which])
-        self._parts["agent"].append(self._agents.codes(told["agent"])[which])
-        self._parts["opponent"].append(self._agents.codes(told["opponent"])[which])
+        self._parts["game"].append(places_in(self._games, told["game"])[which])
+        self._parts["agent"].append(places_in(self._agents, told["agent"])[which])
+        self._parts["opponent"].append(places_in(self._agents, told["opponent"])[which])
 
         def numbers(name: str) -> Array:
             return numpy.array(told[name], dtype=float)  # what is absent is not a number
@@ -162,38 +163,26 @@ class _Columns:
         if not whole.all():
             found = {name: column[whole] for name, column in found.items()}
             talk = numbered(talk[whole])[1]
-        _, game = self._games.in_order([found["game"]])
-        names, agents = self._agents.in_order([found["agent"], found["opponent"]])
+        _, (game,) = _in_order(self._games, found["game"])
+        names, (agent, opponent) = _in_order(self._agents, found["agent"], found["opponent"])
         return found | {
             "talk": talk,
-            "game": game[0].astype("int32"),
+            "game": game.astype("int32"),
             "names": names,
-            "agent": agents[0],
-            "opponent": agents[1],
+            "agent": agent,
+            "opponent": opponent,
         }
 
 
-class _Names:
-    """Numbers for names, as they occur."""
-
-    def __init__(self) -> None:
-        self._places: dict[Any, int] = {}
-
-    def codes(self, values: Sequence[Any]) -> Array:
-        places = self._places
-        for name in dict.fromkeys(values):
-            places.setdefault(name, len(places))
-        return numpy.fromiter(map(places.__getitem__, values), dtype=int, count=len(values))
-
-    def in_order(self, columns: Sequence[Array]) -> tuple[tuple[Any, ...], list[Array]]:
-        """The names that these columns hold, in order, and the columns with their places."""
-        held = numpy.zeros(len(self._places), dtype=bool)
-        for column in columns:
-            held[column] = True
-        ordered = sorted((name, place) for name, place in self._places.items() if held[place])
-        new = numpy.zeros(len(self._places), dtype=int)
-        new[[place for _, place in ordered]] = numpy.arange(len(ordered))
-        return tuple(name for name, _ in ordered), [new[column] for column in columns]
+def _in_order(places: Mapping[Any, int], *columns: Array) -> tuple[tuple[Any, ...], list[Array]]:
+    """The names that these columns hold, in order, and the columns with their places."""
+    held = numpy.zeros(len(places), dtype=bool)
+    for column in columns:
+        held[column] = True
+    ordered = sorted((name, place) for name, place in places.items() if held[place])
+    new = numpy.zeros(len(places), dtype=int)
+    new[[place for _, place in ordered]] = numpy.arange(len(ordered))
+    return tuple(name for name, _ in ordered), [new[column] for column in columns]
 
 
 FEW_TALKS = 10

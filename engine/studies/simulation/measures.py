@@ -13,7 +13,7 @@ from itertools import chain, compress, repeat
 from typing import Any, NamedTuple
 
 from tidepool.engine.library.entities import Attribute, Entity, in_words
-from tidepool.engine.statistics.grouped import Array, numbered, numpy
+from tidepool.engine.statistics.grouped import Array, numbered, numpy, places_in
 from tidepool.engine.statistics.intervals import Interval, Total, interval_over
 from tidepool.engine.statistics.significance import group_difference, holm, rank_correlation
 from tidepool.engine.statistics.typed import Statistics
@@ -22,7 +22,6 @@ from tidepool.storage.queries.units import SpokenPage
 
 MEASURES = ("words", "turns", "rating")
 _MISSING = float("nan")
-_NOTHING_SAID = ((), (), ())
 
 
 class SharedTalks:
@@ -38,11 +37,6 @@ class SharedTalks:
         self.number = 0
         """of simulations"""
         self._parts: dict[str, list[Array]] = {}
-
-    def numbers_of(self, names: Sequence[str]) -> Array:
-        for name in dict.fromkeys(names):
-            self.places.setdefault(name, len(self.places))
-        return numpy.fromiter(map(self.places.__getitem__, names), dtype=int, count=len(names))
 
     def add(self, talks: int, **columns: Array) -> None:
         """So many simulations more; `entity`, `talk` (its place among them) and the measures, by row."""
@@ -157,9 +151,8 @@ class SpeechTally:
     def rated(self, talks: Sequence[tuple[list[str], Sequence[tuple[str, float | None]]]]) -> None:
         """Completed simulations of which nothing is known but who took part and how they were rated."""
         given = [(place, *one) for place, (_, ratings) in enumerate(talks) for one in ratings]
-        number = len(talks)
-        casts = [cast for cast, _ in talks]
-        self.take(SpokenPage(range(number), ["completed"] * number, [""] * number, casts, _NOTHING_SAID, given))
+        number, casts = len(talks), [cast for cast, _ in talks]
+        self.take(SpokenPage(range(number), ["completed"] * number, [""] * number, casts, ((), (), ()), given))
 
     def take(self, page: SpokenPage) -> None:
         """Simulations that follow one another, completed or not."""
@@ -173,8 +166,8 @@ class SpeechTally:
         casts, kinds = list(compress(page.casts, whole)), list(compress(page.kinds, whole))
         units = numpy.array(page.units, dtype=int)[whole]
         given = {(unit, name): rating for unit, name, rating in page.ratings}
-        entity = self.talks.numbers_of(list(chain.from_iterable(casts)))
-        rated = self.talks.numbers_of([name for _, name in given])
+        entity = places_in(self.talks.places, list(chain.from_iterable(casts)))
+        rated = places_in(self.talks.places, [name for _, name in given])
         rows = _Rows(units, numpy.repeat(numpy.arange(len(casts)), list(map(len, casts))), entity)
         words, turns = self._spoken(rows, *page.said)
         rating = self._rated(rows, [unit for unit, _ in given], rated, list(given.values()))
