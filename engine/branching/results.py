@@ -60,14 +60,10 @@ def statistics(
             "times": origin.times,
             "conversations": len(origin.conversations),
             "unit": "conversation" if len(origin.conversations) > 1 else "redraw of this conversation",
-            "redraws": {"planned": origin.units, "completed": _completed(found, origin)},
+            "redraws": {"planned": origin.units, "completed": sum(one.number in found for one in origin.redraws())},
             "outcomes": outcomes,
         }
     }
-
-
-def _completed(found: Mapping[int, Sequence[float | None]], origin: Origin) -> int:
-    return sum(redraw.number in found for redraw in origin.redraws())
 
 
 def _games(connection: sqlite3.Connection, number: int, origin: Origin) -> Mapping[int, int]:
@@ -207,12 +203,9 @@ def _outcomes(branch: Mapping[str, Any]) -> Iterator[Block]:
 def _figure(branch: Mapping[str, Any], title: str) -> Figure:
     found = branch["outcomes"]
     rows = [(one["words"], one["difference"], _bounds(one, "difference")) for one in found]
-    units = " or ".join(dict.fromkeys(_unit(one) for one in found))
-    return forest(f"said otherwise less drawn again, {title}", rows, units, caption="")
-
-
-def _unit(one: Mapping[str, Any]) -> str:
-    return "percentage points" if one["unit"] == "%" else "points of the scale"
+    units = ("percentage points" if one["unit"] == "%" else "points of the scale" for one in found)
+    xlabel = " or ".join(dict.fromkeys(units))
+    return forest(f"said otherwise less drawn again, {title}", rows, xlabel, caption="")
 
 
 def _estimate(one: Mapping[str, Any], name: str, *, signed: bool = False) -> Estimate:

@@ -15,7 +15,6 @@ from tidepool.engine.config.freezing import load_frozen, with_overrides
 from tidepool.engine.config.loading import hands_of
 from tidepool.engine.config.sections import Config, FrozenConfig, Providers, ProviderSettings, Study
 from tidepool.engine.design.cells import (
-    PlannedCell,
     PlannedStudy,
     plan_study,
     refuse_too_many,
@@ -91,7 +90,10 @@ def _create_study(path: Path, planned: PlannedStudy) -> str:
     """Refuses what no run would take, then writes all cells at once."""
     refuse_too_many(planned.name, len(planned.cells))
     kind = load_kind(planned.config.batch.kind)
-    folders = [_checked(kind, cell, planned.folder) for cell in planned.cells]
+    folders = []
+    for cell in planned.cells:
+        kind.plan(cell.config)
+        folders.append(found_code(planned.folder, kind, cell.config))
     rules_of(kind, [(cell.config, cell.levels, cell.replicate) for cell in planned.cells])
     shared_config(kind, [cell.config for cell in planned.cells])
     new = [studies.NewCell(new_batch(cell.config), cell.replicate, cell.levels) for cell in planned.cells]
@@ -103,11 +105,6 @@ def _create_study(path: Path, planned: PlannedStudy) -> str:
         for batch_id in made:
             trust_record().keep_folder(batch_id, folder)
     return study_id
-
-
-def _checked(kind: KindSpec, cell: PlannedCell, folder: Path | None) -> Path | None:
-    kind.plan(cell.config)
-    return found_code(folder, kind, cell.config)
 
 
 @dataclass(frozen=True, slots=True)

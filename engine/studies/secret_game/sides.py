@@ -102,20 +102,7 @@ class Sides:
         return pair_codes(self.direction, self.opener.astype(int))
 
 
-KIND = (
-    "mode",
-    "game",
-    "agent",
-    "opponent",
-    "opener",
-    "revealed",
-    "obtained",
-    "turn",
-    "scenario",
-    "uncertain",
-    "verdict",
-    "score",
-)
+KIND = tuple("mode game agent opponent opener revealed obtained turn scenario uncertain verdict score".split())
 """what many sides have in common, in the order of `SidePage`"""
 
 
