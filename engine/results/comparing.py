@@ -117,7 +117,10 @@ def _batches(batches: Summaries) -> Block:
 
 def _figures(batches: Summaries) -> Iterator[Block]:
     """Those of the whole come first, then those of its parts."""
-    found = [_figures_of(batch) for batch in batches]
+    found: list[dict[str, Cell]] = []
+    for batch in batches:
+        own = kind_report(batch["kind"], batch.get("origin"))
+        found.append(own.figures(batch["statistics"]) if own else {})
     names = sorted(dict.fromkeys(name for figures in found for name in figures), key=lambda name: ": " in name)
     rows = [(name, *(figures.get(name, Number(None)) for figures in found)) for name in names]
     yield table("side by side", ("", *(f"#{place + 1}" for place in range(len(batches)))), rows, first=MOST_ROWS)
@@ -126,11 +129,6 @@ def _figures(batches: Summaries) -> Iterator[Block]:
     if shares and all(one.value is not None for estimates in drawn for one in estimates):
         series = tuple(series_of(f"#{place}", row) for place, row in enumerate(drawn, 1))
         yield Figure("bars", "per cent", series, labels=tuple(name.removesuffix(", %") for name in shares))
-
-
-def _figures_of(batch: Mapping[str, Any]) -> dict[str, Cell]:
-    own = kind_report(batch["kind"], batch.get("origin"))
-    return own.figures(batch["statistics"]) if own else {}
 
 
 def _estimate(cell: Cell | None) -> Estimate:

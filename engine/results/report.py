@@ -192,19 +192,19 @@ def plain_blocks(title: str, found: Mapping[str, Any]) -> list[Block]:
     for name, value in found.items():
         place = f"{title} · {name}" if title else name
         if isinstance(value, Mapping) and value and all(isinstance(row, Mapping) for row in value.values()):
-            blocks += _rows(place, {str(key): row for key, row in value.items()})
+            blocks.append(_rows(place, {str(key): row for key, row in value.items()}))
         elif isinstance(value, Mapping):
             blocks += plain_blocks(place, value)
         elif _nested(value):
-            blocks += _rows(place, {str(index): row for index, row in enumerate(value, 1)})
+            blocks.append(_rows(place, {str(index): row for index, row in enumerate(value, 1)}))
     return blocks
 
 
-def _rows(title: str, rows: Mapping[str, Mapping[str, Any]]) -> list[Block]:
+def _rows(title: str, rows: Mapping[str, Mapping[str, Any]]) -> Block:
     flat = {name: dict(_flat(row)) for name, row in rows.items()}
     columns = list(dict.fromkeys(key for row in flat.values() for key in row))
     told = [(name, *(_plain(row.get(key)) for key in columns)) for name, row in flat.items()]
-    return [table(title, ("", *columns), told)]
+    return table(title, ("", *columns), told)
 
 
 def _flat(row: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Any]]:

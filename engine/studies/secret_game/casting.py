@@ -183,7 +183,7 @@ def succession_of(cast: Cast, schedule: Schedule, at_once: int | None = None) ->
     if schedule.total <= COUNTED:
         return Succession(counted.free, counted.linked, counted.rounds, groups)
     free = round(schedule.total * counted.free / (counted.free + counted.linked))
-    rounds = groups * min(schedule.rounds_in_longest_game, -(-size // schedule.conversations_per_round))
+    rounds = groups * min(schedule.rounds_of_game(1)[1], -(-size // schedule.conversations_per_round))
     return Succession(free, schedule.total - free, rounds if free < schedule.total else 0, groups)
 
 

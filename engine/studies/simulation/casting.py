@@ -115,8 +115,7 @@ class _DealTable:
         return len(set(hand)) == self._k and hand not in self._fresh and not self._dealt.has(hand)
 
     def _place(self, number: int) -> bool:
-        hand = self._hand(number)
-        if not self._is_new(hand) and not self._trade(number):
+        if not self._is_new(self._hand(number)) and not self._trade(number):
             return False
         self._fresh.add(self._hand(number))
         return True
@@ -295,7 +294,12 @@ def cast_from(records: Iterable[Mapping[str, Any]]) -> list[CastMember]:
     with located("entities"):
         members = [_member(record, place) for place, record in enumerate(records)]
         refuse_doubled((member.entity for member in members), "The batch")
-        _refuse_doubled_ids(members)
+        seen: set[str] = set()
+        for place, member in enumerate(members):
+            if member.id in seen:
+                told = f"The batch: the entity id {member.id!r} is there twice. Name each entity once."
+                raise UsageError(told, (place,))
+            seen.add(member.id)
     return members
 
 
@@ -347,11 +351,3 @@ def _member(record: Mapping[str, Any], place: int) -> CastMember:
         entity = entity_from(record, where)
         with located("id"):
             return CastMember(checked_name(record.get("id") or entity.name, f"{where}, id"), entity)
-
-
-def _refuse_doubled_ids(members: Iterable[CastMember]) -> None:
-    seen: set[str] = set()
-    for place, member in enumerate(members):
-        if member.id in seen:
-            raise UsageError(f"The batch: the entity id {member.id!r} is there twice. Name each entity once.", (place,))
-        seen.add(member.id)

@@ -66,7 +66,11 @@ def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
         "failed simulations": found.missing.simulations,
     }
     if judged := found.judgements:
-        told |= {"ratings": judged.given, "ratings missing": judged.missing, "mean rating": _mean_rating(judged)}
+        told |= {
+            "ratings": judged.given,
+            "ratings missing": judged.missing,
+            "mean rating": Estimate(judged.mean, judged.ci95, 2),
+        }
     for name, row in found.entities.items():
         told |= {f"{name}: talks": row.simulations, f"{name}: words each": _mean(row.words, "words")}
         if found.judgements:
@@ -77,10 +81,6 @@ def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
 def _mean(found: Mean | None, measure: Measure) -> Estimate:
     digits = 2 if measure == "rating" else 1
     return Estimate(found.mean, found.ci95, digits) if found else Estimate(None)
-
-
-def _mean_rating(judged: Judgements) -> Estimate:
-    return Estimate(judged.mean, judged.ci95, 2)
 
 
 def _overall(found: SimulationStatistics) -> Iterator[Block]:
@@ -101,7 +101,7 @@ def _ratings(judged: Judgements | None) -> Iterator[Block]:
     low, high = judged.scale
     told = f"{judged.given:,} ratings from {low:g} to {high:g}, {judged.missing:,} missing"
     yield Words(judged.question, "strong")
-    yield Headline("mean rating", _mean_rating(judged), told)
+    yield Headline("mean rating", Estimate(judged.mean, judged.ci95, 2), told)
     if judged.distribution:
         levels = dict.fromkeys(map(str, levels_of((low, high))), 0)
         given = (
