@@ -159,7 +159,7 @@ async def _taken_up(
         await asyncio.to_thread(find_code_again, kind, one.config, one.cell.batch["id"])
     models = set().union(*(kind.models(one.config) for one in running))
     shared = shared_config(kind, [one.config for one in running])
-    listeners = _Listeners(on_event)
+    units: dict[str, int] = {}
     if on_event:
         on_event(BatchStarted(study.id, kind.name, study.name, resumed=not fresh))
     servers = dict.fromkeys(line for one in running for line in name_servers(kind, one.config, None))
@@ -169,7 +169,10 @@ async def _taken_up(
         accounts.name_batch(study.id)
         turns = [
             RunningBatch(
-                *(one.cell.batch["id"], one.config, kind.plan(one.config), listeners.for_batch(one.cell.batch["id"])),
+                one.cell.batch["id"],
+                one.config,
+                kind.plan(one.config),
+                _listener_for(one.cell.batch["id"], on_event, units),
                 resumed=not fresh,
                 runs_code=bool(kind.code(one.config)),
                 servers=tuple(servers),
@@ -289,23 +292,16 @@ class _StudyRun:
             raise asyncio.CancelledError
 
 
-class _Listeners:
-    """What is told of each batch becomes what is told of the study: one beginning, one end, one sum of units."""
+def _listener_for(batch_id: str, listener: Listener | None, units: dict[str, int]) -> Listener | None:
+    """What is told of each batch becomes what is told of the study: one beginning, one end, one sum of `units`."""
+    if listener is None:
+        return None
 
-    def __init__(self, listener: Listener | None) -> None:
-        self._listener = listener
-        self._units: dict[str, int] = {}
+    def listen(event: Event) -> None:
+        if isinstance(event, UnitsExpected):
+            units[batch_id] = event.total
+            listener(UnitsExpected(sum(units.values())))
+        elif not isinstance(event, BatchStarted | BatchEnded):
+            listener(event)
 
-    def for_batch(self, batch_id: str) -> Listener | None:
-        listener = self._listener
-        if listener is None:
-            return None
-
-        def listen(event: Event) -> None:
-            if isinstance(event, UnitsExpected):
-                self._units[batch_id] = event.total
-                listener(UnitsExpected(sum(self._units.values())))
-            elif not isinstance(event, BatchStarted | BatchEnded):
-                listener(event)
-
-        return listen
+    return listen

@@ -86,8 +86,9 @@ def _check_library(other: Path, path: Path) -> None:
     try:
         with closing(connect(path, read_only=True)) as connection:
             entities, agents = library.list_entities(connection), library.list_agents(connection)
-            if (damaged := next((one.id for one in (*entities, *agents) if one.damaged), None)) is not None:
-                raise UsageError(f"{damaged!r} in it is damaged.")
+            stored: list[library.StoredEntity | library.StoredAgent] = [*entities, *agents]
+            if damaged := [one.id for one in stored if one.damaged]:
+                raise UsageError(f"{damaged[0]!r} in it is damaged.")
             for entity in entities:
                 entity_of(entity)
             for agent in agents:

@@ -124,7 +124,7 @@ def planned(config: FrozenConfig) -> PlannedBatch:
 
 def _numbers(schedule: Schedule) -> dict[str, PlannedValues]:
     tally, size = tally_of(schedule), len(schedule.agents)
-    of_all = {measure: PlannedValues(schedule.total, 2) for measure in MEASURES}
+    of_all = dict.fromkeys(MEASURES, PlannedValues(schedule.total, 2))
     for name in schedule.agents:
         sides = tally.opened[name] + tally.answered[name]
         alone = schedule.total / size**2 if schedule.pairing == "ordered" else 0.0

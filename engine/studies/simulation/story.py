@@ -22,7 +22,7 @@ from tidepool.engine.library.entities import Entity
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.studies.simulation.casting import CastMember, Combination, cast_of, combinations, settings_of
-from tidepool.engine.studies.simulation.config import SimulationSettings
+from tidepool.engine.studies.simulation.config import Judge, SimulationSettings
 from tidepool.engine.studies.simulation.prompts import (
     ScenePrompt,
     Setting,
@@ -161,20 +161,18 @@ class EntityConversation:
         """A verdict that cannot be had is missing; the simulation can do without it."""
         judge = self.stage.settings.judge
         assert judge is not None
-        step = f"judge.{place}"
+        step, scale = f"judge.{place}", (judge.scale[0], judge.scale[1])
         try:
-            reply = unit.replayed_reply(step) or await unit.ask(self._question(place, talk))
+            reply = unit.replayed_reply(step) or await unit.ask(self._question(judge, place, talk))
             cut = reply.finish_reason == FinishReason.CUT
-            scale = (judge.scale[0], judge.scale[1])
             rating = read_rating(reply.text, scale, cut=cut, levels=levels_of(scale))
         except CallFailed:
             rating = None
         if not unit.settled and not unit.has_replayed(step):
             unit.ledger.put_judgement(unit.number, place=place, entity=self.names[place - 1], rating=rating)
 
-    def _question(self, place: int, talk: Sequence[SpokenLine]) -> Call:
-        judge, settings, speaker = self.stage.settings.judge, self.stage.settings, self.names[place - 1]
-        assert judge is not None
+    def _question(self, judge: Judge, place: int, talk: Sequence[SpokenLine]) -> Call:
+        settings, speaker = self.stage.settings, self.names[place - 1]
         heard = [line._replace(text=spoken_aloud(line.text)) for line in talk] if settings.thoughts else talk
         scale = (judge.scale[0], judge.scale[1])
         prompt = judgement(judge.question, scale, settings.context, speaker, transcript(heard))

@@ -29,7 +29,7 @@ SMALL = {
 def fresh(kind: str, settings: dict[str, Any] | None = None) -> Glimpse:
     made = load_kind(kind).glimpse
     assert made is not None
-    return made(settings or {})
+    return made()
 
 
 def all_told(glimpse: Glimpse, connection: sqlite3.Connection) -> Told:
