@@ -353,21 +353,17 @@ def _verdicts(clustering: Clustering, groups: Array, size: int, levels: Sequence
     likeness = clustering.likeness(numpy.nan_to_num(sides.verdict))
     rates = clustering.rates(clustering.grouped(groups, size, levels, known), said, likeness=likeness)
 
-    def count(rows: Array) -> list[int]:
-        return [int(times) for times in numpy.bincount(groups[rows], minlength=size)]
-
-    yes, no = numpy.zeros(len(sides), dtype=bool), numpy.zeros(len(sides), dtype=bool)
-    yes[known], no[known] = said > 0, said == 0
-    columns = (count(yes), count(yes & ~sides.revealed), count(no & sides.revealed), count(~known))
-    total = numpy.bincount(groups, minlength=size)
+    yes, no = sides.verdict > 0, sides.verdict == 0  # neither where there is no verdict
+    rows = (slice(None), yes, yes & ~sides.revealed, no & sides.revealed, ~known)
+    columns = (numpy.bincount(groups[one], minlength=size).tolist() for one in rows)
     return [
         VerdictCounts(
-            int(total[place]),
+            total,
             revealed,
-            **share_figures("revealed", rates[place]),
+            **share_figures("revealed", rate),
             only_judge=judge,
             only_wording=wording,
             missing=missing,
         )
-        for place, (revealed, judge, wording, missing) in enumerate(zip(*columns, strict=True))
+        for rate, total, revealed, judge, wording, missing in zip(rates, *columns, strict=True)
     ]
