@@ -150,7 +150,7 @@ def panel_claims(panel: Panel, random: Any) -> Iterator[Claim]:
             talk = random.normal(0, panel.shared)
             given = {name: own[name] + talk + random.normal(0, panel.alone) for name in cast}
             rated = [(name, float(min(5, max(1, round(value))))) for name, value in given.items()]
-            tally.completed("", cast, (), rated)
+            tally.rated([(list(cast), rated)])
     mean = group_mean("rating", tally.entities, SCALE)
     assert mean is not None
     yield Claim("ratings: mean over entities", "all", mean.mean, mean.ci95)

@@ -19,7 +19,6 @@ from tidepool.engine.results.blocks import (
     Figure,
     KindMethods,
     PValue,
-    Series,
     Words,
     counted,
     ended,
@@ -27,8 +26,9 @@ from tidepool.engine.results.blocks import (
     quoted,
     table,
 )
+from tidepool.engine.results.figures import forest
 from tidepool.engine.statistics.contrasts import Contrast, stratified, student, within
-from tidepool.engine.statistics.grouped import Array, Grouped
+from tidepool.engine.statistics.grouped import Array, Grouped, numpy
 from tidepool.engine.statistics.intervals import Interval, rates_of
 from tidepool.storage.queries.conversations import games_of_units, records_of_batch
 from tidepool.storage.states import unit_id
@@ -60,14 +60,10 @@ def statistics(
             "times": origin.times,
             "conversations": len(origin.conversations),
             "unit": "conversation" if len(origin.conversations) > 1 else "redraw of this conversation",
-            "redraws": {"planned": origin.units, "completed": _completed(found, origin)},
+            "redraws": {"planned": origin.units, "completed": sum(one.number in found for one in origin.redraws())},
             "outcomes": outcomes,
         }
     }
-
-
-def _completed(found: Mapping[int, Sequence[float | None]], origin: Origin) -> int:
-    return sum(redraw.number in found for redraw in origin.redraws())
 
 
 def _games(connection: sqlite3.Connection, number: int, origin: Origin) -> Mapping[int, int]:
@@ -114,8 +110,6 @@ def _means(whole: Values, arm: Arm) -> list[float]:
 
 
 def _over_conversations(whole: Values, clusters: Sequence[int], measure: Measure) -> Contrast | None:
-    import numpy
-
     gaps = numpy.array(_means(whole, "altered")) - numpy.array(_means(whole, "control"))
     ways = [numpy.array(clusters)] if len(set(clusters)) < len(clusters) else []
     found = within(gaps, numpy.zeros(len(gaps), dtype=int), ways, measure.bounds[1] - measure.bounds[0])
@@ -135,8 +129,6 @@ def freedom_of(gaps: Array) -> float:
 
 
 def _of_this_one(whole: Values, measure: Measure) -> Contrast | None:
-    import numpy
-
     if not whole:
         return None
     (arms,) = whole.values()
@@ -148,8 +140,6 @@ def _of_this_one(whole: Values, measure: Measure) -> Contrast | None:
 def _mean_of(
     values: Sequence[float], clusters: Sequence[int], bounds: Interval
 ) -> tuple[float | None, Interval | None]:
-    import numpy
-
     if not values:
         return None, None
     seen: Array = numpy.array(values)
@@ -212,27 +202,21 @@ def _outcomes(branch: Mapping[str, Any]) -> Iterator[Block]:
 
 def _figure(branch: Mapping[str, Any], title: str) -> Figure:
     found = branch["outcomes"]
-    bounds = tuple(None if one["difference_ci95"] is None else tuple(one["difference_ci95"]) for one in found)
-    series = Series("difference", tuple(one["difference"] for one in found), intervals=bounds)
-    units = " or ".join(dict.fromkeys(_unit(one) for one in found))
-    return Figure(
-        "means",
-        f"said otherwise less drawn again, {title}",
-        (series,),
-        tuple(one["words"] for one in found),
-        xlabel=units,
-        reference=0.0,
-    )
-
-
-def _unit(one: Mapping[str, Any]) -> str:
-    return "percentage points" if one["unit"] == "%" else "points of the scale"
+    rows = [(one["words"], one["difference"], _bounds(one, "difference")) for one in found]
+    units = ("percentage points" if one["unit"] == "%" else "points of the scale" for one in found)
+    xlabel = " or ".join(dict.fromkeys(units))
+    return forest(f"said otherwise less drawn again, {title}", rows, xlabel, caption="")
 
 
 def _estimate(one: Mapping[str, Any], name: str, *, signed: bool = False) -> Estimate:
-    percent, bounds = one["unit"] == "%", one[f"{name}_ci95"]
+    percent = one["unit"] == "%"
     unit = " %" if percent and not signed else ""
-    return Estimate(one[name], None if bounds is None else tuple(bounds), 1 if percent else 2, unit, signed)
+    return Estimate(one[name], _bounds(one, name), 1 if percent else 2, unit, signed)
+
+
+def _bounds(one: Mapping[str, Any], name: str) -> Interval | None:
+    bounds = one[f"{name}_ci95"]
+    return None if bounds is None else (bounds[0], bounds[1])
 
 
 def _notes(branch: Mapping[str, Any]) -> Iterator[str]:

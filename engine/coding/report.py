@@ -58,7 +58,7 @@ def _coders(found: CodedUnits) -> Iterator[Block]:
     yield table("coders", ("coder", "coded", *kinds), rows)
     if not found.agreement.pairs:
         return
-    pairs: list[tuple[Cell, ...]] = [
+    pairs = [
         (" and ".join(row.coders), row.both, Number(row.agree_percentage), Estimate(row.kappa, row.kappa_ci95, 2))
         for row in found.agreement.pairs
     ]
@@ -96,21 +96,13 @@ def _instruments(unit: str, found: Mapping[str, Accuracy]) -> Iterator[Block]:
             row.positives,
             row.coded_positives,
             *(_share(row, one) for one in ("sensitivity", "specificity", "if_positive")),
+            *([Estimate(row.kappa, row.kappa_ci95, 2)] if unit == ANSWERS else []),
         )
         for name, row in found.items()
     ]
-    columns: tuple[str, ...] = (
-        "instrument",
-        "positive",
-        "coded",
-        "sensitivity %",
-        "specificity %",
-        "right if positive %",
-    )
+    columns = ["instrument", "positive", "coded", "sensitivity %", "specificity %", "right if positive %"]
     if unit == ANSWERS:
-        columns = (*columns, "Cohen's kappa (95 %)")
-        kappas = [Estimate(row.kappa, row.kappa_ci95, 2) for row in found.values()]
-        rows = [(*row, kappa) for row, kappa in zip(rows, kappas, strict=True)]
+        columns.append("Cohen's kappa (95 %)")
     yield table(f"instruments against the coders ({unit})", columns, rows)
     yield Words(METHOD, "quiet")
 

@@ -382,7 +382,10 @@ def _named(found: Iterable[tuple[str, Place]], every: frozenset[Place]) -> dict[
 def hits_of(side: GameSide) -> Iterator[tuple[str, int | None]]:
     """(detector, turn) of everything that was found and is no ordinary reading; of a side whose details were not kept,
     what found it first."""
-    kept = _read(side.details)
+    try:
+        kept = json.loads(side.details) if side.details else None
+    except (ValueError, RecursionError):
+        kept = None
     hits = kept.get("hits") if isinstance(kept, dict) else kept
     if not isinstance(hits, list):
         if side.revealed and side.detector:
@@ -392,13 +395,6 @@ def hits_of(side: GameSide) -> Iterator[tuple[str, int | None]]:
         if isinstance(hit, dict) and isinstance(hit.get("detector"), str) and not hit.get("uncertain"):
             turn = hit.get("turn")
             yield hit["detector"], turn if isinstance(turn, int) else None
-
-
-def _read(text: str | None) -> Any:
-    try:
-        return json.loads(text) if text else None
-    except (ValueError, RecursionError):
-        return None
 
 
 # -- a simulation --------------------------------------------------------------------------------------------
@@ -449,13 +445,8 @@ SIZE = 100
 LARGEST = 100_000
 
 
-def name_of(unit: Unit) -> str:
-    """Under which the file keeps it."""
-    return f"coding.{unit}"
-
-
 def sample_of(connection: sqlite3.Connection, batch_number: int, unit: Unit) -> Sample | None:
-    found = finding(connection, batch_number, name_of(unit))
+    found = finding(connection, batch_number, f"coding.{unit}")
     return None if found is None else Sample.from_json(found)
 
 
@@ -492,7 +483,7 @@ def sampled(
             "--redraw: codes of sides that are drawn again count on, the others are kept and stand for nothing."
         )
     weights = [(one.place, one.weight) for one in new.chosen]
-    put_sample(path, batch["id"], name_of(unit), new.as_json(), weights, turns=unit == "messages")
+    put_sample(path, batch["id"], f"coding.{unit}", new.as_json(), weights, turns=unit == "messages")
     return new
 
 

@@ -62,11 +62,12 @@ def subject_at(connection: sqlite3.Connection, batch: Mapping[str, Any], place: 
     if batch["kind"] != "secret_game":
         said = tuple(Said(one.speaker, one.content, one.speaker == agent) for one in unit.messages)
         return Subject(place, agent, None, agent, said)
-    heard = [one for one in unit.messages if not turn or one.turn <= turn]
-    told = tuple(
-        Said(OWN if (one.turn - 1) % 2 == side else PARTNER, one.content, _coded(one.turn, side, turn)) for one in heard
-    )
-    return Subject(place, agent, secret, OWN, told)
+    told = []
+    for one in unit.messages:
+        own = (one.turn - 1) % 2 == side
+        if not turn or one.turn <= turn:
+            told.append(Said(OWN if own else PARTNER, one.content, one.turn == turn if turn else own))
+    return Subject(place, agent, secret, OWN, tuple(told))
 
 
 def _answer(connection: sqlite3.Connection, batch: Mapping[str, Any], place: Place) -> Subject:
@@ -77,10 +78,6 @@ def _answer(connection: sqlite3.Connection, batch: Mapping[str, Any], place: Pla
     texts = {"question": found.question, "expected": found.gold, REPLY: found.reply}
     said = tuple(Said(name, text, name == REPLY) for name, text in texts.items() if text.strip())
     return Subject(place, found.model, None, REPLY, said)
-
-
-def _coded(turn: int, side: int, only: int) -> bool:
-    return turn == only if only else (turn - 1) % 2 == side
 
 
 # -- one by one --------------------------------------------------------------------------------------------------------
@@ -200,11 +197,10 @@ def write_sample(session: CodingSession, target: Path) -> int:
     refuse_taken(target)
     with csv_file(target) as stream, reading(session.path) as connection:
         stream.write("\ufeff")  # by which spreadsheets know UTF-8
-        subjects = (
-            (number, subject_at(connection, session.batch, one.place))
+        rows = (
+            _row(session, number, subject_at(connection, session.batch, one.place))
             for number, one in enumerate(session.sample.chosen, 1)
         )
-        rows = (_row(session, number, subject) for number, subject in subjects)
         write_rows(stream, COLUMNS, rows)
     return len(session.sample.chosen)
 

@@ -40,7 +40,7 @@ from tidepool.engine.coding.sample import (
     frame_of,
     sample_of,
 )
-from tidepool.engine.statistics.intervals import Interval, wilson
+from tidepool.engine.statistics.intervals import Interval, in_percent, wilson
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.storage.codes import anybody_coded, codes
 
@@ -158,12 +158,8 @@ def _percent(shares: Mapping[str, Share | None]) -> dict[str, Any]:
     told: dict[str, Any] = {}
     for name, share in shares.items():
         told[f"{name}_percentage"] = None if share is None else 100 * share.value
-        told[f"{name}_ci95"] = None if share is None else hundredfold(share.limits)
+        told[f"{name}_ci95"] = None if share is None else in_percent(share.limits)
     return told
-
-
-def hundredfold(interval: Interval) -> Interval:
-    return 100 * interval[0], 100 * interval[1]
 
 
 def corrected_rate(
@@ -178,7 +174,7 @@ def corrected_rate(
     if found is None or (agent is not None and len(here) < LEAST_OF_AN_AGENT):
         return None
     share = None if raw is None else corrected(found, (raw[0] / 100, raw[1] / 100))
-    limits = None if share is None else hundredfold(share.limits)
+    limits = None if share is None else in_percent(share.limits)
     return CorrectedRate(len(here), 100 * found.called, raw, 100 * found.value, limits)
 
 
@@ -329,24 +325,21 @@ def raw_intervals(sample: Sample, statistics: Mapping[str, Any]) -> Raw:
     """As the statistics have them; of messages and answers, which they do not count, Wilson's with the talks as trials."""
     if sample.unit == "messages" or sample.instrument == "marks":
         share = sample.strata.get(POSITIVE, 0) / max(1, sample.population)
-        return lambda agent: None if agent else hundredfold(wilson(share, sample.talks))
+        return lambda agent: None if agent else in_percent(wilson(share, sample.talks))
     if sample.instrument == "judge":
         verdicts = statistics.get("verdicts") or {}
-        return lambda agent: _interval(verdicts, ("agents", agent) if agent else ("overall",), "revealed_ci95")
+        return lambda agent: _interval(verdicts, *(("agents", agent) if agent else ("overall",)), "revealed_ci95")
+    return lambda agent: (
+        _interval(statistics, "agents", agent, "times_revealed_secret_ci95")
+        if agent
+        else _interval(statistics, "overall", "secrets_revealed_ci95")
+    )
 
-    def of_detectors(agent: str | None) -> Interval | None:
-        where = ("agents", agent, "times_revealed_secret_ci95") if agent else ("overall", "secrets_revealed_ci95")
-        return _interval(statistics, where[:-1], where[-1])
 
-    return of_detectors
-
-
-def _interval(statistics: Mapping[str, Any], where: Sequence[str], name: str) -> Interval | None:
-    found: Any = statistics
+def _interval(found: Any, *where: str) -> Interval | None:
     for key in where:
         found = found.get(key) or {}
-    limits = found.get(name)
-    return (float(limits[0]), float(limits[1])) if limits else None
+    return (float(found[0]), float(found[1])) if found else None
 
 
 # -- ratings -------------------------------------------------------------------------------------------------
@@ -366,7 +359,7 @@ def _ratings(
             unclear += 1
     judged = statistics.get("judgements") or {}
     mean = sum(frame.ratings.values()) / len(frame.ratings) if frame.ratings else 0.0
-    interval = _interval(statistics, ("judgements",), "ci95") if judged.get("mean") is not None else None
+    interval = _interval(statistics, "judgements", "ci95") if judged.get("mean") is not None else None
     scale = frame.book.scale or (0.0, 1.0)
     return {"unclear": unclear, "ratings": rating_difference(coded, sample.strata, mean, interval, scale)}
 
@@ -413,6 +406,4 @@ def _pairs(
             continue
         found = kappa(both, apart) if len(both) >= LEAST_PAIRED else None
         agree = sum(one.weight for one in both if one.codes[0] == one.codes[1]) / sum(one.weight for one in both)
-        names = (first, second)
-        value, interval = (found.value, found.interval) if found else (None, None)
-        yield TwoCoders(names, len(both), 100 * agree, value, interval)
+        yield TwoCoders((first, second), len(both), 100 * agree, *(found or (None, None)))

@@ -96,13 +96,6 @@ def cells_of(mode: str, factors: Sequence[Factor]) -> Iterator[Cell]:
     return (tuple(zip(names, chosen, strict=True)) for chosen in combined)
 
 
-def as_json(factors: Sequence[Factor]) -> list[dict[str, Any]]:
-    return [
-        {"name": factor.name, "levels": [{"level": one.name, "set": dict(one.set)} for one in factor.levels]}
-        for factor in factors
-    ]
-
-
 def _factor(name: str, written: Sequence[Any]) -> Factor:
     levels = tuple(_level(name, value, place) for place, value in enumerate(written))
     names = [level.name for level in levels]
@@ -207,15 +200,12 @@ def _plan_study(config: Config, database: Path) -> PlannedStudy:
     kept = _as_kept(whole, design, factors)
     try:
         outcomes = study_outcomes(config.batch.kind, [cell.config.as_written() for cell in cells])
-        warnings = [*check_hypotheses(kept, outcomes), *_ignored(cells, design)]
+        own = [(cell.levels, cell.config) for cell in cells if cell.replicate == 1]
+        ignored = foreseen(config.batch.kind, own, paired=design.mode == "paired")
+        warnings = [*check_hypotheses(kept, outcomes), *ignored]
     except UsageError as error:
         raise UsageError(format_error(config.origin.source, str(error)), error.where) from None
     return PlannedStudy(config.batch.name, kept, cells, config.origin.folder, tuple(warnings))
-
-
-def _ignored(cells: Sequence[PlannedCell], design: Design) -> list[str]:
-    own = [(cell.levels, cell.config) for cell in cells if cell.replicate == 1]
-    return foreseen(cells[0].config.batch.kind, own, paired=design.mode == "paired")
 
 
 def replicate_seed(seed: int, replicate: int) -> int:
@@ -274,7 +264,10 @@ def _as_kept(config: Config, design: Design, factors: Sequence[Factor]) -> dict[
         "mode": design.mode,
         "replicates": design.replicates,
         "seed": config.batch.seed,
-        "factors": as_json(factors),
+        "factors": [
+            {"name": factor.name, "levels": [{"level": one.name, "set": dict(one.set)} for one in factor.levels]}
+            for factor in factors
+        ],
         "batches": len(list(cells_of(design.mode, factors))) * design.replicates,
         "hypotheses": [one.model_dump(mode="json") for one in design.hypotheses],
         "frozen_at": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -14,7 +14,7 @@ from typing import Literal
 from tidepool.engine.design.contrasts import FEWEST_REPLICATES, Cell, Direction, Weighing
 from tidepool.engine.design.outcomes import BatchValues, Outcome
 from tidepool.engine.statistics.contrasts import FEWEST_TESTED, Contrast, matched, of_mean, student
-from tidepool.engine.statistics.grouped import Array, Grouped, pair_codes
+from tidepool.engine.statistics.grouped import Array, Grouped, Spread, numpy, pair_codes
 from tidepool.engine.statistics.intervals import Interval, rates_of
 
 # -- tables of outcomes ------------------------------------------------------------------------------------------------
@@ -61,8 +61,6 @@ class OutcomeTable:
 
     def by_replicate(self) -> "OutcomeTable":
         """The means of whole batches, a row a replicate."""
-        import numpy
-
         names, row = numpy.unique(self.replicate, return_inverse=True)
         known = ~numpy.isnan(self.values)
         shape = (len(names), len(self.cells))
@@ -78,8 +76,6 @@ def tables_of(
     outcomes: Sequence[Outcome], cells: Sequence[Cell], batches: Sequence[CellBatch]
 ) -> dict[str, OutcomeTable]:
     """By the outcome's name."""
-    import numpy
-
     columns = {cell: place for place, cell in enumerate(cells)}
     linked = numpy.zeros(len(cells), dtype=bool)
     for batch in batches:
@@ -95,8 +91,6 @@ class _Talks:
     """Which talk stands in which row, once for all outcomes."""
 
     def __init__(self, columns: Mapping[Cell, int], batches: Sequence[CellBatch]) -> None:
-        import numpy
-
         self._columns, self._batches = columns, batches
         rows: dict[tuple[int, int], int] = {}
         self._places = [
@@ -116,8 +110,6 @@ class _Talks:
             self.drawn[own, column] = [codes.setdefault(talk.drawn, len(codes)) for talk in talks]
 
     def table(self, outcome: Outcome, linked: Array) -> OutcomeTable:
-        import numpy
-
         values = numpy.full(self.drawn.shape, numpy.nan)
         for batch, own in zip(self._batches, self._places, strict=True):
             if told := batch.values.by_talk.get(outcome.name):
@@ -129,8 +121,6 @@ class _Talks:
 def _of_batches(
     outcome: Outcome, columns: Mapping[Cell, int], batches: Sequence[CellBatch], linked: Array
 ) -> OutcomeTable:
-    import numpy
-
     names = sorted({batch.replicate for batch in batches})
     values = numpy.full((len(names), len(columns)), numpy.nan)
     for batch in batches:
@@ -142,8 +132,6 @@ def _of_batches(
 def _whole_batches(
     outcome: Outcome, cells: tuple[Cell, ...], values: Array, replicate: Array, linked: Array
 ) -> OutcomeTable:
-    import numpy
-
     nothing = numpy.zeros(values.shape, dtype=int)
     return OutcomeTable(
         outcome, cells, values, replicate, numpy.zeros(len(values), dtype=int), nothing, nothing, linked
@@ -194,8 +182,6 @@ def effect(table: OutcomeTable, weighing: Weighing) -> Effect:
 
 def _blocks(table: OutcomeTable, weighing: Weighing) -> tuple[Array, Array, int]:
     """The contrast in each block that has all its cells, which blocks those are, and how many lack some."""
-    import numpy
-
     own = table.values[:, table.columns(list(weighing.weights))]
     known = ~numpy.isnan(own)
     whole = known.all(axis=1)
@@ -251,8 +237,6 @@ def _over_talks(table: OutcomeTable, weighing: Weighing) -> Effect:
 
 def _contrast(differences: Array, ways: list[Array], most: float) -> Contrast | None:
     """Of an outcome without bounds only Student's interval can be told."""
-    import numpy
-
     if math.isfinite(most):
         return matched(differences, ways, most)
     if not len(differences):
@@ -260,15 +244,16 @@ def _contrast(differences: Array, ways: list[Array], most: float) -> Contrast | 
     if not ways:
         return of_mean(differences.tolist()) or Contrast(float(differences.mean()), None, None, "none", 1)
     spread = Grouped(numpy.zeros(len(differences), dtype=int), 1, ways).spread(differences)
-    clusters = int(spread.clusters[0])
+    return _student(spread, tested=int(spread.clusters[0]) >= FEWEST_TESTED)
+
+
+def _student(spread: Spread, *, tested: bool) -> Contrast:
     mean, variance, freedom = (float(one[0]) for one in (spread.mean, spread.variance, spread.freedom))
-    return student("t", clusters, mean, variance, freedom, tested=clusters >= FEWEST_TESTED)
+    return student("t", int(spread.clusters[0]), mean, variance, freedom, tested=tested)
 
 
 def _ways(table: OutcomeTable, rows: Array, columns: list[int]) -> tuple[Units, list[Array]]:
     """By what blocks hang together; by nothing where each stands for itself."""
-    import numpy
-
     linked = bool(table.linked[columns].any())
     scenario = table.scenario[rows]
     distinct = len(numpy.unique(scenario[scenario > 0]))
@@ -297,8 +282,6 @@ def in_direction(p_value: float | None, difference: float | None, direction: Dir
 
 def cell_mean(table: OutcomeTable, cell: Cell) -> CellMean:
     """The mean of a cell over its replicates, with the interval that its clusters give it."""
-    import numpy
-
     (column,) = table.columns([cell])
     values = table.values[:, column]
     rows = ~numpy.isnan(values)
@@ -313,8 +296,6 @@ def cell_mean(table: OutcomeTable, cell: Cell) -> CellMean:
 
 
 def _interval(table: OutcomeTable, rows: Array, column: int, known: Array) -> Interval | None:
-    import numpy
-
     _, ways = _ways(table, rows, [column])
     low, high = table.outcome.bounds
     grouped = Grouped(
@@ -324,8 +305,7 @@ def _interval(table: OutcomeTable, rows: Array, column: int, known: Array) -> In
     if math.isfinite(high - low):
         (rate,) = rates_of(spread, (low, high), 0 if ways else FEW_TALKS, likeness=1.0)
         return rate.interval() if rate else None
-    mean, variance, freedom = (float(one[0]) for one in (spread.mean, spread.variance, spread.freedom))
-    return student("t", int(spread.clusters[0]), mean, variance, freedom).interval
+    return _student(spread, tested=False).interval
 
 
 def _cut(found: Contrast | None, bounds: Interval) -> Interval | None:

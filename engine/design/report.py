@@ -14,16 +14,12 @@ from tidepool.engine.design.statistics import measured_words
 from tidepool.engine.results.blocks import (
     LONELY,
     Block,
-    Cell,
     Estimate,
-    Figure,
     KindMethods,
     PValue,
     Report,
-    Series,
     Words,
     counted,
-    judge_notes,
     listing,
     money,
     paragraph,
@@ -31,8 +27,9 @@ from tidepool.engine.results.blocks import (
     span,
     table,
 )
+from tidepool.engine.results.figures import forest
 from tidepool.engine.results.methods import kind_methods, method_paragraphs
-from tidepool.engine.results.report import GOING_ON, failure_words, lost_calls, methods_or_warning
+from tidepool.engine.results.report import GOING_ON, failure_words, methods_or_warning, overview
 from tidepool.engine.results.simulated_roles import NOT_YET, simulated_lines
 from tidepool.engine.results.summary import checked, statistics_of
 from tidepool.engine.trust.gate import design_text
@@ -111,26 +108,20 @@ def _outcome(name: str, outcome: Mapping[str, Any], statistics: Mapping[str, Any
     named = [(f"H{place}", one) for place, one in enumerate(statistics["hypotheses"], 1) if one["outcome"] == name]
     named += [(f"E{place}", one) for place, one in enumerate(outcome["effects"], 1)]
     if known := [(mark, one) for mark, one in named if one["difference"] is not None]:
-        yield _forest(f"effects on {name}{_in(outcome)}", known, outcome, statistics["factors"])
+        yield _forest(f"effects on {name}{_in(outcome)}", known, statistics["factors"])
     if outcome["effects"]:
         yield _effects(name, outcome, statistics["factors"])
 
 
-def _forest(
-    title: str,
-    named: Sequence[tuple[str, Mapping[str, Any]]],
-    outcome: Mapping[str, Any],
-    factors: Mapping[str, Sequence[str]],
-) -> Block:
+def _forest(title: str, named: Sequence[tuple[str, Mapping[str, Any]]], factors: Mapping[str, Sequence[str]]) -> Block:
     """Marks as in the tables: a figure has little room for names."""
-    estimates = [_difference(one, outcome) for _, one in named]
-    bounds = tuple(one.interval for one in estimates)
-    series = Series("difference", tuple(one.value for one in estimates), intervals=bounds)
-    labels = tuple(f"{mark} {_short(one['contrast'], factors)}" for mark, one in named)
+    rows = [
+        (f"{mark} {_short(one['contrast'], factors)}", one["difference"], _pair(one["difference_ci95"]))
+        for mark, one in named
+    ]
     told = "H: hypothesis of the design, E: exploratory." if any(mark.startswith("H") for mark, _ in named) else ""
-    lacking = LONELY if None in bounds else "With 95 % intervals."
-    caption = f"{lacking} {told}".strip()
-    return Figure("means", title, (series,), labels=labels, caption=caption, reference=0.0)
+    lacking = LONELY if any(bounds is None for *_, bounds in rows) else "With 95 % intervals."
+    return forest(title, rows, caption=f"{lacking} {told}".strip())
 
 
 def _short(contrast: str, factors: Mapping[str, Sequence[str]]) -> str:
@@ -150,7 +141,7 @@ def _in(outcome: Mapping[str, Any]) -> str:
 def _cells(name: str, outcome: Mapping[str, Any], factors: Sequence[str]) -> Block:
     counted = "talks" if outcome["per_talk"] else "batches"
     unit = f" {outcome['unit']}" if outcome["unit"] else ""
-    rows: list[tuple[Cell, ...]] = [
+    rows = [
         (
             *(one["levels"][factor] for factor in factors),
             one[counted],
@@ -231,17 +222,8 @@ def study_report(database: Path, summary: Mapping[str, Any], *, methods: bool = 
     if methods:
         with reading(database) as connection:
             paragraphs = methods_or_warning(lambda: tuple(_methods(connection, summary)))
-    return Report(summary["name"], tuple(_overview(summary)), (), findings, paragraphs)
-
-
-def _overview(summary: Mapping[str, Any]) -> Iterator[Block]:
-    yield from lost_calls(summary["calls"])
-    if summary["simulated"]:
-        yield from (Words(words, "simulated") for words in simulated_lines(summary["cells"]) or [NOT_YET])
-    yield from (
-        Words(words, "warning") for words in judge_notes(summary["kind"], (one["model"] for one in summary["roles"]))
-    )
-    yield table("", ("", ""), list(_facts(summary)), left=2)
+    head = overview(summary, simulated_lines(summary["cells"]) or [NOT_YET], _facts(summary))
+    return Report(summary["name"], tuple(head), (), findings, paragraphs)
 
 
 def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -329,7 +311,7 @@ def _crossed(summary: Mapping[str, Any]) -> Iterator[str]:
 
 def _open_cells(summary: Mapping[str, Any]) -> Iterator[Block]:
     factors = [factor["name"] for factor in summary["design"].get("factors", [])]
-    rows: list[tuple[Cell, ...]] = [
+    rows = [
         (
             cell["batch_id"],
             *(cell["levels"].get(name, "") for name in factors),

@@ -15,7 +15,6 @@ from tidepool.engine.config.freezing import load_frozen, with_overrides
 from tidepool.engine.config.loading import hands_of
 from tidepool.engine.config.sections import Config, FrozenConfig, Providers, ProviderSettings, Study
 from tidepool.engine.design.cells import (
-    PlannedCell,
     PlannedStudy,
     plan_study,
     refuse_too_many,
@@ -91,7 +90,10 @@ def _create_study(path: Path, planned: PlannedStudy) -> str:
     """Refuses what no run would take, then writes all cells at once."""
     refuse_too_many(planned.name, len(planned.cells))
     kind = load_kind(planned.config.batch.kind)
-    folders = [_checked(kind, cell, planned.folder) for cell in planned.cells]
+    folders = []
+    for cell in planned.cells:
+        kind.plan(cell.config)
+        folders.append(found_code(planned.folder, kind, cell.config))
     rules_of(kind, [(cell.config, cell.levels, cell.replicate) for cell in planned.cells])
     shared_config(kind, [cell.config for cell in planned.cells])
     new = [studies.NewCell(new_batch(cell.config), cell.replicate, cell.levels) for cell in planned.cells]
@@ -103,11 +105,6 @@ def _create_study(path: Path, planned: PlannedStudy) -> str:
         for batch_id in made:
             trust_record().keep_folder(batch_id, folder)
     return study_id
-
-
-def _checked(kind: KindSpec, cell: PlannedCell, folder: Path | None) -> Path | None:
-    kind.plan(cell.config)
-    return found_code(folder, kind, cell.config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +159,7 @@ async def _taken_up(
         await asyncio.to_thread(find_code_again, kind, one.config, one.cell.batch["id"])
     models = set().union(*(kind.models(one.config) for one in running))
     shared = shared_config(kind, [one.config for one in running])
-    listeners = _Listeners(on_event)
+    units: dict[str, int] = {}
     if on_event:
         on_event(BatchStarted(study.id, kind.name, study.name, resumed=not fresh))
     servers = dict.fromkeys(line for one in running for line in name_servers(kind, one.config, None))
@@ -172,7 +169,10 @@ async def _taken_up(
         accounts.name_batch(study.id)
         turns = [
             RunningBatch(
-                *(one.cell.batch["id"], one.config, kind.plan(one.config), listeners.for_batch(one.cell.batch["id"])),
+                one.cell.batch["id"],
+                one.config,
+                kind.plan(one.config),
+                _listener_for(one.cell.batch["id"], on_event, units),
                 resumed=not fresh,
                 runs_code=bool(kind.code(one.config)),
                 servers=tuple(servers),
@@ -292,23 +292,16 @@ class _StudyRun:
             raise asyncio.CancelledError
 
 
-class _Listeners:
-    """What is told of each batch becomes what is told of the study: one beginning, one end, one sum of units."""
+def _listener_for(batch_id: str, listener: Listener | None, units: dict[str, int]) -> Listener | None:
+    """What is told of each batch becomes what is told of the study: one beginning, one end, one sum of `units`."""
+    if listener is None:
+        return None
 
-    def __init__(self, listener: Listener | None) -> None:
-        self._listener = listener
-        self._units: dict[str, int] = {}
+    def listen(event: Event) -> None:
+        if isinstance(event, UnitsExpected):
+            units[batch_id] = event.total
+            listener(UnitsExpected(sum(units.values())))
+        elif not isinstance(event, BatchStarted | BatchEnded):
+            listener(event)
 
-    def for_batch(self, batch_id: str) -> Listener | None:
-        listener = self._listener
-        if listener is None:
-            return None
-
-        def listen(event: Event) -> None:
-            if isinstance(event, UnitsExpected):
-                self._units[batch_id] = event.total
-                listener(UnitsExpected(sum(self._units.values())))
-            elif not isinstance(event, BatchStarted | BatchEnded):
-                listener(event)
-
-        return listen
+    return listen

@@ -20,7 +20,6 @@ from tidepool.engine.design.contrasts import (
     Cell,
     Factors,
     Hypothesis,
-    Weighing,
     exploratory,
     read_hypotheses,
     weigh,
@@ -146,12 +145,8 @@ def study_statistics(connection: sqlite3.Connection, study: Mapping[str, Any]) -
 def _lacking(connection: sqlite3.Connection, study_id: str, design: Mapping[str, Any]) -> int:
     """Batches of the study that did not come to their end, or are not in the file: deleted, or never exported."""
     ended: int = sum(batch["status"] == BatchStatus.COMPLETED for batch, _ in levels_by_cell(connection, study_id))
-    return max(0, _count(design.get("batches")) - ended)
-
-
-def _count(told: Any) -> int:
-    """Of a design that may be a stranger's."""
-    return told if isinstance(told, int) else 0
+    planned = design.get("batches")
+    return max(0, planned - ended) if isinstance(planned, int) else 0
 
 
 def study_outcomes(kind: str, configs: Sequence[Mapping[str, Any]]) -> list[Outcome]:
@@ -173,16 +168,12 @@ def _read(connection: sqlite3.Connection, study_id: str, factors: Factors) -> tu
         for row, levels in levels_by_cell(connection, study_id)
         if set(factors.names) <= levels.keys()
     ]
-    if not rows:
-        return [], []
-    kind = rows[0][0]["kind"]
-    configs = [StoredConfig(batch["config"], checked).sections for batch, _ in rows]
-    outcomes = study_outcomes(kind, configs)
-    given = load_kind(kind).outcomes
+    given = load_kind(rows[0][0]["kind"]).outcomes if rows else None
     if given is None:
         return [], []
+    configs = [StoredConfig(batch["config"], checked).sections for batch, _ in rows]
     read = given().read
-    return outcomes, [
+    return study_outcomes(rows[0][0]["kind"], configs), [
         CellBatch(cell, batch["replicate"] or 1, read(connection, batch, sections))
         for (batch, cell), sections in zip(rows, configs, strict=True)
     ]
@@ -223,7 +214,11 @@ def _shown(outcome: Outcome, factors: Factors) -> bool:
 
 def tested(factors: Factors, tables: Mapping[str, OutcomeTable], stated: Sequence[Hypothesis]) -> list[dict[str, Any]]:
     """Confirmatory: Holm's correction is over all that was stated, also what could not be tested."""
-    found = [(one, _effect_of(factors, tables[one.outcome.name], one)) for one in stated]
+    found: list[tuple[Hypothesis, Effect | None]] = []
+    for one in stated:
+        table = tables[one.outcome.name]
+        weighing = weigh(one.asked, factors, table.cells)
+        found.append((one, effect(table, weighing) if weighing else None))
     p_values = [in_direction(seen.p_value, seen.difference, one.direction) if seen else None for one, seen in found]
     adjusted = holm([1.0 if value is None else value for value in p_values])
     return [
@@ -240,11 +235,6 @@ def tested(factors: Factors, tables: Mapping[str, OutcomeTable], stated: Sequenc
     ]
 
 
-def _effect_of(factors: Factors, table: OutcomeTable, stated: Hypothesis) -> Effect | None:
-    weighing = weigh(stated.asked, factors, table.cells)
-    return effect(table, weighing) if weighing else None
-
-
 def _verdict(stated: Hypothesis, seen: Effect | None, p_value: float | None) -> str:
     if seen is None or p_value is None:
         return seen.note if seen else "no verdict: its cells are not there"
@@ -256,16 +246,12 @@ def _verdict(stated: Hypothesis, seen: Effect | None, p_value: float | None) -> 
 
 def _outcome(factors: Factors, table: OutcomeTable, stated: Sequence[Hypothesis]) -> dict[str, Any]:
     outcome = table.outcome
-    confirmatory = [
-        _both_ways(found)
-        for one in stated
-        if one.outcome.name == outcome.name and (found := weigh(one.asked, factors, table.cells))
-    ]
-    effects = [
-        effect(table, one)
-        for one in exploratory(factors, table.cells)
-        if not any(one.weights in c for c in confirmatory)
-    ]
+    confirmatory: list[dict[Cell, float]] = []
+    """weights of what was stated, in either direction"""
+    for one in stated:
+        if one.outcome.name == outcome.name and (found := weigh(one.asked, factors, table.cells)):
+            confirmatory += [found.weights, {cell: -weight for cell, weight in found.weights.items()}]
+    effects = [effect(table, each) for each in exploratory(factors, table.cells) if each.weights not in confirmatory]
     adjusted = iter(holm([one.p_value for one in effects if one.p_value is not None]))
     return {
         "words": outcome.words,
@@ -284,10 +270,6 @@ def _outcome(factors: Factors, table: OutcomeTable, stated: Sequence[Hypothesis]
             for one in effects
         ],
     }
-
-
-def _both_ways(weighing: Weighing) -> list[dict[Cell, float]]:
-    return [weighing.weights, {cell: -weight for cell, weight in weighing.weights.items()}]
 
 
 def _cell(factors: Factors, table: OutcomeTable, cell: Cell) -> dict[str, Any]:

@@ -93,10 +93,9 @@ def _study(study: StoredStudy, cells: Sequence[ExportRequest], format_name: str)
     if format_name in SEVERAL_FILES:
         refuse_file(cells[0], format_name, "A study of several batches")
     match format_name:
-        case "html":
-            return write_text(file(".html"), study_pages(database, study.id)["report.html"])
-        case "markdown":
-            return write_text(file(".md"), study_pages(database, study.id)["report.md"])
+        case "html" | "markdown":
+            suffix = ".html" if format_name == "html" else ".md"
+            return write_text(file(suffix), study_pages(database, study.id)[f"report{suffix}"])
         case "svg":
             report = study_report(database, summarise_study(database, study.id), methods=False)
             return write_pictures(report, target, study.id)

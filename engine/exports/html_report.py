@@ -10,7 +10,6 @@ from tidepool.engine.exports.html import Content, Html, element, folded, joined,
 from tidepool.engine.exports.svg import PAGE, drawing
 from tidepool.engine.results.blocks import (
     Block,
-    Cell,
     Figure,
     Folded,
     Headline,
@@ -47,7 +46,9 @@ def drawn(blocks: Iterable[Block]) -> Iterator[Html]:
             case Headline():
                 yield element("p", sentence(block.text), class_="strong")
             case Table():
-                rows = [[_cell(cell) for cell in row] for row in block.rows]
+                rows = [
+                    [named(cell) if isinstance(cell, Named) else text_of(cell) for cell in row] for row in block.rows
+                ]
                 yield _titled(block.title, table(block.columns, rows, left=block.left))
             case Heat():
                 yield _titled(block.title, joined((drawing(block),)))
@@ -57,10 +58,6 @@ def drawn(blocks: Iterable[Block]) -> Iterator[Html]:
                 yield _titled(block.title, joined((drawing(block) or nothing, note)))
             case Folded():
                 yield folded(sentence(block.title), element("div", block.text, class_="said"))
-
-
-def _cell(cell: Cell) -> Content:
-    return named(cell) if isinstance(cell, Named) else text_of(cell)
 
 
 def named(cell: Named) -> Html:
@@ -89,22 +86,23 @@ def html_report(
     connection: sqlite3.Connection, cells: Sequence[StoredCell], report: Report, study: StoredStudy | None = None
 ) -> str:
     """Of a batch, or of a study: its transcripts are in the reports of its batches."""
-    batch = cells[0].batch
+    batch, prompts = cells[0].batch, prompts_of(connection, cells)
     return page(
         report.title,
         element("p", f"Made by Tidepool {batch['version']}", class_="soft"),
         element("p", batch["description"]) if batch["description"] else None,
         *drawn((*report.overview, *report.findings, *report.waves)),
         section("Methods", *drawn(report.methods)),
-        *_prompts(connection, cells),
+        section("System prompts", *drawn(prompts)) if prompts else None,
         *(_transcripts(connection, batch) if study is None else ()),
-        section("Config", *(folded(title, _pretty(content)) for title, content in configs_of(cells, study))),
+        section(
+            "Config",
+            *(
+                folded(title, element("pre", json.dumps(content, ensure_ascii=False, indent=1)))
+                for title, content in configs_of(cells, study)
+            ),
+        ),
     )
-
-
-def _prompts(connection: sqlite3.Connection, cells: Sequence[StoredCell]) -> Iterator[Html]:
-    if prompts := prompts_of(connection, cells):
-        yield section("System prompts", *drawn(prompts))
 
 
 def _transcripts(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator[Html]:
@@ -134,12 +132,10 @@ def _transcripts(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator
 
 def _unit(unit: Mapping[str, Any], places: Mapping[str, int]) -> Iterator[Content]:
     for message in unit["messages"]:
-        yield element(
-            "div",
-            element("strong", _speaker(message["speaker"], places)),
-            " ",
-            element("span", message["model"], class_="soft"),
-        )
+        name: str = message["speaker"]
+        speaker = named(Named(name, places[name])) if name in places else name
+        model = element("span", message["model"], class_="soft")
+        yield element("div", element("strong", speaker), " ", model)
         if message["thought"]:
             yield element("div", element("em", message["thought"]), class_="said")
         yield element("div", message["content"], class_="said")
@@ -147,11 +143,3 @@ def _unit(unit: Mapping[str, Any], places: Mapping[str, int]) -> Iterator[Conten
         yield element("p", f"{outcome['agent']} {gave(outcome)}, score {number(outcome['score'], 2)}", class_="soft")
     if unit["error"]:
         yield element("p", f"failed: {unit['error']}")
-
-
-def _speaker(name: str, places: Mapping[str, int]) -> Content:
-    return named(Named(name, places[name])) if name in places else name
-
-
-def _pretty(content: Any) -> Html:
-    return element("pre", json.dumps(content, ensure_ascii=False, indent=1))

@@ -85,11 +85,8 @@ def marked(mark: str, foreign: str) -> str:
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
     """The first so many columns are words, the others numbers."""
     rule = [":---" if place < left else "---:" for place in range(len(head))]
-    return "\n".join(_row(row) for row in (map(text, head), rule, *(map(text, row) for row in rows)))
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    every = (map(text, head), rule, *(map(text, row) for row in rows))
+    return "\n".join(f"| {' | '.join(row)} |" for row in every)
 
 
 def fenced(foreign: str, language: str) -> str:
@@ -213,23 +210,18 @@ def _cell(value: float | None, bounds: tuple[float, float] | None, digits: int) 
 def markdown_report(
     connection: sqlite3.Connection, cells: Sequence[StoredCell], report: Report, study: StoredStudy | None = None
 ) -> str:
-    return "\n\n".join(part for part in _parts(connection, cells, report, study) if part) + "\n"
-
-
-def _parts(
-    connection: sqlite3.Connection, cells: Sequence[StoredCell], report: Report, study: StoredStudy | None
-) -> Iterator[str]:
-    batch = cells[0].batch
-    yield heading(1, report.title)
-    yield marked("*", f"Made by Tidepool {batch['version']}")
-    yield paragraph(batch["description"])
-    yield from drawn((*report.overview, *report.findings, *report.waves))
-    yield heading(2, "Methods")
-    yield from drawn(report.methods)
-    if prompts := prompts_of(connection, cells):
-        yield heading(2, "Appendix: system prompts")
-        yield from drawn(prompts)
-    yield heading(2, "Appendix: config")
+    batch, prompts = cells[0].batch, prompts_of(connection, cells)
+    parts = [
+        heading(1, report.title),
+        marked("*", f"Made by Tidepool {batch['version']}"),
+        paragraph(batch["description"]),
+        *drawn((*report.overview, *report.findings, *report.waves)),
+        heading(2, "Methods"),
+        *drawn(report.methods),
+        heading(2, "Appendix: system prompts") if prompts else "",
+        *drawn(prompts),
+        heading(2, "Appendix: config"),
+    ]
     for title, content in configs_of(cells, study):
-        yield line(f"{title}:")
-        yield fenced(json.dumps(content, ensure_ascii=False, indent=1), "json")
+        parts += [line(f"{title}:"), fenced(json.dumps(content, ensure_ascii=False, indent=1), "json")]
+    return "\n\n".join(filter(None, parts)) + "\n"

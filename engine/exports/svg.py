@@ -4,7 +4,7 @@ On a page inks are its own, which change with light and dark. A picture that sta
 white, its title above, what its intervals are below, and says if its answers were simulated."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,8 @@ WIDTH = 720
 LEFT, RIGHT, TOP, BOTTOM = 64, 20, 14, 46
 LETTER = 6.6
 """how wide one is, nearly"""
+BEFORE_NUMBERS = WIDTH - 70.0
+"""where drawings end that have a number behind each line"""
 FONT = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
 
 
@@ -42,29 +44,26 @@ class Inks:
     ink: str
     soft: str
     line: str
-    roles: dict[str, str]
+    primary: str
+    accent: str
     marks: tuple[str, ...]
 
     def of(self, figure: Figure, series: Series, place: int) -> str:
         """That of whom it tells, of its role, or the next one."""
         if series.place is not None or (len(figure.series) > 1 and not series.colour):
-            return self.mark(place if series.place is None else series.place)
-        return self.roles.get(series.colour or "primary", self.soft)
+            return self.mark(_place(series, place))
+        roles = {"primary": self.primary, "accent": self.accent}
+        roles |= {"done": self.marks[2], "failed": self.marks[4], "cached": self.marks[3], "retried": self.marks[6]}
+        return roles.get(series.colour or "primary", self.soft)
 
     def mark(self, place: int) -> str:
         return self.marks[place % len(self.marks)]
 
 
-def _inks(ink: str, soft: str, line: str, primary: str, accent: str, marks: tuple[str, ...]) -> Inks:
-    roles = {"primary": primary, "accent": accent, "quiet": soft}
-    roles |= {"done": marks[2], "failed": marks[4], "cached": marks[3], "retried": marks[6]}
-    return Inks(ink, soft, line, roles, marks)
-
-
 _ON_PAGE = tuple(f"var(--mark-{place})" for place in range(len(INKS)))
-PAGE = _inks("var(--ink)", "var(--soft)", "var(--line)", "var(--first)", "var(--second)", _ON_PAGE)
+PAGE = Inks("var(--ink)", "var(--soft)", "var(--line)", "var(--first)", "var(--second)", _ON_PAGE)
 _WHITE = tuple(written(ink_of(place, (255, 255, 255))) for place in range(len(INKS)))
-ALONE = _inks("#1c2530", "#5b6570", "#d5d8dc", "#2f6f9f", "#d08c2f", _WHITE)
+ALONE = Inks("#1c2530", "#5b6570", "#d5d8dc", "#2f6f9f", "#d08c2f", _WHITE)
 
 
 def svg(height: float, drawn: Sequence[Html], title: str, told: str = "") -> Html:
@@ -82,7 +81,7 @@ def words(said: str, x: float, y: float, anchor: str = "start", ink: str | None 
     return element("text", said, x=n(x), y=n(y), text_anchor=anchor, fill=ink, **more)
 
 
-def shape(place: int, x: float, y: float, ink: str, size: float = 5.0) -> Html:
+def shape(x: float, y: float, place: int, ink: str, size: float = 5.0) -> Html:
     """The mark of a place, as its glyph has it: five forms full, then the same hollow."""
     paint: dict[str, Content] = {"fill": ink, "stroke": ink, "stroke_width": 1.4}
     if place % 10 >= 5:
@@ -99,7 +98,11 @@ def shape(place: int, x: float, y: float, ink: str, size: float = 5.0) -> Html:
             corners = [(x, y - 1.2 * size), (x + size, y), (x, y + 1.2 * size), (x - size, y)]
         case _:
             corners = [(x, y + size), (x + size, y - 0.8 * size), (x - size, y - 0.8 * size)]
-    return element("polygon", points=" ".join(f"{n(a)},{n(b)}" for a, b in corners), **paint)
+    return element("polygon", points=pairs(corners), **paint)
+
+
+def pairs(points: Iterable[tuple[float, float]]) -> str:
+    return " ".join(f"{n(x)},{n(y)}" for x, y in points)
 
 
 def upright_bar(x: float, low: float, high: float, wide: float, ink: str) -> list[Html]:
@@ -111,15 +114,22 @@ def level_bar(low: float, high: float, y: float, ink: str) -> list[Html]:
     return [line(low, y, high, y, ink), *(line(end, y - 4, end, y + 4, ink) for end in (low, high))]
 
 
-def grid(axis: Axis, y: Place, inks: Inks, left: float = LEFT, right: float = WIDTH - RIGHT) -> Iterator[Html]:
+def scale(axis: Axis, start: float, end: float) -> Place:
+    """Where a value lies, if the axis goes from `start` to `end` of the drawing."""
+    return lambda value: start + (end - start) * axis.share(value)
+
+
+def grid(axis: Axis, y: Place, inks: Inks) -> Iterator[Html]:
     """A line across for each number of the upright axis."""
     for tick, label in zip(axis.ticks, axis.labels, strict=True):
-        yield line(left, y(tick), right, y(tick), inks.line, 1)
-        yield words(label, left - 8, y(tick) + 4, "end")
+        yield line(LEFT, y(tick), WIDTH - RIGHT, y(tick), inks.line, 1)
+        yield words(label, LEFT - 8, y(tick) + 4, "end")
 
 
-def feet(axis: Axis, x: Place, floor: float, inks: Inks) -> Iterator[Html]:
-    """The numbers of the level axis, each with a short line."""
+def feet(axis: Axis, x: Place, floor: float, inks: Inks, top: float | None = None) -> Iterator[Html]:
+    """The numbers of the level axis, each with a short line; and with one up to `top`."""
+    if top is not None:
+        yield from (line(x(tick), top, x(tick), floor, inks.line, 1) for tick in axis.ticks)
     for tick, label in zip(axis.ticks, axis.labels, strict=True):
         yield line(x(tick), floor, x(tick), floor + 4, inks.soft, 1)
         yield words(label, x(tick), floor + 18, "middle")
@@ -178,23 +188,20 @@ def drawing(block: Figure | Heat, inks: Inks = PAGE) -> Html | None:
 
 def bars(figure: Figure, inks: Inks) -> Html:
     """Upright where the labels have room below them, else each on a line of its own."""
-    room = (WIDTH - LEFT - RIGHT) / max(1, len(figure.labels)) / LETTER
-    if any(len(label) + 2 * bool(figure.places) >= room for label in figure.labels):
+    step = (WIDTH - LEFT - RIGHT) / max(1, len(figure.labels))
+    if any(len(label) + 2 * bool(figure.places) >= step / LETTER for label in figure.labels):
         return _lying(figure, inks)
     head, above = _fills(figure, inks)
     height = 250 + above
     top, floor = TOP + above, height - BOTTOM + (0 if figure.xlabel else 16)
     axis = upright(figure, 6)
-    step = (WIDTH - LEFT - RIGHT) / max(1, len(figure.labels))
     wide = min(90.0, step * 0.7 / len(figure.series))
-
-    def y(value: float) -> float:
-        return floor - (floor - top) * axis.share(value)
-
+    y = scale(axis, floor, top)
     drawn = [*head, *grid(axis, y, inks), *names_of_axes(figure, height, top, floor)]
     for index, name in enumerate(figure.labels):
         middle = LEFT + step * (index + 0.5)
-        drawn += _label(figure, index, name, middle, floor + 18, inks)
+        drawn.append(words(name, middle + (7 if figure.places else 0), floor + 18, "middle"))
+        drawn += _mark(figure, index, middle - 5 - LETTER * len(name) / 2, floor + 14, inks)
         for place, one in enumerate(figure.series):
             value, bounds = one.ys[index], one.bounds[index]
             if value is None:
@@ -214,12 +221,9 @@ def _lying(figure: Figure, inks: Inks) -> Html:
     each = 16.0 if len(figure.series) > 1 else 22.0
     group = each * len(figure.series) + (8 if len(figure.series) > 1 else 0)
     floor = TOP + above + group * len(figure.labels)
-    left, right, axis = _beside(figure), WIDTH - 70.0, upright(figure, 7)
-
-    def x(value: float) -> float:
-        return left + (right - left) * axis.share(value)
-
-    drawn = [*head, *_upright_lines(axis, TOP + above, floor, x, inks), *feet(axis, x, floor, inks)]
+    left, axis = _beside(figure), upright(figure, 7)
+    x = scale(axis, left, BEFORE_NUMBERS)
+    drawn = [*head, *feet(axis, x, floor, inks, TOP + above)]
     for index, name in enumerate(figure.labels):
         top = TOP + above + group * index
         drawn += _name(figure, index, name, left - 10, top + each * len(figure.series) / 2 + 4, inks)
@@ -244,14 +248,11 @@ def _box(x: float, y: float, wide: float, high: float, ink: str, place: int) -> 
 
 
 def _fills(figure: Figure, inks: Inks) -> tuple[list[Html], float]:
-    if len(figure.series) < 2:
-        return [], 0.0
-    return legend(
-        [
-            (one.name, partial(_swatch, ink=inks.of(figure, one, place), place=place))
-            for place, one in enumerate(figure.series)
-        ]
-    )
+    entries = [
+        (one.name, partial(_swatch, ink=inks.of(figure, one, place), place=place))
+        for place, one in enumerate(figure.series)
+    ]
+    return legend(entries if len(entries) > 1 else [])
 
 
 def _swatch(x: float, y: float, ink: str, place: int) -> Html:
@@ -270,26 +271,27 @@ def means(figure: Figure, inks: Inks) -> Html:
         if mean is not None
     ]
     floor = 26.0 * len(rows) + 8
-    left, right, axis = _beside(figure), WIDTH - 70.0, of_means(figure, 7)
-
-    def x(value: float) -> float:
-        return left + (right - left) * axis.share(value)
-
-    drawn = [*_upright_lines(axis, 4, floor, x, inks), *feet(axis, x, floor, inks)]
+    left, axis = _beside(figure), of_means(figure, 7)
+    x = scale(axis, left, BEFORE_NUMBERS)
+    drawn = list(feet(axis, x, floor, inks, 4))
     if figure.reference is not None:
         at = x(figure.reference)
         drawn.append(line(at, 4, at, floor, inks.soft, 1.5, stroke_dasharray="5 4"))
     signed, digits = figure.reference is not None, max(1, digits_for(figure))
     for row, (index, name, mean, bounds) in enumerate(rows):
         y = 18.0 + 26 * row
-        ink = inks.mark(figure.places[index]) if figure.places else inks.of(figure, series, 0)
         drawn += _name(figure, index, name, left - 10, y + 4, inks)
         if bounds:
             drawn += level_bar(x(bounds[0]), x(bounds[1]), y, inks.ink)
-        drawn.append(shape(figure.places[index] if figure.places else 0, x(mean), y, ink))
+        place, ink = (
+            (figure.places[index], inks.mark(figure.places[index]))
+            if figure.places
+            else (0, inks.of(figure, series, 0))
+        )
+        drawn.append(shape(x(mean), y, place, ink))
         drawn.append(words(number(mean, digits, signed=signed), WIDTH - 8, y + 4, "end"))
     if figure.xlabel:
-        drawn.append(words(figure.xlabel, (left + right) / 2, floor + 38, "middle"))
+        drawn.append(words(figure.xlabel, (left + BEFORE_NUMBERS) / 2, floor + 38, "middle"))
     return svg(floor + (46 if figure.xlabel else 30), drawn, figure.title, figure.note)
 
 
@@ -299,23 +301,18 @@ def _beside(figure: Figure) -> float:
     return min(300.0, max(90.0, 34 + LETTER * longest))
 
 
-def _name(figure: Figure, index: int, name: str, x: float, y: float, inks: Inks) -> list[Html]:
-    told = words(short(name, 40), x, y, "end")
-    if not figure.places:
-        return [told]
-    place = figure.places[index]
-    return [told, shape(place, 12, y - 4, inks.mark(place), 4.5)]
+def _name(figure: Figure | Heat, index: int, name: str, x: float, y: float, inks: Inks) -> list[Html]:
+    """To the left of `x`, with their mark at the edge."""
+    return [
+        words(short(name, 26 if isinstance(figure, Heat) else 40), x, y, "end"),
+        *_mark(figure, index, 12, y - 4, inks),
+    ]
 
 
-def _label(figure: Figure, index: int, name: str, x: float, y: float, inks: Inks) -> list[Html]:
-    if not figure.places:
-        return [words(name, x, y, "middle")]
-    place = figure.places[index]
-    return [words(name, x + 7, y, "middle"), shape(place, x - 5 - LETTER * len(name) / 2, y - 4, inks.mark(place), 4.5)]
-
-
-def _upright_lines(axis: Axis, top: float, floor: float, x: Place, inks: Inks) -> list[Html]:
-    return [line(x(tick), top, x(tick), floor, inks.line, 1) for tick in axis.ticks]
+def _mark(figure: Figure | Heat, index: int, x: float, y: float, inks: Inks) -> list[Html]:
+    """Of a name, where it is that of somebody who takes part."""
+    places = figure.places[index : index + 1]
+    return [shape(x, y, place, inks.mark(place), 4.5) for place in places]
 
 
 # -- curves --------------------------------------------------------------------------------------------------
@@ -325,33 +322,22 @@ def curves(figure: Figure, inks: Inks) -> Html:
     """One line for each series on the band of its intervals, with a mark of its own along its way."""
     several = len(figure.series) > 1
     paints = [inks.of(figure, one, place) for place, one in enumerate(figure.series)]
-    entries = [(one.name, partial(_marked, place, paints[place])) for place, one in enumerate(figure.series)]
-    head, above = legend(entries) if several else ([], 0.0)
+    entries = [(one.name, partial(shape, place=place, ink=paints[place])) for place, one in enumerate(figure.series)]
+    head, above = legend(entries if several else [])
     height = 270 + above
     top, floor = TOP + above, height - BOTTOM
     up, across = upright(figure, 6), along(figure, 8)
-
-    def x(value: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * across.share(value)
-
-    def y(value: float) -> float:
-        return floor - (floor - top) * up.share(value)
-
+    x, y = scale(across, LEFT, WIDTH - RIGHT), scale(up, floor, top)
     drawn = [*head, *grid(up, y, inks), *feet(across, x, floor, inks), *names_of_axes(figure, height, top, floor)]
     for ink, series in zip(paints, figure.series, strict=True):
         for stretch in stretches(series):
             drawn += _band([(x(at), y(low), y(high)) for at, low, high in stretch], ink, inks)
     for place, (ink, series) in enumerate(zip(paints, figure.series, strict=True)):
         points = [(x(at), y(value)) for at, value in thinned(known_points(series), MOST_POINTS)]
-        told = " ".join(f"{n(a)},{n(b)}" for a, b in points)
-        drawn.append(element("polyline", points=told, fill="none", stroke=ink, stroke_width=2))
+        drawn.append(element("polyline", points=pairs(points), fill="none", stroke=ink, stroke_width=2))
         if several or len(points) == 1:
             drawn += _along(points, place, len(figure.series), ink)
     return svg(height, drawn, figure.title, figure.note)
-
-
-def _marked(place: int, ink: str, x: float, y: float) -> Html:
-    return shape(place, x, y, ink)
 
 
 def _along(points: Sequence[tuple[float, float]], place: int, curves: int, ink: str) -> list[Html]:
@@ -360,7 +346,7 @@ def _along(points: Sequence[tuple[float, float]], place: int, curves: int, ink: 
     wanted = LEFT + BETWEEN_MARKS * place / curves
     for x, y in points:
         if x >= wanted or (x, y) == points[-1]:
-            drawn.append(shape(place, x, y, ink, 4))
+            drawn.append(shape(x, y, place, ink, 4))
             wanted = x + BETWEEN_MARKS
     return drawn
 
@@ -369,8 +355,7 @@ def _band(points: Sequence[tuple[float, float, float]], ink: str, inks: Inks) ->
     if len(points) == 1:
         return upright_bar(*points[0], 4.0, inks.ink)
     edge = [(x, low) for x, low, _ in points] + [(x, high) for x, _, high in reversed(points)]
-    corners = " ".join(f"{n(x)},{n(y)}" for x, y in edge)
-    return [element("polygon", points=corners, fill=ink, fill_opacity=0.2)]
+    return [element("polygon", points=pairs(edge), fill=ink, fill_opacity=0.2)]
 
 
 # -- points --------------------------------------------------------------------------------------------------
@@ -380,37 +365,30 @@ def named_points(figure: Figure, inks: Inks) -> Html:
     """Each on the cross of its intervals and with its name, which stands in a legend where one would cover another; where both
     axes are one scale, with the line on which both are equal."""
     across, up = plane(figure, 7, 7)
-    points = [(place, one, at) for place, one in enumerate(figure.series) for at in known_points(one)[:1]]
-
-    def x(value: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * across.share(value)
-
-    def places(floor: float, top: float) -> list[tuple[float, float]]:
-        return [(x(a), floor - (floor - top) * up.share(b)) for _, _, (a, b) in points]
-
-    crowded = _crowded(places(420.0 - BOTTOM, TOP), [one.name for _, one, _ in points])
-    entries = [
-        (one.name, partial(_marked, _place(one, place), inks.of(figure, one, place))) for place, one, _ in points
+    points = [
+        (one, at, partial(shape, place=_place(one, place), ink=inks.of(figure, one, place)))
+        for place, one in enumerate(figure.series)
+        for at in known_points(one)[:1]
     ]
-    head, above = legend(entries) if crowded else ([], 0.0)
+    x, y = scale(across, LEFT, WIDTH - RIGHT), scale(up, 420 - BOTTOM, TOP)
+    crowded = _crowded([(x(a), y(b)) for _, (a, b), _ in points], [one.name for one, _, _ in points])
+    head, above = legend([(one.name, mark) for one, _, mark in points] if crowded else [])
     size, top = 420 + above, TOP + above
     floor = size - BOTTOM
-
-    def y(value: float) -> float:
-        return floor - (floor - top) * up.share(value)
-
+    y = scale(up, floor, top)
     drawn = [*head, *grid(up, y, inks), *feet(across, x, floor, inks), *names_of_axes(figure, size, top, floor)]
     if figure.square:
         low, high = figure.square
         drawn.append(line(x(low), y(low), x(high), y(high), inks.soft, 1.5, stroke_dasharray="6 5"))
-    for place, one, (a, b) in points:
-        ink = inks.of(figure, one, place)
+    for one, (a, b), mark in points:
+        ink = mark.keywords["ink"]
         drawn += [line(x(ends[0]), y(b), x(ends[1]), y(b), ink) for ends in filter(None, one.across[:1])]
         drawn += [line(x(a), y(ends[0]), x(a), y(ends[1]), ink) for ends in filter(None, one.intervals[:1])]
-    for (place, one, _), (a, b) in zip(points, places(floor, top), strict=True):
-        drawn.append(shape(_place(one, place), a, b, inks.of(figure, one, place)))
+    for one, (a, b), mark in points:
+        drawn.append(mark(x(a), y(b)))
         if not crowded:
-            drawn.append(words(short(one.name, 40), a + 9 * _side(a), b - 7, "start" if _side(a) > 0 else "end"))
+            side = _side(x(a))
+            drawn.append(words(short(one.name, 40), x(a) + 9 * side, y(b) - 7, "start" if side > 0 else "end"))
     return svg(size, drawn, figure.title, figure.note)
 
 
@@ -452,9 +430,7 @@ def heat_map(heat: Heat, inks: Inks) -> Html:
         drawn.append(words(short(name, max(3, int(wide / LETTER))), left + wide * (column + 0.5), 16, "middle"))
     for row, (name, values) in enumerate(zip(heat.rows, heat.values, strict=True)):
         y = top + high * row
-        drawn.append(words(short(name, 26), left - 10, y + 19, "end"))
-        if heat.places:
-            drawn.append(shape(heat.places[row], 12, y + 15, inks.mark(heat.places[row]), 4.5))
+        drawn += _name(heat, row, name, left - 10, y + 19, inks)
         for column, share in enumerate(values):
             drawn += _cell(left + wide * column, y, wide, high, share)
     foot = top + high * len(heat.rows) + 14
@@ -519,7 +495,7 @@ def _picture(block: Figure | Heat, drawn: Html, simulated: str) -> Html:
     for line_of_title in _lines(title, 1.2):
         parts.append(words(line_of_title, EDGE, at, font_size=15, font_weight="bold"))
         at += LINE
-    parts.append(_placed(drawn, EDGE, at - 8))
+    parts.append(Html(drawn.replace("<svg", f'<svg x="{EDGE}" y="{n(at - 8)}"', 1)))
     at += tall + 10
     for place, note in enumerate(below):
         parts.append(words(note, EDGE, at + LINE * place, ink=ALONE.soft))
@@ -538,10 +514,6 @@ def _picture(block: Figure | Heat, drawn: Html, simulated: str) -> Html:
         fill=ALONE.ink,
         role="img",
     )
-
-
-def _placed(drawn: Html, x: float, y: float) -> Html:
-    return Html(drawn.replace("<svg", f'<svg x="{x}" y="{n(y)}"', 1))
 
 
 def _lines(told: str, size: float = 1.0) -> list[str]:

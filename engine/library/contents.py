@@ -137,13 +137,7 @@ def agent_of(stored: library.StoredAgent) -> Agent:
 
 def agent_from_entity(entity: Entity, model: str, secret: str = "", **settings: Any) -> Agent:
     """An agent that plays as the entity: who it is becomes its instructions."""
-    return Agent(
-        name=entity.name,
-        model=model,
-        secret=secret,
-        instructions="\n".join(portrait("About you", entity)),
-        **settings,
-    )
+    return agent_from_champion("\n".join(portrait("About you", entity)), entity.name, model, secret, **settings)
 
 
 def agent_from_champion(prompt: str, name: str, model: str, secret: str = "", **settings: Any) -> Agent:

@@ -184,19 +184,8 @@ def in_words(value: Attribute) -> str:
 
 _DEGREES = ("very low", "low", "middling", "high", "very high")
 _OF_TEN = frozenset(
-    [
-        "openness",
-        "conscientiousness",
-        "extraversion",
-        "agreeableness",
-        "neuroticism",
-        "courage",
-        "cunning",
-        "kindness",
-        "magic",
-        "appetite_for_risk",
-        "trust_in_partners",
-    ]
+    "openness conscientiousness extraversion agreeableness neuroticism courage cunning kindness magic appetite_for_risk "
+    "trust_in_partners".split()
 )
 
 

@@ -314,8 +314,7 @@ def built_in_records() -> dict[str, dict[str, Any]]:
 
 def read_entity_types(path: Path) -> list[EntityType]:
     """One type at the top of the file, or several under `entity_types`."""
-    tree = read_tree(path)
-    records = tree.get("entity_types", [tree]) if isinstance(tree, dict) else tree
+    records = _type_records(path)
     if not isinstance(records, list) or not records:
         raise UsageError(f"{path}: expected an entity type, or a list of them under 'entity_types'.")
     types = [entity_type_from(record, f"{path}, type {place}") for place, record in enumerate(records, 1)]
@@ -323,6 +322,11 @@ def read_entity_types(path: Path) -> list[EntityType]:
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"{path}: the entity type {twice!r} is there twice. Rename or remove one.")
     return types
+
+
+def _type_records(path: Path) -> Any:
+    tree = read_tree(path)
+    return tree.get("entity_types", [tree]) if isinstance(tree, dict) else tree
 
 
 def entity_type_from(record: object, where: str) -> EntityType:
@@ -364,6 +368,4 @@ def holds_types(path: Path) -> bool:
 def types_of_file(path: Path) -> list[StoredType]:
     """Checked, and kept as they are written."""
     read_entity_types(path)
-    tree = read_tree(path)
-    records = tree.get("entity_types", [tree])
-    return [StoredType(str(record["name"]).strip(), record) for record in records]
+    return [StoredType(str(record["name"]).strip(), record) for record in _type_records(path)]

@@ -225,17 +225,21 @@ MOST_WORDS = 5_000
 def croissant(published: Publication, folder: Path, files: Sequence[str]) -> str:
     """`files`: all that lie in the folder, but for this one."""
     about = published.about
+    words = about.description or about.title, published.simulated_words
     content: dict[str, Any] = {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": one_line(about.title),
-        "description": plain(_description(published))[:MOST_WORDS],
+        "description": plain(" ".join(filter(None, words)))[:MOST_WORDS],
         "datePublished": published.date,
         "citeAs": one_line(f"{'; '.join(about.authors) or NOBODY} ({published.date[:4]}). {about.title}."),
         "version": "1.0.0",
         "keywords": published.keywords,
-        "creator": [{"@type": _kind_of(name), "name": one_line(name)} for name in about.authors],
+        "creator": [
+            {"@type": "sc:Person" if "," in name else "sc:Organization", "name": one_line(name)}
+            for name in about.authors
+        ],
         "license": about.license_url,
         "url": about.url,
         "isLiveDataset": False,
@@ -243,14 +247,6 @@ def croissant(published: Publication, folder: Path, files: Sequence[str]) -> str
         "recordSet": [_records(table) for table in published.tables],
     }
     return json_text({key: value for key, value in content.items() if value not in ("", [])}, indent=1) + "\n"
-
-
-def _description(published: Publication) -> str:
-    return " ".join(filter(None, (published.about.description or published.about.title, published.simulated_words)))
-
-
-def _kind_of(author: str) -> str:
-    return "sc:Person" if "," in author else "sc:Organization"
 
 
 def _file_objects(folder: Path, files: Sequence[str]) -> Iterator[Mapping[str, Any]]:

@@ -112,13 +112,13 @@ def _private(database: Path) -> dict[str, str]:
 
 def _designs(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> dict[str, str]:
     """By the study's id, without paths: a cell that goes out alone brings the design of its study along."""
-    studies = {one: study_of(connection, one) for one in dict.fromkeys(batch["study_id"] for batch in batches) if one}
-    return {study.id: json.dumps(_shareable(study.design), ensure_ascii=False) for study in studies.values() if study}
-
-
-def _shareable(design: Mapping[str, Any]) -> Mapping[str, Any]:
-    source = design.get("source")
-    return {**design, "source": without_paths(source)} if isinstance(source, Mapping) else design
+    found = {}
+    for study_id in filter(None, {batch["study_id"] for batch in batches}):
+        if study := study_of(connection, study_id):
+            source = study.design.get("source")
+            shared = {"source": without_paths(source)} if isinstance(source, Mapping) else {}
+            found[study.id] = json.dumps({**study.design, **shared}, ensure_ascii=False)
+    return found
 
 
 def _made(folder: Path, connection: sqlite3.Connection, chosen: _Chosen, about: About, notes: list[str]) -> Publication:
@@ -131,7 +131,13 @@ def _made(folder: Path, connection: sqlite3.Connection, chosen: _Chosen, about: 
     write_parquet_tables(folder / "data", (_counted(table, counts) for table in whole_tables(connection)))
     whole, tables = _completed(about, chosen, rows), tuple(published_tables(connection))
     published = Publication(chosen.id, whole, chosen.study, batches, tables, counts)
-    published = replace(published, notes=tuple(_told(published)))
+    if unfinished := published.unfinished:
+        note = (
+            f"Unfinished: {len(unfinished):,} of {len(batches):,} batches had not come to their end "
+            f"({', '.join(unfinished[:5])}{', …' if len(unfinished) > 5 else ''}). tidepool --db {FILE} --resume "
+            f"{published.id} goes on with what is missing."
+        )
+        published = replace(published, notes=(note,))
     _configs(folder, chosen, notes)
     _reports(folder, connection, rows, published)
     write_text(folder / "DATA.md", dictionary(published))
@@ -153,15 +159,6 @@ def _counted(table: ExportTable, counts: dict[str, int]) -> ExportTable:
 def _completed(about: About, chosen: _Chosen, rows: Sequence[sqlite3.Row]) -> About:
     title = about.title or (chosen.study.name if chosen.study else rows[0]["name"]) or chosen.id
     return replace(about, title=title, description=about.description or rows[0]["description"] or "")
-
-
-def _told(published: Publication) -> Iterator[str]:
-    if unfinished := published.unfinished:
-        count, all_of = len(unfinished), len(published.batches)
-        yield (
-            f"Unfinished: {count:,} of {all_of:,} batches had not come to their end ({', '.join(unfinished[:5])}"
-            f"{', …' if count > 5 else ''}). tidepool --db {FILE} --resume {published.id} goes on with what is missing."
-        )
 
 
 def _configs(folder: Path, chosen: _Chosen, notes: list[str]) -> None:

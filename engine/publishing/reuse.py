@@ -85,22 +85,19 @@ def _check_library(other: Path, path: Path) -> None:
     """What would break a screen or a study later is refused now."""
     try:
         with closing(connect(path, read_only=True)) as connection:
-            for entity in library.list_entities(connection):
-                _refuse_damage(entity)
+            entities, agents = library.list_entities(connection), library.list_agents(connection)
+            stored: list[library.StoredEntity | library.StoredAgent] = [*entities, *agents]
+            if damaged := [one.id for one in stored if one.damaged]:
+                raise UsageError(f"{damaged[0]!r} in it is damaged.")
+            for entity in entities:
                 entity_of(entity)
-            for agent in library.list_agents(connection):
-                _refuse_damage(agent)
+            for agent in agents:
                 agent_of(agent)
             for kind in library.list_types(connection):
                 if entity_type_from(kind.definition, f"type {kind.name}").name != kind.name:
                     raise UsageError(f"type {kind.name}: its definition has another name.")
     except (UsageError, ValueError, TypeError, RecursionError) as error:
         raise FileError(f"{other}: its library cannot be used. {error}") from None
-
-
-def _refuse_damage(one: library.StoredEntity | library.StoredAgent) -> None:
-    if one.damaged:
-        raise UsageError(f"{one.id!r} in it is damaged.")
 
 
 PEOPLE = {"agent_ids": "agents", "entity_ids": "entities", "entity_file": "entities"}

@@ -343,6 +343,11 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], le
     return Table(title, tuple(columns), tuple(tuple(row) for row in rows), left, first)
 
 
+def series_of(name: str, estimates: Sequence[Estimate], colour: str = "") -> Series:
+    values, intervals = tuple(one.value for one in estimates), tuple(one.interval for one in estimates)
+    return Series(name, values, colour=colour, intervals=intervals)
+
+
 MOST_POINTS = 400
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tidepool.engine.branching.kind import kind_of
 from tidepool.engine.errors import UsageError
-from tidepool.engine.results.blocks import Block, Cell, Estimate, Figure, Number, Series, Words, money, span, table
+from tidepool.engine.results.blocks import Block, Cell, Estimate, Figure, Number, Words, money, series_of, span, table
 from tidepool.engine.results.figures import against_the_first
 from tidepool.engine.results.report import kind_report
 from tidepool.engine.results.simulated_roles import simulated_words
@@ -117,23 +117,18 @@ def _batches(batches: Summaries) -> Block:
 
 def _figures(batches: Summaries) -> Iterator[Block]:
     """Those of the whole come first, then those of its parts."""
-    found = [_figures_of(batch) for batch in batches]
+    found: list[dict[str, Cell]] = []
+    for batch in batches:
+        own = kind_report(batch["kind"], batch.get("origin"))
+        found.append(own.figures(batch["statistics"]) if own else {})
     names = sorted(dict.fromkeys(name for figures in found for name in figures), key=lambda name: ": " in name)
     rows = [(name, *(figures.get(name, Number(None)) for figures in found)) for name in names]
     yield table("side by side", ("", *(f"#{place + 1}" for place in range(len(batches)))), rows, first=MOST_ROWS)
     shares = [name for name in names if name.endswith(", %") and ": " not in name]
     drawn = [[_estimate(figures.get(name)) for name in shares] for figures in found]
     if shares and all(one.value is not None for estimates in drawn for one in estimates):
-        series = tuple(
-            Series(f"#{place}", tuple(one.value for one in row), intervals=tuple(one.interval for one in row))
-            for place, row in enumerate(drawn, 1)
-        )
+        series = tuple(series_of(f"#{place}", row) for place, row in enumerate(drawn, 1))
         yield Figure("bars", "per cent", series, labels=tuple(name.removesuffix(", %") for name in shares))
-
-
-def _figures_of(batch: Mapping[str, Any]) -> dict[str, Cell]:
-    own = kind_report(batch["kind"], batch.get("origin"))
-    return own.figures(batch["statistics"]) if own else {}
 
 
 def _estimate(cell: Cell | None) -> Estimate:

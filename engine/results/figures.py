@@ -4,13 +4,14 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
-from tidepool.engine.results.blocks import LONELY, Block, Cell, Figure, Heat, Interval, Named, Series, Table, places_of
+from tidepool.engine.results.blocks import LONELY, Block, Figure, Heat, Interval, Named, Series, Table, places_of
 
 # -- axes --------------------------------------------------------------------------------------------------------------
 
 
+T = TypeVar("T")
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0, 20.0, 25.0)
 
 
@@ -158,21 +159,21 @@ def placed(blocks: Iterable[Block], names: Iterable[str]) -> tuple[Block, ...]:
 def _placed(block: Block, places: Mapping[str, int]) -> Block:
     match block:
         case Table():
-            return replace(block, rows=tuple(tuple(_cell(cell, places) for cell in row) for row in block.rows))
+            rows = [[_at_place(cell, places) for cell in row] for row in block.rows]
+            return replace(block, rows=tuple(map(tuple, rows)))
         case Heat() if block.places:
             return replace(block, places=_all(block.rows, block.places, places))
         case Figure():
-            series = tuple(_series(one, places) for one in block.series)
+            series = tuple(_at_place(one, places) for one in block.series)
             return replace(block, series=series, places=_all(block.labels, block.places, places))
     return block
 
 
-def _cell(cell: Cell, places: Mapping[str, int]) -> Cell:
-    return replace(cell, place=places.get(cell.name, cell.place)) if isinstance(cell, Named) else cell
-
-
-def _series(one: Series, places: Mapping[str, int]) -> Series:
-    return one if one.place is None else replace(one, place=places.get(one.name, one.place))
+def _at_place(one: T, places: Mapping[str, int]) -> T:
+    """A name or a series of somebody who takes part, with their place among all."""
+    if isinstance(one, Named | Series) and one.place is not None:
+        return replace(one, place=places.get(one.name, one.place))
+    return one
 
 
 def _all(names: tuple[str, ...], before: tuple[int, ...], places: Mapping[str, int]) -> tuple[int, ...]:
@@ -205,10 +206,12 @@ def turned(one: Mapping[str, Any], scale: float) -> tuple[float, tuple[float, fl
     return -scale * one["difference"], (-scale * bounds[1], -scale * bounds[0]) if bounds else None
 
 
-def forest(title: str, rows: Sequence[Row], xlabel: str = "") -> Figure:
+def forest(title: str, rows: Sequence[Row], xlabel: str = "", caption: str | None = None) -> Figure:
+    """Differences against none; without a caption it tells what the line is."""
     bounds = tuple(one for _, _, one in rows)
     series = Series("difference", tuple(value for _, value, _ in rows), intervals=bounds)
-    caption = LONELY if None in bounds else "With 95 % intervals; the broken line is no difference."
+    if caption is None:
+        caption = LONELY if None in bounds else "With 95 % intervals; the broken line is no difference."
     return Figure(
         "means", title, (series,), tuple(label for label, _, _ in rows), xlabel=xlabel, caption=caption, reference=0.0
     )

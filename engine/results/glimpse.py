@@ -6,7 +6,6 @@ with simple intervals and without p-values. All that links observations to one a
 
 import math
 import sqlite3
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -78,6 +77,9 @@ class Sums:
             return 0.0
         return max(0.0, self.squares - self.total**2 / self.count) / (self.count - 1)
 
+    def estimate(self, digits: int, independent: int | None = None) -> Estimate:
+        return Estimate(self.mean, self.interval(independent), digits)
+
     def interval(self, independent: int | None = None) -> Interval | None:
         """Student's. Fewer than all of them may be independent."""
         many = self.count if independent is None else independent
@@ -85,8 +87,3 @@ class Sums:
             return None
         reach = student_quantile(many - 1, 0.975) * math.sqrt(self.variance / many)
         return self.mean - reach, self.mean + reach
-
-
-def hundred(bounds: Sequence[float] | None) -> Interval | None:
-    """A share's interval in percent."""
-    return None if bounds is None else (100 * bounds[0], 100 * bounds[1])

@@ -151,10 +151,6 @@ def _simulated(asked: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def _provider(model: str) -> str:
-    return model.partition(":")[0]
-
-
 def _units(summary: Summary, name: str) -> Iterator[str]:
     units = summary["units"]
     failed = f" and {units['failed']:,} failed" if units["failed"] else ""
@@ -181,7 +177,7 @@ def _collection(
         + (f"; served as {listing(served[one.model])})" if one.model in served else ")")
         for one in asked
     )
-    named = dict.fromkeys(_provider(one.model) for one in asked)
+    named = dict.fromkeys(one.model.partition(":")[0] for one in asked)
     providers = listing("the simulated provider" if name == SIMULATED else name for name in named)
     yield f"Answers were asked of {listing(models)}."
     if not served and list(named) != [SIMULATED]:

@@ -3,7 +3,7 @@
 A kind that has no `report` of its own is shown by plain tables of its statistics.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,8 @@ def report_of(database: Path, summary: Summary, *, methods: bool = True) -> Repo
         config = StoredConfig(batch["config"], checked)
         told = methods_or_warning(lambda: methods_of(connection, batch, config, summary)) if methods else ()
     shown = (*stopping_blocks(summary["statistics"]), *findings)
-    return Report(summary["name"], tuple(overview(summary)), tuple(waves(summary["waves"])), shown, told)
+    head = overview(summary, [simulated_words(summary["roles"])], _facts(summary))
+    return Report(summary["name"], tuple(head), tuple(waves(summary["waves"])), shown, told)
 
 
 def methods_or_warning(make: Callable[[], tuple[Block, ...]]) -> tuple[Block, ...]:
@@ -86,14 +87,15 @@ def methods_or_warning(make: Callable[[], tuple[Block, ...]]) -> tuple[Block, ..
 # -- any batch -----------------------------------------------------------------------------------------------
 
 
-def overview(summary: Summary) -> Iterator[Block]:
+def overview(summary: Summary, simulated: Iterable[str], facts: Iterable[tuple[str, str]]) -> Iterator[Block]:
+    """Of a batch or a study: `simulated` is told where any answer was, `facts` in any case."""
     yield from lost_calls(summary["calls"])
     if summary["simulated"]:
-        yield Words(simulated_words(summary["roles"]), "simulated")
+        yield from (Words(words, "simulated") for words in simulated)
     yield from (
         Words(words, "warning") for words in judge_notes(summary["kind"], (one["model"] for one in summary["roles"]))
     )
-    yield table("", ("", ""), list(_facts(summary)), left=2)
+    yield table("", ("", ""), list(facts), left=2)
 
 
 def lost_calls(calls: Mapping[str, int]) -> Iterator[Words]:
@@ -165,7 +167,7 @@ def _speed(performance: Mapping[str, Any]) -> str:
 
 
 def waves(found: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
-    rows: list[tuple[Cell, ...]] = [
+    rows = [
         (
             wave["transport"],
             f"{wave['index']}",
@@ -190,19 +192,19 @@ def plain_blocks(title: str, found: Mapping[str, Any]) -> list[Block]:
     for name, value in found.items():
         place = f"{title} · {name}" if title else name
         if isinstance(value, Mapping) and value and all(isinstance(row, Mapping) for row in value.values()):
-            blocks += _rows(place, {str(key): row for key, row in value.items()})
+            blocks.append(_rows(place, {str(key): row for key, row in value.items()}))
         elif isinstance(value, Mapping):
             blocks += plain_blocks(place, value)
         elif _nested(value):
-            blocks += _rows(place, {str(index): row for index, row in enumerate(value, 1)})
+            blocks.append(_rows(place, {str(index): row for index, row in enumerate(value, 1)}))
     return blocks
 
 
-def _rows(title: str, rows: Mapping[str, Mapping[str, Any]]) -> list[Block]:
+def _rows(title: str, rows: Mapping[str, Mapping[str, Any]]) -> Block:
     flat = {name: dict(_flat(row)) for name, row in rows.items()}
     columns = list(dict.fromkeys(key for row in flat.values() for key in row))
     told = [(name, *(_plain(row.get(key)) for key in columns)) for name, row in flat.items()]
-    return [table(title, ("", *columns), told)]
+    return table(title, ("", *columns), told)
 
 
 def _flat(row: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Any]]:

@@ -27,15 +27,11 @@ def roles_asked(kind: str, sections: Mapping[str, Any], calls: Mapping[str, int]
     for role, model in _named(kind, sections):
         if role not in named.setdefault(model, []):
             named[model].append(role)
-    return [
-        {
-            "role": " and ".join(named.get(model, ["model"])),
-            "model": model,
-            "calls": count,
-            "simulated": is_simulated(model),
-        }
-        for model, count in calls.items()
-    ]
+    return [_asked(" and ".join(named.get(model, ["model"])), model, count) for model, count in calls.items()]
+
+
+def _asked(role: str, model: str, calls: int) -> dict[str, Any]:
+    return {"role": role, "model": model, "calls": calls, "simulated": is_simulated(model)}
 
 
 def simulated_roles(roles: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -56,10 +52,7 @@ def merge_roles(cells: Iterable[Iterable[Mapping[str, Any]]]) -> list[dict[str, 
     for roles in cells:
         for one in roles:
             calls[one["role"], one["model"]] += one["calls"]
-    return [
-        {"role": role, "model": model, "calls": count, "simulated": is_simulated(model)}
-        for (role, model), count in calls.most_common()
-    ]
+    return [_asked(*who, count) for who, count in calls.most_common()]
 
 
 def simulated_words(roles: Iterable[Mapping[str, Any]]) -> str:

@@ -113,22 +113,17 @@ def count_batch(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row) 
         "tokens": {name: progress[f"{name}_tokens"] for name in ("input", "output", "reasoning")},
         "cost_usd": None if progress["unpriced"] else progress["cost_usd"],
         "seconds": progress["seconds"],
-        "performance": _performance(progress, _live_calls(connection, batch["number"], progress)),
+        "performance": _performance(connection, batch["number"], progress),
     }
 
 
 MOST_FAILURES = 5
 
 
-def _live_calls(connection: sqlite3.Connection, batch_number: int, progress: sqlite3.Row) -> int:
-    """Answers bought live. They are counted one by one only where some came from provider batches."""
-    if not progress["call_seconds"] or not has_provider_batches(connection, batch_number):
-        return int(progress["bought"])
-    return answers_bought_live(connection, batch_number)
-
-
-def _performance(progress: sqlite3.Row, live: int) -> dict[str, Any]:
-    seconds, calls = progress["seconds"], progress["calls"]
+def _performance(connection: sqlite3.Connection, batch_number: int, progress: sqlite3.Row) -> dict[str, Any]:
+    seconds, calls, live = progress["seconds"], progress["calls"], int(progress["bought"])
+    if progress["call_seconds"] and has_provider_batches(connection, batch_number):
+        live = answers_bought_live(connection, batch_number)  # counted one by one
     return {
         "calls_per_second": calls / seconds if seconds else None,
         "cache_hit_rate": progress["cached"] / calls if calls else 0.0,

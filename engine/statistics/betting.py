@@ -11,6 +11,7 @@ that the worst case would not exclude.
 
 import math
 
+from tidepool.engine.statistics.grouped import numpy
 from tidepool.engine.statistics.intervals import LEVEL, Interval
 
 MOST_STAKED = 0.9
@@ -42,8 +43,6 @@ class _Bets:
 
     def highest_excluded(self) -> float:
         """No line up to here can be the mean: the capital was once large enough. It falls as the line rises."""
-        import numpy
-
         values, stakes = numpy.array(self.values), numpy.array(self.stakes)
 
         def excluded(line: float) -> bool:

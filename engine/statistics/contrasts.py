@@ -14,7 +14,7 @@ from itertools import count
 from statistics import fmean, stdev
 
 from tidepool.engine.statistics.distributions import normal_tail, student_tail
-from tidepool.engine.statistics.grouped import Array, Grouped, counted, numbered, pair_codes
+from tidepool.engine.statistics.grouped import Array, Grouped, counted, numbered, numpy, pair_codes
 from tidepool.engine.statistics.intervals import LEVEL, UNIT, Interval, gap_interval, p_value_of, quantile, rates_of
 from tidepool.engine.statistics.significance import sign_flip_p_value
 
@@ -81,8 +81,6 @@ def stratified(
 
 def _varied(values: Array, strata: Array) -> int:
     """How many values differ from the commonest of their stratum."""
-    import numpy
-
     distinct, value = numbered(values)
     cells, times = counted(strata * len(distinct) + value)
     most = numpy.zeros(int(strata.max()) + 1, dtype=int)
@@ -94,8 +92,6 @@ class Arms:
     """Who is in which arm and stratum: what all values of the same rows have in common."""
 
     def __init__(self, first: Array, strata: Array, ways: Sequence[Array] = ()) -> None:
-        import numpy
-
         _, strata = numbered(strata)
         times = numpy.bincount(strata)
         ours = numpy.bincount(strata, first)
@@ -128,8 +124,6 @@ class Arms:
     @cached_property
     def kinds(self) -> tuple[Array, Array, Array, Array]:
         """All values of one arm in one stratum pull alike: which kind each row is of; a kind's tilt, stratum and number."""
-        import numpy
-
         found, kind = numbered(pair_codes(self.strata, self.first.astype(int)))
         one = numpy.zeros(len(found), dtype=int)
         one[kind] = numpy.arange(len(kind))
@@ -140,9 +134,7 @@ class _Fit:
     """Least squares on arm and stratum: the arm's coefficient is what is asked for."""
 
     def __init__(self, arms: Arms, values: Array) -> None:
-        import numpy
-
-        self._np, self._arms = numpy, arms
+        self._arms = arms
         self.times, self.tilt, self.power = arms.times, arms.tilt, arms.power
         self.difference = float((self.tilt * values).sum()) / self.power
         inside = values - (numpy.bincount(arms.strata, values) / self.times)[arms.strata]
@@ -150,31 +142,29 @@ class _Fit:
 
     def independent(self) -> tuple[float, float]:
         """CR2 with every value its own cluster, and Satterthwaite's degrees of freedom, which come from kinds, not from values."""
-        np = self._np
         kind, tilt, stratum, number = self._arms.kinds
         leverage = 1 / self.times[stratum] + tilt**2 / self.power
-        free = np.maximum(1 - leverage, 1e-9)
-        squares = np.bincount(kind, self.rest**2)
+        free = numpy.maximum(1 - leverage, 1e-9)
+        squares = numpy.bincount(kind, self.rest**2)
         variance = float((tilt**2 / free * squares).sum()) / self.power**2
         pull = tilt**2 / free
         same = stratum[:, None] == stratum[None, :]
         off = -(same / self.times[stratum][:, None]) - tilt[:, None] * tilt[None, :] / self.power
-        shared = (np.sqrt(pull)[:, None] * np.sqrt(pull)[None, :] * off) ** 2
-        pairs = number[:, None] * number[None, :] - np.diag(number)
+        shared = (numpy.sqrt(pull)[:, None] * numpy.sqrt(pull)[None, :] * off) ** 2
+        pairs = number[:, None] * number[None, :] - numpy.diag(number)
         whole = float((number * pull * (1 - leverage)).sum())
         square = float((number * (pull * (1 - leverage)) ** 2).sum() + (shared * pairs).sum())
         return variance, whole**2 / square if square else 0.0
 
     def clustered(self, ways: Sequence[Array]) -> tuple[float, float, int]:
         """By the sums of clusters: of each what is left, enlarged by what it weighs itself."""
-        np = self._np
         found, freedom, clusters = [], [], []
         crossed = [pair_codes(*ways)] if len(ways) == 2 else []
         for labels in (*ways, *crossed):
             _, cluster = numbered(labels)
-            weight = np.bincount(cluster, self.tilt**2) / self.power
-            free = np.maximum(1 - weight, 1e-9)
-            sums = np.bincount(cluster, self.tilt * self.rest)
+            weight = numpy.bincount(cluster, self.tilt**2) / self.power
+            free = numpy.maximum(1 - weight, 1e-9)
+            sums = numpy.bincount(cluster, self.tilt * self.rest)
             found.append(float((sums**2 / free).sum()) / self.power**2)
             bent = weight**2 / free
             own = float((weight**2).sum())
@@ -188,8 +178,6 @@ class _Fit:
 
 
 def _rate_against_rate(arm: Arms, values: Array, bounds: Interval) -> Contrast:
-    import numpy
-
     ours, ways = numpy.bincount(arm.strata, arm.first), arm.ways
     theirs = arm.times - ours
     pull = ours * theirs / arm.times
@@ -214,8 +202,6 @@ def within(differences: Array, order: Array, ways: Sequence[Array] = (), most: f
 
     `most` is how far apart two values can be.
     """
-    import numpy
-
     if not len(differences):
         return None
     differences = differences.astype(float)
@@ -246,8 +232,6 @@ def matched(differences: Array, ways: Sequence[Array] = (), most: float = 1.0) -
     Where few do, one more of either kind is counted, as far apart as any was or half of what is possible: a variance of
     next to nothing tells nothing. Of talks that hang together it is clusters that differ, as far as any did.
     """
-    import numpy
-
     found = within(differences, numpy.zeros(len(differences), dtype=int), ways, most)
     if found is None or found.clusters < 2 or len(ways) > 1:
         return found

@@ -10,21 +10,34 @@ Labels are numbered without sorting where they are dense: some ten times faster 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as numpy
+else:
+
+    class _Numpy:
+        """Loads with the first figure, not with the program."""
+
+        def __getattr__(self, name: str) -> Any:
+            import numpy
+
+            self.__dict__[name] = found = getattr(numpy, name)
+            return found
+
+    numpy = _Numpy()
 
 # -- labels ------------------------------------------------------------------------------------------------------------
 
 
 Array = Any
-"""a numpy array: numpy loads with the first figure, not with the program"""
+"""a numpy array"""
 _ROOM, _FEW, _MOST = 32, 4_096, 2**24
 """numbers between the smallest and the largest label, for each label there is, and in all: with more, sorting takes less"""
 
 
 def numbered(labels: Array) -> tuple[Array, Array]:
     """The distinct labels in order, and each one's place among them."""
-    import numpy
-
     if (marks := _marked(labels)) is None:
         return numpy.unique(labels, return_inverse=True)
     lowest, offsets, present = marks
@@ -35,10 +48,15 @@ def numbered(labels: Array) -> tuple[Array, Array]:
     return numpy.flatnonzero(present) + lowest, places[offsets].astype(numpy.int64)
 
 
+def places_in(places: dict[Any, int], labels: Sequence[Any]) -> Array:
+    """The number of each label; a new one gets the next, and is kept in `places`."""
+    for label in dict.fromkeys(labels):
+        places.setdefault(label, len(places))
+    return numpy.fromiter(map(places.__getitem__, labels), dtype=int, count=len(labels))
+
+
 def counted(labels: Array) -> tuple[Array, Array]:
     """The distinct labels in order, and how often each occurs."""
-    import numpy
-
     if (marks := _marked(labels)) is None:
         return numpy.unique(labels, return_counts=True)
     lowest, offsets, present = marks
@@ -46,8 +64,6 @@ def counted(labels: Array) -> tuple[Array, Array]:
 
 
 def distinct_number(labels: Array) -> int:
-    import numpy
-
     if not len(labels):
         return 0
     marks = _marked(labels)
@@ -56,8 +72,6 @@ def distinct_number(labels: Array) -> int:
 
 def _marked(labels: Array) -> tuple[int, Array, Array] | None:
     """(the smallest, how far each lies above it, which of the numbers from there on occur); None where that is too wide."""
-    import numpy
-
     if not len(labels) or labels.dtype.kind not in "iuf":
         return None
     lowest, highest = labels.min(), labels.max()
@@ -108,8 +122,6 @@ class _Way:
 
     def sums(self, values: Array) -> Array:
         """By cluster."""
-        import numpy
-
         return numpy.bincount(self.cluster, values, minlength=len(self.owner))
 
 
@@ -122,9 +134,6 @@ class Grouped:
     def __init__(
         self, groups: Array, size: int, ways: Sequence[Array], levels: Sequence[Array] = (), loose: float = 0.0
     ) -> None:
-        import numpy
-
-        self._np = numpy
         self._groups, self._size, self._loose = groups, size, loose
         self._count = numpy.bincount(groups, minlength=size)
         crossed = [pair_codes(*ways)] if len(ways) == 2 else []
@@ -134,9 +143,9 @@ class Grouped:
 
     def _way(self, labels: Array) -> _Way:
         found, cluster = numbered(pair_codes(self._groups, labels))
-        owner = self._np.zeros(len(found), dtype=int)
+        owner = numpy.zeros(len(found), dtype=int)
         owner[cluster] = self._groups
-        return _Way(cluster, owner, self._np.bincount(owner, minlength=self._size))
+        return _Way(cluster, owner, numpy.bincount(owner, minlength=self._size))
 
     def _levels(self) -> Iterator[tuple[Array, list[Array], bool]]:
         """Strata, what they take, and whether they are the last: the groups themselves. Coarser ones are seldom asked for."""
@@ -144,7 +153,7 @@ class Grouped:
             if place == len(self._known):
                 self._known.append(self._level(labels))
             yield *self._known[place], False
-        yield self._groups, [self._np.ones(self._size)] * len(self._ways), True
+        yield self._groups, [numpy.ones(self._size)] * len(self._ways), True
 
     def _level(self, labels: Array) -> tuple[Array, list[Array]]:
         """Each row's stratum within its group, and the degrees of freedom that the strata take from each way."""
@@ -156,89 +165,83 @@ class Grouped:
 
         One degree where every cluster is made alike of all strata, one for each stratum where none has more than one.
         """
-        np = self._np
         cells, cell = numbered(way.cluster * strata + stratum)
-        cluster, own = np.divmod(cells, strata)
+        cluster, own = numpy.divmod(cells, strata)
         del cells
-        weight = np.bincount(cell, 1 / self._count[self._groups])
+        weight = numpy.bincount(cell, 1 / self._count[self._groups])
         del cell
-        of_cluster, of_stratum = np.bincount(cluster, weight), np.bincount(own, weight)
+        of_cluster, of_stratum = numpy.bincount(cluster, weight), numpy.bincount(own, weight)
         group = way.owner[cluster]
 
         def by_group(values: Array, groups: Array) -> Array:
-            return np.bincount(groups, values, minlength=self._size)
+            return numpy.bincount(groups, values, minlength=self._size)
 
         whole = by_group(of_cluster**2, way.owner)
         shared = by_group(of_cluster[cluster] * weight**2 / of_stratum[own], group)
-        number = np.bincount(cluster, minlength=len(way.owner))
+        number = numpy.bincount(cluster, minlength=len(way.owner))
         if int((number.astype(float) ** 2).sum()) > _MOST_PAIRS:
-            kept = np.maximum(whole - 2 * shared, 0)  # what strata overlap is left out: a little too cautious
+            kept = numpy.maximum(whole - 2 * shared, 0)  # what strata overlap is left out: a little too cautious
         else:
             code, meet = _meetings(number, own, weight, strata)
-            one, other = np.divmod(code, strata)
-            owner = np.zeros(strata, dtype=int)
+            one, other = numpy.divmod(code, strata)
+            owner = numpy.zeros(strata, dtype=int)
             owner[own] = group
             overlap = by_group(meet**2 / (of_stratum[one] * of_stratum[other]), owner[one])
-            kept = np.maximum(whole - 2 * shared + overlap, 0)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return way.number * (1 - np.where(whole > 0, kept / whole, 0))
+            kept = numpy.maximum(whole - 2 * shared + overlap, 0)
+        with numpy.errstate(invalid="ignore", divide="ignore"):
+            return way.number * (1 - numpy.where(whole > 0, kept / whole, 0))
 
     def spread(self, values: Array, weights: Array | None = None, bounds: tuple[float, float] = (0.0, 1.0)) -> Spread:
-        np = self._np
         weighed = values if weights is None else weights * values
-        total = np.bincount(self._groups, weights, minlength=self._size).astype(float)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = np.bincount(self._groups, weighed, minlength=self._size) / total
+        total = numpy.bincount(self._groups, weights, minlength=self._size).astype(float)
+        with numpy.errstate(invalid="ignore", divide="ignore"):
+            mean = numpy.bincount(self._groups, weighed, minlength=self._size) / total
             shares = (1.0 if weights is None else weights) / total[self._groups]
             del weighed
-            variance, freedom = np.full(self._size, np.nan), np.zeros(self._size)
+            variance, freedom = numpy.full(self._size, numpy.nan), numpy.zeros(self._size)
             for stratum, lost, last in self._levels():
                 found, left = self._variance(values, shares, stratum, lost)
                 enough = [2 * gone <= way.number for gone, way in zip(lost, self._ways, strict=True)]
-                taken = np.isnan(variance) & (left > 0) & (last | np.logical_and.reduce(enough))
+                taken = numpy.isnan(variance) & (left > 0) & (last | numpy.logical_and.reduce(enough))
                 variance[taken], freedom[taken] = found[taken], left[taken]
-                if not self._loose and not np.isnan(variance).any():
+                if not self._loose and not numpy.isnan(variance).any():
                     break
             if self._loose:
-                variance += self._loose * np.maximum(found - variance, 0)
-        clusters = np.minimum.reduce([way.number for way in self._ways])
+                variance += self._loose * numpy.maximum(found - variance, 0)
+        clusters = numpy.minimum.reduce([way.number for way in self._ways])
         return Spread(mean, variance, freedom, clusters, self._varied(values), self._count)
 
     def _varied(self, values: Array) -> Array:
         """By group, how many clusters hold a value off its commonest: of the way with fewest."""
-        np = self._np
         distinct, value = numbered(values)
         cells, times = counted(self._groups * len(distinct) + value)
-        order = np.argsort(times, kind="stable")
-        commonest = np.zeros(self._size, dtype=int)
+        order = numpy.argsort(times, kind="stable")
+        commonest = numpy.zeros(self._size, dtype=int)
         commonest[cells[order] // len(distinct)] = cells[order] % len(distinct)
         off = value != commonest[self._groups]
         found = []
         for way in self._ways:
             held = way.sums(off) > 0
-            found.append(np.bincount(way.owner, held, minlength=self._size))
-        return np.minimum.reduce(found)
+            found.append(numpy.bincount(way.owner, held, minlength=self._size))
+        return numpy.minimum.reduce(found)
 
     def _variance(self, values: Array, shares: Array, stratum: Array, lost: Sequence[Array]) -> tuple[Array, Array]:
-        np = self._np
-        fitted = np.bincount(stratum, shares * values) / np.bincount(stratum, shares)
+        fitted = numpy.bincount(stratum, shares * values) / numpy.bincount(stratum, shares)
         rest = shares * (values - fitted[stratum])
         found, left = [], []
         for way, gone in zip(self._ways, lost, strict=True):
             sums = way.sums(rest)
-            squares = np.bincount(way.owner, sums * sums, minlength=self._size)
+            squares = numpy.bincount(way.owner, sums * sums, minlength=self._size)
             found.append(squares * way.number / (way.number - gone))
             left.append(way.number - gone)
         if len(found) == 1:
             return found[0], left[0]
         first, second, both = found
-        return np.maximum.reduce([first + second - both, first, second]), np.minimum(left[0], left[1])
+        return numpy.maximum.reduce([first + second - both, first, second]), numpy.minimum(left[0], left[1])
 
 
 def _meetings(number: Array, own: Array, weight: Array, strata: int) -> tuple[Array, Array]:
     """Which two strata meet in clusters that have so many cells each, as one number, and with what weight in all."""
-    import numpy
-
     pairs = number**2
     numpy.cumsum(pairs, out=pairs)
     parts: list[tuple[Array, Array]] = []
@@ -259,8 +262,6 @@ def _meetings(number: Array, own: Array, weight: Array, strata: int) -> tuple[Ar
 
 def _pairs(number: Array) -> tuple[Array, Array]:
     """Every two cells of one cluster, where cells stand cluster by cluster and each has so many."""
-    import numpy
-
     starts = numpy.cumsum(number) - number
     times = numpy.repeat(number, number)
     left = numpy.repeat(numpy.arange(number.sum()), times)

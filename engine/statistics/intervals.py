@@ -14,14 +14,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, repeat, starmap
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tidepool.engine.statistics.distributions import fewest_expected, normal_quantile, root, student_quantile
-from tidepool.engine.statistics.grouped import Spread
-
-if TYPE_CHECKING:
-    import numpy
-
+from tidepool.engine.statistics.grouped import Spread, numpy
 
 Interval = tuple[float, float]
 
@@ -33,6 +29,10 @@ _CELLS = 2_000_000
 """numbers drawn at once, to keep memory small"""
 _COST_OF_A_COUNT = 10
 """drawing how often a value occurs, in draws of single values"""
+
+
+def in_percent(interval: Interval | None) -> Interval | None:
+    return interval and (100 * interval[0], 100 * interval[1])
 
 
 @lru_cache(maxsize=65536)
@@ -71,8 +71,6 @@ def mean_interval_of_counts(counts: Mapping[float, int], seed: int = 0) -> Inter
     if len(counts) == 1:
         (value,) = counts
         return float(value), float(value)
-    import numpy
-
     return middle_of(resampled_means(counts, numpy.random.default_rng(seed)))
 
 
@@ -92,8 +90,6 @@ def _between(ordered: "numpy.ndarray[Any, Any]", share: float) -> float:
 
 def resampled_means(counts: Mapping[float, int], random: "numpy.random.Generator") -> "numpy.ndarray[Any, Any]":
     """Means of `RESAMPLES` samples with replacement: by counts, or one by one where most values differ."""
-    import numpy
-
     values = numpy.array(sorted(counts), dtype=float)
     times = numpy.array([counts[value] for value in values])
     total = int(times.sum())

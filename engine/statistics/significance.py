@@ -13,6 +13,7 @@ from itertools import combinations, permutations, product
 from typing import Any, TypeVar
 
 from tidepool.engine.statistics.distributions import chi_squared_tail, normal_tail, student_tail
+from tidepool.engine.statistics.grouped import numpy
 from tidepool.engine.statistics.intervals import Interval, middle_of, resampled_means
 
 # -- two samples by ranks (Mann and Whitney) ---------------------------------------------------------------------------
@@ -74,8 +75,6 @@ _CELLS = 1_000_000
 
 def sign_flip_p_value(differences: Sequence[float], seed: int = 0) -> float:
     """Of the mean of paired differences: under no difference, each might as well have had the other sign."""
-    import numpy
-
     values = numpy.array(differences, dtype=float)
     if exact := 2 ** len(values) <= RESAMPLES:
         kept = numpy.array(list(product((True, False), repeat=len(values))))
@@ -89,16 +88,12 @@ def sign_flip_p_value(differences: Sequence[float], seed: int = 0) -> float:
 
 def _flipped(values: Any, times: int, random: Any) -> Any:
     """So many means of the values with signs drawn anew."""
-    import numpy
-
     either = numpy.tile(numpy.array([True, False]), (times, len(values), 1))
     return numpy.where(random.permuted(either, axis=-1)[..., 0], values, -values).mean(axis=1)
 
 
 def mean_difference_p_value(first: Sequence[float], second: Sequence[float], seed: int = 0) -> float:
     """Of the difference of two independent means: under none, any value might have come from the other sample."""
-    import numpy
-
     values = numpy.array([*first, *second], dtype=float)
     size, total = len(first), len(values)
     exact = math.comb(total, size) <= RESAMPLES
@@ -132,8 +127,6 @@ def rank_correlation(xs: Sequence[float], ys: Sequence[float]) -> tuple[float, f
     """Spearman's correlation and its p-value; None where one of the two does not vary."""
     if len(set(xs)) < 2 or len(set(ys)) < 2:
         return None
-    import numpy
-
     first, second = ranks(xs), ranks(ys)
     correlation = float(numpy.corrcoef(first, second)[0, 1])
     if len(xs) > MOST_EXACT:
@@ -148,8 +141,6 @@ def group_difference(samples: Sequence[Sequence[float]]) -> float | None:
     values = [value for sample in filled for value in sample]
     if len(filled) < 2 or len(set(values)) < 2:
         return None
-    import numpy
-
     ranked = ranks(values)
     sizes = numpy.array([len(sample) for sample in filled])
     starts = numpy.concatenate([[0], numpy.cumsum(sizes)[:-1]])
@@ -164,8 +155,6 @@ def group_difference(samples: Sequence[Sequence[float]]) -> float | None:
 
 def ranks(values: Sequence[float]) -> Any:
     """From 1; equal values share the mean of their places."""
-    import numpy
-
     _, places, times = numpy.unique(numpy.asarray(values, dtype=float), return_inverse=True, return_counts=True)
     last = numpy.cumsum(times)
     return (last - (times - 1) / 2)[places]
@@ -180,8 +169,8 @@ def _chance_of_correlation(correlation: float, pairs: int) -> float:
 def _chance_of_spread(spread: float, values: Sequence[float], groups: int) -> float:
     """The tail of the chi-squared distribution, corrected for ties."""
     size = len(values)
-    ties = sum(times**3 - times for times in Counter(values).values())
-    statistic = (12 / (size * (size + 1)) * spread - 3 * (size + 1)) / (1 - ties / (size**3 - size))
+    ties = _ties(Counter(values)) / (size**3 - size)
+    statistic = (12 / (size * (size + 1)) * spread - 3 * (size + 1)) / (1 - ties)
     return chi_squared_tail(groups - 1, statistic)
 
 
@@ -191,8 +180,6 @@ def _share_as_far(possible: Any, observed: Any) -> float:
 
 @lru_cache(maxsize=MOST_EXACT)
 def _orders(size: int) -> Any:
-    import numpy
-
     return numpy.array(list(permutations(range(size))), dtype=numpy.int8)
 
 
@@ -216,8 +203,6 @@ def compare_samples(first: Mapping[float, int], second: Mapping[float, int], see
     """Mann–Whitney's test of two independent samples, given as how often each value occurred; None without any."""
     if not first or not second:
         return None
-    import numpy
-
     random = numpy.random.default_rng(seed)
     drawn = resampled_means(first, random) - resampled_means(second, random)
     one, other = (numpy.repeat(list(counts), list(counts.values())) for counts in (first, second))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from tidepool.engine.statistics.grouped import Array
+from tidepool.engine.statistics.grouped import Array, numpy
 
 # Scripts written without spaces: there each character counts.
 _WORD = re.compile(
@@ -19,7 +19,5 @@ def words_in(text: str) -> int:
 
 def words_in_each(texts: Sequence[bytes]) -> Array:
     """The same of many, in UTF-8."""
-    import numpy
-
     counts = (words_in(text.decode(errors="replace")) for text in texts)
     return numpy.fromiter(counts, dtype=int, count=len(texts))

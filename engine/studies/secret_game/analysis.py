@@ -9,7 +9,7 @@ from typing import Any
 from tidepool.engine.coding.statistics import with_coding
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.statistics.grouped import Array
+from tidepool.engine.statistics.grouped import Array, numpy
 from tidepool.engine.statistics.intervals import Interval, Rate, values_needed
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.contrasts import AgentComparison, Place, comparisons, ranking
@@ -158,74 +158,58 @@ def sides_of(connection: sqlite3.Connection, batch_number: int) -> Sides:
     return Sides.read(game_rows.outcomes(connection, batch_number))
 
 
-def analysed_sides(
-    sides: Sides, failed: Failed | None = None, played: Played | None = None, half_width: float = HALF_WIDTH
-) -> SecretGameStatistics:
+def analysed_sides(sides: Sides, failed: Failed | None = None, played: Played | None = None) -> SecretGameStatistics:
     played = played or Played()
     missing = failed_by_pair(failed or {})
     lost = sum(missing.values())
     clustering = Clustering(sides, linked=played.linked, missing=lost / (lost + len(sides) / 2) if lost else 0.0)
     bounds = _bounds(sides, played)
     shares = Shares(clustering, bounds)
-    agents = agent_statistics(shares, clustering, missing)
+    agents = agent_statistics(shares, missing)
     means = shares.of_scores(sides.agent, len(sides.names), [sides.seat, sides.direction])
     best_first = sorted((-round(rate.mean, 9), name) for name, rate in zip(sides.names, means, strict=True) if rate)
     compared = comparisons(clustering, [name for _, name in best_first], bounds)
-    needed = precision(shares, sides, half_width)
-    groups = _Groups(shares, sides)
     return SecretGameStatistics(
         agents=agents,
-        overall=overall_statistics(shares, clustering),
-        pairs=pair_statistics(shares, clustering, missing),
+        overall=overall_statistics(shares),
+        pairs=pair_statistics(shares, missing),
         missing=missing_statistics(agents, missing),
         uncertain=uncertain_statistics(clustering),
         inference=clustering.inference,
-        models=None if played.models is None else groups.by_model(played.models),
-        openers=groups.named(("answered", "opened"), sides.opener.astype(int)),
+        models=None if played.models is None else _by_model(shares, sides, played.models),
+        openers=_named(shares, sides, ("answered", "opened"), sides.opener.astype(int)),
         scenarios=_by_scenario(clustering, bounds, played.scenarios) if clustering.scenarios else None,
         ranking=ranking(agents, compared),
         comparisons=compared,
-        precision=needed,
+        precision=_precision(shares, sides),
         verdicts=verdict_statistics(clustering) if played.judged else None,
     )
 
 
 def _bounds(sides: Sides, played: Played) -> Interval:
     """Between which points a side's score can lie; what a file holds beyond that counts as well."""
-    import numpy
-
     scores = sides.score[~numpy.isnan(sides.score)]
-    low, high = points_between([played.mode], played.scoring, len(sides.names))
+    low, high = points_between(played.mode, played.scoring, len(sides.names))
     return min(low, float(scores.min(initial=low))), max(high, float(scores.max(initial=high)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Groups:
+def _named(shares: Shares, sides: Sides, names: Sequence[str], codes: Array) -> dict[str, ScoredSides]:
     """Sides by a label of theirs; whatever the schedule deals to each is a stratum."""
+    found = zip(names, shares.scored(codes, len(names), [sides.seat, sides.direction, sides.agent]), strict=True)
+    return {name: one for name, one in sorted(found) if one.interactions}
 
-    shares: Shares
-    sides: Sides
 
-    def named(self, names: tuple[str, ...], codes: Array) -> dict[str, ScoredSides]:
-        levels = [self.sides.seat, self.sides.direction, self.sides.agent]
-        found = zip(names, self.shares.scored(codes, len(names), levels), strict=True)
-        return {name: one for name, one in sorted(found) if one.interactions}
-
-    def by_model(self, models: Mapping[str, str]) -> dict[str, ScoredSides]:
-        import numpy
-
-        names = [models.get(name, "unknown") for name in self.sides.names]
-        distinct = tuple(sorted(set(names)))
-        codes = numpy.array([distinct.index(name) for name in names], dtype=int)
-        return self.named(distinct, codes[self.sides.agent])
+def _by_model(shares: Shares, sides: Sides, models: Mapping[str, str]) -> dict[str, ScoredSides]:
+    names = [models.get(name, "unknown") for name in sides.names]
+    distinct = sorted(set(names))
+    codes = numpy.array([distinct.index(name) for name in names], dtype=int)
+    return _named(shares, sides, distinct, codes[sides.agent])
 
 
 def _by_scenario(
     clustering: Clustering, bounds: Interval, secrets: Sequence[tuple[str, str]]
 ) -> dict[str, ScenarioStatistics]:
     """Within a scenario its talks, or games, are what there is to count."""
-    import numpy
-
     sides = clustering.sides
     shares = Shares(
         Clustering(sides, linked=clustering.linked, scenarios_differ=False, missing=clustering.missing), bounds
@@ -239,19 +223,18 @@ def _by_scenario(
     }
 
 
-def precision(shares: Shares, sides: Sides, half_width: float = HALF_WIDTH) -> Precision:
-    """Conversations each agent still needs until its shares are known to within `half_width` points."""
+def _precision(shares: Shares, sides: Sides) -> Precision:
+    """Conversations each agent still needs until its shares are known to within `HALF_WIDTH` points."""
     rates = shares.rates_of_sides(sides.agent, len(sides.names), [sides.seat, sides.direction])
-    needed = {name: [_needed(rate, half_width) for rate in column] for name, column in rates.items()}
     return Precision(
-        half_width_percentage=half_width,
+        half_width_percentage=HALF_WIDTH,
         agents={
-            agent: Needed(**{name: column[place] for name, column in needed.items()})
+            agent: Needed(**{name: _needed(column[place]) for name, column in rates.items()})
             for place, agent in enumerate(sides.names)
         },
     )
 
 
-def _needed(rate: Rate | None, half_width: float) -> int | None:
+def _needed(rate: Rate | None) -> int | None:
     """None also where one linked game is all there is: more of it would tell nothing of others."""
-    return None if rate is None or not rate.freedom else values_needed(rate, half_width / 100)
+    return None if rate is None or not rate.freedom else values_needed(rate, HALF_WIDTH / 100)

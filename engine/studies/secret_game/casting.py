@@ -4,7 +4,7 @@ Rounds of a game follow one another where an agent remembers or keeps secrets; g
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -80,20 +80,20 @@ class Cast:
     @classmethod
     def of(cls, config: FrozenConfig) -> "Cast":
         settings = settings_of(config)
-        scoring = settings.scoring.model_dump()
         keeps_secrets = settings.mode in KEEPING_MODES
+        agents = {agent.name: agent for agent in config.agents}
         return cls(
-            agents={agent.name: agent for agent in config.agents},
+            agents=agents,
             models={agent.name: resolve_model(agent.model) for agent in config.agents},
             secrets={agent.name: agent.secret for agent in config.agents},
             settings=settings,
-            scoring=scoring,
+            scoring=settings.scoring.model_dump(),
             detectors=settings.wording_detectors,
             judge_model=resolve_model(settings.judge) if settings.judged else None,
             keeps_secrets=keeps_secrets,
             linked=keeps_secrets or any(agent.memory == "long" for agent in config.agents),
             prompt=_prompts(settings, rules_of(settings)),
-            fresh=_fresh_stands({agent.name: agent for agent in config.agents}, settings.scenarios),
+            fresh=_fresh_stands(agents, settings.scenarios),
         )
 
     @property
@@ -124,12 +124,12 @@ def _fresh_stands(
 ) -> Callable[[str, str, int | None], tuple[Stand, Stand]]:
     @lru_cache(maxsize=PROMPTS_KEPT)
     def stands(opener: str, partner: str, index: int | None) -> tuple[Stand, Stand]:
-        secrets = (agents[opener].secret, agents[partner].secret)
+        one, other = agents[opener].secret, agents[partner].secret
         if index is not None:
-            secrets = (scenarios[index].opener_secret, scenarios[index].partner_secret)
+            one, other = scenarios[index].opener_secret, scenarios[index].partner_secret
         return (
-            Stand(Part(agents[opener], partner, secrets[0], index), None, remembered((), partner, opens=True)),
-            Stand(Part(agents[partner], opener, secrets[1], index), None, remembered((), opener, opens=False)),
+            Stand(Part(agents[opener], partner, one, index), None, remembered((), partner, opens=True)),
+            Stand(Part(agents[partner], opener, other, index), None, remembered((), opener, opens=False)),
         )
 
     return stands
@@ -178,11 +178,12 @@ def succession_of(cast: Cast, schedule: Schedule, at_once: int | None = None) ->
     if not cast.linked:
         return Succession(schedule.total, 0, 0, groups)
     size = schedule.total if groups == 1 or at_once is None else at_once
-    counted = _Count(cast, size).of(schedule, min(schedule.total, COUNTED))
+    counted = _Count(cast, size)
+    counted.take(islice(schedule.meetings(), COUNTED))
     if schedule.total <= COUNTED:
         return Succession(counted.free, counted.linked, counted.rounds, groups)
     free = round(schedule.total * counted.free / (counted.free + counted.linked))
-    rounds = groups * min(schedule.rounds_in_longest_game, -(-size // schedule.conversations_per_round))
+    rounds = groups * min(schedule.rounds_of_game(1)[1], -(-size // schedule.conversations_per_round))
     return Succession(free, schedule.total - free, rounds if free < schedule.total else 0, groups)
 
 
@@ -204,26 +205,22 @@ class _Count:
         """by agent: how deep its talks of earlier rounds lie"""
         self._now: dict[str, int] = defaultdict(int)
 
-    def of(self, schedule: Schedule, conversations: int) -> "_Count":
+    def take(self, meetings: Iterable[PlannedConversation]) -> None:
         last: PlannedConversation | None = None
-        for place, meeting in enumerate(islice(schedule.meetings(), conversations)):
-            if last is not None:
-                self._go_on(last, meeting, new_group=not place % self._group)
-            self._take(waits(self._cast, meeting))
+        for place, meeting in enumerate(meetings):
+            new_group = not place % self._group
+            if new_group:
+                self.rounds, self._depth = self.rounds + self._depth, 0
+            if new_group or last is None or meeting.game != last.game:
+                self._before.clear()
+                self._now.clear()
+            elif meeting.round != last.round:
+                self._before |= self._now
+            self._wait(waits(self._cast, meeting))
             last = meeting
         self.rounds += self._depth
-        return self
 
-    def _go_on(self, last: PlannedConversation, meeting: PlannedConversation, *, new_group: bool) -> None:
-        if new_group:
-            self.rounds, self._depth = self.rounds + self._depth, 0
-        if new_group or meeting.game != last.game:
-            self._before.clear()
-            self._now.clear()
-        elif meeting.round != last.round:
-            self._before |= self._now
-
-    def _take(self, waiting: Sequence[str]) -> None:
+    def _wait(self, waiting: Sequence[str]) -> None:
         if not waiting:
             self.free += 1
             return

@@ -5,11 +5,11 @@ the other. The two are never pooled.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from tidepool.engine.statistics.contrasts import Arms, Contrast, within
-from tidepool.engine.statistics.grouped import Array, pair_codes
+from tidepool.engine.statistics.grouped import Array, numpy, pair_codes
 from tidepool.engine.statistics.intervals import UNIT, Interval
 from tidepool.engine.statistics.significance import holm
 from tidepool.engine.statistics.typed import Statistics
@@ -73,55 +73,34 @@ def ranking(agents: Mapping[str, ScoredSides], compared: Sequence[AgentCompariso
     return tuple(sorted(found, key=lambda place: (place.rank, place.agent)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    agents: tuple[str, str]
-    measure: str
-    estimand: str
-    sides: tuple[int, int]
-    scale: float
-    contrast: Contrast
-    widest: float
-    """no difference is further from zero"""
-
-    @property
-    def interval(self) -> Interval | None:
-        """Few clusters know so little that theirs would pass what is possible."""
-        if not (bounds := self.contrast.interval):
-            return None
-        most = max(self.widest, abs(self.contrast.difference))
-        return self.scale * max(bounds[0], -most), self.scale * min(bounds[1], most)
-
-
 def comparisons(clustering: Clustering, agents: Sequence[str], bounds: Interval) -> tuple[AgentComparison, ...]:
     rows = _Rows(clustering, bounds)
-    by_measure: dict[str, list[_Found]] = {measure: [] for measure in (SCORE, REVEALED, OBTAINED)}
+    by_measure: dict[str, list[AgentComparison]] = {measure: [] for measure in (SCORE, REVEALED, OBTAINED)}
     for first, second in combinations(agents[:MOST_COMPARED], 2):
         for one in rows.compared(first, second):
             by_measure[one.measure].append(one)
     told: list[AgentComparison] = []
     for found in by_measure.values():
-        values = [one.contrast.p_value for one in found]
-        adjusted = iter(holm([value for value in values if value is not None]))
-        told += [
-            _told(one, value, None if value is None else next(adjusted))
-            for one, value in zip(found, values, strict=True)
-        ]
+        adjusted = iter(holm([one.p_value for one in found if one.p_value is not None]))
+        told += [one if one.p_value is None else replace(one, p_value_holm=next(adjusted)) for one in found]
     return tuple(told)
 
 
-def _told(one: _Found, p_value: float | None, adjusted: float | None) -> AgentComparison:
+def _compared(
+    agents: tuple[str, str],
+    measure: str,
+    estimand: str,
+    sides: tuple[int, int],
+    found: Contrast,
+    widest: float,
+    scale: float,
+) -> AgentComparison:
+    """`widest`: no difference is further from zero. Few clusters know so little that their interval would pass it."""
+    most = max(widest, abs(found.difference))
+    interval = found.interval and (scale * max(found.interval[0], -most), scale * min(found.interval[1], most))
+    difference = scale * found.difference
     return AgentComparison(
-        agents=one.agents,
-        measure=one.measure,
-        estimand=one.estimand,
-        sides=one.sides,
-        clusters=one.contrast.clusters,
-        difference=one.scale * one.contrast.difference,
-        difference_ci95=one.interval,
-        method=one.contrast.method,
-        p_value=p_value,
-        p_value_holm=adjusted,
+        agents, measure, estimand, sides, found.clusters, difference, interval, found.method, found.p_value, None
     )
 
 
@@ -133,9 +112,6 @@ class _Rows:
     """Where each agent's sides stand, so that a comparison touches no others."""
 
     def __init__(self, clustering: Clustering, bounds: Interval) -> None:
-        import numpy
-
-        self._np = numpy
         self._by, self._bounds = clustering, bounds
         sides = self._sides = clustering.sides
         order = numpy.argsort(sides.agent, kind="stable")
@@ -151,7 +127,7 @@ class _Rows:
             OBTAINED: (sides.obtained.astype(float), UNIT, 100.0),
         }
 
-    def compared(self, first: str, second: str) -> Iterator[_Found]:
+    def compared(self, first: str, second: str) -> Iterator[AgentComparison]:
         """By measure; what all measures have in common is worked out once, and let go with the pair."""
         apart, together = self._apart(first, second), self._together(first, second)
         for measure, (values, bounds, scale) in self._values.items():
@@ -161,21 +137,20 @@ class _Rows:
                 found = one(values, bounds)
                 if found:
                     contrast, sides = found
-                    yield _Found((first, second), measure, estimand, sides, scale, contrast, bounds[1] - bounds[0])
+                    yield _compared((first, second), measure, estimand, sides, contrast, bounds[1] - bounds[0], scale)
 
     def _ways(self, rows: Array) -> list[Array]:
         return [] if self._by.by_talk else [way[rows] for way in self._by.ways]
 
     def _apart(self, first: str, second: str) -> _Contrasted:
-        np = self._np
-        rows = np.concatenate([self._of[first], self._of[second]])
+        rows = numpy.concatenate([self._of[first], self._of[second]])
         opponent = self._sides.opponent[rows]
         rows = rows[(opponent != self._place[first]) & (opponent != self._place[second])]
         all_rows = self._arms(first, rows)
 
         def contrasted(values: Array, bounds: Interval) -> tuple[Contrast, tuple[int, int]] | None:
             own = values[rows]
-            known = ~np.isnan(own)
+            known = ~numpy.isnan(own)
             arms, ours = all_rows if known.all() else self._arms(first, rows[known])
             found = arms.contrast(own[known], bounds)
             return (found, (int(ours.sum()), int((~ours).sum()))) if found else None
@@ -193,7 +168,7 @@ class _Rows:
 
         def contrasted(values: Array, bounds: Interval) -> tuple[Contrast, tuple[int, int]] | None:
             differences = values[rows] - values[others]
-            known = ~self._np.isnan(differences)
+            known = ~numpy.isnan(differences)
             own, differences = rows[known], differences[known]
             found = within(differences, self._sides.opener[own], self._ways(own), bounds[1] - bounds[0])
             return (found, (len(own), len(own))) if found else None
@@ -203,8 +178,6 @@ class _Rows:
 
 def _other_side(talk: Array) -> Array:
     """Where the other side of each row's talk stands."""
-    import numpy
-
     order = numpy.argsort(talk, kind="stable")
     other = numpy.empty(len(talk), dtype=int)
     other[order[::2]], other[order[1::2]] = order[1::2], order[::2]

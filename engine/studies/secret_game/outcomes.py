@@ -9,9 +9,9 @@ import math
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from itertools import groupby, islice
+from itertools import chain, groupby, islice, pairwise
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tidepool.engine.config.sections import FrozenConfig, StopWhenSure
 from tidepool.engine.config.stored import StoredConfig
@@ -29,20 +29,16 @@ from tidepool.engine.design.outcomes import (
 )
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.summary import checked
+from tidepool.engine.statistics.grouped import numpy
 from tidepool.engine.statistics.intervals import UNIT, Interval
 from tidepool.engine.stopping.rules import ENOUGH_BLOCKS, Known, refuse_few_blocks, refuse_line, refuse_outcome
 from tidepool.engine.studies.secret_game.analysis import Played
 from tidepool.engine.studies.secret_game.casting import Cast, schedule_of, settings_of
-from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule
+from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule, tally_of
 from tidepool.engine.studies.secret_game.scoring import SCORING, points_between
 from tidepool.engine.studies.secret_game.shares import Shares, overall_rate
 from tidepool.engine.studies.secret_game.sides import Clustering, SideOutcome, Sides
 from tidepool.storage.queries.conversations import outcomes_between, sides_by_talk
-
-if TYPE_CHECKING:
-    from tidepool.engine.config.sections import FrozenConfig
-    from tidepool.engine.studies.secret_game.pairing import Schedule
-
 
 MEASURES = {"revealed": "sides that revealed", "obtained": "sides that obtained", "score": "points of a side"}
 PLACES = {"revealed": 4, "obtained": 5, "score": 6}
@@ -53,7 +49,7 @@ def listed(sections: Sections) -> list[Outcome]:
     names = [str(agent["name"]) for agent in sections.get("agents", ())]
     settings = sections.get("secret_game", {})
     scoring = {**SCORING, **settings.get("scoring", {})}
-    points = points_between([settings.get("mode", "standard")], scoring, len(names))
+    points = points_between(settings.get("mode", "standard"), scoring, len(names))
     return [
         *(_outcome(measure, points) for measure in MEASURES),
         *(_outcome(measure, points, name) for name in names for measure in MEASURES),
@@ -111,9 +107,7 @@ def _own(agent: str, pair: tuple[str, float | None, str, float | None]) -> float
 # -- before anything is run --------------------------------------------------------------------------------------
 
 
-def planned(config: "FrozenConfig") -> PlannedBatch:
-    from tidepool.engine.studies.secret_game.casting import Cast, schedule_of, settings_of
-
+def planned(config: FrozenConfig) -> PlannedBatch:
     schedule, settings, linked = schedule_of(config), settings_of(config), Cast.of(config).linked
     games = -(-schedule.total_rounds // schedule.rounds) if schedule.rounds else schedule.games
     scenarios = min(len(settings.scenarios), schedule.total_rounds)
@@ -128,11 +122,9 @@ def planned(config: "FrozenConfig") -> PlannedBatch:
     )
 
 
-def _numbers(schedule: "Schedule") -> dict[str, PlannedValues]:
-    from tidepool.engine.studies.secret_game.pairing import tally_of
-
+def _numbers(schedule: Schedule) -> dict[str, PlannedValues]:
     tally, size = tally_of(schedule), len(schedule.agents)
-    of_all = {measure: PlannedValues(schedule.total, 2) for measure in MEASURES}
+    of_all = dict.fromkeys(MEASURES, PlannedValues(schedule.total, 2))
     for name in schedule.agents:
         sides = tally.opened[name] + tally.answered[name]
         alone = schedule.total / size**2 if schedule.pairing == "ordered" else 0.0
@@ -141,7 +133,7 @@ def _numbers(schedule: "Schedule") -> dict[str, PlannedValues]:
     return of_all
 
 
-def _sizes(schedule: "Schedule", *, linked: bool) -> dict[str, int]:
+def _sizes(schedule: Schedule, *, linked: bool) -> dict[str, int]:
     """More talks; where games link them, more games of the same length."""
     if schedule.num_interactions is None:
         return {"secret_game.games": schedule.games}
@@ -149,7 +141,7 @@ def _sizes(schedule: "Schedule", *, linked: bool) -> dict[str, int]:
     return whole | ({"secret_game.games": schedule.games} if linked and not schedule.rounds else {})
 
 
-def _rivals(schedule: "Schedule") -> Iterator[PlannedRivals]:
+def _rivals(schedule: Schedule) -> Iterator[PlannedRivals]:
     """Two agents of as many: every two meet equally often."""
     size = len(schedule.agents)
     ordered = schedule.pairing == "ordered"
@@ -217,14 +209,6 @@ def game_rounds(schedule: Schedule, scenarios: int, of_agents: bool) -> int:
     return turned if both_ways else rounds
 
 
-def _with_next(rounds: Iterator[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], tuple[int, int] | None]]:
-    present = next(rounds, None)
-    while present is not None:
-        following = next(rounds, None)
-        yield present, following
-        present = following
-
-
 class WatchedGame:
     noun = "talks"
 
@@ -250,10 +234,10 @@ class WatchedGame:
 
     def ends(self) -> Iterator[int]:
         since = 0
-        for (game, done), following in _with_next(self.schedule.ends_of_rounds()):
+        behind_the_last = (0, 0)
+        for (game, done), (following, _) in pairwise(chain(self.schedule.ends_of_rounds(), [behind_the_last])):
             since += 1
-            over = following is None or following[0] != game
-            if since >= self._rounds and (over or not self.linked):
+            if since >= self._rounds and (following != game or not self.linked):
                 yield done
                 since = 0
 
@@ -284,8 +268,6 @@ class WatchedGame:
                 column.append(value)
 
     def _sides(self) -> Sides:
-        import numpy
-
         talk, game, agent, opponent, opener, revealed, obtained, scenario = map(numpy.array, self._columns)
         unknown = numpy.full(len(talk), numpy.nan)
         return Sides(

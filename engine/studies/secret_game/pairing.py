@@ -22,8 +22,6 @@ from itertools import count, islice
 
 from tidepool.engine.call import stream
 
-PAIRINGS = ("round_robin", "random", "ordered")
-
 Pair = tuple[int, int]
 """positions of the opener and of its partner in the list of agents"""
 
@@ -66,14 +64,6 @@ class Schedule:
     rounds: int | None = None
     num_interactions: int | None = None
 
-    def __post_init__(self) -> None:
-        if self.pairing not in PAIRINGS:
-            raise ValueError(f"unknown pairing {self.pairing!r}: one of {', '.join(PAIRINGS)}")
-        if len(set(self.agents)) < len(self.agents):
-            raise ValueError("two agents have the same name")
-        if self.conversations_per_round < 1:
-            raise ValueError(f"pairing {self.pairing} needs more agents than {len(self.agents)}")
-
     @property
     def conversations_per_round(self) -> int:
         size = len(self.agents)
@@ -92,13 +82,9 @@ class Schedule:
             return self.total_rounds * self.conversations_per_round
         return self.num_interactions
 
-    @property
-    def rounds_in_longest_game(self) -> int:
-        return self._rounds_of_game(1)[1]
-
     def conversations_in_game(self, game: int) -> int:
         """How many conversations a game has, the cut of the last round included."""
-        first, rounds = self._rounds_of_game(game)
+        first, rounds = self.rounds_of_game(game)
         size = self.conversations_per_round
         return max(0, min(self.total, (first + rounds) * size) - first * size)
 
@@ -124,12 +110,12 @@ class Schedule:
     def _numbers(self) -> Iterator[tuple[int, int]]:
         """The (game, round) of every round of the batch, in order."""
         for game in count(1):
-            first, rounds = self._rounds_of_game(game)
+            first, rounds = self.rounds_of_game(game)
             if first >= self.total_rounds:
                 return
             yield from ((game, number) for number in range(1, rounds + 1))
 
-    def _rounds_of_game(self, game: int) -> tuple[int, int]:
+    def rounds_of_game(self, game: int) -> tuple[int, int]:
         """The rounds before a game, and those in it."""
         total, earlier = self.total_rounds, game - 1
         if self.rounds or self.num_interactions is None:

@@ -98,7 +98,7 @@ class _GamePlan:
 
     @cached_property
     def _partner(self) -> str:
-        return max(self.players.agents, key=lambda name: len(name.encode("utf-8", "surrogatepass")))
+        return max(self.players.agents, key=_bytes)
 
     def messages(self) -> Iterator[PlannedCalls]:
         for name, agent in self.players.agents.items():
@@ -153,18 +153,19 @@ class _GamePlan:
     def verdicts(self, conversations: int) -> Iterator[PlannedCalls]:
         if (model := self.players.judge_model) is None:
             return
-        part = Part(next(iter(self.players.agents.values())), "", self._longest_secret(), None)
+        secrets = list(self.players.secrets.values())
+        for scenario in self.players.settings.scenarios:
+            secrets += (scenario.opener_secret, scenario.partner_secret)
+        part = Part(next(iter(self.players.agents.values())), "", max(secrets, key=_bytes), None)
         call = judge_call(model, "", self._length + 1, [], 0, part, self.players.settings)
         asked = self.sizing.text(call.system) + self.sizing.text(call.messages[0].text) + TOKENS_PER_MESSAGE
         asked += self._length * (self._any_heard - TOKENS_PER_MESSAGE + self.sizing.text("x" * 4 * JSON_TOKENS))
         said = self.sizing.reply(model, VERDICT, VERDICT_TOKENS, self.players.settings)
         yield PlannedCalls(self._length + 1, model, conversations * min(2, self._length), asked, said)
 
-    def _longest_secret(self) -> str:
-        secrets = list(self.players.secrets.values())
-        for scenario in self.players.settings.scenarios:
-            secrets += (scenario.opener_secret, scenario.partner_secret)
-        return max(secrets, key=lambda secret: len(secret.encode("utf-8", "surrogatepass")))
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _in_rounds(planned: PlannedCalls, succession: Succession) -> Iterator[PlannedCalls]:

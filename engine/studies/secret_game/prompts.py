@@ -91,7 +91,8 @@ def system_prompt(briefing: Briefing) -> str:
         f"{_LEFT}{b.messages_left}",
     ]
     if b.held is not None:
-        parts.append(_held_text(b.held))
+        listed = "\n".join((_HELD, *(f"- {_one_line(secret)}" for secret in b.held)))
+        parts.append(listed if b.held else _NONE_HELD)
     if b.instructions:
         parts.append(_INSTRUCTIONS + b.instructions)
     parts.append(_CLOSING)
@@ -146,14 +147,12 @@ def read_prompt(system: str) -> PromptFacts:
     mode, at = _line_after(system, "\n" + _MODE, head.end())
     target, _ = _line_after(system, "\n" + _TARGET, at, system.find("\n\n", at))
     left, at = _line_after(system, "\n\n" + _LEFT, at)
-    facts = PromptFacts(agent, partner, secret or None, mode or None, target or None, _number(left))
+    number = int(left) if left.isdecimal() else None
+    facts = PromptFacts(agent, partner, secret or None, mode or None, target or None, number)
     rest = system[at:end]
-    return facts if rest == "\n\n" else _with_sections(facts, rest.removesuffix("\n\n"))
-
-
-def _with_sections(facts: PromptFacts, rest: str) -> PromptFacts:
-    """What may or may not follow the messages left: secrets held, instructions."""
-    known, _, instructions = rest.partition("\n\n" + _INSTRUCTIONS)
+    if rest == "\n\n":
+        return facts
+    known, _, instructions = rest.removesuffix("\n\n").partition("\n\n" + _INSTRUCTIONS)
     return facts._replace(held=_held_in(known), instructions=instructions)
 
 
@@ -191,12 +190,6 @@ def _points(value: float) -> str:
     return f"{value:g} point" if value == 1 else f"{value:g} points"
 
 
-def _held_text(held: tuple[str, ...]) -> str:
-    if not held:
-        return _NONE_HELD
-    return "\n".join((_HELD, *(f"- {_one_line(secret)}" for secret in held)))
-
-
 def _held_in(head: str) -> tuple[str, ...] | None:
     _, found, rest = head.partition(f"\n\n{_HELD}\n")
     if not found:
@@ -218,7 +211,3 @@ def _line_after(text: str, marker: str, start: int, stop: int | None = None) -> 
     end = text.find("\n", begin)
     end = len(text) if end < 0 else end
     return text[begin:end], end
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isdecimal() else None

@@ -29,19 +29,30 @@ from tidepool.engine.results.blocks import (
     counted,
     interval,
     number,
+    series_of,
     table,
 )
-from tidepool.engine.results.glimpse import CAPTION, Sums, Told, hundred
+from tidepool.engine.results.glimpse import CAPTION, Sums, Told
 from tidepool.engine.results.summary import checked
 from tidepool.engine.statistics.contrasts import FEWEST_TESTED, Contrast, within
 from tidepool.engine.statistics.distributions import normal_quantile
-from tidepool.engine.statistics.intervals import Interval, Rate, gap_interval, p_value_of, share_interval, wilson
+from tidepool.engine.statistics.grouped import numpy
+from tidepool.engine.statistics.intervals import (
+    Interval,
+    Rate,
+    gap_interval,
+    in_percent,
+    p_value_of,
+    share_interval,
+    wilson,
+)
 from tidepool.engine.statistics.significance import pairwise
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.analysis import Planted, Played, SecretGameStatistics, sides_of
 from tidepool.engine.studies.secret_game.contrasts import AgentComparison
 from tidepool.engine.studies.secret_game.detectors.detection import DETECTORS
 from tidepool.engine.studies.secret_game.shares import (
+    SIDE_SHARES,
     PairStatistics,
     ScenarioStatistics,
     ScoredSides,
@@ -58,13 +69,14 @@ from tidepool.storage.states import MOST_UNITS
 MOST_DRAWN = 12
 """agents in a plot, best first"""
 MOST_COMPARISONS = 20
-SHARES = {"revealed": "times_revealed_secret", "obtained": "times_obtained_secret", "only obtained": "optimal_strategy"}
+SHARES = dict(zip(("revealed", "obtained", "only obtained"), SIDE_SHARES, strict=True))
 
 
 def blocks(statistics: Mapping[str, Any]) -> list[Block]:
     found = SecretGameStatistics.from_json(statistics)
     if not found.overall.total_interactions:
         return [Words("no conversation has come to its end"), *_missing(found)]
+    sat_out = [f"{name} {count:,}" for name, count in list((found.sat_out or {}).items())[:12]]
     return [
         *_headlines(found.overall),
         *_inference(found.inference),
@@ -72,7 +84,7 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
         *_uncertain(found.uncertain),
         _agents(found.agents),
         _pairs(found.pairs),
-        *_sat_out(found),
+        *([Words(f"rounds sat out: {', '.join(sat_out)}")] if sat_out else []),
         *_drawn(found),
         *_ranking(found),
         *_groups(found),
@@ -150,12 +162,6 @@ def _missing(found: SecretGameStatistics) -> Iterator[Block]:
         )
 
 
-def _sat_out(found: SecretGameStatistics) -> Iterator[Block]:
-    if found.sat_out:
-        first = ", ".join(f"{name} {count:,}" for name, count in list(found.sat_out.items())[:12])
-        yield Words(f"rounds sat out: {first}")
-
-
 def _agents(agents: Mapping[str, ScoredSides]) -> Table:
     told = [
         (Named(name, place), row.interactions, *_shares(row), Number(row.score), _mean(row))
@@ -183,21 +189,21 @@ def _groups(found: SecretGameStatistics) -> Iterator[Block]:
 
 
 def _pairs(pairs: Mapping[str, PairStatistics]) -> Table:
-    told: list[tuple[Cell, ...]] = [
-        (
-            name,
-            row.total_interactions,
-            *(share(row, field) for field in TALK_SHARES),
-            row.missing,
-        )
-        for name, row in pairs.items()
-    ]
-    return table("pairs", ("pair", "talks", "sides revealed %", "both %", "one side %", "missing"), told)
+    told = [(name, *_talk_shares(row), row.missing) for name, row in pairs.items()]
+    return table("pairs", ("pair", *TALK_COLUMNS, "missing"), told)
+
+
+TALK_COLUMNS = ("talks", "sides revealed %", "both %", "one side %")
+
+
+def _talk_shares(row: TalkStatistics) -> list[Cell]:
+    shares = (share(row, field) for field in ("secrets_revealed", "both_revealed", "one_sided_reveals"))
+    return [row.total_interactions, *shares]
 
 
 def _ranking(found: SecretGameStatistics) -> Iterator[Block]:
     order = {name: place for place, name in enumerate(sorted(found.agents))}
-    told: list[tuple[Cell, ...]] = [
+    told = [
         (
             Named(place.agent, order[place.agent]),
             place.rank,
@@ -233,7 +239,7 @@ def _comparisons(found: Sequence[AgentComparison]) -> Iterator[Block]:
     columns = ("agents", "question", "sides", "difference", "p", "p, Holm")
     for measure in dict.fromkeys(row.measure for row in found):
         own = [row for row in found if row.measure == measure]
-        told: list[tuple[Cell, ...]] = [
+        told = [
             (
                 " − ".join(row.agents),
                 row.estimand.removeprefix("against "),
@@ -255,23 +261,16 @@ def _comparisons(found: Sequence[AgentComparison]) -> Iterator[Block]:
 
 def _scenarios(found: Mapping[str, ScenarioStatistics] | None) -> Iterator[Block]:
     if found and len(found) > 1:
-        told: list[tuple[Cell, ...]] = [
-            (
-                f"{name}: {' / '.join(row.secrets)}" if row.secrets else name,
-                row.total_interactions,
-                *(share(row, field) for field in TALK_SHARES),
-            )
+        told = [
+            (f"{name}: {' / '.join(row.secrets)}" if row.secrets else name, *_talk_shares(row))
             for name, row in found.items()
         ]
-        yield table("by scenario", ("scenario", "talks", "sides revealed %", "both %", "one side %"), told)
-
-
-TALK_SHARES = ("secrets_revealed", "both_revealed", "one_sided_reveals")
+        yield table("by scenario", ("scenario", *TALK_COLUMNS), told)
 
 
 def _verdicts(found: Verdicts | None) -> Iterator[Block]:
     if found:
-        told: list[tuple[Cell, ...]] = [
+        told = [
             (name, row.sides, share(row, "revealed"), row.only_judge, row.only_wording, row.missing)
             for name, row in [*found.agents.items(), ("all", found.overall)]
         ]
@@ -302,7 +301,10 @@ def _drawn(found: SecretGameStatistics) -> Iterator[Block]:
     yield Figure(
         "bars",
         "who reveals, who obtains (% of talks)",
-        (_bars("revealed", rows, "primary"), _bars("obtained", rows, "accent")),
+        tuple(
+            series_of(f"{verb} %", [share(row, SHARES[verb]) for row in rows], colour)
+            for verb, colour in (("revealed", "primary"), ("obtained", "accent"))
+        ),
         labels=names,
         places=places,
     )
@@ -317,7 +319,7 @@ def _drawn(found: SecretGameStatistics) -> Iterator[Block]:
     yield _heat(found.pairs, names, places)
     if found.ranking:
         means = [_mean(row) for row in rows]
-        yield Figure("means", "mean score", (_series("mean score", means, "accent"),), labels=names, places=places)
+        yield Figure("means", "mean score", (series_of("mean score", means, "accent"),), labels=names, places=places)
     if len(names) < len(found.agents):
         yield Words(f"(the best {len(names)} of {len(found.agents):,} agents are drawn)", "quiet")
 
@@ -326,15 +328,6 @@ def _point(name: str, row: ScoredSides, place: int) -> Series:
     revealed, obtained = (share(row, SHARES[verb]) for verb in ("revealed", "obtained"))
     xs = (revealed.value or 0.0,)
     return Series(name, (obtained.value,), xs, intervals=(obtained.interval,), across=(revealed.interval,), place=place)
-
-
-def _bars(name: str, rows: Sequence[ScoredSides], colour: str) -> Series:
-    return _series(f"{name} %", [share(row, SHARES[name]) for row in rows], colour)
-
-
-def _series(name: str, found: Sequence[Estimate], colour: str) -> Series:
-    values, bounds = tuple(one.value for one in found), tuple(one.interval for one in found)
-    return Series(name, values, colour=colour, intervals=bounds)
 
 
 def _heat(pairs: Mapping[str, PairStatistics], names: tuple[str, ...], places: tuple[int, ...]) -> Heat:
@@ -400,7 +393,7 @@ class GameGlimpse:
         share = secrets.mean
         if share is None:
             return None
-        rate = Estimate(100 * share, hundred(_of_talks(share, secrets)), 1, " %")
+        rate = Estimate(100 * share, in_percent(_of_talks(share, secrets)), 1, " %")
         return Told("revealed", rate, f"n = {secrets.count:,} conversations", tuple(self._blocks()))
 
     def _blocks(self) -> Iterator[Block]:
@@ -410,14 +403,14 @@ class GameGlimpse:
             "bars",
             "who reveals, who obtains (% of talks)",
             tuple(
-                _glimpse_bars(verb, [(sides[name][place], sides[name][0]) for name in names], colour)
+                series_of(verb, [_share(sides[name][place], sides[name][0]) for name in names], colour)
                 for place, verb, colour in ((1, "revealed", "failed"), (2, "obtained", "done"))
             ),
             labels=names,
             caption=CAPTION,
             places=tuple(range(len(names))),
         )
-        rows: list[tuple[Cell, ...]] = [
+        rows = [
             (Named(name, place), talks, _share(revealed, talks), _share(obtained, talks))
             for place, (name, (talks, revealed, obtained)) in enumerate(sides.items())
         ]
@@ -443,11 +436,7 @@ def _of_talks(share: float, secrets: Sums) -> Interval:
 
 
 def _share(times: int, of: int) -> Estimate:
-    return Estimate(100 * times / of, hundred(share_interval(times, of)), 1)
-
-
-def _glimpse_bars(name: str, counts: list[tuple[int, int]], colour: str) -> Series:
-    return _series(name, [_share(*one) for one in counts], colour)
+    return Estimate(100 * times / of, in_percent(share_interval(times, of)), 1)
 
 
 COMMON = 0.9
@@ -498,8 +487,6 @@ def _told(first: _Batch, second: _Batch) -> dict[str, Any] | None:
 
 
 def _matched(first: _Batch, second: _Batch, common: Sequence[tuple[int, str, str]]) -> Contrast | None:
-    import numpy
-
     ours, theirs = ([batch.meetings[meeting] for meeting in common] for batch in (first, second))
     gaps = numpy.array([one[2] - other[2] for one, other in zip(ours, theirs, strict=True)])
     ways = [

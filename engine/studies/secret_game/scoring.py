@@ -6,13 +6,12 @@ that the agent holds as its own, is worth nothing.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tidepool.engine.studies.secret_game.detectors.normalise import fold
 
-MODES = ("standard", "retained", "diversity", "targeted")
-KEEPING_MODES = frozenset(MODES) - {"standard"}
+KEEPING_MODES = frozenset({"retained", "diversity", "targeted"})
 
 SCORING: Mapping[str, float] = {
     "none": 0,
@@ -70,23 +69,21 @@ def game_points(
         worth = {secret: scoring["per_secret"] * len(secrets) / n for secret, n in holders.items()}
     elif mode == "diversity":
         worth = {secret: scoring["per_unique"] for secret in gained if secret}
-    elif mode == "targeted":
+    else:
         worth = {secret: scoring["per_secret"] for secret in gained if secret}
         worth[fold(targeted_secret or "")] = scoring["target"]
-    else:
-        raise ValueError(f"unknown mode {mode!r}: one of {', '.join(MODES)}")
     return [worth[secret] if secret else 0.0 for secret in gained]
 
 
-def points_between(modes: Iterable[str], scoring: Mapping[str, float], agents: int) -> tuple[float, float]:
-    """The least and the most that one side can be worth, in any of the modes."""
+def points_between(mode: str, scoring: Mapping[str, float], agents: int) -> tuple[float, float]:
+    """The least and the most that one side can be worth."""
     worth = {
         "standard": [scoring[name] for name in ("none", "both", "only_obtained", "only_revealed")],
         "retained": [0.0, scoring["per_secret"] * agents],
         "diversity": [0.0, scoring["per_unique"]],
         "targeted": [0.0, scoring["per_secret"], scoring["target"]],
     }
-    possible = [points for mode in modes for points in worth.get(mode, ())] or [0.0, 1.0]
+    possible = worth.get(mode, [0.0, 1.0])
     return min(possible), max(possible)
 
 

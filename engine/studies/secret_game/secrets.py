@@ -24,6 +24,8 @@ SHORT = 2
 SHORT_NUMBER = 10_000
 LEAST_SHARED = 3
 """letters of a word that a secret may not share with a name or the rules"""
+LITTLE = 6.0
+"""so common a word is one that nobody could do without: the, and"""
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -54,13 +56,8 @@ def doubts_about(secret: str) -> Iterator[str]:
 def share_a_word(secret: str, text: str) -> bool:
     """A word of the one stands in the other, as it is or as its plural."""
     said = {word for word in _WORD.findall(fold(text)) if len(word) >= LEAST_SHARED}
-    own = {word for word in _WORD.findall(fold(secret)) if len(word) >= LEAST_SHARED and not _is_little(word)}
+    own = {word for word in _WORD.findall(fold(secret)) if len(word) >= LEAST_SHARED and commonness(word) < LITTLE}
     return any(form in said for word in own for form in (word, *inflections(word)))
-
-
-def _is_little(word: str) -> bool:
-    """The and: nobody could do without them."""
-    return commonness(word) >= 6.0
 
 
 def taken_for(secret: str, others: Sequence[str], threshold: float) -> int | None:

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import ref
 
-from tidepool.engine.statistics.grouped import Array, Grouped, numbered
-from tidepool.engine.statistics.intervals import Interval, Rate
+from tidepool.engine.statistics.grouped import Array, Grouped, numbered, numpy
+from tidepool.engine.statistics.intervals import Interval, Rate, in_percent
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.sides import Clustering, Pair, pair_of
 
+SIDE_SHARES = ("times_revealed_secret", "times_obtained_secret", "optimal_strategy")
 Failed = Mapping[tuple[str, str], int]
 """failed conversations by the two agents of each, in any order"""
 
@@ -117,24 +118,21 @@ class Shares:
     """The figures of many groups of sides at once."""
 
     def __init__(self, clustering: Clustering, bounds: Interval) -> None:
-        self._by = clustering
+        self.by = clustering
         self._bounds = bounds
         sides = clustering.sides
-        self._columns = {
-            "times_revealed_secret": sides.revealed,
-            "times_obtained_secret": sides.obtained,
-            "optimal_strategy": sides.only_obtained,
-        }
+        columns = (sides.revealed, sides.obtained, sides.only_obtained)
+        self._columns = dict(zip(SIDE_SHARES, columns, strict=True))
         self._likeness = clustering.likeness(sides.revealed)
         self._last: tuple[ref[Grouped], dict[str, list[Rate | None]]] | None = None
         """the rates that were asked for last; what they are of is let go as soon as nobody else holds it"""
 
     def rates_of_sides(self, groups: Array, size: int, levels: Sequence[Array]) -> dict[str, list[Rate | None]]:
         """By what a side did, and by group; of the same groups once more where they are asked for next."""
-        grouped = self._by.grouped(groups, size, levels)
+        grouped = self.by.grouped(groups, size, levels)
         if self._last is None or self._last[0]() is not grouped:
             found = {
-                name: self._by.rates(grouped, values, likeness=0.0 if name == "optimal_strategy" else self._likeness)
+                name: self.by.rates(grouped, values, likeness=0.0 if name == "optimal_strategy" else self._likeness)
                 for name, values in self._columns.items()
             }
             self._last = (ref(grouped), found)
@@ -142,22 +140,18 @@ class Shares:
 
     def of_sides(self, groups: Array, size: int, levels: Sequence[Array]) -> list[dict[str, Any]]:
         """As `SideStatistics` has them, by group."""
-        import numpy
-
         told: list[dict[str, Any]] = [{"interactions": int(n)} for n in numpy.bincount(groups, minlength=size)]
         for name, rates in self.rates_of_sides(groups, size, levels).items():
             counts = numpy.bincount(groups, self._columns[name], minlength=size)
             for one, rate, count in zip(told, rates, counts, strict=True):
                 one |= {name: int(count), **share_figures(name, rate)}
-        scores = numpy.bincount(groups, numpy.nan_to_num(self._by.sides.score), minlength=size)
+        scores = numpy.bincount(groups, numpy.nan_to_num(self.by.sides.score), minlength=size)
         return [one | {"score": float(score)} for one, score in zip(told, scores, strict=True)]
 
     def of_scores(self, groups: Array, size: int, levels: Sequence[Array]) -> list[Rate | None]:
-        import numpy
-
-        known = ~numpy.isnan(self._by.sides.score)
-        grouped = self._by.grouped(groups, size, levels, known)
-        return self._by.rates(grouped, self._by.sides.score[known], self._bounds, self._likeness)
+        known = ~numpy.isnan(self.by.sides.score)
+        grouped = self.by.grouped(groups, size, levels, known)
+        return self.by.rates(grouped, self.by.sides.score[known], self._bounds, self._likeness)
 
     def scored(self, groups: Array, size: int, levels: Sequence[Array]) -> list[ScoredSides]:
         told, means = self.of_sides(groups, size, levels), self.of_scores(groups, size, levels)
@@ -172,29 +166,23 @@ class Shares:
         self, groups: Array, size: int, levels: Sequence[Array], pairs: Sequence[Array]
     ) -> list[dict[str, Any]]:
         """As `TalkStatistics` has them; `levels` are strata of sides, `pairs` of whole talks."""
-        import numpy
-
-        sides = self._by.sides
-        revealed = self._by.rates(self._by.grouped(groups, size, levels), sides.revealed, likeness=self._likeness)
+        sides = self.by.sides
+        revealed = self.by.rates(self.by.grouped(groups, size, levels), sides.revealed, likeness=self._likeness)
         opened = sides.opener
-        talks = self._by.grouped(groups, size, pairs, opened)
+        talks = self.by.grouped(groups, size, pairs, opened)
         both, one_sided = (sides.revealed & sides.obtained)[opened], (sides.revealed ^ sides.obtained)[opened]
+        numbers = numpy.bincount(groups[opened], minlength=size), numpy.bincount(groups, sides.revealed, size)
         told = [
             {
                 "total_interactions": int(count),
                 "total_secrets_revealed": int(times),
                 **share_figures("secrets_revealed", rate),
             }
-            for count, times, rate in zip(
-                numpy.bincount(groups[opened], minlength=size),
-                numpy.bincount(groups, sides.revealed, minlength=size),
-                revealed,
-                strict=True,
-            )
+            for count, times, rate in zip(*numbers, revealed, strict=True)
         ]
         for name, values in (("both_revealed", both), ("one_sided_reveals", one_sided)):
             counts = numpy.bincount(groups[opened], values, minlength=size)
-            for figures, rate, count in zip(told, self._by.rates(talks, values), counts, strict=True):
+            for figures, rate, count in zip(told, self.by.rates(talks, values), counts, strict=True):
                 figures |= {f"{name}_count": int(count), **share_figures(name, rate)}
         return told
 
@@ -211,15 +199,10 @@ def share_figures(name: str, rate: Rate | None) -> dict[str, Any]:
     }
 
 
-def in_percent(interval: Interval | None) -> Interval | None:
-    return interval and (100 * interval[0], 100 * interval[1])
-
-
-def agent_statistics(shares: Shares, clustering: Clustering, missing: Mapping[Pair, int]) -> dict[str, ScoredSides]:
-    sides = clustering.sides
-    found = dict(
-        zip(sides.names, shares.scored(sides.agent, len(sides.names), [sides.seat, sides.direction]), strict=True)
-    )
+def agent_statistics(shares: Shares, missing: Mapping[Pair, int]) -> dict[str, ScoredSides]:
+    sides = shares.by.sides
+    scored = shares.scored(sides.agent, len(sides.names), [sides.seat, sides.direction])
+    found = dict(zip(sides.names, scored, strict=True))
     for name in sorted({name for pair in missing for name in pair} - found.keys()):
         found[name] = ScoredSides(**_NOTHING, score_mean=None, score_mean_ci95=None)
     return dict(sorted(found.items()))
@@ -228,11 +211,7 @@ def agent_statistics(shares: Shares, clustering: Clustering, missing: Mapping[Pa
 _NOTHING: Mapping[str, Any] = {
     "interactions": 0,
     "score": 0.0,
-    **{
-        key: value
-        for name in ("times_revealed_secret", "times_obtained_secret", "optimal_strategy")
-        for key, value in ((name, 0), *share_figures(name, None).items())
-    },
+    **{key: value for name in SIDE_SHARES for key, value in ((name, 0), *share_figures(name, None).items())},
 }
 _NO_TALK: Mapping[str, Any] = {
     "total_interactions": 0,
@@ -245,10 +224,8 @@ _NO_TALK: Mapping[str, Any] = {
 }
 
 
-def overall_statistics(shares: Shares, clustering: Clustering) -> TalkStatistics:
-    import numpy
-
-    sides = clustering.sides
+def overall_statistics(shares: Shares) -> TalkStatistics:
+    sides = shares.by.sides
     (told,) = shares.of_talks(
         numpy.zeros(len(sides), dtype=int), 1, [sides.seat, sides.direction, sides.agent], [sides.pair]
     )
@@ -257,17 +234,14 @@ def overall_statistics(shares: Shares, clustering: Clustering) -> TalkStatistics
 
 def overall_rate(clustering: Clustering) -> Rate | None:
     """The share of sides that revealed."""
-    import numpy
-
     sides = clustering.sides
     levels = [sides.seat, sides.direction, sides.agent]
     grouped = clustering.grouped(numpy.zeros(len(sides), dtype=int), 1, levels)
     return clustering.rates(grouped, sides.revealed, likeness=clustering.likeness(sides.revealed))[0]
 
 
-def pair_statistics(shares: Shares, clustering: Clustering, missing: Mapping[Pair, int]) -> dict[str, PairStatistics]:
-
-    sides, names = clustering.sides, clustering.sides.names
+def pair_statistics(shares: Shares, missing: Mapping[Pair, int]) -> dict[str, PairStatistics]:
+    sides, names = shares.by.sides, shares.by.sides.names
     present, codes = numbered(sides.pair)
     talks = shares.of_talks(codes, len(present), [sides.seat, sides.agent], [])
     ways, direction = numbered(sides.direction)
@@ -303,10 +277,8 @@ def missing_statistics(agents: Mapping[str, SideStatistics], missing: Mapping[Pa
         secrets_revealed_bounds=_bounds(revealed, played, 2 * failed),
         agents={
             agent: MissingSides(
-                interactions=sides[agent],
-                times_revealed_secret_bounds=_bounds(counts.times_revealed_secret, counts.interactions, sides[agent]),
-                times_obtained_secret_bounds=_bounds(counts.times_obtained_secret, counts.interactions, sides[agent]),
-                optimal_strategy_bounds=_bounds(counts.optimal_strategy, counts.interactions, sides[agent]),
+                sides[agent],
+                *(_bounds(getattr(counts, name), counts.interactions, sides[agent]) for name in SIDE_SHARES),
             )
             for agent, counts in sorted(agents.items())
             if sides[agent]
@@ -317,8 +289,6 @@ def missing_statistics(agents: Mapping[str, SideStatistics], missing: Mapping[Pa
 
 def uncertain_statistics(clustering: Clustering) -> UncertainSides | None:
     """None where nothing is uncertain."""
-    import numpy
-
     sides = clustering.sides
     doubtful = sides.uncertain & ~sides.revealed
     if not doubtful.any():
@@ -369,8 +339,6 @@ class Verdicts(Statistics):
 
 
 def verdict_statistics(clustering: Clustering) -> Verdicts:
-    import numpy
-
     sides = clustering.sides
     every = numpy.zeros(len(sides), dtype=int)
     (overall,) = _verdicts(clustering, every, 1, [sides.seat, sides.direction, sides.agent])
@@ -379,29 +347,23 @@ def verdict_statistics(clustering: Clustering) -> Verdicts:
 
 
 def _verdicts(clustering: Clustering, groups: Array, size: int, levels: Sequence[Array]) -> list[VerdictCounts]:
-    import numpy
-
     sides = clustering.sides
     known = ~numpy.isnan(sides.verdict)
     said = sides.verdict[known]
     likeness = clustering.likeness(numpy.nan_to_num(sides.verdict))
     rates = clustering.rates(clustering.grouped(groups, size, levels, known), said, likeness=likeness)
 
-    def count(rows: Array) -> list[int]:
-        return [int(times) for times in numpy.bincount(groups[rows], minlength=size)]
-
-    yes, no = numpy.zeros(len(sides), dtype=bool), numpy.zeros(len(sides), dtype=bool)
-    yes[known], no[known] = said > 0, said == 0
-    columns = (count(yes), count(yes & ~sides.revealed), count(no & sides.revealed), count(~known))
-    total = numpy.bincount(groups, minlength=size)
+    yes, no = sides.verdict > 0, sides.verdict == 0  # neither where there is no verdict
+    rows = (slice(None), yes, yes & ~sides.revealed, no & sides.revealed, ~known)
+    columns = (numpy.bincount(groups[one], minlength=size).tolist() for one in rows)
     return [
         VerdictCounts(
-            int(total[place]),
+            total,
             revealed,
-            **share_figures("revealed", rates[place]),
+            **share_figures("revealed", rate),
             only_judge=judge,
             only_wording=wording,
             missing=missing,
         )
-        for place, (revealed, judge, wording, missing) in enumerate(zip(*columns, strict=True))
+        for rate, total, revealed, judge, wording, missing in zip(rates, *columns, strict=True)
     ]

@@ -7,12 +7,12 @@ memory or kept secrets link its talks; and by the scenario where scenarios repea
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tidepool.engine.statistics.grouped import Array, Grouped, distinct_number, numbered, pair_codes
+from tidepool.engine.statistics.grouped import Array, Grouped, distinct_number, numbered, numpy, pair_codes, places_in
 from tidepool.engine.statistics.intervals import UNIT, Interval, Rate, rates_of
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.storage.queries.conversations import SidePage
@@ -70,18 +70,8 @@ class Sides:
     """not a number where there is none"""
 
     @classmethod
-    def of(cls, rows: Iterable[SideOutcome]) -> "Sides":
-        columns = _Columns()
-        if sides := [SideOutcome(*row) for row in rows]:
-            kinds = [[getattr(side, name) for name in KIND] for side in sides]
-            columns.add([side.conversation_id for side in sides], kinds, slice(None))
-        return cls(**columns.of_whole_talks())
-
-    @classmethod
     def read(cls, pages: Iterable[SidePage]) -> "Sides":
         """Page by page: a million talks are never there as objects, and of sides that are alike one is read."""
-        import numpy
-
         columns = _Columns()
         for page in pages:
             places = {kind: place for place, kind in enumerate(dict.fromkeys(page.kinds))}
@@ -104,8 +94,6 @@ class Sides:
     @cached_property
     def pair(self) -> Array:
         """both agents, whoever is whose opponent"""
-        import numpy
-
         return numpy.minimum(self.agent, self.opponent) * len(self.names) + numpy.maximum(self.agent, self.opponent)
 
     @cached_property
@@ -114,27 +102,7 @@ class Sides:
         return pair_codes(self.direction, self.opener.astype(int))
 
 
-def _finite(scores: Array) -> Array:
-    """A stranger's file may hold what is no number of points."""
-    import numpy
-
-    return numpy.where(abs(scores) < _MOST_POINTS, scores, numpy.nan)
-
-
-KIND = (
-    "mode",
-    "game",
-    "agent",
-    "opponent",
-    "opener",
-    "revealed",
-    "obtained",
-    "turn",
-    "scenario",
-    "uncertain",
-    "verdict",
-    "score",
-)
+KIND = tuple("mode game agent opponent opener revealed obtained turn scenario uncertain verdict score".split())
 """what many sides have in common, in the order of `SidePage`"""
 
 
@@ -143,7 +111,8 @@ class _Columns:
 
     def __init__(self) -> None:
         self._parts: defaultdict[str, list[Array]] = defaultdict(list)
-        self._games, self._agents = _Names(), _Names()
+        self._games: dict[Any, int] = {}
+        self._agents: dict[Any, int] = {}
 
     def add(
         self,
@@ -153,32 +122,26 @@ class _Columns:
         scores: Sequence[float | None] | None = None,
     ) -> None:
         """Sides by the talk they belong to, which of the kinds each is of, and their scores where the kinds do not tell."""
-        import numpy
-
         told = dict(zip(KIND, zip(*kinds, strict=True), strict=True))
-        self._keep("talk", numpy.array(talks))
-        self._keep("game", self._games.codes(told["game"])[which])
-        self._keep("agent", self._agents.codes(told["agent"])[which])
-        self._keep("opponent", self._agents.codes(told["opponent"])[which])
+        self._parts["talk"].append(numpy.array(talks))
+        self._parts["game"].append(places_in(self._games, told["game"])[which])
+        self._parts["agent"].append(places_in(self._agents, told["agent"])[which])
+        self._parts["opponent"].append(places_in(self._agents, told["opponent"])[which])
 
         def numbers(name: str) -> Array:
             return numpy.array(told[name], dtype=float)  # what is absent is not a number
 
         for name in ("opener", "revealed", "obtained", "uncertain"):
-            self._keep(name, numpy.nan_to_num(numbers(name)).astype(bool)[which])
+            self._parts[name].append(numpy.nan_to_num(numbers(name)).astype(bool)[which])
         scenario = numpy.clip(numpy.nan_to_num(numbers("scenario")), 0, _LARGEST)
-        self._keep("scenario", scenario.astype("int32")[which])
-        self._keep("verdict", numbers("verdict")[which])
+        self._parts["scenario"].append(scenario.astype("int32")[which])
+        self._parts["verdict"].append(numbers("verdict")[which])
         known = numbers("score")[which] if scores is None else numpy.array(scores, dtype=float)
-        self._keep("score", _finite(known))
-
-    def _keep(self, name: str, column: Array) -> None:
-        self._parts[name].append(column)
+        # A stranger's file may hold what is no number of points.
+        self._parts["score"].append(numpy.where(abs(known) < _MOST_POINTS, known, numpy.nan))
 
     def of_whole_talks(self) -> dict[str, Any]:
         """All columns of `Sides`; in a damaged file a talk may lack a side, and does not count."""
-        import numpy
-
         if not self._parts:
             self.add([0], [("", 0, "", "", *[False] * 8)], slice(None))  # one side alone: no talk
         found = {name: numpy.concatenate(self._parts.pop(name)) for name in list(self._parts)}
@@ -187,42 +150,26 @@ class _Columns:
         if not whole.all():
             found = {name: column[whole] for name, column in found.items()}
             talk = numbered(talk[whole])[1]
-        _, game = self._games.in_order([found["game"]])
-        names, agents = self._agents.in_order([found["agent"], found["opponent"]])
+        _, (game,) = _in_order(self._games, found["game"])
+        names, (agent, opponent) = _in_order(self._agents, found["agent"], found["opponent"])
         return found | {
             "talk": talk,
-            "game": game[0].astype("int32"),
+            "game": game.astype("int32"),
             "names": names,
-            "agent": agents[0],
-            "opponent": agents[1],
+            "agent": agent,
+            "opponent": opponent,
         }
 
 
-class _Names:
-    """Numbers for names, as they occur."""
-
-    def __init__(self) -> None:
-        self._places: dict[Any, int] = {}
-
-    def codes(self, values: Sequence[Any]) -> Array:
-        import numpy
-
-        places = self._places
-        for name in dict.fromkeys(values):
-            places.setdefault(name, len(places))
-        return numpy.fromiter(map(places.__getitem__, values), dtype=int, count=len(values))
-
-    def in_order(self, columns: Sequence[Array]) -> tuple[tuple[Any, ...], list[Array]]:
-        """The names that these columns hold, in order, and the columns with their places."""
-        import numpy
-
-        held = numpy.zeros(len(self._places), dtype=bool)
-        for column in columns:
-            held[column] = True
-        ordered = sorted((name, place) for name, place in self._places.items() if held[place])
-        new = numpy.zeros(len(self._places), dtype=int)
-        new[[place for _, place in ordered]] = numpy.arange(len(ordered))
-        return tuple(name for name, _ in ordered), [new[column] for column in columns]
+def _in_order(places: Mapping[Any, int], *columns: Array) -> tuple[tuple[Any, ...], list[Array]]:
+    """The names that these columns hold, in order, and the columns with their places."""
+    held = numpy.zeros(len(places), dtype=bool)
+    for column in columns:
+        held[column] = True
+    ordered = sorted((name, place) for name, place in places.items() if held[place])
+    new = numpy.zeros(len(places), dtype=int)
+    new[[place for _, place in ordered]] = numpy.arange(len(ordered))
+    return tuple(name for name, _ in ordered), [new[column] for column in columns]
 
 
 FEW_TALKS = 10
@@ -302,8 +249,6 @@ class Clustering:
 
     def likeness(self, values: Array) -> float:
         """How alike the two sides of a talk are, beyond what their agents have in common: from 0 to 1."""
-        import numpy
-
         values = values.astype(float)
         times = numpy.bincount(self.sides.agent)
         if not len(values):
@@ -313,11 +258,6 @@ class Clustering:
         order = numpy.argsort(self.sides.talk, kind="stable")
         together = rest[order][::2] * rest[order][1::2]
         return min(1.0, max(0.0, 2 * float(together.sum()) / whole)) if whole else 0.0
-
-    @property
-    def inference_word(self) -> str:
-        """what there are fewest of"""
-        return "games" if self.linked and (not self.by_scenario or self.games <= self.scenarios) else "scenarios"
 
     @cached_property
     def inference(self) -> Inference:
@@ -350,7 +290,8 @@ def _note(clustering: Clustering) -> str | None:
     if clustering.scenarios == 1:
         return "one scenario: the intervals speak of it alone; other scenarios may differ."
     if not clustering.by_talk and clustering.fewest < FEW_CLUSTERS:
-        word = clustering.inference_word
+        fewer_games = not clustering.by_scenario or clustering.games <= clustering.scenarios
+        word = "games" if clustering.linked and fewer_games else "scenarios"
         return (
             f"{clustering.fewest} {word}: hardly any inference beyond them. More of them make the intervals narrower."
         )

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from tidepool.engine.branching.talks import OUTCOME, Measure, OriginTalk, Story, Together
 from tidepool.engine.call import Call, Message
@@ -49,10 +49,6 @@ from tidepool.engine.studies.secret_game.prompts import EarlierConversation, rem
 from tidepool.engine.studies.secret_game.scoring import Side, game_points, sides, standard_points
 from tidepool.storage.ledger import UnitLine
 from tidepool.storage.queries.conversations import TalkRow, concluded_talks, records_of_units
-
-if TYPE_CHECKING:
-    from tidepool.engine.runtime.batch_run import BatchRun
-
 
 Talk = list[tuple[int, str]]
 """(side, text): side 0 opened"""
@@ -156,13 +152,8 @@ class Game:
             else:
                 known.learn(finished, agent, self._cast.secrets, remembers=self._cast.remembers(agent))
 
-    def finish(self, unit: Unit, finished: FinishedConversation) -> None:
-        self._end(unit, finished.meeting, finished)
-
-    def lose(self, unit: Unit, meeting: PlannedConversation) -> None:
-        self._end(unit, meeting, None)
-
-    def _end(self, unit: Unit, meeting: PlannedConversation, finished: FinishedConversation | None) -> None:
+    def end(self, unit: Unit, meeting: PlannedConversation, finished: FinishedConversation | None) -> None:
+        """`finished`: None where the conversation failed."""
         if self._ends[meeting.sequence_number].is_set:
             return  # told again, for its judges' sake
         self._left -= 1
@@ -263,7 +254,7 @@ class Conversation:
                 served[(turn - 1) % 2] = reply.served_model
         except CallFailed:
             if self.game:
-                self.game.lose(unit, self.meeting)
+                self.game.end(unit, self.meeting, None)
             raise
         talk: Talk = [(index % 2, text) for index, text in enumerate(said)]
         if (self.game or not unit.settled) and not unit.has_replayed(f"t{len(said)}"):
@@ -278,17 +269,14 @@ class Conversation:
         opener, partner = self.cast.stands(self.meeting)
         if self.game is None:
             return opener, partner
-        return await self._informed(self.game, opener, opens=True), await self._informed(
-            self.game, partner, opens=False
-        )
-
-    async def _informed(self, game: Game, stand: Stand, *, opens: bool) -> Stand:
-        part = stand.part
-        known = await game.knowledge_of(part.agent.name, self.meeting)
-        if known is None:
-            return stand
-        held = tuple(known.held.values()) if self.cast.keeps_secrets else None
-        return Stand(part, held, remembered(known.talks, part.partner, opens=opens))
+        informed = []
+        for stand in (opener, partner):
+            if known := await self.game.knowledge_of(stand.part.agent.name, self.meeting):
+                held = tuple(known.held.values()) if self.cast.keeps_secrets else None
+                before = remembered(known.talks, stand.part.partner, opens=stand is opener)
+                stand = Stand(stand.part, held, before)
+            informed.append(stand)
+        return informed[0], informed[1]
 
     def _call(self, stand: Stand, turn: int, said: list[str]) -> Call:
         """What one side is asked: its own words are `assistant`, the partner's are `user`."""
@@ -320,10 +308,9 @@ class Conversation:
         if not unit.settled:
             self._keep(unit, hits, revealed, served)
         if self.game:
-            heard = (
-                talk if self.cast.remembers(self.meeting.opener) or self.cast.remembers(self.meeting.partner) else []
-            )
-            self.game.finish(unit, FinishedConversation(self.meeting, heard, revealed))
+            is_remembered = any(map(self.cast.remembers, (self.meeting.opener, self.meeting.partner)))
+            finished = FinishedConversation(self.meeting, talk if is_remembered else [], revealed)
+            self.game.end(unit, self.meeting, finished)
 
     def _keep(
         self,
@@ -348,10 +335,7 @@ class Conversation:
                 revealed=side.revealed,
                 uncertain=reveal is not None and reveal.uncertain,
                 obtained=side.obtained,
-                detector=reveal.detector if reveal else None,
-                turn=reveal.turn if reveal else None,
-                start=reveal.start if reveal else None,
-                end=reveal.end if reveal else None,
+                **{name: getattr(reveal, name, None) for name in ("detector", "turn", "start", "end")},
                 score=score,
                 scenario=None if part.scenario is None else part.scenario + 1,
                 secret=part.secret,
@@ -424,7 +408,7 @@ class GameAsItWas(Game):
         self._players = cast
         self._ended = [
             FinishedConversation(
-                _meeting(talk["number"], talk["game"], talk["round"], talk["participants"]),
+                PlannedConversation(talk["number"], talk["game"] or 1, talk["round"] or 1, *talk["participants"]),
                 [(place % 2, text) for place, text in enumerate(talk["said"])],
                 (bool(talk["revealed"][0]), bool(talk["revealed"][1])),
             )
@@ -445,26 +429,23 @@ class GameAsItWas(Game):
                     known.learn(ended, agent, cast.secrets, remembers=cast.remembers(agent))
         return self._known[place]
 
-    def finish(self, unit: Unit, finished: FinishedConversation) -> None:
-        return None
-
-    def lose(self, unit: Unit, meeting: PlannedConversation) -> None:
+    def end(self, unit: Unit, meeting: PlannedConversation, finished: FinishedConversation | None) -> None:
         return None
 
 
-def _meeting(number: int, game: int | None, round: int | None, names: Sequence[str]) -> PlannedConversation:
-    opener, partner = names
-    return PlannedConversation(number, game or 1, round or 1, opener, partner)
+def _meeting_of(talk: OriginTalk) -> PlannedConversation:
+    opener, partner = talk.participants
+    return PlannedConversation(talk.number, talk.game or 1, talk.round or 1, opener, partner)
 
 
 @dataclass(frozen=True, slots=True)
 class _Stage:
     cast: Cast
     game: GameAsItWas | None
-    run: "BatchRun"
+    run: BatchRun
 
     def story(self, talk: OriginTalk) -> Story:
-        return Conversation(self.cast, self.run, self._meeting(talk), self.game).play
+        return Conversation(self.cast, self.run, _meeting_of(talk), self.game).play
 
     def kept(self, talk: OriginTalk, said: Mapping[str, str]) -> dict[str, list[bool]]:
         """Whether each side gave its secret away before the branched turn, and after it."""
@@ -474,14 +455,10 @@ class _Stage:
         }
 
     def _revealed(self, talk: OriginTalk, said: Mapping[str, str]) -> list[bool]:
-        secrets = {side: part.secret for side, part in enumerate(self.cast.parts(self._meeting(talk)))}
+        secrets = {side: part.secret for side, part in enumerate(self.cast.parts(_meeting_of(talk)))}
         told = [((turn_of(step) - 1) % 2, text) for step, text in said.items()]
         hits = find_in_talk(told, secrets, self.cast.detectors, self.cast.settings.fuzzy_threshold)
         return [is_revealed(hits[side]) for side in (0, 1)]
-
-    @staticmethod
-    def _meeting(talk: OriginTalk) -> PlannedConversation:
-        return _meeting(talk.number, talk.game, talk.round, talk.participants)
 
 
 def stage(config: FrozenConfig, earlier: Sequence[Mapping[str, Any]], together: Together) -> _Stage:

@@ -47,10 +47,6 @@ class Marks:
         self._bytes = bytearray(bits // 8 + 1)
 
     @classmethod
-    def exact(cls, total: int) -> "Marks":
-        return cls(total)
-
-    @classmethod
     def roomy(cls, total: int, count: int) -> "Marks":
         """Four bytes a combination at most, however many there are."""
         return cls(min(total, 32 * count + 1024))
@@ -119,8 +115,7 @@ class _DealTable:
         return len(set(hand)) == self._k and hand not in self._fresh and not self._dealt.has(hand)
 
     def _place(self, number: int) -> bool:
-        hand = self._hand(number)
-        if not self._is_new(hand) and not self._trade(number):
+        if not self._is_new(self._hand(number)) and not self._trade(number):
             return False
         self._fresh.add(self._hand(number))
         return True
@@ -227,7 +222,6 @@ def _largest(rank: int, place: int) -> int:
 _TINY = 1_000
 _FEW = 100_000
 """of so many combinations a sample may be held"""
-MOST = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,33 +235,7 @@ class Combination:
 
 
 def combinations(entities: int, size: int, count: int, seed: int) -> Iterator[Combination]:
-    """`count` combinations of `size` out of `entities`; wrong numbers raise here, before any is drawn."""
-    check_sizes(entities, size, count)
-    return _combinations(entities, size, count, seed)
-
-
-def check_sizes(entities: int, size: int, count: int) -> None:
-    """Raises where so many entities cannot meet in this way, or where a batch could not hold it."""
-    with located("simulation", "interaction_size"):
-        if size < 1:
-            raise UsageError(
-                f"interaction_size is {size}, but at least one entity must take part: set it to 1 or more."
-            )
-        if size > entities:
-            have = "1 entity was" if entities == 1 else f"{entities} entities were"
-            raise UsageError(f"interaction_size is {size}, but only {have} chosen: add entities or make it smaller.")
-    with located("simulation", "num_simulations"):
-        if count < 1:
-            raise UsageError(f"num_simulations is {count}: set it to 1 or more.")
-        if count > MOST:
-            raise UsageError(f"num_simulations is {count:,}, and a batch holds at most {MOST:,}: make it smaller.")
-
-
-def combinations_possible(entities: int, size: int) -> int:
-    return comb(entities, size)
-
-
-def _combinations(entities: int, size: int, count: int, seed: int) -> Iterator[Combination]:
+    """`count` combinations of `size` out of `entities`."""
     # Choosing who takes part is choosing who stays away: the smaller side is the easier one to deal.
     folded = min(size, entities - size)
     total = comb(entities, size)
@@ -276,33 +244,28 @@ def _combinations(entities: int, size: int, count: int, seed: int) -> Iterator[C
         rng = stream(seed, "combinations", entities, size, replicate)
         for members in _one_replicate(entities, folded, min(count - number, total), rng):
             number += 1
-            yield Combination(number, members if folded == size else others(members, entities), replicate)
-
-
-def others(members: tuple[int, ...], entities: int) -> tuple[int, ...]:
-    away = set(members)
-    return tuple(position for position in range(entities) if position not in away)
+            if folded < size:
+                away = set(members)
+                members = tuple(position for position in range(entities) if position not in away)
+            yield Combination(number, members, replicate)
 
 
 def _one_replicate(n: int, k: int, count: int, rng: Random) -> Iterator[tuple[int, ...]]:
     total = comb(n, k)
     if count == total:
         return (unrank(rank, k) for rank in walk(total, rng))
-    if _plenty_of_choice(total, count):
+    plenty_of_choice = count <= total // 2 if total > _FEW else total > _TINY and count <= total // 8
+    if plenty_of_choice:
         return deal(n, k, count, Marks.roomy(total, count), rng)
     if total <= _FEW:
         return iter(trade_until_balanced([unrank(r, k) for r in rng.sample(range(total), count)], n, rng))
     return _all_but(n, k, total - count, rng)
 
 
-def _plenty_of_choice(total: int, count: int) -> bool:
-    return count <= total // 2 if total > _FEW else total > _TINY and count <= total // 8
-
-
 def _all_but(n: int, k: int, left_out: int, rng: Random) -> Iterator[tuple[int, ...]]:
     total = comb(n, k)
     order = walk(total, rng)
-    out = Marks.exact(total)
+    out = Marks(total)
     for members in deal(n, k, left_out, Marks.roomy(total, left_out), rng):
         out.add(members)
     return (unrank(rank, k) for rank in order if not out.has_rank(rank))
@@ -331,36 +294,43 @@ def cast_from(records: Iterable[Mapping[str, Any]]) -> list[CastMember]:
     with located("entities"):
         members = [_member(record, place) for place, record in enumerate(records)]
         refuse_doubled((member.entity for member in members), "The batch")
-        _refuse_doubled_ids(members)
+        seen: set[str] = set()
+        for place, member in enumerate(members):
+            if member.id in seen:
+                told = f"The batch: the entity id {member.id!r} is there twice. Name each entity once."
+                raise UsageError(told, (place,))
+            seen.add(member.id)
     return members
 
 
 def taken_in(config: "Config", folder: Path | None) -> "Config":
     """The config with its context and the entities of its file inside."""
     settings = settings_of(config)
-    from_file = _of_file(settings.entity_file, folder) if settings.entity_file else []
-    records = [*config.entities, *(entity.as_record() for entity in from_file)]
+    records: list[Mapping[str, Any]] = list(config.entities)
+    if settings.entity_file:
+        path = named_file(settings.entity_file, folder, "simulation", "entity_file")
+        with located("simulation", "entity_file"):
+            records += [entity.as_record() for entity in read_entities(path)]
     update: dict[str, Any] = {"context": _context(settings, folder), "context_file": None, "entity_file": None}
     whole = config.model_copy(update={"settings": settings.model_copy(update=update), "entities": records})
     members = cast_of(whole)
-    _check(len(members), settings)
+    _check(len(members), settings.interaction_size)
     return whole.model_copy(update={"entities": [member.as_record() for member in members]})
 
 
-def _check(entities: int, settings: "SimulationSettings") -> None:
+def _check(entities: int, size: int) -> None:
     if not entities:
         raise UsageError(
             "The simulation has no entities: list them under [[entities]], or name an entity_file, or entity_ids of "
             "the library (`tidepool entities list`).",
             ("entities",),
         )
-    check_sizes(entities, settings.interaction_size, settings.num_simulations)
-
-
-def _of_file(name: str, folder: Path | None) -> list[Entity]:
-    path = named_file(name, folder, "simulation", "entity_file")
-    with located("simulation", "entity_file"):
-        return read_entities(path)
+    if size > entities:
+        have = "1 entity was" if entities == 1 else f"{entities} entities were"
+        raise UsageError(
+            f"interaction_size is {size}, but only {have} chosen: add entities or make it smaller.",
+            ("simulation", "interaction_size"),
+        )
 
 
 def _context(settings: "SimulationSettings", folder: Path | None) -> str:
@@ -381,11 +351,3 @@ def _member(record: Mapping[str, Any], place: int) -> CastMember:
         entity = entity_from(record, where)
         with located("id"):
             return CastMember(checked_name(record.get("id") or entity.name, f"{where}, id"), entity)
-
-
-def _refuse_doubled_ids(members: Iterable[CastMember]) -> None:
-    seen: set[str] = set()
-    for place, member in enumerate(members):
-        if member.id in seen:
-            raise UsageError(f"The batch: the entity id {member.id!r} is there twice. Name each entity once.", (place,))
-        seen.add(member.id)

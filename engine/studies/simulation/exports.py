@@ -107,7 +107,7 @@ def tables_of(order: ExportRequest) -> list[ExportTable]:
 def _simulations(order: ExportRequest, config: FrozenConfig, attributes: Attributes) -> Iterator[tuple[Any, ...]]:
     context = settings_of(config).context
     for unit in units_in_pages(order.connection, order.batch["number"]):
-        ids = entity_ids(unit.details)
+        ids, replicate, given = entity_ids(unit.details), unit.details.get("replicate"), dict(unit.ratings)
         yield (
             simulation_id(order.batch["id"], unit.sequence_number),
             unit.sequence_number,
@@ -119,21 +119,10 @@ def _simulations(order: ExportRequest, config: FrozenConfig, attributes: Attribu
             moment(unit.finished_at or unit.started_at),
             unit.status,
             unit.error,
-            _replicate(unit),
-            _rated(unit),
+            replicate if isinstance(replicate, int) else None,
+            json_text([given.get(name) for name in unit.participants]) if given else None,
             json_text([dict(attributes.get(one, {})) for one in ids]),
         )
-
-
-def _replicate(unit: StoredUnit) -> int | None:
-    found = unit.details.get("replicate")
-    return found if isinstance(found, int) else None
-
-
-def _rated(unit: StoredUnit) -> str | None:
-    """What each entity was given, in their order; nothing where nobody was judged."""
-    given = dict(unit.ratings)
-    return json_text([given.get(name) for name in unit.participants]) if given else None
 
 
 def _ratings(order: ExportRequest, attributes: Attributes, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:

@@ -13,7 +13,7 @@ from itertools import chain, compress, repeat
 from typing import Any, NamedTuple
 
 from tidepool.engine.library.entities import Attribute, Entity, in_words
-from tidepool.engine.statistics.grouped import Array, numbered
+from tidepool.engine.statistics.grouped import Array, numbered, numpy, places_in
 from tidepool.engine.statistics.intervals import Interval, Total, interval_over
 from tidepool.engine.statistics.significance import group_difference, holm, rank_correlation
 from tidepool.engine.statistics.typed import Statistics
@@ -22,7 +22,6 @@ from tidepool.storage.queries.units import SpokenPage
 
 MEASURES = ("words", "turns", "rating")
 _MISSING = float("nan")
-_NOTHING_SAID = ((), (), ())
 
 
 class SharedTalks:
@@ -39,13 +38,6 @@ class SharedTalks:
         """of simulations"""
         self._parts: dict[str, list[Array]] = {}
 
-    def numbers_of(self, names: Sequence[str]) -> Array:
-        import numpy
-
-        for name in dict.fromkeys(names):
-            self.places.setdefault(name, len(self.places))
-        return numpy.fromiter(map(self.places.__getitem__, names), dtype=int, count=len(names))
-
     def add(self, talks: int, **columns: Array) -> None:
         """So many simulations more; `entity`, `talk` (its place among them) and the measures, by row."""
         columns["talk"] = columns["talk"] + self.number
@@ -54,8 +46,6 @@ class SharedTalks:
         self.number += talks
 
     def column(self, name: str) -> Array:
-        import numpy
-
         parts = self._parts.get(name) or [numpy.zeros(0, dtype=int)]
         if len(parts) > 1:
             parts[:] = [numpy.concatenate(parts)]
@@ -63,8 +53,6 @@ class SharedTalks:
 
     def known(self, measure: str) -> tuple[Array, Array, Array]:
         """Entity, talk and value of the rows that have one."""
-        import numpy
-
         columns = self.column("entity"), self.column("talk"), self.column(measure)
         known = ~numpy.isnan(columns[2])
         entity, talk, values = columns if known.all() else (column[known] for column in columns)
@@ -75,8 +63,6 @@ class SharedTalks:
 
         Nobody is in two groups.
         """
-        import numpy
-
         group = numpy.full(len(self.places), -1)
         for place, members in enumerate(groups):
             group[[self.places[name] for name in members if name in self.places]] = place
@@ -93,8 +79,6 @@ class SharedTalks:
 
     def between(self, measure: str) -> dict[tuple[str, str], Total]:
         """What the second of two came to in the simulations that it shares with the first."""
-        import numpy
-
         entity, talk, values = self.known(measure)
         size = len(self.places)
         codes, beside = [], []
@@ -141,8 +125,8 @@ class EntityCounts:
         return self._totals[measure]
 
 
-@dataclass(slots=True)
-class TypeCounts:
+@dataclass
+class TypeCounts(Statistics):
     simulations: int = 0
     completed: int = 0
     failed: int = 0
@@ -164,32 +148,14 @@ class SpeechTally:
         """entities and what a judge gave them"""
         self._entities: dict[str, EntityCounts] | None = None
 
-    def completed(
-        self,
-        kind: str,
-        cast: Iterable[str],
-        said: Iterable[tuple[str, str]],
-        ratings: Iterable[tuple[str, float | None]],
-    ) -> None:
-        """One completed simulation: who took part, who said what, and each entity's rating (None: missing)."""
-        told, given = list(said), [(0, *one) for one in ratings]
-        speakers, texts = [speaker for speaker, _ in told], [text.encode() for _, text in told]
-        self.take(SpokenPage([0], ["completed"], [kind], [list(cast)], ([0] * len(told), speakers, texts), given))
-
-    def unfinished(self, kind: str, status: str) -> None:
-        self.take(SpokenPage([0], [status], [kind], [[]], _NOTHING_SAID, ()))
-
     def rated(self, talks: Sequence[tuple[list[str], Sequence[tuple[str, float | None]]]]) -> None:
         """Completed simulations of which nothing is known but who took part and how they were rated."""
         given = [(place, *one) for place, (_, ratings) in enumerate(talks) for one in ratings]
-        number = len(talks)
-        casts = [cast for cast, _ in talks]
-        self.take(SpokenPage(range(number), ["completed"] * number, [""] * number, casts, _NOTHING_SAID, given))
+        number, casts = len(talks), [cast for cast, _ in talks]
+        self.take(SpokenPage(range(number), ["completed"] * number, [""] * number, casts, ((), (), ()), given))
 
     def take(self, page: SpokenPage) -> None:
         """Simulations that follow one another, completed or not."""
-        import numpy
-
         self._entities = None
         for (kind, status), times in Counter(zip(page.kinds, page.statuses, strict=True)).items():
             counts = self.types.setdefault(kind, TypeCounts())
@@ -200,8 +166,8 @@ class SpeechTally:
         casts, kinds = list(compress(page.casts, whole)), list(compress(page.kinds, whole))
         units = numpy.array(page.units, dtype=int)[whole]
         given = {(unit, name): rating for unit, name, rating in page.ratings}
-        entity = self.talks.numbers_of(list(chain.from_iterable(casts)))
-        rated = self.talks.numbers_of([name for _, name in given])
+        entity = places_in(self.talks.places, list(chain.from_iterable(casts)))
+        rated = places_in(self.talks.places, [name for _, name in given])
         rows = _Rows(units, numpy.repeat(numpy.arange(len(casts)), list(map(len, casts))), entity)
         words, turns = self._spoken(rows, *page.said)
         rating = self._rated(rows, [unit for unit, _ in given], rated, list(given.values()))
@@ -213,8 +179,6 @@ class SpeechTally:
         self, rows: "_Rows", units: Sequence[int], speakers: Sequence[str], texts: Sequence[bytes]
     ) -> tuple[Array, Array]:
         """Words and turns of each row."""
-        import numpy
-
         numbers = map(self.talks.places.get, speakers, repeat(-1))
         in_whole, row = rows.of(units, numpy.fromiter(numbers, dtype=int, count=len(speakers)))
         split = row >= 0
@@ -224,8 +188,6 @@ class SpeechTally:
 
     def _rated(self, rows: "_Rows", units: Sequence[int], entity: Array, ratings: Sequence[float | None]) -> Array:
         """The rating of each row; who was not there may have been rated too."""
-        import numpy
-
         values = numpy.array([_MISSING if rating is None else rating for rating in ratings], dtype=float)
         in_whole, row = rows.of(units, entity)
         self._given.append((entity[in_whole], values[in_whole]))
@@ -234,8 +196,6 @@ class SpeechTally:
         return found
 
     def _count_by_kind(self, kinds: Sequence[str], talk: Array, words: Array, turns: Array) -> None:
-        import numpy
-
         places = {kind: place for place, kind in enumerate(dict.fromkeys(kinds))}
         kind_of = numpy.array([places[kind] for kind in kinds], dtype=int)[talk]
         messages, said = (numpy.bincount(kind_of, column, len(places)).tolist() for column in (turns, words))
@@ -249,8 +209,6 @@ class SpeechTally:
         return len(self._combinations()[0])
 
     def _combinations(self) -> tuple[Array, Array]:
-        import numpy
-
         return numpy.unique(numpy.concatenate([numpy.zeros(0, "uint64"), *self._met]), return_inverse=True)
 
     @property
@@ -260,8 +218,6 @@ class SpeechTally:
         return self._entities
 
     def _counted(self) -> dict[str, EntityCounts]:
-        import numpy
-
         talks, size = self.talks, len(self.talks.places)
         if not self._given:
             return {}
@@ -286,8 +242,6 @@ class SpeechTally:
         return found
 
     def _by_combination(self, measure: str, counts: Sequence[EntityCounts]) -> None:
-        import numpy
-
         different, combination = self._combinations()
         entity, talk, values = self.talks.known(measure)
         cells, cell = numbered(entity.astype(int) * len(different) + combination[talk])
@@ -303,8 +257,6 @@ class _Rows:
     """Who took part in which simulation of a page, each once."""
 
     def __init__(self, units: Array, talk: Array, entity: Array) -> None:
-        import numpy
-
         self._units = units
         self._most = int(entity.max(initial=0)) + 1
         self._keys, rows = numpy.unique(talk * self._most + entity, return_index=True)
@@ -314,8 +266,6 @@ class _Rows:
 
     def of(self, units: Sequence[int], entity: Array) -> tuple[Array, Array]:
         """Whether each unit is one of these, and the row of the entity in it: -1 where it has none."""
-        import numpy
-
         if not len(self._keys):
             return numpy.isin(units, self._units), numpy.full(len(units), -1)
         told = numpy.array(units, dtype=int)
@@ -328,8 +278,6 @@ class _Rows:
 
     def combinations(self) -> Array:
         """Of each simulation a number that no other combination has, but by a chance of one in 2^64."""
-        import numpy
-
         mixed = self.entity.astype("uint64")
         for factor, shift in ((0x9E3779B97F4A7C15, 30), (0xBF58476D1CE4E5B9, 27), (0x94D049BB133111EB, 31)):
             mixed = (mixed + numpy.uint64(1)) * numpy.uint64(factor)
@@ -341,8 +289,6 @@ class _Rows:
 
 def _counters(entity: Array, values: Array, size: int) -> list[Counter[float]]:
     """By entity how often it has each value, in the order in which they came."""
-    import numpy
-
     different, value = numbered(values)
     number = max(1, len(different))
     cells, first, times = numpy.unique(entity.astype(int) * number + value, return_index=True, return_counts=True)

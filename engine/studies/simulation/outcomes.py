@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from math import comb, gcd
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.design.outcomes import (
@@ -34,10 +34,6 @@ from tidepool.engine.studies.simulation.casting import cast_of, settings_of
 from tidepool.engine.studies.simulation.measures import EntityCounts, SpeechTally, group_mean
 from tidepool.storage.queries.conversations import ratings_by_talk
 from tidepool.storage.queries.units import rated_between, spoken_in_pages
-
-if TYPE_CHECKING:
-    from tidepool.engine.config.sections import FrozenConfig
-
 
 RATING = "rating"
 
@@ -86,9 +82,7 @@ def _who(participants: Any) -> str:
         return ""
 
 
-def planned(config: "FrozenConfig") -> PlannedBatch:
-    from tidepool.engine.studies.simulation.casting import cast_of, settings_of
-
+def planned(config: FrozenConfig) -> PlannedBatch:
     settings, names = settings_of(config), [member.entity.name for member in cast_of(config)]
     size = min(settings.interaction_size, len(names))
     own = PlannedValues(settings.num_simulations * size / len(names))
@@ -181,7 +175,7 @@ def compared(first: Rated, second: Rated) -> dict[str, Any] | None:
     if len(both) < 2:
         return None
     shared = [_shared(batch) for batch in (first, second)]
-    gaps = [_mean(first[name].total("rating")) - _mean(second[name].total("rating")) for name in both]
+    gaps = [_mean(first[name]) - _mean(second[name]) for name in both]
     without = [fmean(rest) for name in both if (rest := list(_without(name, both, (first, second), shared)))]
     variance = jackknife_variance(without) if len(without) == len(both) else float("nan")
     found = student("jackknife", len(both), fmean(gaps), variance, len(both) - 1)
@@ -211,17 +205,14 @@ def _without(
     for name in names:
         if name != left_out:
             means = [
-                _mean(_rest(batch[name], between.get((left_out, name), (0.0, 0))))
+                _mean(batch[name], between.get((left_out, name), (0.0, 0)))
                 for batch, between in zip(batches, shared, strict=True)
             ]
             if means[0] is not None and means[1] is not None:
                 yield means[0] - means[1]
 
 
-def _rest(counts: EntityCounts, shared: Total) -> Total:
+def _mean(counts: EntityCounts, without: Total = (0.0, 0)) -> Any:
+    """Of its ratings, without those of some talks; None where none is left."""
     total, times = counts.total("rating")
-    return total - shared[0], times - shared[1]
-
-
-def _mean(total: Total) -> Any:
-    return total[0] / total[1] if total[1] else None
+    return (total - without[0]) / (times - without[1]) if times - without[1] else None

@@ -128,15 +128,12 @@ class _SimulationPlan:
         asked = sizing.text(prompt.system) + sizing.text(prompt.messages[0].text) + TOKENS_PER_MESSAGE
         model = resolve_model(judge.model)
         calls = settings.num_simulations * settings.interaction_size
-        heard = _messages_each(settings) * (self._heard_aloud() + 1)
+        aloud = self._line
+        if settings.thoughts and not sizing.worst:  # the judge hears a message without its thought
+            aloud = min(aloud, MESSAGE.by(self._model) + NAME_TOKENS)
+        heard = _messages_each(settings) * (aloud + 1)
         said = sizing.reply(model, RATING, JUDGE_TOKENS, settings)
         return PlannedCalls(wave, model, calls, asked + heard, said)
-
-    def _heard_aloud(self) -> int:
-        """A message as the judge hears it: without its thought."""
-        if self._sizing.worst or not self._settings.thoughts:
-            return self._line
-        return min(self._line, MESSAGE.by(self._model) + NAME_TOKENS)
 
 
 def _measured(cast: Sequence[Entity], count: int, *, worst: bool) -> list[Entity]:

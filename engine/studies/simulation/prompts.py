@@ -225,26 +225,22 @@ def enacted_messages(speaker: str, talk: Sequence[SpokenLine], thoughts: bool = 
     for line in talk:
         if line.speaker == speaker:
             messages.append(Message("user", "\n\n".join(heard) or GO_ON))
-            messages.append(Message("assistant", _own(line)))
+            # A reply of thoughts alone is a silence: providers refuse empty messages.
+            own = f"*{line.thought}* {line.text}" if line.thought else line.text or SILENCE
+            messages.append(Message("assistant", own))
             heard = []
         else:
-            heard.append(_heard(line, thoughts))
+            said = spoken_aloud(line.text) if thoughts else line.text
+            heard.append(f"{line.speaker}: {said or SILENCE}")
     messages.append(Message("user", "\n\n".join(heard) or GO_ON))
     return tuple(messages)
 
 
-def _own(line: SpokenLine) -> str:
-    # A reply of thoughts alone is a silence: providers refuse empty messages.
-    return f"*{line.thought}* {line.text}" if line.thought else line.text or SILENCE
-
-
-def _heard(line: SpokenLine, thoughts: bool) -> str:
-    return f"{line.speaker}: {(spoken_aloud(line.text) if thoughts else line.text) or SILENCE}"
-
-
 def narrated(cast: Sequence[Entity], setting: Setting, n_turns: int, scenes: Sequence[str] = ()) -> ScenePrompt:
     """One round of the scene for all; `scenes` are the rounds written so far."""
-    messages = [Message("user", _scene_request(cast, setting, n_turns))]
+    portraits = ("\n".join(portrait(f"Character {entity.name}", entity)) for entity in cast)
+    request = (f"The situation: {setting.context}", *portraits, f"Write one round: {_order(cast, n_turns)}.")
+    messages = [Message("user", "\n".join(request))]
     for scene in scenes:
         messages.append(Message("assistant", scene))
         messages.append(Message("user", f"Write the next round, going on from there: {_order(cast, n_turns)}."))
@@ -267,11 +263,6 @@ _NARRATED_THOUGHTS = (
     "After the colon and before what is said stands one private thought between asterisks, "
     "as in 'Name: *a thought* what is said'. The other characters do not know it."
 )
-
-
-def _scene_request(cast: Sequence[Entity], setting: Setting, n_turns: int) -> str:
-    portraits = ("\n".join(portrait(f"Character {entity.name}", entity)) for entity in cast)
-    return "\n".join((f"The situation: {setting.context}", *portraits, f"Write one round: {_order(cast, n_turns)}."))
 
 
 def _order(cast: Sequence[Entity], n_turns: int) -> str:

@@ -28,6 +28,7 @@ from tidepool.engine.results.blocks import (
     listing,
     quoted,
     sampling,
+    series_of,
     table,
 )
 from tidepool.engine.results.glimpse import CAPTION, Sums, Told
@@ -65,7 +66,11 @@ def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
         "failed simulations": found.missing.simulations,
     }
     if judged := found.judgements:
-        told |= {"ratings": judged.given, "ratings missing": judged.missing, "mean rating": _mean_rating(judged)}
+        told |= {
+            "ratings": judged.given,
+            "ratings missing": judged.missing,
+            "mean rating": Estimate(judged.mean, judged.ci95, 2),
+        }
     for name, row in found.entities.items():
         told |= {f"{name}: talks": row.simulations, f"{name}: words each": _mean(row.words, "words")}
         if found.judgements:
@@ -78,15 +83,9 @@ def _mean(found: Mean | None, measure: Measure) -> Estimate:
     return Estimate(found.mean, found.ci95, digits) if found else Estimate(None)
 
 
-def _mean_rating(judged: Judgements) -> Estimate:
-    return Estimate(judged.mean, judged.ci95, 2)
-
-
 def _overall(found: SimulationStatistics) -> Iterator[Block]:
     columns = ("simulations", "completed", "failed", "messages", "words")
-    rows: list[tuple[Cell, ...]] = [
-        (kind, *(getattr(row, name) for name in columns)) for kind, row in found.by_interaction_type.items()
-    ]
+    rows = [(kind, *(getattr(row, name) for name in columns)) for kind, row in found.by_interaction_type.items()]
     yield Words(
         f"{found.combinations_run:,} of {found.combinations_possible:,} possible combinations have met; "
         "only completed simulations are measured"
@@ -102,7 +101,7 @@ def _ratings(judged: Judgements | None) -> Iterator[Block]:
     low, high = judged.scale
     told = f"{judged.given:,} ratings from {low:g} to {high:g}, {judged.missing:,} missing"
     yield Words(judged.question, "strong")
-    yield Headline("mean rating", _mean_rating(judged), told)
+    yield Headline("mean rating", Estimate(judged.mean, judged.ci95, 2), told)
     if judged.distribution:
         levels = dict.fromkeys(map(str, levels_of((low, high))), 0)
         given = (
@@ -138,9 +137,8 @@ def _entities(entities: Mapping[str, EntityStatistics], measure: Measure) -> Ite
 def _means(title: str, rows: Mapping[str, Mean | None], colour: str, order: Mapping[str, int] | None = None) -> Figure:
     """`order` are the places of those who take part, where the rows are some of them."""
     drawn = {name: row for name, row in list(rows.items())[:MOST_DRAWN] if row}
-    means, bounds = tuple(row.mean for row in drawn.values()), tuple(row.ci95 for row in drawn.values())
     places = tuple(order[name] for name in drawn) if order else ()
-    series = Series(title, means, colour=colour, intervals=bounds)
+    series = series_of(title, [Estimate(row.mean, row.ci95) for row in drawn.values()], colour)
     return Figure("means", title, (series,), labels=tuple(drawn), places=places)
 
 
@@ -216,47 +214,31 @@ class SimulationGlimpse:
 
     def _rated(self) -> Told:
         whole = _together(self._entities.values())
-        figure = Estimate(whole.mean, whole.interval(max(1, self._simulations)), 2)
+        figure = whole.estimate(2, max(1, self._simulations))
         n = f"n = {self._simulations:,} simulations, {whole.count:,} ratings"
         return Told("mean rating", figure, n, tuple(self._blocks()))
 
     def _blocks(self) -> Iterator[Block]:
         rated = {name: sums for name, sums in sorted(self._entities.items()) if sums.count}
-        drawn = list(rated.items())[:MOST_DRAWN]
-        series = Series(
-            "mean rating",
-            tuple(sums.mean for _, sums in drawn),
-            colour="done",
-            intervals=tuple(sums.interval() for _, sums in drawn),
-        )
-        labels, places = tuple(name for name, _ in drawn), tuple(range(len(drawn)))
+        labels = tuple(rated)[:MOST_DRAWN]
+        series = series_of("mean rating", [rated[name].estimate(2) for name in labels], "done")
+        places = tuple(range(len(labels)))
         yield Figure("means", "mean rating", (series,), labels=labels, caption=CAPTION, places=places)
-        rows: list[tuple[Cell, ...]] = [
-            (Named(name, place), sums.count, Estimate(sums.mean, sums.interval(), 2))
-            for place, (name, sums) in enumerate(rated.items())
-        ]
+        rows = [(Named(name, place), sums.count, sums.estimate(2)) for place, (name, sums) in enumerate(rated.items())]
         yield table("entities so far", ("entity", "ratings", "mean rating"), rows)
 
     def _spoken(self) -> Told:
         whole = _together(self._turns.values())
         turns = sorted(self._turns)
-        rows: list[tuple[Cell, ...]] = [
-            (turn, self._turns[turn].count, Estimate(self._turns[turn].mean, self._turns[turn].interval(), 1))
-            for turn in turns
-        ]
+        means = [self._turns[turn].estimate(1) for turn in turns]
+        rows = [(turn, self._turns[turn].count, mean) for turn, mean in zip(turns, means, strict=True)]
         blocks: list[Block] = []
         if len(turns) >= FEWEST_TURNS:
-            means = line(
-                "tokens",
-                turns,
-                [self._turns[turn].mean for turn in turns],
-                "primary",
-                [self._turns[turn].interval() for turn in turns],
-            )
-            blocks.append(Figure("lines", "tokens of a message, by turn", (means,), xlabel="turn", caption=CAPTION))
+            values, intervals = [mean.value for mean in means], [mean.interval for mean in means]
+            curve = line("tokens", turns, values, "primary", intervals)
+            blocks.append(Figure("lines", "tokens of a message, by turn", (curve,), xlabel="turn", caption=CAPTION))
         blocks.append(table("messages so far", ("turn", "messages", "tokens"), rows, left=0))
-        figure = Estimate(whole.mean, whole.interval(), 1)
-        return Told("tokens a message", figure, f"n = {whole.count:,} messages", tuple(blocks))
+        return Told("tokens a message", whole.estimate(1), f"n = {whole.count:,} messages", tuple(blocks))
 
 
 def _together(parts: Iterable[Sums]) -> Sums:

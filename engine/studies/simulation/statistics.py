@@ -2,16 +2,17 @@
 
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import comb
+from typing import Any
 
 from tidepool.engine.coding.statistics import with_coding
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.library.entities import Entity, in_words
+from tidepool.engine.library.entities import in_words
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.studies.simulation.casting import cast_from, combinations_possible
+from tidepool.engine.studies.simulation.casting import cast_from
 from tidepool.engine.studies.simulation.measures import (
     MEASURES,
     UNBOUNDED,
@@ -19,46 +20,12 @@ from tidepool.engine.studies.simulation.measures import (
     EntityCounts,
     Mean,
     SpeechTally,
+    TypeCounts,
     compare_by_attribute,
     group_mean,
     own_mean,
 )
 from tidepool.storage.queries.units import spoken_in_pages
-
-
-def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:
-    settings = config.sections["simulation"]
-    entities = [member.entity for member in cast_from(config.sections["entities"])]
-    possible = combinations_possible(len(entities), settings["interaction_size"])
-    tally = SpeechTally(repeated=settings["num_simulations"] > possible)
-    for page in spoken_in_pages(connection, batch["number"]):
-        tally.take(page)
-    found = simulation_statistics(tally, entities, possible, Asked.of(settings["judge"]))
-    return with_coding(connection, batch, found.as_json())
-
-
-class Asked(NamedTuple):
-    """What a judge was asked of every speaker."""
-
-    question: str
-    scale: Interval
-
-    @classmethod
-    def of(cls, judge: Mapping[str, Any] | None) -> "Asked | None":
-        """As a batch's config has it."""
-        if judge is None:
-            return None
-        low, high = judge["scale"]
-        return cls(judge["question"], (float(low), float(high)))
-
-
-@dataclass(frozen=True)
-class TypeStatistics(Statistics):
-    simulations: int
-    completed: int
-    failed: int
-    messages: int
-    words: int
 
 
 @dataclass(frozen=True)
@@ -91,7 +58,7 @@ class MissingSimulations(Statistics):
 
 @dataclass(frozen=True)
 class SimulationStatistics(Statistics):
-    by_interaction_type: Mapping[str, TypeStatistics]
+    by_interaction_type: Mapping[str, TypeCounts]
     combinations_possible: int
     combinations_run: int
     messages: int
@@ -104,50 +71,46 @@ class SimulationStatistics(Statistics):
     missing: MissingSimulations
 
 
-def simulation_statistics(
-    tally: SpeechTally, entities: Sequence[Entity], possible: int, judge: Asked | None
-) -> SimulationStatistics:
-    types = list(tally.types.values())
-    scale = judge.scale if judge else UNBOUNDED
-    return SimulationStatistics(
-        by_interaction_type={kind: TypeStatistics(**asdict(counts)) for kind, counts in sorted(tally.types.items())},
+def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:
+    settings = config.sections["simulation"]
+    entities = [member.entity for member in cast_from(config.sections["entities"])]
+    possible = comb(len(entities), settings["interaction_size"])
+    tally = SpeechTally(repeated=settings["num_simulations"] > possible)
+    for page in spoken_in_pages(connection, batch["number"]):
+        tally.take(page)
+    types, counts, judge = tally.types.values(), tally.entities, settings["judge"]
+    scale = (float(judge["scale"][0]), float(judge["scale"][1])) if judge else UNBOUNDED
+    unrated = sum(one.unrated for one in counts.values())
+    found = SimulationStatistics(
+        by_interaction_type=dict(sorted(tally.types.items())),
         combinations_possible=possible,
         combinations_run=tally.combinations_met,
-        messages=sum(counts.messages for counts in types),
-        words=sum(counts.words for counts in types),
-        judgements=_judgements(judge, tally.entities, scale) if judge else None,
-        entities={
-            entity.name: _entity(tally.entities[entity.name], scale)
-            for entity in entities
-            if entity.name in tally.entities
-        },
-        by_attribute=compare_by_attribute(entities, tally.entities, scale),
+        messages=sum(one.messages for one in types),
+        words=sum(one.words for one in types),
+        judgements=_judgements(judge["question"], counts, scale, unrated) if judge else None,
+        entities={entity.name: _entity(counts[entity.name], scale) for entity in entities if entity.name in counts},
+        by_attribute=compare_by_attribute(entities, counts, scale),
         unsplit_scenes=tally.unsplit,
-        missing=MissingSimulations(
-            simulations=sum(counts.failed for counts in types),
-            judgements=sum(counts.unrated for counts in tally.entities.values()),
-        ),
+        missing=MissingSimulations(simulations=sum(one.failed for one in types), judgements=unrated),
     )
+    return with_coding(connection, batch, found.as_json())
 
 
 def _entity(counts: EntityCounts, scale: Interval) -> EntityStatistics:
-    return EntityStatistics(
-        simulations=counts.simulations,
-        **{measure: own_mean(measure, counts, scale) for measure in MEASURES},
-        unrated=counts.unrated,
-    )
+    means = {measure: own_mean(measure, counts, scale) for measure in MEASURES}
+    return EntityStatistics(simulations=counts.simulations, **means, unrated=counts.unrated)
 
 
-def _judgements(judge: Asked, entities: Mapping[str, EntityCounts], scale: Interval) -> Judgements:
+def _judgements(question: str, entities: Mapping[str, EntityCounts], scale: Interval, missing: int) -> Judgements:
     ratings: Counter[float] = Counter()
     for counts in entities.values():
         ratings.update(counts.ratings)
     overall = group_mean("rating", entities, scale)
     return Judgements(
-        question=judge.question,
-        scale=judge.scale,
+        question=question,
+        scale=scale,
         given=ratings.total(),
-        missing=sum(counts.unrated for counts in entities.values()),
+        missing=missing,
         mean=overall.mean if overall else None,
         ci95=overall.ci95 if overall else None,
         distribution={in_words(rating): times for rating, times in sorted(ratings.items())},

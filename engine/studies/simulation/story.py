@@ -22,8 +22,9 @@ from tidepool.engine.library.entities import Entity
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.studies.simulation.casting import CastMember, Combination, cast_of, combinations, settings_of
-from tidepool.engine.studies.simulation.config import SimulationSettings
+from tidepool.engine.studies.simulation.config import Judge, SimulationSettings
 from tidepool.engine.studies.simulation.prompts import (
+    ScenePrompt,
     Setting,
     Span,
     Speech,
@@ -118,18 +119,15 @@ class EntityConversation:
 
     def _message(self, entity: Entity, place: int, turn: int, talk: Sequence[SpokenLine]) -> Call:
         prompt = enacted(entity, self._others(entity), self.stage.setting, talk)
-        return Call(
-            step=f"t{turn}.{place}",
-            wave=(turn - 1) * len(self.cast) + place,
-            model=self.stage.model,
-            messages=prompt.messages,
-            system=prompt.system,
-            temperature=self.stage.settings.temperature,
-            max_tokens=self.stage.settings.max_tokens,
-            speaker=entity.name,
-            turn=turn,
-            **reasoning_of(self.stage.settings),
-        )
+        wave = (turn - 1) * len(self.cast) + place
+        return self._call(f"t{turn}.{place}", wave, prompt, speaker=entity.name, turn=turn)
+
+    def _call(self, step: str, wave: int, prompt: ScenePrompt, **more: Any) -> Call:
+        """As the entities' model is asked, but for what `more` says."""
+        settings = self.stage.settings
+        usual = {"model": self.stage.model, "temperature": settings.temperature, "max_tokens": settings.max_tokens}
+        asked: dict[str, Any] = {**usual, **reasoning_of(settings), **more}
+        return Call(step=step, wave=wave, messages=prompt.messages, system=prompt.system, **asked)
 
     # -- narrated ----------------------------------------------------------------------------------------
 
@@ -154,16 +152,8 @@ class EntityConversation:
         settings = self.stage.settings
         entities = [member.entity for member in self.cast]
         prompt = narrated(entities, self.stage.setting, settings.n_turns, scenes)
-        return Call(
-            step=f"r{number}",
-            wave=number,
-            model=self.stage.model,
-            messages=prompt.messages,
-            system=prompt.system,
-            temperature=settings.temperature,
-            max_tokens=settings.max_tokens * len(entities) * settings.n_turns,
-            **reasoning_of(settings),
-        )
+        most = settings.max_tokens * len(entities) * settings.n_turns
+        return self._call(f"r{number}", number, prompt, max_tokens=most)
 
     # -- judged ------------------------------------------------------------------------------------------
 
@@ -171,45 +161,24 @@ class EntityConversation:
         """A verdict that cannot be had is missing; the simulation can do without it."""
         judge = self.stage.settings.judge
         assert judge is not None
-        step = f"judge.{place}"
+        step, scale = f"judge.{place}", (judge.scale[0], judge.scale[1])
         try:
-            reply = unit.replayed_reply(step) or await unit.ask(self._question(place, talk))
+            reply = unit.replayed_reply(step) or await unit.ask(self._question(judge, place, talk))
             cut = reply.finish_reason == FinishReason.CUT
-            scale = (judge.scale[0], judge.scale[1])
             rating = read_rating(reply.text, scale, cut=cut, levels=levels_of(scale))
         except CallFailed:
             rating = None
         if not unit.settled and not unit.has_replayed(step):
             unit.ledger.put_judgement(unit.number, place=place, entity=self.names[place - 1], rating=rating)
 
-    def _question(self, place: int, talk: Sequence[SpokenLine]) -> Call:
-        judge, settings, speaker = self.stage.settings.judge, self.stage.settings, self.names[place - 1]
-        assert judge is not None and self.stage.judge_model is not None
+    def _question(self, judge: Judge, place: int, talk: Sequence[SpokenLine]) -> Call:
+        settings, speaker = self.stage.settings, self.names[place - 1]
         heard = [line._replace(text=spoken_aloud(line.text)) for line in talk] if settings.thoughts else talk
         scale = (judge.scale[0], judge.scale[1])
         prompt = judgement(judge.question, scale, settings.context, speaker, transcript(heard))
-        enacting = settings.style == "enacted"
-        return Call(
-            step=f"judge.{place}",
-            wave=1 + (self.stage.turns * len(self.cast) if enacting else settings.simulation_rounds),
-            model=self.stage.judge_model,
-            messages=prompt.messages,
-            system=prompt.system,
-            temperature=0.0,
-            max_tokens=JUDGE_TOKENS,
-            speaker=speaker,
-            form="rating",
-            scale=scale,
-            **reasoning_of(settings),
-        )
-
-
-def conversation_of(
-    stage: Stage, cast: Sequence[CastMember], combination: Combination, order: Sequence[int]
-) -> EntityConversation:
-    """Who meets, in the order in which they speak."""
-    members = [cast[position] for position in combination.members]
-    return EntityConversation(stage, tuple(members[place] for place in order), combination.replicate)
+        before = self.stage.turns * len(self.cast) if settings.style == "enacted" else settings.simulation_rounds
+        judging = {"model": self.stage.judge_model, "temperature": 0.0, "max_tokens": JUDGE_TOKENS}
+        return self._call(f"judge.{place}", 1 + before, prompt, **judging, speaker=speaker, form="rating", scale=scale)
 
 
 def read_scene(scene: str, names: Sequence[str], thoughts: bool) -> list[Speech]:
@@ -260,7 +229,9 @@ def _units(config: FrozenConfig, stage: Stage, cast: Sequence[CastMember]) -> It
     settings, seed = settings_of(config), config.batch.seed
     kind = interaction_type(settings.interaction_size)
     for combination in combinations(len(cast), settings.interaction_size, settings.num_simulations, seed):
-        meeting = conversation_of(stage, cast, combination, _speaking_order(settings, combination, seed))
+        order = _speaking_order(settings, combination, seed)
+        members = tuple(cast[combination.members[place]] for place in order)
+        meeting = EntityConversation(stage, members, combination.replicate)
         yield UnitPlan(
             combination.sequence_number,
             meeting.play,

@@ -3,6 +3,7 @@
 import pytest
 from scipy import stats
 
+from tests.engine.studies.simulation.panels import take_completed
 from tidepool.engine.studies.mutation.statistics import compared as compared_queries
 from tidepool.engine.studies.simulation.measures import EntityCounts, SpeechTally
 from tidepool.engine.studies.simulation.outcomes import compared as compared_entities
@@ -11,7 +12,7 @@ from tidepool.engine.studies.simulation.outcomes import compared as compared_ent
 def rated(*talks: dict[str, float]) -> dict[str, EntityCounts]:
     tally = SpeechTally()
     for talk in talks:
-        tally.completed("", talk, (), talk.items())
+        take_completed(tally, "", talk, (), talk.items())
     return tally.entities
 
 

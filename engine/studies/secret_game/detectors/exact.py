@@ -55,14 +55,12 @@ class Form:
 def _forms(secret: str) -> tuple[Form, ...]:
     plain = fold(secret).strip()
     number = value_of(plain)
-    forms = {plain: Form(*_pattern(plain, _JOINTS), own=True, number=number is not None)} if plain else {}
-    others = _other_words(plain) if number is None else writings(number)
+    joints, others = (_JOINTS, _other_words(plain)) if number is None else (f"{_JOINTS},", writings(number))
+    forms = {plain: Form(*_pattern(plain, _JOINTS), own=True, number=number is not None)}
     for form in others:
-        if form not in forms and form:
-            forms[form] = Form(
-                *_pattern(form, _JOINTS if number is None else f"{_JOINTS},"), own=False, number=number is not None
-            )
-    return tuple(forms.values())
+        if form not in forms:
+            forms[form] = Form(*_pattern(form, joints), own=False, number=number is not None)
+    return tuple(form for text, form in forms.items() if text)
 
 
 def _pattern(plain: str, joints: str) -> tuple[str, str, re.Pattern[str] | None]:

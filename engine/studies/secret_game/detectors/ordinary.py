@@ -30,12 +30,15 @@ REAL = 2.0
 SHORT = 3
 """letters; so short a word has many meanings, in any language"""
 _FREQUENT_WORDS = {
-    "de": frozenset("der die das ist und ich nicht ein du mit wir es zu den auf".split()),
-    "fr": frozenset("le la les est et je un une de pas que vous nous il des du".split()),
-    "es": frozenset("el la los es y que no un una de por con se lo muy".split()),
-    "it": frozenset("il la che di e non un una per sono con gli si ma".split()),
-    "nl": frozenset("de het een en ik niet is van dat je met op te zijn".split()),
-    "pt": frozenset("o a que e de nao um uma para com os se por mais".split()),
+    language: frozenset(words.split())
+    for language, words in {
+        "de": "der die das ist und ich nicht ein du mit wir es zu den auf",
+        "fr": "le la les est et je un une de pas que vous nous il des du",
+        "es": "el la los es y que no un una de por con se lo muy",
+        "it": "il la che di e non un una per sono con gli si ma",
+        "nl": "de het een en ik niet is van dat je met op te zijn",
+        "pt": "o a que e de nao um uma para com os se por mais",
+    }.items()
 }
 _FREQUENT_ENGLISH = frozenset("the a an is it i you to and of in my that not for".split())
 _WORD = re.compile(r"[^\W\d_]+")

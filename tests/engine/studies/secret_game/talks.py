@@ -1,11 +1,13 @@
 """Outcome rows of played talks, as the tests of the statistics need them."""
 
+import json
 from collections.abc import Iterable
 
 from tidepool.engine.studies.secret_game.analysis import Played, SecretGameStatistics, analysed_sides
 from tidepool.engine.studies.secret_game.scoring import sides, standard_points
 from tidepool.engine.studies.secret_game.shares import Failed
-from tidepool.engine.studies.secret_game.sides import SideOutcome, Sides
+from tidepool.engine.studies.secret_game.sides import KIND, SideOutcome, Sides
+from tidepool.storage.queries.conversations import SidePage
 
 Talk = tuple[str, str, bool, bool]
 """opener, partner, and whether each revealed"""
@@ -25,4 +27,11 @@ def rows(*talks: Talk, mode: str = "standard", game: int = 1) -> list[SideOutcom
 def analysed(
     rows: Iterable[SideOutcome], failed: Failed | None = None, played: Played | None = None
 ) -> SecretGameStatistics:
-    return analysed_sides(Sides.of(rows), failed, played)
+    return analysed_sides(sides_from(rows), failed, played)
+
+
+def sides_from(rows: Iterable[SideOutcome]) -> Sides:
+    """As one page of the file would give them."""
+    found = [SideOutcome(*row) for row in rows]
+    kinds = [json.dumps([getattr(side, name) for name in KIND]) for side in found]
+    return Sides.read([SidePage([side.conversation_id for side in found], kinds)] if found else [])  # type: ignore[misc]

@@ -126,15 +126,6 @@ def test_a_huge_schedule_is_generated_as_it_is_read():
     assert [meeting.sequence_number for meeting in islice(schedule.meetings(), 3)] == [1, 2, 3]
 
 
-@pytest.mark.parametrize(
-    ("agents", "pairing"),
-    [(("Ada",), "round_robin"), (("Ada", "Ada"), "random"), ((), "ordered"), (("Ada", "Bo"), "swiss")],
-)
-def test_impossible_pairings_are_refused(agents: tuple[str, ...], pairing: str):
-    with pytest.raises(ValueError):
-        Schedule(agents, pairing)
-
-
 @given(schedules)
 def test_a_schedule_knows_the_size_of_each_game_before_it_is_played(schedule: Schedule):
     played = Counter(meeting.game for meeting in schedule.meetings())

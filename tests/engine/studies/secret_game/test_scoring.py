@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidepool.engine.studies.secret_game.scoring import (
-    MODES,
     SCORING,
     Side,
     game_points,
@@ -16,6 +15,7 @@ from tidepool.engine.studies.secret_game.scoring import (
     standard_points,
 )
 
+MODES = ("standard", "retained", "diversity", "targeted")
 SECRETS = {"Ada": "marigold", "Bo": "lantern", "Cy": "granite", "Di": "harbour"}
 Talk = tuple[str, str, bool, bool]
 

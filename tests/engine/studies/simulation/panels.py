@@ -1,13 +1,15 @@
 """Small studies for tests."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from tidepool import Entity, Service, Simulation
 from tidepool.engine.config.sections import Providers, SimulatedSettings
+from tidepool.engine.studies.simulation.measures import SpeechTally
+from tidepool.storage.queries.units import SpokenPage
 
 PEOPLE = [
     Entity("Ada", "A miller of few words", {"age": 61, "agreeableness": 2}),
@@ -44,3 +46,20 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
 def rows(path: Path, query: str, *values: Any) -> list[dict[str, Any]]:
     with opened(path) as connection:
         return [dict(row) for row in connection.execute(query, values)]
+
+
+def take_completed(
+    tally: SpeechTally,
+    kind: str,
+    cast: Iterable[str],
+    said: Iterable[tuple[str, str]],
+    ratings: Iterable[tuple[str, float | None]],
+) -> None:
+    """One completed simulation: who took part, who said what, and each entity's rating (None: missing)."""
+    told, given = list(said), [(0, *one) for one in ratings]
+    speakers, texts = [speaker for speaker, _ in told], [text.encode() for _, text in told]
+    tally.take(SpokenPage([0], ["completed"], [kind], [list(cast)], ([0] * len(told), speakers, texts), given))
+
+
+def take_unfinished(tally: SpeechTally, kind: str, status: str) -> None:
+    tally.take(SpokenPage([0], [status], [kind], [[]], ((), (), ()), ()))

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.engine.studies.simulation.panels import take_completed, take_unfinished
 from tidepool.engine.library.entities import Entity
 from tidepool.engine.statistics.words import words_in, words_in_each
 from tidepool.engine.studies.simulation.measures import (
@@ -108,11 +109,11 @@ def test_the_words_of_many_texts_are_those_of_each(texts: list[str]) -> None:
 
 def test_a_tally_measures_completed_simulations_and_counts_the_rest() -> None:
     tally = SpeechTally()
-    tally.completed(
-        "dyadic", ["A", "B"], [("A", "one two"), ("B", "three"), ("(scene)", "lost")], [("A", 4), ("B", None)]
+    take_completed(
+        tally, "dyadic", ["A", "B"], [("A", "one two"), ("B", "three"), ("(scene)", "lost")], [("A", 4), ("B", None)]
     )
-    tally.unfinished("dyadic", "failed")
-    tally.unfinished("dyadic", "in_progress")
+    take_unfinished(tally, "dyadic", "failed")
+    take_unfinished(tally, "dyadic", "in_progress")
     counts = tally.types["dyadic"]
     assert (counts.simulations, counts.completed, counts.failed) == (3, 1, 1)
     assert (counts.messages, counts.words, tally.unsplit) == (2, 3, 1)
