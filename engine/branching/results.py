@@ -86,23 +86,23 @@ def outcome(measure: Measure, values: Values, origin: Origin, games: Mapping[int
     """Conversations count that have a redraw in every arm; each counts the same."""
     whole = {number: arms for number, arms in values.items() if all(arms.get(arm) for arm in origin.arms)}
     alone = len(origin.conversations) == 1
-    told: dict[str, Any] = {"name": measure.name, "words": measure.words, "unit": "%" if measure.percent else "points"}
-    told |= {"conversations": len(whole), "left_out": len(origin.conversations) - len(whole)}
+    data: dict[str, Any] = {"name": measure.name, "words": measure.words, "unit": "%" if measure.percent else "points"}
+    data |= {"conversations": len(whole), "left_out": len(origin.conversations) - len(whole)}
     scale = 100.0 if measure.percent else 1.0
     clusters = [games.get(number, -number) for number in whole]
     for arm in origin.arms:
         seen = [value for arms in whole.values() for value in arms[arm]] if alone else _means(whole, arm)
         mean, bounds = _mean_of(seen, list(range(len(seen))) if alone else clusters, measure.bounds)
-        told |= {arm: _scaled(mean, scale), f"{arm}_ci95": _stretched(bounds, scale)}
+        data |= {arm: _scaled(mean, scale), f"{arm}_ci95": _stretched(bounds, scale)}
     if origin.say is not None:
         found = _of_this_one(whole, measure) if alone else _over_conversations(whole, clusters, measure)
-        told |= {
+        data |= {
             "difference": _scaled(found.difference if found else None, scale),
             "difference_ci95": _stretched(found.interval if found else None, scale),
             "p_value": found.p_value if found else None,
             "method": found.method if found else None,
         }
-    return told
+    return data
 
 
 def _means(whole: Values, arm: Arm) -> list[float]:
@@ -167,14 +167,14 @@ LEFT_OUT = (
 
 def blocks(statistics: Mapping[str, Any]) -> list[Block]:
     branch = statistics["branch"]
-    told: list[Block] = [Words("branch", "strong"), Words(_design(branch))]
+    parts: list[Block] = [Words("branch", "strong"), Words(_design(branch))]
     if branch["say"] is not None:
-        told.append(Words(branch["say"], "quoted"))
+        parts.append(Words(branch["say"], "quoted"))
     if not branch["outcomes"]:
-        told.append(Words("Nothing is measured: the simulation has no judge. The redraws can be read.", "quiet"))
+        parts.append(Words("Nothing is measured: the simulation has no judge. The redraws can be read.", "quiet"))
     else:
-        told += _outcomes(branch)
-    return [*told, *(Words(words, "quiet") for words in _notes(branch)), Words(LEFT_OUT, "quiet")]
+        parts += _outcomes(branch)
+    return [*parts, *(Words(words, "quiet") for words in _notes(branch)), Words(LEFT_OUT, "quiet")]
 
 
 def _design(branch: Mapping[str, Any]) -> str:

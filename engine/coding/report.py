@@ -16,7 +16,7 @@ METHOD = (
 def coding_blocks(statistics: Mapping[str, Any]) -> list[Block]:
     """Of a batch's whole statistics; nothing where nobody coded."""
     found = statistics.get("coding") or {}
-    return [block for unit, told in found.items() for block in blocks_of(unit, CodedUnits.from_json(told))]
+    return [block for unit, item in found.items() for block in blocks_of(unit, CodedUnits.from_json(item))]
 
 
 def blocks_of(unit: str, found: CodedUnits) -> Iterator[Block]:
@@ -38,10 +38,10 @@ def blocks_of(unit: str, found: CodedUnits) -> Iterator[Block]:
 
 
 def _left_out(unit: str, found: CodedUnits) -> str:
-    told = [f"{found.unclear:,} of them unclear, or their coders even, and left out"] if found.unclear else []
+    parts = [f"{found.unclear:,} of them unclear, or their coders even, and left out"] if found.unclear else []
     if found.without_verdict:
-        told.append(f"{found.without_verdict:,} {unit} of the batch without a verdict, which cannot be drawn")
-    return "; ".join(told)
+        parts.append(f"{found.without_verdict:,} {unit} of the batch without a verdict, which cannot be drawn")
+    return "; ".join(parts)
 
 
 def _strata(unit: str, found: CodedUnits) -> Iterator[Block]:

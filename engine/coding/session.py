@@ -62,12 +62,12 @@ def subject_at(connection: sqlite3.Connection, batch: Mapping[str, Any], place: 
     if batch["kind"] != "secret_game":
         said = tuple(Said(one.speaker, one.content, one.speaker == agent) for one in unit.messages)
         return Subject(place, agent, None, agent, said)
-    told = []
+    parts = []
     for one in unit.messages:
         own = (one.turn - 1) % 2 == side
         if not turn or one.turn <= turn:
-            told.append(Said(OWN if own else PARTNER, one.content, one.turn == turn if turn else own))
-    return Subject(place, agent, secret, OWN, tuple(told))
+            parts.append(Said(OWN if own else PARTNER, one.content, one.turn == turn if turn else own))
+    return Subject(place, agent, secret, OWN, tuple(parts))
 
 
 def _answer(connection: sqlite3.Connection, batch: Mapping[str, Any], place: Place) -> Subject:
@@ -234,15 +234,15 @@ def take_codes(session: CodingSession, source: Path) -> Taken:
     places = {key_of(session.batch_id, one.place): one.place for one in session.sample.chosen}
     codes, empty = _read(_text(source), source, places, session.book)
     before = session.given
-    told = {place: code for place, code in codes.items() if before.get(place) != code}
+    data = {place: code for place, code in codes.items() if before.get(place) != code}
     with reading(session.path) as connection:
         new = [
             NewCode(place, who_is_at(connection, session.batch["number"], place)[0], code, session.weights[place])
-            for place, code in told.items()
+            for place, code in data.items()
         ]
     put_codes(session.path, session.batch_id, session.coder, new)
-    changed = sum(place in before for place in told)
-    return Taken(len(told) - changed, changed, len(codes) - len(told), empty)
+    changed = sum(place in before for place in data)
+    return Taken(len(data) - changed, changed, len(codes) - len(data), empty)
 
 
 def _text(source: Path) -> str:

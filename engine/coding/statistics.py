@@ -155,11 +155,11 @@ def with_kappa(found: Accuracy, coded: Sequence[Judged], verdicts: Verdicts) -> 
 
 def _percent(shares: Mapping[str, Share | None]) -> dict[str, Any]:
     """By their names in the JSON."""
-    told: dict[str, Any] = {}
+    data: dict[str, Any] = {}
     for name, share in shares.items():
-        told[f"{name}_percentage"] = None if share is None else 100 * share.value
-        told[f"{name}_ci95"] = None if share is None else in_percent(share.limits)
-    return told
+        data[f"{name}_percentage"] = None if share is None else 100 * share.value
+        data[f"{name}_ci95"] = None if share is None else in_percent(share.limits)
+    return data
 
 
 def corrected_rate(
@@ -251,7 +251,7 @@ def with_coding(connection: sqlite3.Connection, batch: Mapping[str, Any], statis
     """The statistics with a key `coding` where somebody has coded."""
     if not anybody_coded(connection, batch["number"]):
         return statistics
-    found = {unit: told.as_json() for unit in UNITS if (told := coded_units(connection, batch, unit, statistics))}
+    found = {unit: result.as_json() for unit in UNITS if (result := coded_units(connection, batch, unit, statistics))}
     return {**statistics, "coding": found} if found else statistics
 
 
@@ -281,7 +281,7 @@ def coding_of(
         for place, code in given.items():
             by_place[place].append(code)
     scale = frame.book.scale
-    told = _ratings(sample, frame, by_place, statistics) if scale else _rates(sample, frame, by_place, statistics)
+    result = _ratings(sample, frame, by_place, statistics) if scale else _rates(sample, frame, by_place, statistics)
     strata = {one.place: one.stratum for one in sample.chosen}
     sampled, coded = Counter(strata.values()), Counter(strata[place] for place in by_place)
     return CodedUnits(
@@ -296,7 +296,7 @@ def coding_of(
             for name, given in sorted(said.items())
         },
         agreement=_agreement(sample, frame.book, said, by_place),
-        **told,
+        **result,
     )
 
 

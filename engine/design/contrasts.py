@@ -171,8 +171,8 @@ def _check(asked: Asked, factors: Factors) -> None:
         raise UsageError(f"The contrast {str(asked)!r} holds the factor {twice!r} at a level that it compares already.")
     if weigh(asked, factors, factors.cells) is None:
         in_step = ' With mode = "paired" the lists go in step; mode = "full" crosses them.'
-        told = f"The design has no cells that show {str(asked)!r}."
-        raise UsageError(told + in_step * (factors.mode == "paired"))
+        message = f"The design has no cells that show {str(asked)!r}."
+        raise UsageError(message + in_step * (factors.mode == "paired"))
 
 
 def _plain(text: str) -> str:
@@ -363,9 +363,9 @@ def read_hypotheses(design: Mapping[str, Any], outcomes: Sequence[Outcome]) -> l
     """Raises a UsageError at its place in the config where one cannot be meant."""
     factors = Factors.of(design)
     found: list[Hypothesis] = []
-    for place, told in enumerate(design.get("hypotheses") or ()):
+    for place, item in enumerate(design.get("hypotheses") or ()):
         with located("design", "hypotheses", place):
-            one = _read(told, factors, outcomes)
+            one = _read(item, factors, outcomes)
             if any((one.outcome.name, one.asked) == (other.outcome.name, other.asked) for other in found):
                 raise UsageError(
                     f"The same hypothesis stands here twice: {one.outcome.name}, {one.asked}.", ("contrast",)
@@ -401,15 +401,15 @@ def _no_outcome(name: str, outcomes: Sequence[Outcome]) -> str:
 def check_hypotheses(design: Mapping[str, Any], outcomes: Sequence[Outcome]) -> list[str]:
     """Raises where a hypothesis cannot be meant; tells of those that can have no verdict, however it comes out."""
     factors, replicates = Factors.of(design), int(design.get("replicates") or 1)
-    told = []
+    parts = []
     for one in read_hypotheses(design, outcomes):
         weighing = weigh(one.asked, factors, factors.cells)
         assert weighing is not None  # or it would not have been read
         why = "" if one.outcome.per_talk else f"{one.outcome.name} is one number a batch"
         why = why or ("a level changes who or what is drawn" if weighing.redraws else "")
         if why and replicates < FEWEST_REPLICATES:
-            told.append(
+            parts.append(
                 f"The hypothesis {str(one.asked)!r} will have no verdict: {why}, so replicates are what is counted, and "
                 f"{replicates} of them are too few. {FEWEST_REPLICATES} or more have one."
             )
-    return told
+    return parts

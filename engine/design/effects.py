@@ -52,8 +52,8 @@ class OutcomeTable:
         that counts."""
         for group in groups:
             columns = self.columns(group)
-            for told in [self.drawn] + [self.game] * bool(self.linked[columns].any()):
-                own = told[:, columns]
+            for item in [self.drawn] + [self.game] * bool(self.linked[columns].any()):
+                own = item[:, columns]
                 own = own[(own >= 0).all(axis=1)]
                 if not (own == own[:, :1]).all():
                     return False
@@ -112,8 +112,8 @@ class _Talks:
     def table(self, outcome: Outcome, linked: Array) -> OutcomeTable:
         values = numpy.full(self.drawn.shape, numpy.nan)
         for batch, own in zip(self._batches, self._places, strict=True):
-            if told := batch.values.by_talk.get(outcome.name):
-                values[own, self._columns[batch.cell]] = [numpy.nan if one is None else one for one in told]
+            if result := batch.values.by_talk.get(outcome.name):
+                values[own, self._columns[batch.cell]] = [numpy.nan if one is None else one for one in result]
         cells = tuple(self._columns)
         return OutcomeTable(outcome, cells, values, self.replicate, self.scenario, self.game, self.drawn, linked)
 
@@ -230,8 +230,8 @@ def _over_talks(table: OutcomeTable, weighing: Weighing) -> Effect:
     note = ""
     if found.p_value is None:
         few = bool(ways) and found.clusters < FEWEST_TESTED
-        told = f"too few for a verdict: {found.clusters} of {FEWEST_TESTED} {units}"
-        note = told if few else "no verdict: nothing varies"
+        message = f"too few for a verdict: {found.clusters} of {FEWEST_TESTED} {units}"
+        note = message if few else "no verdict: nothing varies"
     return _effect(weighing, units, found.clusters, left_out, found, note)
 
 

@@ -80,8 +80,8 @@ def _confirmatory(statistics: Mapping[str, Any]) -> Iterator[Block]:
     dated = f"They are dated {statistics['frozen_at'] or 'unknown'} in this file"
     yield Words(f"{dated}, which is no proof: anyone who can write to the file can change both.", "quiet")
     if lacking := statistics.get("batches_lacking"):
-        told = f"{lacking:,} batches of the study are not at their end, or not in this file"
-        yield Words(f"{told}: verdicts are so far those of a part of it.", "warning")
+        message = f"{lacking:,} batches of the study are not at their end, or not in this file"
+        yield Words(f"{message}: verdicts are so far those of a part of it.", "warning")
 
 
 def _difference(one: Mapping[str, Any], outcome: Mapping[str, Any]) -> Estimate:
@@ -95,8 +95,8 @@ def _pair(bounds: Sequence[float] | None) -> tuple[float, float] | None:
 def _counted(one: Mapping[str, Any]) -> str:
     if not one["units"]:
         return "–"
-    told = f"{one['number']:,} {one['units']}"
-    return f"{told}, {one['left_out']:,} left out" if one["left_out"] else told
+    message = f"{one['number']:,} {one['units']}"
+    return f"{message}, {one['left_out']:,} left out" if one["left_out"] else message
 
 
 # -- by outcome ------------------------------------------------------------------------------------------------
@@ -119,9 +119,9 @@ def _forest(title: str, named: Sequence[tuple[str, Mapping[str, Any]]], factors:
         (f"{mark} {_short(one['contrast'], factors)}", one["difference"], _pair(one["difference_ci95"]))
         for mark, one in named
     ]
-    told = "H: hypothesis of the design, E: exploratory." if any(mark.startswith("H") for mark, _ in named) else ""
+    message = "H: hypothesis of the design, E: exploratory." if any(mark.startswith("H") for mark, _ in named) else ""
     lacking = LONELY if any(bounds is None for *_, bounds in rows) else "With 95 % intervals."
-    return forest(title, rows, caption=f"{lacking} {told}".strip())
+    return forest(title, rows, caption=f"{lacking} {message}".strip())
 
 
 def _short(contrast: str, factors: Mapping[str, Sequence[str]]) -> str:
@@ -178,33 +178,35 @@ def _method(statistics: Mapping[str, Any]) -> Iterator[Block]:
     units = {str(one["units"]) for one in every if one["units"]}
     if not units:
         return
-    told = ["Each effect is one contrast of cells, taken within each block and then averaged over blocks."]
+    parts = ["Each effect is one contrast of cells, taken within each block and then averaged over blocks."]
     if units - {"replicates"}:
-        told.append(
+        parts.append(
             "A block is the talk of one number in one replicate: cells share their seed, so it is the same meeting in all of them."
         )
     if any("games" in one for one in units):
-        told.append("Talks that memory or kept secrets link are counted by game.")
+        parts.append("Talks that memory or kept secrets link are counted by game.")
     if any("scenarios" in one for one in units):
-        told.append("Scenarios repeat and are counted as what they are: the effect speaks of scenarios like these.")
+        parts.append("Scenarios repeat and are counted as what they are: the effect speaks of scenarios like these.")
     if "replicates" in units:
-        told.append(
+        parts.append(
             "Replicates are counted where an outcome is one number a batch, or a level changes who or what is drawn; "
             f"fewer than {FEWEST_REPLICATES} give an interval and no verdict."
         )
     if statistics["mode"] == "paired":
-        told.append("The factors went in step, so a step differs in all of them at once: no factor's part can be told.")
+        parts.append(
+            "The factors went in step, so a step differs in all of them at once: no factor's part can be told."
+        )
     elif any(one.get("kind") == "main" for one in every):
-        told.append(
+        parts.append(
             "Main effects are averaged over the levels of the other factors; an interaction is a difference of differences."
         )
     if any(one.get("kind") for one in every):
-        told.append(
+        parts.append(
             "Exploratory is what is no hypothesis of the design: p is corrected over the effects on that outcome (Holm), and what "
             "looks large is a hypothesis for another study."
         )
-    told.append("Intervals at 95 % and p-values come from one estimator; a direction that was stated halves p.")
-    yield Words(" ".join(told), "quiet")
+    parts.append("Intervals at 95 % and p-values come from one estimator; a direction that was stated halves p.")
+    yield Words(" ".join(parts), "quiet")
 
 
 # -- the report --------------------------------------------------------------------------------------------------------

@@ -107,12 +107,12 @@ def html_report(
 
 def _transcripts(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator[Html]:
     """Of units that have something to read: a genome's evaluation has not, unless it failed."""
-    told = (
+    items = (
         unit
         for unit in units_of(connection, batch, load_kind(batch["kind"]).contents)
         if unit["messages"] or unit["error"]
     )
-    units = list(islice(told, MOST_TRANSCRIPTS))
+    units = list(islice(items, MOST_TRANSCRIPTS))
     if not units:
         return
     total = conversations_of(connection, batch["id"])

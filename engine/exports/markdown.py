@@ -55,12 +55,12 @@ def line(foreign: str) -> str:
 
 def lines(foreign: str) -> list[str]:
     """Foreign text in its own lines, with its indents: empty ones part paragraphs, the others break where it breaks."""
-    told = in_report(foreign).expandtabs(4).split("\n")
+    result = in_report(foreign).expandtabs(4).split("\n")
     written = []
-    for place, one in enumerate(told):
+    for place, one in enumerate(result):
         bare = one.strip()
         indent = "&nbsp;" * min(MOST_INDENT, len(one) - len(one.lstrip())) if bare else ""
-        goes_on = bare and place + 1 < len(told) and told[place + 1].strip()
+        goes_on = bare and place + 1 < len(result) and result[place + 1].strip()
         written.append((indent + text(bare) if indent else line(bare)) + ("\\" if goes_on else ""))
     return written
 

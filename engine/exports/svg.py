@@ -149,11 +149,11 @@ def legend(entries: Sequence[tuple[str, Callable[[float, float], Html]]]) -> tup
     drawn: list[Html] = []
     x, y = float(LEFT), 10.0
     for name, mark in entries:
-        told = short(name, 60)
-        wide = 34 + LETTER * len(told)
+        result = short(name, 60)
+        wide = 34 + LETTER * len(result)
         if x > LEFT and x + wide > WIDTH - RIGHT:
             x, y = float(LEFT), y + 18
-        drawn += [mark(x + 6, y), words(told, x + 17, y + 4)]
+        drawn += [mark(x + 6, y), words(result, x + 17, y + 4)]
         x += wide
     return drawn, (y + 12 if entries else 0.0)
 

@@ -61,8 +61,8 @@ class Foreseen:
 
     @property
     def outcomes(self) -> dict[str, Outcome]:
-        told = [*(one.outcome for one in self.comparisons), *(one.outcome for one in self.widths)]
-        return {outcome.name: outcome for outcome in told}
+        parts = [*(one.outcome for one in self.comparisons), *(one.outcome for one in self.widths)]
+        return {outcome.name: outcome for outcome in parts}
 
     @property
     def layouts(self) -> dict[str, Layout]:
@@ -186,9 +186,9 @@ class _Study:
                 yield replace(found, tests=len(hypotheses), direction=one.direction, stated=True)
 
     def _mains(self, outcome: Outcome, stated: Sequence[Comparison]) -> Iterator[Comparison]:
-        told = {one.words for one in stated if one.outcome.name == outcome.name}
+        result = {one.words for one in stated if one.outcome.name == outcome.name}
         for weighing in exploratory(self.factors, self.factors.cells):
-            if weighing.kind != "interaction" and weighing.name not in told and self._counted(outcome, weighing):
+            if weighing.kind != "interaction" and weighing.name not in result and self._counted(outcome, weighing):
                 yield self._comparison(outcome, weighing)
 
     def _counted(self, outcome: Outcome, weighing: Weighing) -> bool:
@@ -284,8 +284,8 @@ class Sizing:
         """Whole games and rounds may take a little more than the formula."""
         for _ in range(_TRIES):
             grown = _grown(sizes, size)
-            told, plan = self._planned(grown)
-            same = next((one for one in told.comparisons if _same(one, comparison)), None) if told else None
+            item, plan = self._planned(grown)
+            same = next((one for one in item.comparisons if _same(one, comparison)), None) if item else None
             if same is None or power(world, same, difference) >= WANTED - _NEAR:
                 break
             size += max(1, size // 100)

@@ -213,9 +213,9 @@ def _of_talks(found: _Residuals, table: OutcomeTable, layout: Layout, assumed: S
         now = replace(now, game=game[place]) if game else now
         now = replace(now, scenario=scenario[place]) if scenario else now
         worlds.append(replace(now, matched=matched[2 - place]) if matched else now)
-    told = {"rate": rates, "correlation": likeness, "game": game, "scenario": scenario, "matched": matched}
-    told["sd of a talk"] = _roots(variances)
-    return Seen(tuple(worlds), {name: three for name, three in told.items() if three})
+    data = {"rate": rates, "correlation": likeness, "game": game, "scenario": scenario, "matched": matched}
+    data["sd of a talk"] = _roots(variances)
+    return Seen(tuple(worlds), {name: three for name, three in data.items() if three})
 
 
 def _rates(found: _Residuals, crowd: float) -> Three:
@@ -259,5 +259,5 @@ def _of_batches(found: _Residuals, outcome: Outcome, assumed: Sequence[World], *
         replace(world, batch=spread[place], **({"matched": matched[2 - place]} if matched else {}))
         for place, world in enumerate(assumed)
     )
-    told = {"sd of a batch": _roots(spread)} | ({"matched": matched} if matched else {})
-    return Seen(worlds, told)
+    data = {"sd of a batch": _roots(spread)} | ({"matched": matched} if matched else {})
+    return Seen(worlds, data)

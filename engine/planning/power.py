@@ -93,9 +93,9 @@ class Assumptions:
 
     def worlds(self, outcome: Outcome) -> tuple[World, ...] | None:
         left_out = {"sd" if outcome.unit == PERCENT else "rate", "between" if outcome.per_talk else ""}
-        told = {name: self.values(name, outcome) for name in KNOWN if name not in left_out}
-        known = {name: values for name, values in told.items() if values is not None}
-        if len(known) < len(told):
+        data = {name: self.values(name, outcome) for name in KNOWN if name not in left_out}
+        known = {name: values for name, values in data.items() if values is not None}
+        if len(known) < len(data):
             return None
         return tuple(World(**{name: values[place] for name, values in known.items()}) for place in range(3))
 

@@ -54,12 +54,12 @@ def _sure(power: Mapping[str, Any]) -> Iterator[Block]:
         rows = [(one["of"], _counted(one), *_points(one, one["half_width"])) for one in power["half_widths"]]
         yield table("half-width to expect, of intervals at 95 %", ("of", "counted", *WORLDS), rows, left=2)
     if power["differences"]:
-        told = [
+        table_rows = [
             (_between(one), one["note"] or _counted(one), *_points(one, one["smallest"]))
             for one in power["differences"]
         ]
         title = f"smallest difference that is found with {100 * power['power']:.0f} % power"
-        yield table(title, ("between", "counted", *WORLDS), told, left=2)
+        yield table(title, ("between", "counted", *WORLDS), table_rows, left=2)
 
 
 def _between(one: Mapping[str, Any]) -> str:
@@ -121,16 +121,16 @@ def _careful(needed: Sequence[Mapping[str, Any]]) -> str:
 def _notes(power: Mapping[str, Any]) -> Iterator[Block]:
     for note in power["notes"]:
         yield Words(note, "warning")
-    told = ["Differences start from the rate that is taken for true and go towards one half, or as a hypothesis says."]
+    parts = ["Differences start from the rate that is taken for true and go towards one half, or as a hypothesis says."]
     if any(one["stated"] and one["tests"] > 1 for one in power["differences"]):
-        told.append("Stated hypotheses are counted with the correction for all of them; other effects each by itself.")
+        parts.append("Stated hypotheses are counted with the correction for all of them; other effects each by itself.")
     if any(one["units"] == "replicates" for one in power["differences"]):
-        told.append("Replicates are counted where an outcome is one number a batch, or a level changes what is drawn.")
+        parts.append("Replicates are counted where an outcome is one number a batch, or a level changes what is drawn.")
     if power["pilot"]:
-        told.append(
+        parts.append(
             "A pilot's figures are ranges: it is small, and of such pilots at least four of five have the truth within."
         )
-    yield Words(" ".join(told), "quiet")
+    yield Words(" ".join(parts), "quiet")
 
 
 MOST_LINES = 2
@@ -139,8 +139,8 @@ MOST_LINES = 2
 
 def power_lines(power: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The short form, for a panel: the first half-widths and smallest differences, as ranges."""
-    widths = [(f"±{told}, {one['of']}") for one in power["half_widths"] if (told := _range(one, one["half_width"]))]
-    found = [f"{told}: {_between(one)}" for one in power["differences"] if (told := _range(one, one["smallest"]))]
+    widths = [(f"±{result}, {one['of']}") for one in power["half_widths"] if (result := _range(one, one["half_width"]))]
+    found = [f"{result}: {_between(one)}" for one in power["differences"] if (result := _range(one, one["smallest"]))]
     named = (("sure to", widths), ("finds", found))
     lines = [(name if not place else "", words) for name, own in named for place, words in enumerate(own[:MOST_LINES])]
     said = "at 95 % and with 80 % power, over what may be assumed: tidepool plan tells more"
@@ -153,5 +153,5 @@ def _range(one: Mapping[str, Any], values: Sequence[float | None]) -> str:
         return ""
     unit = " points" if one["unit"] == PERCENT else ""
     low, high = (f"{value:,.{one['digits']}f}" for value in (min(known), max(known)))
-    told = f"{low}{unit}" if low == high else f"{low}–{high}{unit}"
-    return told if len(known) == len(values) else f"{told} or more"
+    message = f"{low}{unit}" if low == high else f"{low}–{high}{unit}"
+    return message if len(known) == len(values) else f"{message} or more"

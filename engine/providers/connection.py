@@ -238,8 +238,8 @@ def _bounded(client: type[Any]) -> type[Any]:
 
     class BoundedClient(client):  # type: ignore[misc]
         async def send(self, request: Any, *, stream: bool = False, **more: Any) -> Any:
-            if (told := _leaving.get()) is not None:
-                told(request)
+            if (result := _leaving.get()) is not None:
+                result(request)
             response = await super().send(request, stream=True, **more)
             if not stream or response.is_error:
                 try:
@@ -303,11 +303,11 @@ class SdkConnection:
         """While the first is on its way, others leave after it already."""
         path, own = place
         options = {"headers": {"Content-Type": "application/json", **dict(own)}}
-        told = _leaving.set(lambda request: self._keep(self._untried, place, request))
+        result = _leaving.set(lambda request: self._keep(self._untried, place, request))
         try:
             response = await client.post(path, cast_to=self._response, content=content, options=options)
         finally:
-            _leaving.reset(told)
+            _leaving.reset(result)
             self._untried.pop(place, None)
         self._keep(self._templates, place, response.request)
         return response

@@ -195,10 +195,10 @@ def text_of(cell: Cell, *, brief: bool = False) -> str:
         case Number(value, digits, unit, signed):
             return number(value, digits, unit, signed=signed)
         case Estimate(value, bounds, digits, unit, signed):
-            told = number(value, digits, unit, signed=signed)
+            result = number(value, digits, unit, signed=signed)
             if value is None or bounds is None:
-                return told
-            return f"{told} ({interval(bounds, 0 if brief and digits == 1 else digits, signed=signed)})"
+                return result
+            return f"{result} ({interval(bounds, 0 if brief and digits == 1 else digits, signed=signed)})"
         case PValue(value):
             return p_value(value)
         case Named(name, place):
@@ -428,10 +428,10 @@ def paragraph(sentences: Iterable[str]) -> str:
 
 def listing(words: Iterable[Any], most: int = MOST_NAMED) -> str:
     """a, b and c; of many the first, and how many others."""
-    told = [str(word) for word in words]
-    if len(told) > most:
-        told = [*told[: most - 1], f"{len(told) - most + 1:,} others"]
-    return told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}" if told else "none"
+    items = [str(word) for word in words]
+    if len(items) > most:
+        items = [*items[: most - 1], f"{len(items) - most + 1:,} others"]
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else "none"
 
 
 def sentence(words: str) -> str:
@@ -456,14 +456,14 @@ def ended(words: str) -> str:
 def sampling(settings: Mapping[str, Any], of: str = "a message") -> str:
     """temperature 0.7 and at most 300 tokens a message"""
     heat = settings.get("temperature")
-    told = ["the provider's own temperature" if heat is None else f"temperature {heat:g}"]
+    parts = ["the provider's own temperature" if heat is None else f"temperature {heat:g}"]
     if most := settings.get("max_tokens"):
-        told.append(f"at most {most:,} tokens {of}")
+        parts.append(f"at most {most:,} tokens {of}")
     if effort := settings.get("reasoning_effort"):
-        told.append(f"reasoning effort {effort}")
+        parts.append(f"reasoning effort {effort}")
     if room := settings.get("max_reasoning_tokens"):
-        told.append(f"at most {room:,} tokens of reasoning")
-    return listing(told)
+        parts.append(f"at most {room:,} tokens of reasoning")
+    return listing(parts)
 
 
 JUDGE = "simulated:judge"

@@ -86,20 +86,20 @@ def comparison_blocks(batches: Summaries, differences: Sequence[Mapping[str, Any
     kinds = {batch["kind"] for batch in batches}
     own = kind_report(kinds.pop(), batches[0].get("origin")) if len(kinds) == 1 else None
     compared = getattr(own, "compared", None)
-    if compared and (told := compared(batches, differences)):
-        return [*blocks, *told]
+    if compared and (items := compared(batches, differences)):
+        return [*blocks, *items]
     ids = [batch["batch_id"] for batch in batches]
-    told = (Words(_told(found, ids)) for found in differences)
-    return [*blocks, *_figures(batches), *against_the_first(differences, ids), *told]
+    items = (Words(_told(found, ids)) for found in differences)
+    return [*blocks, *_figures(batches), *against_the_first(differences, ids), *items]
 
 
 def _simulated(batches: Summaries) -> Iterator[str]:
     """Once, where it is the same for all."""
-    told = [simulated_words(batch["roles"]) if batch["simulated"] else "" for batch in batches]
-    if len(set(told)) == 1:
-        yield from filter(None, told[:1])
+    items = [simulated_words(batch["roles"]) if batch["simulated"] else "" for batch in batches]
+    if len(set(items)) == 1:
+        yield from filter(None, items[:1])
     else:
-        yield from (f"#{place}: {words}" for place, words in enumerate(told, 1) if words)
+        yield from (f"#{place}: {words}" for place, words in enumerate(items, 1) if words)
 
 
 def _batches(batches: Summaries) -> Block:
@@ -140,13 +140,13 @@ def _estimate(cell: Cell | None) -> Estimate:
 def _told(difference: Mapping[str, Any], ids: Sequence[str]) -> str:
     first, second = (f"#{ids.index(batch) + 1}" for batch in difference["batches"])
     how = "pair by pair" if difference["paired"] else "two samples"
-    told = f"{first} − {second}: {difference['difference']:+.2f} {difference['measure']}"
+    message = f"{first} − {second}: {difference['difference']:+.2f} {difference['measure']}"
     if not (bounds := difference["difference_ci95"]):
-        return f"{told}; no interval and no test: too little that is independent ({how})"
+        return f"{message}; no interval and no test: too little that is independent ({how})"
     low, high = bounds
     if difference["p_value"] is None:
-        return f"{told} ({low:+.2f} to {high:+.2f}); no test: too little that is independent ({how})"
+        return f"{message} ({low:+.2f} to {high:+.2f}); no test: too little that is independent ({how})"
     return (
-        f"{told} ({low:+.2f} to {high:+.2f}), p = {difference['p_value']:.3g}, "
+        f"{message} ({low:+.2f} to {high:+.2f}), p = {difference['p_value']:.3g}, "
         f"{difference['p_value_holm']:.3g} with Holm's correction ({how})"
     )

@@ -196,8 +196,8 @@ def against_the_first(
         first, second = (ids.index(batch) + 1 for batch in one["batches"])
         if first == 1:
             rows.setdefault(one["measure"], []).append((f"#{second} − #1", *turned(one, scale)))
-    for measure, told in rows.items():
-        yield forest(f"difference from #1: {measure}{unit}", told)
+    for measure, item in rows.items():
+        yield forest(f"difference from #1: {measure}{unit}", item)
 
 
 def turned(one: Mapping[str, Any], scale: float) -> tuple[float, tuple[float, float] | None]:

@@ -78,7 +78,7 @@ def method_paragraphs(
     numbers = [batch["number"] for batch in batches]
     asked = models_asked(connection, numbers, branch=any(batch["origin"] is not None for batch in batches))
     name = batches[0]["kind"]
-    told = (
+    items = (
         _simulated(summary["roles"]),
         paragraph(
             (
@@ -94,7 +94,7 @@ def method_paragraphs(
         paragraph(_coding(summary["statistics"].get("coding"))),
         paragraph(_software(batches[0]["version"], run_as, summary, distinct_prompts(connection, numbers))),
     )
-    return tuple(Words(text, "simulated" if place == 0 else "plain") for place, text in enumerate(told) if text)
+    return tuple(Words(text, "simulated" if place == 0 else "plain") for place, text in enumerate(items) if text)
 
 
 def prompts_of(connection: sqlite3.Connection, cells: Sequence[StoredCell]) -> list[Block]:
@@ -211,7 +211,7 @@ def _missing(summary: Summary) -> Iterator[str]:
     ]
     if why:
         yield f"Failures had these reasons: {'; '.join(why)}."
-    odd = [told.format(replies[name]) for name, told in _ODD.items() if replies[name]]
+    odd = [item.format(replies[name]) for name, item in _ODD.items() if replies[name]]
     if calls["failed"]:
         odd.insert(0, f"{calls['failed']:,} failed for good")
     if odd:
@@ -266,8 +266,8 @@ def _measured(unit: str, found: Mapping[str, Any]) -> Iterator[str]:
             f"post-stratified on these verdicts, {_share(rate, 'corrected')}."
         )
     if rated := found.get("ratings"):
-        told = (Estimate(rated[name], rated[f"{name}_ci95"], 2) for name in ("difference", "mean", "corrected_mean"))
-        difference, mean, corrected = map(text_of, told)
+        items = (Estimate(rated[name], rated[f"{name}_ci95"], 2) for name in ("difference", "mean", "corrected_mean"))
+        difference, mean, corrected = map(text_of, items)
         yield f"Judge less coders was {difference}; the judge's mean rating of {mean} is {corrected} without that difference."
 
 

@@ -68,10 +68,10 @@ def report_of(database: Path, summary: Summary, *, methods: bool = True) -> Repo
             findings = [*findings, *further(connection, batch)]
         findings = placed(findings, everybody(connection, batch["number"]))
         config = StoredConfig(batch["config"], checked)
-        told = methods_or_warning(lambda: methods_of(connection, batch, config, summary)) if methods else ()
+        result = methods_or_warning(lambda: methods_of(connection, batch, config, summary)) if methods else ()
     shown = (*stopping_blocks(summary["statistics"]), *findings)
     head = overview(summary, [simulated_words(summary["roles"])], _facts(summary))
-    return Report(summary["name"], tuple(head), tuple(waves(summary["waves"])), shown, told)
+    return Report(summary["name"], tuple(head), tuple(waves(summary["waves"])), shown, result)
 
 
 def methods_or_warning(make: Callable[[], tuple[Block, ...]]) -> tuple[Block, ...]:
@@ -159,11 +159,11 @@ MOST_SERVED = 20
 def _speed(performance: Mapping[str, Any]) -> str:
     """Latency and concurrency are those of live calls: provider batches have neither."""
     pace = performance["calls_per_second"]
-    told = f"{number(pace, 1 if pace is None or pace >= 1 else 2)} calls/s"
+    message = f"{number(pace, 1 if pace is None or pace >= 1 else 2)} calls/s"
     if performance["mean_latency"] is not None:
         latency, at_once = number(performance["mean_latency"], 3, " s"), performance["peak_concurrency"]
-        told += f", mean latency {latency}, at most {at_once:,} at once"
-    return told + in_flight(performance["calls_in_flight_mean"])
+        message += f", mean latency {latency}, at most {at_once:,} at once"
+    return message + in_flight(performance["calls_in_flight_mean"])
 
 
 def waves(found: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
@@ -203,8 +203,8 @@ def plain_blocks(title: str, found: Mapping[str, Any]) -> list[Block]:
 def _rows(title: str, rows: Mapping[str, Mapping[str, Any]]) -> Block:
     flat = {name: dict(_flat(row)) for name, row in rows.items()}
     columns = list(dict.fromkeys(key for row in flat.values() for key in row))
-    told = [(name, *(_plain(row.get(key)) for key in columns)) for name, row in flat.items()]
-    return table(title, ("", *columns), told)
+    table_rows = [(name, *(_plain(row.get(key)) for key in columns)) for name, row in flat.items()]
+    return table(title, ("", *columns), table_rows)
 
 
 def _flat(row: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Any]]:

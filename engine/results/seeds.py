@@ -134,11 +134,11 @@ def _compared(family: Sequence[tuple[str, str, Group, Group, str]], runs: Runs) 
             about = {"groups": [label, rival], "batches": [first.batches, second.batches], "same_held_out": same}
             found.append(({"measure": runs.measure, **about}, contrast))
     adjusted = iter(holm([one.p_value for _, one in found if one.p_value is not None]))
-    told = []
+    parts = []
     for about, one in found:
         p_value_holm = None if one.p_value is None else next(adjusted)
         flattered = one.p_value is None and not one.missing
-        told.append(
+        parts.append(
             {
                 **about,
                 "paired": True,
@@ -152,7 +152,7 @@ def _compared(family: Sequence[tuple[str, str, Group, Group, str]], runs: Runs) 
                 "verdict": FLATTERED if flattered else seeds_in_words(one, p_value_holm),
             }
         )
-    return told
+    return parts
 
 
 def _alike(first: frozenset[str] | None, second: frozenset[str] | None) -> bool:
@@ -243,8 +243,8 @@ def _verdicts(differences: Sequence[Mapping[str, Any]], runs: Runs) -> Iterator[
         rows.append((f"{first} − {second}", one["difference"] * scale, scaled))
         gap = Estimate(one["difference"] * scale, scaled, runs.digits, signed=True)
         number = len(one["seeds"])
-        told = f"{first} against {second}, {number} seed{'s' * (number > 1)}: {text_of(gap)}, {one['verdict']}"
-        yield Words(told, "warning" if one["verdict"].startswith("worse") else "plain")
+        message = f"{first} against {second}, {number} seed{'s' * (number > 1)}: {text_of(gap)}, {one['verdict']}"
+        yield Words(message, "warning" if one["verdict"].startswith("worse") else "plain")
     if rows:
         yield forest(f"differences over seeds: {runs.unit}", rows)
     yield Words(

@@ -343,10 +343,10 @@ def compared_in_words(p_value: float | None, difference: float) -> str:
     """better, worse, or what may not be called a difference."""
     if p_value is None:
         return "no test"
-    told = "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
+    message = "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
     if p_value >= SIGNIFICANT:
-        return f"not distinguishable ({told})"
-    return f"{'better' if difference > 0 else 'worse'} ({told})"
+        return f"not distinguishable ({message})"
+    return f"{'better' if difference > 0 else 'worse'} ({message})"
 
 
 def seeds_in_words(found: SeedContrast, p_value: float | None) -> str:

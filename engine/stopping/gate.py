@@ -88,9 +88,9 @@ class Gate:
         """After the last unit: what the rule came to."""
         if self.stopped is not None:
             return self.stopped
-        told = self._rule.told(self.begun)
-        self._ledger.put_finding(FINDING, told.as_json())
-        return told
+        result = self._rule.told(self.begun)
+        self._ledger.put_finding(FINDING, result.as_json())
+        return result
 
     # -- for the rule ------------------------------------------------------------------------------------
 

@@ -157,19 +157,19 @@ def variance_of_blocks(bounds: Interval, units: float, contrast: bool) -> float:
 
 def refuse_outcome(settings: StopWhenSure, outcomes: Collection[str], kind: str) -> None:
     if settings.outcome not in outcomes:
-        told = f"stop.outcome {settings.outcome!r} is none of a {kind}: write {' or '.join(outcomes)}."
-        raise UsageError(told, ("stop", "outcome"))
+        message = f"stop.outcome {settings.outcome!r} is none of a {kind}: write {' or '.join(outcomes)}."
+        raise UsageError(message, ("stop", "outcome"))
 
 
 def refuse_line(settings: StopWhenSure, bounds: Interval) -> None:
     """A line must lie between the outcome's bounds, and an interval must be narrower than they are apart."""
     low, high = bounds
     if settings.decided and not low < settings.at < high:
-        told = f"stop.line is {settings.at:g}, and {settings.outcome} lies between {low:g} and {high:g}: there is nothing to decide."
-        raise UsageError(told, ("stop", "line"))
+        message = f"stop.line is {settings.at:g}, and {settings.outcome} lies between {low:g} and {high:g}: there is nothing to decide."
+        raise UsageError(message, ("stop", "line"))
     if settings.half_width is not None and settings.half_width >= (high - low) / 2:
-        told = f"stop.half_width is {settings.half_width:g}, and {settings.outcome} lies between {low:g} and {high:g}: 0.03 is 3 points."
-        raise UsageError(told, ("stop", "half_width"))
+        message = f"stop.half_width is {settings.half_width:g}, and {settings.outcome} lies between {low:g} and {high:g}: 0.03 is 3 points."
+        raise UsageError(message, ("stop", "half_width"))
 
 
 def refuse_few_blocks(settings: StopWhenSure, watched: Watched, where: Location) -> None:

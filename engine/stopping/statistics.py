@@ -59,13 +59,13 @@ class Stopping(Statistics):
             return "nothing known"
         share = self.rule.outcome in SHARES
         scale, digits, unit = (100, 1, " points" if self.rule.difference else " %") if share else (1, 2, "")
-        told = number(scale * self.estimate, digits, unit, signed=bool(self.rule.difference))
+        result = number(scale * self.estimate, digits, unit, signed=bool(self.rule.difference))
         if self.interval is None:
-            return told
+            return result
         low, high = (scale * end for end in self.interval)
         if self.rule.half_width is not None:
-            return f"{told} ± {number((high - low) / 2, digits)}"
-        return f"{told} ({interval((low, high), digits, signed=bool(self.rule.difference))})"
+            return f"{result} ± {number((high - low) / 2, digits)}"
+        return f"{result} ({interval((low, high), digits, signed=bool(self.rule.difference))})"
 
     @property
     def name(self) -> str:

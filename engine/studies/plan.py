@@ -100,12 +100,12 @@ def transport_plan(
     batched = Counter[int]()
     for tally in tallies:
         batched += tally.batched
-    told = tuple(tally.told(by_provider[tally.name]) for tally in tallies)
+    items = tuple(tally.told(by_provider[tally.name]) for tally in tallies)
     return TransportPlan(
-        told,
-        sum(one.provider_batches for one in told),
+        items,
+        sum(one.provider_batches for one in items),
         sum(max(tally.moments[wave] for tally in tallies) for wave in waves),
-        any(one.calls_batch for one in told) and (several or any(one.calls_live for one in told)),
+        any(one.calls_batch for one in items) and (several or any(one.calls_live for one in items)),
         tuple(batched[place] for place in range(len(plan.calls))),
     )
 

@@ -68,9 +68,9 @@ def blame(path: Path, error: Exception) -> FileError | None:
         )
     if words is None:
         return None
-    told = FileError(words)
-    told.__cause__ = error
-    return told
+    result = FileError(words)
+    result.__cause__ = error
+    return result
 
 
 def damage_in(path: Path) -> str | None:

@@ -272,8 +272,8 @@ def everybody(connection: sqlite3.Connection, batch_number: int) -> list[str]:
 def speakers(connection: sqlite3.Connection, batch_number: int, most: int = 200) -> list[str]:
     """Who takes part, by the batch's own config."""
     config = json.loads(value_of(connection, "SELECT config FROM batch WHERE number = ?", (batch_number,)) or "{}")
-    told = (config.get(key) for key in ("agents", "entities")) if isinstance(config, dict) else ()
-    people = [person for one in told if isinstance(one, list) for person in one]
+    items = (config.get(key) for key in ("agents", "entities")) if isinstance(config, dict) else ()
+    people = [person for one in items if isinstance(one, list) for person in one]
     return [str(person["name"]) for person in people if isinstance(person, dict) and "name" in person][:most]
 
 
@@ -300,7 +300,7 @@ def _replies(
         "SELECT step, text, source, model FROM call WHERE unit_id = ? AND status = 'answered' ORDER BY wave, id LIMIT ?",
         (unit_id(batch_number, sequence_number), most),
     ).fetchall()
-    told = [StoredMessage(0, "the prompt", prompt[0], None, "live", prompt[1])] if prompt else []
-    return told + [
+    parts = [StoredMessage(0, "the prompt", prompt[0], None, "live", prompt[1])] if prompt else []
+    return parts + [
         StoredMessage(n, step, text, None, source, model) for n, (step, text, source, model) in enumerate(rows, 1)
     ]

@@ -215,5 +215,5 @@ async def run_in_thread(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
         from tidepool.engine.providers.endpoint import scrub_keys
 
         words = scrub_keys(str(error)) or type(error).__name__
-        told = f"The provider could not be asked: {words}. Check its address and the network."
-        raise RunError(told) from error
+        message = f"The provider could not be asked: {words}. Check its address and the network."
+        raise RunError(message) from error

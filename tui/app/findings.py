@@ -101,18 +101,18 @@ class BriefReader:
     async def read(self, batches: Sequence[Watched]) -> None:
         """A batch whose rows are many is known only after several times."""
         ids, running = [one.id for one in batches], [one.id for one in batches if one.running]
-        told: dict[str, list[str]] = {one: ["", ""] for one in ids}
+        data: dict[str, list[str]] = {one: ["", ""] for one in ids}
         seconds = SOONEST
         try:
             found = await self._app.counting.ask("briefs", path=str(self._app.path), batches=ids, running=running)
-            told, seconds = found["briefs"], found["seconds"]
+            data, seconds = found["briefs"], found["seconds"]
         except TidepoolError:
             pass  # a list without a figure is a list all the same
         finally:
-            self._pace.ended(seconds, more=len(told) < len(ids))
+            self._pace.ended(seconds, more=len(data) < len(ids))
         for one in batches:
-            if one.id in told:
-                brief, sentence = told[one.id]
+            if one.id in data:
+                brief, sentence = data[one.id]
                 self._known[one.id] = (_state(one), (brief, sentence))
 
 

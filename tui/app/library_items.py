@@ -137,8 +137,8 @@ def details(item: Item) -> list[Passage]:
     if isinstance(stored, KnownType):
         return list(_type(stored))
     if stored.damaged:
-        told = Passage("What the file holds of it cannot be read. x removes it.", "failed")
-        return [Passage(stored.name, "strong"), Passage(stored.id, "dim"), told]
+        result = Passage("What the file holds of it cannot be read. x removes it.", "failed")
+        return [Passage(stored.name, "strong"), Passage(stored.id, "dim"), result]
     return list(_entity(stored) if isinstance(stored, StoredEntity) else _agent(stored))
 
 

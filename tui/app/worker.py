@@ -43,16 +43,16 @@ def glimpse(job: dict[str, Any]) -> Any:
         study = study_of(connection, job["batch"])
         if study is None:
             batch = find_batch(connection, job["batch"])
-            told, more = _told(path, connection, batch)
-            headline = told.headline(job["running"]) if told else None
-            blocks = placed(told.blocks, everybody(connection, batch["number"])) if told else ()
+            item, more = _told(path, connection, batch)
+            headline = item.headline(job["running"]) if item else None
+            blocks = placed(item.blocks, everybody(connection, batch["number"])) if item else ()
         else:
             cells = {
                 _name(cell): _told(path, connection, cell.batch) for cell in cells_of(connection, study.id)[:MOST_CELLS]
             }
             more = any(left for _, left in cells.values())
-            found = {name: told for name, (told, _) in cells.items() if told}
-            titles = dict.fromkeys(told.name for told in found.values())
+            found = {name: item for name, (item, _) in cells.items() if item}
+            titles = dict.fromkeys(item.name for item in found.values())
             headline, blocks = None, tuple(block for title in titles for block in _of_figure(title, found))
     if not job["running"]:
         blocks = tuple(_ended(block) for block in blocks)
@@ -81,9 +81,9 @@ def briefs(job: dict[str, Any]) -> Any:
     found: dict[str, list[str]] = {}
     with reading(path) as connection:
         for batch_id in job["batches"]:
-            told, more = _told(path, connection, find_batch(connection, batch_id))
+            item, more = _told(path, connection, find_batch(connection, batch_id))
             if not more:
-                found[batch_id] = [told.brief, told.headline(batch_id in job["running"]).text] if told else ["", ""]
+                found[batch_id] = [item.brief, item.headline(batch_id in job["running"]).text] if item else ["", ""]
     return {"briefs": found, "seconds": time.process_time() - began}
 
 
@@ -224,8 +224,8 @@ def answer(line: str) -> str:
         job = json.loads(line)
         return json.dumps({"answer": JOBS[job["job"]](job)})
     except Exception as error:
-        told = _blamed(line, error)
-        return json.dumps({"error": str(told) if told else f"{type(error).__name__}: {error}"})
+        result = _blamed(line, error)
+        return json.dumps({"error": str(result) if result else f"{type(error).__name__}: {error}"})
 
 
 def _blamed(line: str, error: Exception) -> "TidepoolError | None":

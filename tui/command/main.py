@@ -91,15 +91,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             tell(format_exc())
             return error.exit_code if isinstance(error, TidepoolError) else 1
-        told = error if isinstance(error, TidepoolError) else _blamed(arguments, error)
-        if told is None:
+        result = error if isinstance(error, TidepoolError) else _blamed(arguments, error)
+        if result is None:
             tell(
                 f"tidepool: something unexpected went wrong ({type(error).__name__}: {error}). "
                 "Run it again with --debug to see where, and please report it."
             )
             return 1
-        tell(f"tidepool: {told}")
-        return told.exit_code
+        tell(f"tidepool: {result}")
+        return result.exit_code
 
 
 def _blamed(arguments: list[str], error: Exception) -> "TidepoolError | None":

@@ -169,13 +169,13 @@ def legend(
     rows: list[list[Run]] = [[(first, ink)]] if first else []
     used = cell_len(first)
     for glyph, name, colour in entries:
-        told = f"{glyph} {one_line(name)}"
-        told = told if cell_len(told) <= width else fitted(told, width)
-        if not rows or used + 3 + cell_len(told) > width:
+        message = f"{glyph} {one_line(name)}"
+        message = message if cell_len(message) <= width else fitted(message, width)
+        if not rows or used + 3 + cell_len(message) > width:
             rows.append([])
             used = 0
-        rows[-1].append(("   " * bool(used) + told, colour))
-        used += 3 * bool(used) + cell_len(told)
+        rows[-1].append(("   " * bool(used) + message, colour))
+        used += 3 * bool(used) + cell_len(message)
     return rows[:most]
 
 
@@ -281,10 +281,10 @@ def _below(
     room = max(1, int(slot * (1 + staggered)) - 1)
     labels = labels_of(figure)
     edges = [2 * min(left + place, shape.width - 1 - left - place) + 1 for place in places]
-    told = [fitted(label, min(room, edge, cell_len(label))) for label, edge in zip(labels, edges, strict=False)]
+    items = [fitted(label, min(room, edge, cell_len(label))) for label, edge in zip(labels, edges, strict=False)]
     middles = [left + place for place in places]
     turns = 1 + staggered
-    rows = [beneath(middles[turn::turns], told[turn::turns], shape.width, shape.quiet) for turn in range(turns)]
+    rows = [beneath(middles[turn::turns], items[turn::turns], shape.width, shape.quiet) for turn in range(turns)]
     if len(labels) > len(places):
         return [rows[0], [(more(len(labels) - len(places)), shape.quiet)]]
     return rows
@@ -296,8 +296,8 @@ def _below(
 def _lying(figure: Figure, shape: Shape, rows: int, inks: Sequence[str], fills: Sequence[str]) -> list[list[Run]]:
     labels = labels_of(figure)
     names = min(shape.width // 3, max(map(cell_len, labels)))
-    told = [[number(y, digits_for(figure)) for y in one.ys] for one in figure.series]
-    figures = 1 + max(len(text) for texts in told for text in texts)
+    items = [[number(y, digits_for(figure)) for y in one.ys] for one in figure.series]
+    figures = 1 + max(len(text) for texts in items for text in texts)
     columns = max(8, shape.width - names - figures - 2)
     gap = len(figure.series) > 1 and lines_lying(figure) - 1 <= rows
     apart = len(figure.series) + gap
@@ -309,7 +309,7 @@ def _lying(figure: Figure, shape: Shape, rows: int, inks: Sequence[str], fills: 
         before[group * apart] = (fitted(label, names), None)
         for place, one in enumerate(figure.series):
             line, value, bounds = group * apart + place, one.ys[group], one.bounds[group]
-            behind[line] = f"{told[place][group]:>{figures}}"
+            behind[line] = f"{items[place][group]:>{figures}}"
             if value:
                 field.line([(0.0, -line), (value, -line)], fills[place], inks[place])
             if value is not None and bounds:
@@ -472,8 +472,8 @@ def draw_means(figure: Figure, shape: Shape, inks: Sequence[str], marks: Sequenc
     room = max(1, shape.height - 2 - bool(figure.xlabel))
     rows = known if len(known) <= room else known[: max(1, room - 1)]
     signed = figure.reference is not None
-    told = [number(mean, max(1, digits_for(figure)), signed=signed) for _, mean, _, _ in rows]
-    figures = max(map(len, told)) + 1
+    items = [number(mean, max(1, digits_for(figure)), signed=signed) for _, mean, _, _ in rows]
+    figures = max(map(len, items)) + 1
     names = min(max(6, shape.width // 3), max(cell_len(label) for label, _, _, _ in rows))
     columns = max(10, shape.width - names - 2 - figures)
     axis = of_means(figure, min(8, columns // 9))
@@ -489,7 +489,7 @@ def draw_means(figure: Figure, shape: Shape, inks: Sequence[str], marks: Sequenc
                 field.marks([(reference, -line)], "┼", ink)
         field.marks([(mean, -line)], glyph_of(figure.places[place]) if figure.places else "●", ink)
         before.append((fitted(label, names), ink if figure.places else None))
-    drawn = listed(field, before, [f"{value:>{figures}}" for value in told])
+    drawn = listed(field, before, [f"{value:>{figures}}" for value in items])
     if len(rows) < len(known):
         drawn.insert(len(rows), [(more(len(known) - len(rows)), shape.quiet)])
     return drawn

@@ -150,10 +150,10 @@ def _ease(text: str) -> float:
 
 def _told(answer: list[str], share: float, seed: int) -> str:
     """The first words of the answer up to its share, and small talk in place of the rest."""
-    told = round(share * len(answer))
+    result = round(share * len(answer))
     start = seed % len(_SMALL_TALK)
-    rest = [_SMALL_TALK[(start + place) % len(_SMALL_TALK)] for place in range(len(answer) - told)]
-    return " ".join(answer[:told] + rest) or "Well."
+    rest = [_SMALL_TALK[(start + place) % len(_SMALL_TALK)] for place in range(len(answer) - result)]
+    return " ".join(answer[:result] + rest) or "Well."
 
 
 def _guessed_kind(words: list[str]) -> str:

@@ -192,11 +192,11 @@ class EvolutionSettings(Section):
                 "choose_from is given, but choose_problems is 0: say how many of them choose", "choose_problems"
             )
         if "elite_size" in self.model_fields_set and self.elite_size >= self.population_size:
-            told = f"elite_size leaves no room for children in a population of {self.population_size}"
-            raise WrongValue(told, "elite_size")
+            message = f"elite_size leaves no room for children in a population of {self.population_size}"
+            raise WrongValue(message, "elite_size")
         if not any(self.weights.model_dump().values()):
-            told = "evolution.weights are all 0, so every prompt would be equally fit: raise one of them."
-            raise UsageError(told, ("evolution", "weights"))
+            message = "evolution.weights are all 0, so every prompt would be equally fit: raise one of them."
+            raise UsageError(message, ("evolution", "weights"))
         return self
 
     def solvers(self) -> tuple[str, ...]:

@@ -441,7 +441,7 @@ class Evaluator:
         known = [one.total for one in population if one.total is not None]
         shapes = [genome.shape for genome in genomes]
         leader = self.leader()
-        told = Generation(
+        result = Generation(
             generation,
             best=leader.total or 0.0,
             mean=fmean(known) if known else 0.0,
@@ -450,13 +450,13 @@ class Evaluator:
             mean_ci95=spread.interval if (spread := of_mean(known)) else None,
         )
         self._calls_told = self.calls
-        self.history.append(told)
+        self.history.append(result)
         if self._recorder:
             for genome, candidate in zip(genomes, population, strict=True):
                 if genome.generation == generation and genome is not candidate.genome:
                     self._recorder.tell_genome(genome, candidate)
             missing = fmean(entrant.missing for entrant in entrants) if entrants else 0.0
-            self._recorder.tell_generation(told, leader, missing, new=any(not one.unit.settled for one in entrants))
+            self._recorder.tell_generation(result, leader, missing, new=any(not one.unit.settled for one in entrants))
 
     def _diversity(self, prompts: Sequence[str]) -> float:
         """One prompt alone is no collapsed population: what was known before still holds."""

@@ -147,10 +147,10 @@ def _sources(settings: EvolutionSettings, folder: Path) -> Sources:
     name = settings.problems
     with located("evolution", "problems"):
         if name in SETS:
-            told = (
+            message = (
                 f"evolution.problems is the built-in set {name!r}, which brings problems of its own for every purpose"
             )
-            raise UsageError(f"{told}: name a file there too, or leave out choose_from and judge_from.")
+            raise UsageError(f"{message}: name a file there too, or leave out choose_from and judge_from.")
         if not (folder / name).exists():
             raise UsageError(
                 f"evolution.problems is {name!r}: neither a built-in set ({', '.join(SETS)}) nor a file: "
@@ -174,8 +174,8 @@ def _labelled(settings: EvolutionSettings, answers: Iterable[str]) -> EvolutionS
     for answer in answers:
         found.setdefault(answer.strip().casefold(), answer.strip())
     if len(found) > MOST_LABELS:
-        told = f'task = "label" without labels takes the expected answers for them, but there are {len(found):,} different ones'
-        raise UsageError(f"{told}. List at most {MOST_LABELS} in evolution.labels.", ("evolution", "labels"))
+        message = f'task = "label" without labels takes the expected answers for them, but there are {len(found):,} different ones'
+        raise UsageError(f"{message}. List at most {MOST_LABELS} in evolution.labels.", ("evolution", "labels"))
     return settings.model_copy(update={"labels": [found[name] for name in sorted(found)]})
 
 
@@ -187,8 +187,8 @@ def _doubts(settings: EvolutionSettings, problems: Mapping[Split, Sequence[Finis
     for found in problems.values():
         reasons = [f"{one.where}: {why}" for one in found if (why := task.impossible(one.problem))]
         if found and len(reasons) == len(found):
-            told = f'No reply could be right with task = "{settings.task}": {"; ".join(reasons[:SHOWN])}'
-            raise UsageError(f"{told}. Choose the task that fits, or mend the answers.", ("evolution", "task"))
+            message = f'No reply could be right with task = "{settings.task}": {"; ".join(reasons[:SHOWN])}'
+            raise UsageError(f"{message}. Choose the task that fits, or mend the answers.", ("evolution", "task"))
         doubtful += reasons
         asked += len(found)
     if not doubtful:

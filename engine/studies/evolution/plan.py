@@ -169,11 +169,11 @@ class PlanSizes:
         solved = (
             question + self.sizing.longest(_solution(problem) for problem in self._measured) + 2 * TOKENS_PER_MESSAGE
         )
-        told = self._prompt + question + TOKENS_PER_MESSAGE
+        result = self._prompt + question + TOKENS_PER_MESSAGE
         examples = min(settings.few_shot, len(self.problems.training) - 1)
-        told += round(solved * (examples if self.sizing.worst else examples / 2))
+        result += round(solved * (examples if self.sizing.worst else examples / 2))
         return {
-            model: (told, self.sizing.reply(model, SOLUTION, settings.max_tokens, settings))
+            model: (result, self.sizing.reply(model, SOLUTION, settings.max_tokens, settings))
             for model in settings.solvers()
         }
 
@@ -188,17 +188,17 @@ class PlanSizes:
     def judging(self) -> tuple[int, int]:
         """The tokens of a judgement, in and out."""
         settings, judge = self.settings, resolve_model(self.settings.judge)
-        told = self.sizing.text(judge_system(settings.rubric)) + TOKENS_PER_MESSAGE
-        told += self.sizing.longest(judge_request(problem, " ") for problem in self._measured)
-        told += max(self.sizing.read_again(model, SOLUTION, settings.max_tokens) for model in settings.solvers())
-        return told, self.sizing.reply(judge, RATING, JUDGE_TOKENS, settings)
+        result = self.sizing.text(judge_system(settings.rubric)) + TOKENS_PER_MESSAGE
+        result += self.sizing.longest(judge_request(problem, " ") for problem in self._measured)
+        result += max(self.sizing.read_again(model, SOLUTION, settings.max_tokens) for model in settings.solvers())
+        return result, self.sizing.reply(judge, RATING, JUDGE_TOKENS, settings)
 
     @cached_property
     def rewriting(self) -> tuple[int, int]:
         reply = "x" * (2 * _SHOWN_REPLY if self.sizing.worst else _SHOWN_REPLY)
         failures = [FailedProblem(one.question, one.answer, reply) for one in self._measured]
         shown = self.sizing.longest(rewrite_request("reflect", "", [one]) for one in failures)
-        told = (
+        result = (
             self.sizing.text(SYSTEM)
             + self.sizing.text(rewrite_request("reflect", QUESTION))
             + self._prompt
@@ -206,8 +206,8 @@ class PlanSizes:
         )
         reflected = 1.0 if self.sizing.worst or self.settings.strategy != "genetic" else 1 / len(REWRITES)
         task = self.sizing.text(TASKS["reflect"])
-        told += round(reflected * MOST_FAILURES * max(0, shown - task))
-        return told, self.sizing.reply(resolve_model(self.settings.mutator), REWRITE, MOST_TOKENS, self.settings)
+        result += round(reflected * MOST_FAILURES * max(0, shown - task))
+        return result, self.sizing.reply(resolve_model(self.settings.mutator), REWRITE, MOST_TOKENS, self.settings)
 
 
 def _solution(problem: Problem) -> str:

@@ -36,11 +36,11 @@ ROLES = {"champion": "champion", "baseline": "best seed prompt", "random_search"
 
 def finalists(connection: sqlite3.Connection, batch_number: int) -> dict[str, str]:
     """Role → genome id."""
-    told = findings(connection, batch_number)
-    result = told.get(RESULT)
+    value = findings(connection, batch_number)
+    result = value.get(RESULT)
     if result is not None:
         return finalists_in(result)
-    leaders = [content["leader"] for name, content in told.items() if name.startswith(GENERATION)]
+    leaders = [content["leader"] for name, content in value.items() if name.startswith(GENERATION)]
     return {"champion": leaders[-1], "baseline": leaders[0]} if leaders else {}
 
 

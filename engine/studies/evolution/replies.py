@@ -47,20 +47,20 @@ class FoundAnswers:
     """other genomes with the same prompt: it was asked once, under one of these names"""
 
     def as_json(self) -> dict[str, Any]:
-        told: dict[str, Any] = {"batch_id": self.batch_id}
+        data: dict[str, Any] = {"batch_id": self.batch_id}
         if self.genome:
-            told["genome"] = {**self.genome, "role": self.roles.get(self.genome["genome_id"])}
-            told["asked_as"] = list(self.asked_as)
+            data["genome"] = {**self.genome, "role": self.roles.get(self.genome["genome_id"])}
+            data["asked_as"] = list(self.asked_as)
         counts = by_split(self.answers)
-        told["counts"] = {split: dict(Counter(one.grade for one in found)) for split, found in counts.items()}
-        return {**told, "answers": [as_json(one) for one in self.answers]}
+        data["counts"] = {split: dict(Counter(one.grade for one in found)) for split, found in counts.items()}
+        return {**data, "answers": [as_json(one) for one in self.answers]}
 
 
 def as_json(answer: Answer) -> dict[str, Any]:
     """The columns of the view `answers`, and why a call failed."""
-    told = asdict(answer)
-    told["correct"] = {"right": True, "wrong": False}.get(told.pop("grade"))
-    return told
+    data = asdict(answer)
+    data["correct"] = {"right": True, "wrong": False}.get(data.pop("grade"))
+    return data
 
 
 # -- reading -------------------------------------------------------------------------------------------------
@@ -146,8 +146,8 @@ def _history(found: FoundAnswers, genome: Mapping[str, Any]) -> Iterator[tuple[s
         yield "same prompt", f"{', '.join(found.asked_as)}: it was asked once"
     if genome["fitness"] is not None:
         parts = ((name, genome["details"].get(name)) for name in PARTS)
-        told = ", ".join(f"{name.replace('_', ' ')} {number(part, 3)}" for name, part in parts if part is not None)
-        yield "fitness", number(genome["fitness"], 3) + (f": {told}" if told else "")
+        text = ", ".join(f"{name.replace('_', ' ')} {number(part, 3)}" for name, part in parts if part is not None)
+        yield "fitness", number(genome["fitness"], 3) + (f": {text}" if text else "")
     if models := sorted({answer.model for answer in found.answers if answer.model}):
         yield "asked", ", ".join(models)
     if genome["missing"]:
@@ -248,11 +248,11 @@ def mistakes(connection: sqlite3.Connection, batch: sqlite3.Row) -> list[Block]:
     shown = read_answers(connection, batch["number"], numbers[:FIRST])
     if not shown:
         return []
-    told = [_in_words(answer) for answer in shown]
+    items = [_in_words(answer) for answer in shown]
     if left := len(numbers) - len(shown):
-        told.append(f"{left:,} more are in an export as json, csv or parquet.")
+        items.append(f"{left:,} more are in an export as json, csv or parquet.")
     title = f"what the champion got wrong on held-out problems: {len(shown)} of {len(numbers):,} answers"
-    return [Folded(title, "\n\n".join(told))]
+    return [Folded(title, "\n\n".join(items))]
 
 
 def _in_words(answer: Answer) -> str:

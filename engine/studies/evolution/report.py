@@ -83,15 +83,15 @@ def _headline(found: EvolutionStatistics) -> Iterator[Block]:
 
 def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
     found = EvolutionStatistics.from_json(statistics)
-    told: dict[str, Cell] = {
+    data: dict[str, Cell] = {
         "strategy": found.strategy,
         "calls of the search": found.search_calls,
         "generations": len(found.generations),
     }
     if found.champion and found.baseline:
-        told["champion, held out"] = held_out(found.champion)
-        told["best seed, held out"] = held_out(found.baseline)
-    return {**told, "p": PValue(found.p_value), "stopped by": found.stopped_by or "–"}
+        data["champion, held out"] = held_out(found.champion)
+        data["best seed, held out"] = held_out(found.baseline)
+    return {**data, "p": PValue(found.p_value), "stopped by": found.stopped_by or "–"}
 
 
 def _finalist_rows(found: EvolutionStatistics) -> dict[str, Portrait]:
@@ -117,8 +117,8 @@ def verdict(found: EvolutionStatistics) -> str:
         return "no prompt was found that does better than the best seed prompt"
     if not found.pairs:
         return "nothing is known: the held-out problems were not answered"
-    told = difference(found.difference, found.p_value, found.better)
-    return f"champion against best seed prompt on {found.pairs:,} held-out problems: {told}"
+    result = difference(found.difference, found.p_value, found.better)
+    return f"champion against best seed prompt on {found.pairs:,} held-out problems: {result}"
 
 
 def difference(gap: float, p: float, better: str | None) -> str:
@@ -130,8 +130,8 @@ def difference(gap: float, p: float, better: str | None) -> str:
 
 def _against_chance(rival: RandomSearch | None) -> Iterator[Block]:
     if rival:
-        told = difference(rival.difference, rival.p_value, rival.better)
-        yield Words(f"champion against random search of {rival.calls:,} calls: {told}")
+        result = difference(rival.difference, rival.p_value, rival.better)
+        yield Words(f"champion against random search of {rival.calls:,} calls: {result}")
 
 
 def _finalists(found: EvolutionStatistics) -> Table:
@@ -155,17 +155,17 @@ def _finalists(found: EvolutionStatistics) -> Table:
 
 def _metrics(found: EvolutionStatistics) -> Iterator[Block]:
     """What a scorer measured beside its score."""
-    told = {title: row.metrics for title, row in _finalist_rows(found).items() if row.metrics}
-    names = dict.fromkeys(name for metrics in told.values() for name in metrics)
+    data = {title: row.metrics for title, row in _finalist_rows(found).items() if row.metrics}
+    names = dict.fromkeys(name for metrics in data.values() for name in metrics)
     rows: list[tuple[Cell, ...]] = [
         (
             name,
-            *(Estimate(one.value, one.ci95, 2) if (one := row.get(name)) else Number(None) for row in told.values()),
+            *(Estimate(one.value, one.ci95, 2) if (one := row.get(name)) else Number(None) for row in data.values()),
         )
         for name in names
     ]
     if rows:
-        columns = ("metric", *(f"{title} (95 %)" for title in told))
+        columns = ("metric", *(f"{title} (95 %)" for title in data))
         yield table("what the scorer measured on held-out problems", columns, rows)
 
 
@@ -210,12 +210,12 @@ def _search(found: EvolutionStatistics) -> Iterator[tuple[str, str]]:
     if found.baseline_calls:
         yield "seeds", f"{found.baseline_calls:,} calls more, to find the best seed prompt with care"
     if (chose := found.choosing) is not None:
-        told = f"the best {chose.prompts:,} prompts met {chose.problems:,} problems of their own, {chose.calls:,} calls more"
-        yield "choosing", f"{told}; the champion is the fittest there"
+        message = f"the best {chose.prompts:,} prompts met {chose.problems:,} problems of their own, {chose.calls:,} calls more"
+        yield "choosing", f"{message}; the champion is the fittest there"
     if found.rewrites:
         refused = found.refused_rewrites or {}
-        told = f", {sum(refused.values()):,} refused: {counted_reasons(refused)}" if refused else ", none refused"
-        yield "rewrites", f"{found.rewrites:,}{told}"
+        message = f", {sum(refused.values()):,} refused: {counted_reasons(refused)}" if refused else ", none refused"
+        yield "rewrites", f"{found.rewrites:,}{message}"
     if saved and saved < 0:
         yield "racing", f"{-saved:,} calls more: too few problems to drop anybody early, and leaders are asked twice"
     elif saved:
@@ -229,10 +229,10 @@ def _search(found: EvolutionStatistics) -> Iterator[tuple[str, str]]:
 
 
 def _prompts(found: EvolutionStatistics) -> Iterator[Block]:
-    told: set[str] = set()
+    result: set[str] = set()
     for title, row in _finalist_rows(found).items():
-        if row.genome_id not in told:
-            told.add(row.genome_id)
+        if row.genome_id not in result:
+            result.add(row.genome_id)
             shown = row.examples or ()
             with_examples = f", with {len(shown)} example{'s' if len(shown) > 1 else ''}" if shown else ""
             yield Words(f"{title} (generation {row.generation}, {row.operator}){with_examples}", "strong")
@@ -295,26 +295,26 @@ def compared(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping
     gaps = {tuple(ids.index(batch) + 1 for batch in row["batches"]): _gap(row) for row in differences}
     columns = ("", "strategy", "calls", "k tokens", "held out % (95 %)", "best seed", "points over #1", "p")
     rows = [_compared(place, batch, gaps.get((1, place))) for place, batch in enumerate(batches, 1)]
-    told: list[Block] = [
+    parts: list[Block] = [
         table("side by side", columns, rows, left=2),
         *against_the_first(differences, ids, 100, ", points"),
     ]
     for (one, other), (gap, p) in gaps.items():
         if one > 1:
-            told.append(Words(f"#{other} over #{one}: {text_of(gap)} points, p = {p_value(p.value)}"))
-    told.append(
+            parts.append(Words(f"#{other} over #{one}: {text_of(gap)} points, p = {p_value(p.value)}"))
+    parts.append(
         Words(
             "Per cent of held-out problems, with 95 % intervals; p with Holm's correction. Thousands of tokens are those of the whole batch."
         )
     )
-    told += _unlike_effort(batches)
+    parts += _unlike_effort(batches)
     if not differences:
-        told.append(Words("There is nothing to compare yet: a champion is judged when its batch comes to its end."))
+        parts.append(Words("There is nothing to compare yet: a champion is judged when its batch comes to its end."))
     elif all(row["paired"] for row in differences):
-        told.append(Words("All met the same problems, so they are compared problem by problem."))
+        parts.append(Words("All met the same problems, so they are compared problem by problem."))
     else:
-        told.append(Words("Batches with other held-out problems are compared as two samples."))
-    return told
+        parts.append(Words("Batches with other held-out problems are compared as two samples."))
+    return parts
 
 
 def _compared(place: int, batch: Mapping[str, Any], gap: tuple[Estimate, PValue] | None) -> tuple[Cell, ...]:

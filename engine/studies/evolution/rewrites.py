@@ -212,8 +212,12 @@ class Guard:
         found = set()
         for sentence in split_segments(text if self.task == "choice" else text.casefold()):
             named = [one for one in self._labels if re.search(rf"(?<!\w){re.escape(one)}(?!\w)", sentence)]
-            told = rf"\W*(?:always |only |option |choice )*\W*{re.escape(named[0])}(?!\w)" if len(named) == 1 else ""
-            if told and not _CONDITION.search(sentence) and any(re.match(told, tail) for tail in _tails(sentence)):
+            message = rf"\W*(?:always |only |option |choice )*\W*{re.escape(named[0])}(?!\w)" if len(named) == 1 else ""
+            if (
+                message
+                and not _CONDITION.search(sentence)
+                and any(re.match(message, tail) for tail in _tails(sentence))
+            ):
                 found.add(named[0])
         return found
 

@@ -236,27 +236,27 @@ def _marked_by(settings: Mapping[str, Any]) -> str | None:
 
 
 def evolution_statistics(connection: sqlite3.Connection, batch_number: int, strategy: str) -> EvolutionStatistics:
-    told = findings(connection, batch_number)
-    generations = [content for name, content in told.items() if name.startswith(GENERATION)]
-    result = told.get(RESULT) or _so_far(connection, batch_number, generations)
+    value = findings(connection, batch_number)
+    generations = [content for name, content in value.items() if name.startswith(GENERATION)]
+    result = value.get(RESULT) or _so_far(connection, batch_number, generations)
     found = {"strategy": strategy, "generations": generations, **result}
     counts = genome_counts(connection, batch_number)
     found["genomes"] = dict(zip(("total", "distinct_prompts", "missing"), counts, strict=True))
     found["performance"] = _performance(connection, batch_number, result)
-    problems = problem_statistics(connection, batch_number, finalists_in(result)) if RESULT in told else None
+    problems = problem_statistics(connection, batch_number, finalists_in(result)) if RESULT in value else None
     return replace(EvolutionStatistics.from_json(found), problems=problems)
 
 
 def _so_far(connection: sqlite3.Connection, batch_number: int, generations: list[dict[str, Any]]) -> dict[str, Any]:
     """An unfinished run has a leader, but no honest word on it yet."""
-    leaders = [genome(connection, batch_number, told["leader"]) for told in (generations[-1:] + generations[:1])]
+    leaders = [genome(connection, batch_number, item["leader"]) for item in (generations[-1:] + generations[:1])]
     champion, baseline = (dict(row) if row else None for row in leaders or (None, None))
     return {
         "champion": champion,
         "baseline": baseline,
         "pairs": 0,
         "calls_saved_by_racing": None,
-        "search_calls": sum(told["calls"] for told in generations),
+        "search_calls": sum(item["calls"] for item in generations),
     }
 
 

@@ -106,8 +106,8 @@ class MutationSettings(Section):
         if self.encoder != HASHING:
             self._check_encoder()
         if self.num_mini_batch > self.num_processes * self.num_steps:
-            told = "num_mini_batch is more than num_processes × num_steps, the steps of an update"
-            raise WrongValue(told, "num_mini_batch")
+            message = "num_mini_batch is more than num_processes × num_steps, the steps of an update"
+            raise WrongValue(message, "num_mini_batch")
         return self
 
     def _check_encoder(self) -> None:

@@ -114,8 +114,8 @@ def heldout_for(card: PolicyCard, queries: Sequence[Query]) -> tuple[Query, ...]
     known = set(card.trained_on)
     unknown = tuple(query for query in queries if query.fingerprint not in known)
     if not unknown:
-        told = "The policy was trained on every one of these queries, so there is nothing to test it on."
-        raise UsageError(told, ("mutation", "policy"))
+        message = "The policy was trained on every one of these queries, so there is nothing to test it on."
+        raise UsageError(message, ("mutation", "policy"))
     return unknown
 
 

@@ -220,16 +220,16 @@ class _MutationPlan:
         match stage:
             case "rewrite":
                 asked = [rewrite_prompt(operator_named(name), "") for name in settings.operators]
-                told = sizing.longest(system + text for system, text in asked) + self._query
+                result = sizing.longest(system + text for system, text in asked) + self._query
                 usual, most = QUERY_TOKENS, settings.max_tokens
             case "answer":
-                told = sizing.text(TARGET_SYSTEM) + self._query
+                result = sizing.text(TARGET_SYSTEM) + self._query
                 usual, most = ANSWER_TOKENS, settings.max_tokens
             case _:
-                told = sizing.text("".join(judge_prompt("", "", "")))
-                told += self._first_query + self._reference + self._answer
+                result = sizing.text("".join(judge_prompt("", "", "")))
+                result += self._first_query + self._reference + self._answer
                 usual, most = SCORE_TOKENS, JUDGE_TOKENS
-        return told + TOKENS_PER_MESSAGE, sizing.reply(model, usual, most, settings)
+        return result + TOKENS_PER_MESSAGE, sizing.reply(model, usual, most, settings)
 
 
 def _notes(config: FrozenConfig, settings: MutationSettings, planned: _MutationPlan) -> Iterator[str]:

@@ -111,8 +111,8 @@ def split_queries(queries: Sequence[Query], heldout: float, seed: int) -> Split:
     empty.
     """
     if not 0 < heldout < 1:
-        told = f"mutation.heldout is {heldout:g}; it is a share between 0 and 1, such as 0.2."
-        raise UsageError(told, ("mutation", "heldout"))
+        message = f"mutation.heldout is {heldout:g}; it is a share between 0 and 1, such as 0.2."
+        raise UsageError(message, ("mutation", "heldout"))
     order = list(range(len(queries)))
     stream(seed, "split").shuffle(order)
     size = min(len(queries) - 1, max(1, round(heldout * len(queries))))

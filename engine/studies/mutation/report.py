@@ -60,9 +60,9 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
 
 def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
     found = MutationStatistics.from_json(statistics)
-    told: dict[str, Cell] = {}
+    data: dict[str, Cell] = {}
     if heldout := found.heldout:
-        told |= {
+        data |= {
             "policy on held-out queries": _reward(heldout.policy),
             "random on held-out queries": _reward(heldout.random),
             "best constant operator there": _reward(heldout.best_constant),
@@ -72,10 +72,10 @@ def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
             **{f"policy over {name}": _gain(gain) for name, gain in _further(heldout).items()},
             "held-out queries": heldout.queries,
         }
-    told |= {"steps masked": found.masked_steps, "rewrites that fell back": found.fallback_rewrites}
+    data |= {"steps masked": found.masked_steps, "rewrites that fell back": found.fallback_rewrites}
     for name, row in found.operators.items():
-        told |= {f"{name}: uses": row.uses, f"{name}: mean reward": Number(row.mean_reward, 3)}
-    return told
+        data |= {f"{name}: uses": row.uses, f"{name}: mean reward": Number(row.mean_reward, 3)}
+    return data
 
 
 def compared(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]]) -> list[Block]:
@@ -101,7 +101,7 @@ def _further(heldout: HeldOutRewards) -> dict[str, RewardDifference]:
 def _contenders(found: MutationStatistics, heldout: HeldOutRewards) -> dict[str, tuple[Reward, RewardGain | None]]:
     """Who met the held-out queries, and what the policy gains over each."""
     further = _further(heldout)
-    told: dict[str, tuple[Reward, RewardGain | None]] = {
+    data: dict[str, tuple[Reward, RewardGain | None]] = {
         f"policy ({found.learner})": (heldout.policy, None),
         "random": (heldout.random, heldout.policy_over_random),
         f"always {heldout.best_constant.operator} (the best)": (
@@ -110,8 +110,8 @@ def _contenders(found: MutationStatistics, heldout: HeldOutRewards) -> dict[str,
         ),
     }
     if heldout.unchanged:
-        told["unchanged query"] = heldout.unchanged, further.get("unchanged")
-    return told | {
+        data["unchanged query"] = heldout.unchanged, further.get("unchanged")
+    return data | {
         name: (heldout.others[name], further.get(name)) for name in found.baselines if name in heldout.others
     }
 
@@ -146,8 +146,8 @@ def _verdicts(heldout: HeldOutRewards) -> Iterator[Block]:
         against = names.get(name, f"the {name} that ran beside it")
         verdict = compared_in_words(one.p_value_holm, one.difference or 0.0)
         beaten = verdict.startswith("worse")
-        told = f"{'beaten: ' if beaten else ''}policy against {against}: {text_of(_gain(one))}, {verdict}"
-        yield Words(told, "warning" if beaten else "plain")
+        message = f"{'beaten: ' if beaten else ''}policy against {against}: {text_of(_gain(one))}, {verdict}"
+        yield Words(message, "warning" if beaten else "plain")
     if heldout.differences:
         yield Words(PAIRED, "quiet")
 

@@ -204,8 +204,8 @@ REWARDS = "heldout_rewards"
 def _values(connection: sqlite3.Connection, batch: sqlite3.Row) -> Mapping[str, float | None]:
     heldout: Mapping[str, Any] = finding(connection, batch["number"], "heldout") or {}
     learnt = {name: row for name, row in heldout.get("others", {}).items() if name == "bandit"}
-    told = {name: heldout.get(name) for name in (POLICY, "random", "best_constant", "unchanged")} | learnt
-    return {name: row["mean_reward"] for name, row in told.items() if row}
+    data = {name: heldout.get(name) for name in (POLICY, "random", "best_constant", "unchanged")} | learnt
+    return {name: row["mean_reward"] for name, row in data.items() if row}
 
 
 def _held_out(connection: sqlite3.Connection, batch: sqlite3.Row) -> frozenset[str]:

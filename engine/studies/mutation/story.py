@@ -200,8 +200,8 @@ class Story:
         )
         self._book.close_rest()
         rewards = zip(heldout, scores["policy"].tolist(), strict=True)
-        told = {query.fingerprint: reward for query, reward in rewards if not math.isnan(reward)}
-        self._run.ledger.put_finding(REWARDS, told)
+        data = {query.fingerprint: reward for query, reward in rewards if not math.isnan(reward)}
+        self._run.ledger.put_finding(REWARDS, data)
         found = compare(scores, self._run.seed, self._settings.operators, tuple(learnt)).as_json()
         found["operators"] = _operators(own)
         self._run.ledger.put_finding("heldout", {**found, "losses": asdict(self._tested)})

@@ -215,10 +215,10 @@ def _by_scenario(
         Clustering(sides, linked=clustering.linked, scenarios_differ=False, missing=clustering.missing), bounds
     )
     present, codes = numpy.unique(sides.scenario, return_inverse=True)
-    told = shares.of_talks(codes, len(present), [sides.seat, sides.direction, sides.agent], [sides.pair])
+    result = shares.of_talks(codes, len(present), [sides.seat, sides.direction, sides.agent], [sides.pair])
     return {
         str(scenario): ScenarioStatistics(secrets=secrets[scenario - 1] if 0 < scenario <= len(secrets) else (), **one)
-        for scenario, one in zip(present.tolist(), told, strict=True)
+        for scenario, one in zip(present.tolist(), result, strict=True)
         if scenario
     }
 

@@ -79,11 +79,11 @@ def comparisons(clustering: Clustering, agents: Sequence[str], bounds: Interval)
     for first, second in combinations(agents[:MOST_COMPARED], 2):
         for one in rows.compared(first, second):
             by_measure[one.measure].append(one)
-    told: list[AgentComparison] = []
+    parts: list[AgentComparison] = []
     for found in by_measure.values():
         adjusted = iter(holm([one.p_value for one in found if one.p_value is not None]))
-        told += [one if one.p_value is None else replace(one, p_value_holm=next(adjusted)) for one in found]
-    return tuple(told)
+        parts += [one if one.p_value is None else replace(one, p_value_holm=next(adjusted)) for one in found]
+    return tuple(parts)
 
 
 def _compared(

@@ -74,8 +74,8 @@ def _agents(agents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if len(ways) == 1:
         yield f"All were sampled with {next(iter(ways.values()))}."
     else:
-        told = [f"{agent['name']}, {sampling(agent)}" for agent in agents[:MOST_NAMED]]
-        yield f"They were sampled with these settings: {'; '.join(told)}."
+        parts = [f"{agent['name']}, {sampling(agent)}" for agent in agents[:MOST_NAMED]]
+        yield f"They were sampled with these settings: {'; '.join(parts)}."
     if long := [agent["name"] for agent in agents if agent.get("memory") == "long"]:
         yield f"{listing(long)} remembered all earlier conversations of the same game; others knew only the present one."
     else:
@@ -84,15 +84,15 @@ def _agents(agents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _points(settings: Mapping[str, Any]) -> Iterator[str]:
     points, mode = settings.get("scoring") or {}, settings["mode"]
-    told = {
+    result = {
         "standard": "none {none:g} points where neither revealed, {both:g} where both did, and where one alone did {only_obtained:g} "
         "for the one who obtained and {only_revealed:g} for the one who revealed",
         "retained": "for each kept secret the number of agents divided by that of its holders, at the end of a game",
         "diversity": "{per_unique:g} for each distinct secret kept",
         "targeted": "{per_secret:g} for each new secret and {target:g} for the targeted one",
     }.get(mode)
-    if told and points:
-        yield f"A side got {told.format(**points).removeprefix('none ')}."
+    if result and points:
+        yield f"A side got {result.format(**points).removeprefix('none ')}."
     if mode == "targeted":
         yield f"Agents were told {'which secret was' if settings.get('announce_target') else 'that there was'} the target."
 

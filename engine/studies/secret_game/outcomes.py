@@ -171,8 +171,10 @@ def watched(config: FrozenConfig) -> "WatchedGame":
         schedule, settings.outcome, agents, bounds, linked, game_rounds(schedule, scenarios, bool(agents))
     )
     if linked and game.schedule.conversations_in_game(1) == schedule.total:
-        told = "[stop] needs several games: memory or kept secrets link all talks of a game, and one game says nothing of others."
-        raise UsageError(f"{told} Write games = 100, say, and rounds for the length of each.", ("secret_game", "games"))
+        message = "[stop] needs several games: memory or kept secrets link all talks of a game, and one game says nothing of others."
+        raise UsageError(
+            f"{message} Write games = 100, say, and rounds for the length of each.", ("secret_game", "games")
+        )
     refuse_few_blocks(settings, game, ("secret_game", "num_interactions"))
     return game
 
@@ -187,11 +189,11 @@ def _agents(settings: StopWhenSure, names: tuple[str, ...]) -> tuple[str, ...]:
         strange = [one for one in settings.difference.split(" - ") if one not in names]
         near = get_close_matches(strange[0], names, n=1) if strange else []
         meant = f" Did you mean {near[0]!r} by {strange[0]!r}?" if near else ""
-        told = (
+        message = (
             f'stop.difference {settings.difference!r} is not that of two agents: write "{names[0]} - {names[-1]}", say. '
             f'Of two levels of a design it is "factor: level - level".{meant}'
         )
-        raise UsageError(told, ("stop", "difference"))
+        raise UsageError(message, ("stop", "difference"))
     if settings.agent and settings.agent not in names:
         near = get_close_matches(settings.agent, names, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""

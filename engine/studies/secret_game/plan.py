@@ -110,7 +110,7 @@ class _GamePlan:
     def _of(self, agent: Agent, opened: int, answered: int, talks_before: float) -> Iterator[PlannedCalls]:
         """`talks_before`: earlier talks that it remembers, on average."""
         model = self.players.models[agent.name]
-        told = self.sizing.longest(self._prompts(agent))
+        result = self.sizing.longest(self._prompts(agent))
         said = self.sizing.reply(model, MESSAGE, agent.max_tokens, agent)
         earlier = ceil(talks_before * self._remembered(agent))
         for turn in range(1, self._length + 1):
@@ -118,7 +118,7 @@ class _GamePlan:
             if count := opened if opens else answered:
                 scene = self._scene(opens=opens, remembers=talks_before > 0)
                 talk = (turn - 1) // 2 * self._heard[agent.name] + turn // 2 * self._any_heard
-                yield PlannedCalls(turn, model, count, told + scene + earlier + talk, said)
+                yield PlannedCalls(turn, model, count, result + scene + earlier + talk, said)
 
     def _prompts(self, agent: Agent) -> Iterator[str]:
         """What it may be told: with each scenario's words, and holding whatever it may hold."""

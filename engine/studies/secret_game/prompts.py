@@ -177,11 +177,11 @@ def _scoring_text(mode: str, scoring: Mapping[str, float], target: str | None) -
                 f"{_points(scoring['per_unique'])} for each different secret you keep."
             )
         case "targeted":
-            told = f"\n{_TARGET}{_one_line(target)}" if target else " Nobody is told which one it is."
+            message = f"\n{_TARGET}{_one_line(target)}" if target else " Nobody is told which one it is."
             return (
                 "You keep every secret revealed to you. You get "
                 f"{_points(scoring['per_secret'])} for each new secret, but {_points(scoring['target'])} "
-                f"for one of them, the targeted secret.{told}"
+                f"for one of them, the targeted secret.{message}"
             )
     raise ValueError(f"no scoring is known for the mode {mode!r}")
 

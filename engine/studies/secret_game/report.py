@@ -99,7 +99,7 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
 
 def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
     found = SecretGameStatistics.from_json(statistics)
-    told: dict[str, Cell] = {
+    data: dict[str, Cell] = {
         "conversations": found.overall.total_interactions,
         "failed conversations": found.missing.conversations,
         "sides that revealed, %": share(found.overall, "secrets_revealed"),
@@ -107,9 +107,9 @@ def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
         "one side revealed, %": share(found.overall, "one_sided_reveals"),
     }
     for name, row in found.agents.items():
-        told |= {f"{name}: {verb}, %": share(row, field) for verb, field in SHARES.items()}
-        told[f"{name}: mean score"] = _mean(row)
-    return told
+        data |= {f"{name}: {verb}, %": share(row, field) for verb, field in SHARES.items()}
+        data[f"{name}: mean score"] = _mean(row)
+    return data
 
 
 def share(row: Statistics, name: str, unit: str = "") -> Estimate:
@@ -163,11 +163,11 @@ def _missing(found: SecretGameStatistics) -> Iterator[Block]:
 
 
 def _agents(agents: Mapping[str, ScoredSides]) -> Table:
-    told = [
+    rows = [
         (Named(name, place), row.interactions, *_shares(row), Number(row.score), _mean(row))
         for place, (name, row) in enumerate(agents.items())
     ]
-    return table("agents", ("agent", "talks", *COLUMNS, "score", "mean score"), told)
+    return table("agents", ("agent", "talks", *COLUMNS, "score", "mean score"), rows)
 
 
 COLUMNS = ("revealed %", "obtained %", "only obtained")
@@ -178,8 +178,8 @@ def _shares(row: ScoredSides) -> list[Cell]:
 
 
 def _sides(column: str, groups: Mapping[str, ScoredSides]) -> Table:
-    told = [(name, row.interactions, *_shares(row), _mean(row)) for name, row in groups.items()]
-    return table(f"by {column}", (column, "sides", *COLUMNS, "mean score"), told)
+    rows = [(name, row.interactions, *_shares(row), _mean(row)) for name, row in groups.items()]
+    return table(f"by {column}", (column, "sides", *COLUMNS, "mean score"), rows)
 
 
 def _groups(found: SecretGameStatistics) -> Iterator[Block]:
@@ -189,8 +189,8 @@ def _groups(found: SecretGameStatistics) -> Iterator[Block]:
 
 
 def _pairs(pairs: Mapping[str, PairStatistics]) -> Table:
-    told = [(name, *_talk_shares(row), row.missing) for name, row in pairs.items()]
-    return table("pairs", ("pair", *TALK_COLUMNS, "missing"), told)
+    rows = [(name, *_talk_shares(row), row.missing) for name, row in pairs.items()]
+    return table("pairs", ("pair", *TALK_COLUMNS, "missing"), rows)
 
 
 TALK_COLUMNS = ("talks", "sides revealed %", "both %", "one side %")
@@ -203,7 +203,7 @@ def _talk_shares(row: TalkStatistics) -> list[Cell]:
 
 def _ranking(found: SecretGameStatistics) -> Iterator[Block]:
     order = {name: place for place, name in enumerate(sorted(found.agents))}
-    told = [
+    rows = [
         (
             Named(place.agent, order[place.agent]),
             place.rank,
@@ -212,15 +212,15 @@ def _ranking(found: SecretGameStatistics) -> Iterator[Block]:
         )
         for place in found.ranking
     ]
-    if told:
-        yield table("ranking by mean score", ("agent", "rank", "might be", "mean score"), told)
+    if rows:
+        yield table("ranking by mean score", ("agent", "rank", "might be", "mean score"), rows)
 
 
 def _agreement(found: Mapping[str, Planted] | None) -> Iterator[Block]:
     if found:
         names = [name for name in DETECTORS if any(name in row.found for row in found.values())]
         judged = any(row.judged for row in found.values())
-        told: list[tuple[Cell, ...]] = [
+        rows: list[tuple[Cell, ...]] = [
             (
                 way,
                 row.sides,
@@ -231,7 +231,7 @@ def _agreement(found: Mapping[str, Planted] | None) -> Iterator[Block]:
             for way, row in found.items()
         ]
         columns = ("given as", "sides", *names, "not found", *(["by the judge"] if judged else []))
-        yield table("detectors against what the simulated models really gave", columns, told)
+        yield table("detectors against what the simulated models really gave", columns, rows)
 
 
 def _comparisons(found: Sequence[AgentComparison]) -> Iterator[Block]:
@@ -239,7 +239,7 @@ def _comparisons(found: Sequence[AgentComparison]) -> Iterator[Block]:
     columns = ("agents", "question", "sides", "difference", "p", "p, Holm")
     for measure in dict.fromkeys(row.measure for row in found):
         own = [row for row in found if row.measure == measure]
-        told = [
+        rows = [
             (
                 " − ".join(row.agents),
                 row.estimand.removeprefix("against "),
@@ -250,7 +250,7 @@ def _comparisons(found: Sequence[AgentComparison]) -> Iterator[Block]:
             )
             for row in sorted(own, key=lambda row: 2.0 if row.p_value is None else row.p_value)
         ]
-        yield table(f"{measure} under equal conditions", columns, told, left=2, first=MOST_COMPARISONS)
+        yield table(f"{measure} under equal conditions", columns, rows, left=2, first=MOST_COMPARISONS)
     if found:
         yield Words(
             "Against third agents: both met the same others from the same side. Head to head: in their own talks. Interval "
@@ -261,21 +261,21 @@ def _comparisons(found: Sequence[AgentComparison]) -> Iterator[Block]:
 
 def _scenarios(found: Mapping[str, ScenarioStatistics] | None) -> Iterator[Block]:
     if found and len(found) > 1:
-        told = [
+        rows = [
             (f"{name}: {' / '.join(row.secrets)}" if row.secrets else name, *_talk_shares(row))
             for name, row in found.items()
         ]
-        yield table("by scenario", ("scenario", *TALK_COLUMNS), told)
+        yield table("by scenario", ("scenario", *TALK_COLUMNS), rows)
 
 
 def _verdicts(found: Verdicts | None) -> Iterator[Block]:
     if found:
-        told = [
+        rows = [
             (name, row.sides, share(row, "revealed"), row.only_judge, row.only_wording, row.missing)
             for name, row in [*found.agents.items(), ("all", found.overall)]
         ]
         columns = ("agent", "sides", "revealed %", "judge only", "wording only", "missing")
-        yield table("what the judge says, kept apart", columns, told, first=len(told))
+        yield table("what the judge says, kept apart", columns, rows, first=len(rows))
 
 
 def _precision(found: SecretGameStatistics) -> Iterator[Block]:

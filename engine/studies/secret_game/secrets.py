@@ -125,13 +125,13 @@ def _secrets(config: ConfigSections) -> list[PlacedSecret]:
             )
             for place, agent in enumerate(agents)
         ]
-    told = tuple(agent.instructions for agent in agents if agent.instructions)
+    items = tuple(agent.instructions for agent in agents if agent.instructions)
     return [
         PlacedSecret(
             getattr(scenario, side),
             ("secret_game", "scenarios", place, side),
             f"of scenario {place + 1}",
-            (*told, scenario.instructions),
+            (*items, scenario.instructions),
         )
         for place, scenario in enumerate(scenarios)
         for side in ("opener_secret", "partner_secret")
@@ -157,7 +157,7 @@ def refuse_what_cannot_be_measured(config: ConfigSections) -> None:
             _refuse(secret, "is the name of an agent, which the prompts tell and everybody says")
         if stands_in(rules, secret.text):
             _refuse(secret, "stands in the rules of the game, which every agent is told")
-        if any(stands_in(Folded.of(told), secret.text) for told in secret.heard):
+        if any(stands_in(Folded.of(item), secret.text) for item in secret.heard):
             _refuse(secret, "stands in the instructions of somebody who is to learn it")
         if not settings.scenarios and first.setdefault(secret.plain, secret) is not secret:
             _refuse(secret, f"is also that {first[secret.plain].whose}: neither could learn it from the other")
@@ -175,14 +175,14 @@ def warnings_about(config: ConfigSections) -> tuple[str, ...]:
         doubts[secret].append(reason)
     doubts = {secret: reasons for secret, reasons in doubts.items() if reasons}
     taken = {secret.plain for secret in secrets}
-    told = []
+    parts = []
     for secret, reasons in list(doubts.items())[:MOST_TOLD]:
         proposal = better_than(secret.plain, taken)
         taken.add(proposal)
-        told.append(f"The secret {secret.text!r} {secret.whose} {'; it '.join(reasons)}. Better: {proposal!r}.")
+        parts.append(f"The secret {secret.text!r} {secret.whose} {'; it '.join(reasons)}. Better: {proposal!r}.")
     if len(doubts) > MOST_TOLD:
-        told.append(f"{len(doubts) - MOST_TOLD:,} more secrets are doubtful in such ways.")
-    return tuple(told)
+        parts.append(f"{len(doubts) - MOST_TOLD:,} more secrets are doubtful in such ways.")
+    return tuple(parts)
 
 
 def _doubts(config: ConfigSections, secret: PlacedSecret) -> Iterator[str]:

@@ -140,13 +140,13 @@ class Shares:
 
     def of_sides(self, groups: Array, size: int, levels: Sequence[Array]) -> list[dict[str, Any]]:
         """As `SideStatistics` has them, by group."""
-        told: list[dict[str, Any]] = [{"interactions": int(n)} for n in numpy.bincount(groups, minlength=size)]
+        items: list[dict[str, Any]] = [{"interactions": int(n)} for n in numpy.bincount(groups, minlength=size)]
         for name, rates in self.rates_of_sides(groups, size, levels).items():
             counts = numpy.bincount(groups, self._columns[name], minlength=size)
-            for one, rate, count in zip(told, rates, counts, strict=True):
+            for one, rate, count in zip(items, rates, counts, strict=True):
                 one |= {name: int(count), **share_figures(name, rate)}
         scores = numpy.bincount(groups, numpy.nan_to_num(self.by.sides.score), minlength=size)
-        return [one | {"score": float(score)} for one, score in zip(told, scores, strict=True)]
+        return [one | {"score": float(score)} for one, score in zip(items, scores, strict=True)]
 
     def of_scores(self, groups: Array, size: int, levels: Sequence[Array]) -> list[Rate | None]:
         known = ~numpy.isnan(self.by.sides.score)
@@ -154,12 +154,12 @@ class Shares:
         return self.by.rates(grouped, self.by.sides.score[known], self._bounds, self._likeness)
 
     def scored(self, groups: Array, size: int, levels: Sequence[Array]) -> list[ScoredSides]:
-        told, means = self.of_sides(groups, size, levels), self.of_scores(groups, size, levels)
+        item, means = self.of_sides(groups, size, levels), self.of_scores(groups, size, levels)
         return [
             ScoredSides(
                 **one, score_mean=rate.mean if rate else None, score_mean_ci95=rate.interval() if rate else None
             )
-            for one, rate in zip(told, means, strict=True)
+            for one, rate in zip(item, means, strict=True)
         ]
 
     def of_talks(
@@ -172,7 +172,7 @@ class Shares:
         talks = self.by.grouped(groups, size, pairs, opened)
         both, one_sided = (sides.revealed & sides.obtained)[opened], (sides.revealed ^ sides.obtained)[opened]
         numbers = numpy.bincount(groups[opened], minlength=size), numpy.bincount(groups, sides.revealed, size)
-        told = [
+        items = [
             {
                 "total_interactions": int(count),
                 "total_secrets_revealed": int(times),
@@ -182,9 +182,9 @@ class Shares:
         ]
         for name, values in (("both_revealed", both), ("one_sided_reveals", one_sided)):
             counts = numpy.bincount(groups[opened], values, minlength=size)
-            for figures, rate, count in zip(told, self.by.rates(talks, values), counts, strict=True):
+            for figures, rate, count in zip(items, self.by.rates(talks, values), counts, strict=True):
                 figures |= {f"{name}_count": int(count), **share_figures(name, rate)}
-        return told
+        return items
 
 
 ANYTHING = (0.0, 100.0)
@@ -226,10 +226,10 @@ _NO_TALK: Mapping[str, Any] = {
 
 def overall_statistics(shares: Shares) -> TalkStatistics:
     sides = shares.by.sides
-    (told,) = shares.of_talks(
+    (item,) = shares.of_talks(
         numpy.zeros(len(sides), dtype=int), 1, [sides.seat, sides.direction, sides.agent], [sides.pair]
     )
-    return TalkStatistics(**told)
+    return TalkStatistics(**item)
 
 
 def overall_rate(clustering: Clustering) -> Rate | None:
@@ -245,8 +245,8 @@ def pair_statistics(shares: Shares, missing: Mapping[Pair, int]) -> dict[str, Pa
     present, codes = numbered(sides.pair)
     talks = shares.of_talks(codes, len(present), [sides.seat, sides.agent], [])
     ways, direction = numbered(sides.direction)
-    told = shares.of_sides(direction, len(ways), [sides.opener.astype(int)])
-    by_way = {divmod(int(way), len(names)): SideStatistics(**one) for way, one in zip(ways, told, strict=True)}
+    result = shares.of_sides(direction, len(ways), [sides.opener.astype(int)])
+    by_way = {divmod(int(way), len(names)): SideStatistics(**one) for way, one in zip(ways, result, strict=True)}
     found = {}
     for code, one in zip(present, talks, strict=True):
         first, second = divmod(int(code), len(names))

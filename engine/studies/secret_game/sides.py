@@ -122,14 +122,14 @@ class _Columns:
         scores: Sequence[float | None] | None = None,
     ) -> None:
         """Sides by the talk they belong to, which of the kinds each is of, and their scores where the kinds do not tell."""
-        told = dict(zip(KIND, zip(*kinds, strict=True), strict=True))
+        data = dict(zip(KIND, zip(*kinds, strict=True), strict=True))
         self._parts["talk"].append(numpy.array(talks))
-        self._parts["game"].append(places_in(self._games, told["game"])[which])
-        self._parts["agent"].append(places_in(self._agents, told["agent"])[which])
-        self._parts["opponent"].append(places_in(self._agents, told["opponent"])[which])
+        self._parts["game"].append(places_in(self._games, data["game"])[which])
+        self._parts["agent"].append(places_in(self._agents, data["agent"])[which])
+        self._parts["opponent"].append(places_in(self._agents, data["opponent"])[which])
 
         def numbers(name: str) -> Array:
-            return numpy.array(told[name], dtype=float)  # what is absent is not a number
+            return numpy.array(data[name], dtype=float)  # what is absent is not a number
 
         for name in ("opener", "revealed", "obtained", "uncertain"):
             self._parts[name].append(numpy.nan_to_num(numbers(name)).astype(bool)[which])

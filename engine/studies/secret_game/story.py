@@ -456,8 +456,8 @@ class _Stage:
 
     def _revealed(self, talk: OriginTalk, said: Mapping[str, str]) -> list[bool]:
         secrets = {side: part.secret for side, part in enumerate(self.cast.parts(_meeting_of(talk)))}
-        told = [((turn_of(step) - 1) % 2, text) for step, text in said.items()]
-        hits = find_in_talk(told, secrets, self.cast.detectors, self.cast.settings.fuzzy_threshold)
+        rows = [((turn_of(step) - 1) % 2, text) for step, text in said.items()]
+        hits = find_in_talk(rows, secrets, self.cast.detectors, self.cast.settings.fuzzy_threshold)
         return [is_revealed(hits[side]) for side in (0, 1)]
 
 

@@ -19,17 +19,17 @@ def freeze(config: "Config", folder: Path | None) -> "Config":
     first: dict[str, int] = {}
     for place, name in enumerate(names):
         if first.setdefault(name, place) != place:
-            told = f"Two agents are called {name!r}. Give each agent a name of its own."
-            raise UsageError(told, ("agents", place, "name"))
+            message = f"Two agents are called {name!r}. Give each agent a name of its own."
+            raise UsageError(message, ("agents", place, "name"))
     settings = settings_of(config)
     fewest = 1 if settings.pairing == "ordered" else 2
     if len(names) < fewest:
-        told = f"The secret game needs at least {fewest} agents in [[agents]]; there are {len(names)}."
-        raise UsageError(told, ("agents",))
+        message = f"The secret game needs at least {fewest} agents in [[agents]]; there are {len(names)}."
+        raise UsageError(message, ("agents",))
     for place, agent in enumerate(config.agents):
         if not agent.secret.strip() and not settings.scenarios:
-            told = f'The agent {agent.name!r} has no secret. Give it one: secret = "…".'
-            raise UsageError(told, ("agents", place, "secret"))
+            message = f'The agent {agent.name!r} has no secret. Give it one: secret = "…".'
+            raise UsageError(message, ("agents", place, "secret"))
     if folder is not None:  # a batch that was frozen before goes on as it began
         from tidepool.engine.studies.secret_game.secrets import refuse_what_cannot_be_measured
 
@@ -45,8 +45,8 @@ def _check_target(target: str, secrets: list[str]) -> None:
     if fold(target).strip() not in {fold(secret).strip() for secret in secrets}:
         near = get_close_matches(target, secrets, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        told = f"secret_game.targeted_secret {target!r} is the secret of no agent.{hint}"
-        raise UsageError(told, ("secret_game", "targeted_secret"))
+        message = f"secret_game.targeted_secret {target!r} is the secret of no agent.{hint}"
+        raise UsageError(message, ("secret_game", "targeted_secret"))
 
 
 _LAZY = LazyModules(__package__)

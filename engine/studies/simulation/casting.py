@@ -297,8 +297,8 @@ def cast_from(records: Iterable[Mapping[str, Any]]) -> list[CastMember]:
         seen: set[str] = set()
         for place, member in enumerate(members):
             if member.id in seen:
-                told = f"The batch: the entity id {member.id!r} is there twice. Name each entity once."
-                raise UsageError(told, (place,))
+                message = f"The batch: the entity id {member.id!r} is there twice. Name each entity once."
+                raise UsageError(message, (place,))
             seen.add(member.id)
     return members
 
@@ -340,8 +340,8 @@ def _context(settings: "SimulationSettings", folder: Path | None) -> str:
         with located("simulation", "context_file"):
             context = read_text(path)
     if not context.strip():
-        told = "simulation.context is empty: say what situation the entities are in, or name a context_file."
-        raise UsageError(told, ("simulation", "context"))
+        message = "simulation.context is empty: say what situation the entities are in, or name a context_file."
+        raise UsageError(message, ("simulation", "context"))
     return context.strip()
 
 

@@ -84,6 +84,6 @@ class SimulationSettings(Section):
     def _not_too_long(self) -> Self:
         messages = self.interaction_size * self.n_turns * self.simulation_rounds
         if messages > ceilings.WAVES:
-            told = f"interaction_size × n_turns × simulation_rounds make {messages:,} messages of each simulation"
-            raise WrongValue(f"{told}, and {ceilings.WAVES:,} are the most", "n_turns")
+            message = f"interaction_size × n_turns × simulation_rounds make {messages:,} messages of each simulation"
+            raise WrongValue(f"{message}, and {ceilings.WAVES:,} are the most", "n_turns")
         return self

@@ -74,8 +74,8 @@ class SharedTalks:
         cell = talk.astype(int) * number + group[entity]
         sums, times = numpy.bincount(cell, values), numpy.bincount(cell)
         own, counts = numpy.bincount(entity, sums[cell], size), numpy.bincount(entity, times[cell], size)
-        told = list(zip(own.tolist(), counts.astype(int).tolist(), strict=True))
-        return [{name: told[self.places[name]] for name in members if name in self.places} for members in groups]
+        items = list(zip(own.tolist(), counts.astype(int).tolist(), strict=True))
+        return [{name: items[self.places[name]] for name in members if name in self.places} for members in groups]
 
     def between(self, measure: str) -> dict[tuple[str, str], Total]:
         """What the second of two came to in the simulations that it shares with the first."""
@@ -268,9 +268,9 @@ class _Rows:
         """Whether each unit is one of these, and the row of the entity in it: -1 where it has none."""
         if not len(self._keys):
             return numpy.isin(units, self._units), numpy.full(len(units), -1)
-        told = numpy.array(units, dtype=int)
-        talk = numpy.minimum(numpy.searchsorted(self._units, told), len(self._units) - 1)
-        here = self._units[talk] == told
+        result = numpy.array(units, dtype=int)
+        talk = numpy.minimum(numpy.searchsorted(self._units, result), len(self._units) - 1)
+        here = self._units[talk] == result
         key = talk * self._most + entity
         place = numpy.minimum(numpy.searchsorted(self._keys, key), len(self._keys) - 1)
         there = here & (entity >= 0) & (entity < self._most) & (self._keys[place] == key)

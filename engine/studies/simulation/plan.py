@@ -99,12 +99,12 @@ class _SimulationPlan:
     def _enacted(self) -> Iterator[PlannedCalls]:
         settings, sizing = self._settings, self._sizing
         partners = self._names[: settings.interaction_size - 1]
-        told = sizing.longest(enacted_system(entity, partners, self._setting) for entity in self._entities)
-        told += sizing.text(OPENING) + TOKENS_PER_MESSAGE
+        result = sizing.longest(enacted_system(entity, partners, self._setting) for entity in self._entities)
+        result += sizing.text(OPENING) + TOKENS_PER_MESSAGE
         said = sizing.reply(self._model, self._usual, settings.max_tokens, settings)
         for wave in range(1, _messages_each(settings) + 1):
             heard = (wave - 1) * (self._line + TOKENS_PER_MESSAGE)
-            yield PlannedCalls(wave, self._model, settings.num_simulations, told + heard, said)
+            yield PlannedCalls(wave, self._model, settings.num_simulations, result + heard, said)
 
     def _narrated(self) -> Iterator[PlannedCalls]:
         settings, sizing = self._settings, self._sizing

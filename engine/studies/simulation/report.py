@@ -58,7 +58,7 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
 
 def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
     found = SimulationStatistics.from_json(statistics)
-    told: dict[str, Cell] = {
+    data: dict[str, Cell] = {
         "combinations that met": found.combinations_run,
         "combinations possible": found.combinations_possible,
         "messages": found.messages,
@@ -66,16 +66,16 @@ def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
         "failed simulations": found.missing.simulations,
     }
     if judged := found.judgements:
-        told |= {
+        data |= {
             "ratings": judged.given,
             "ratings missing": judged.missing,
             "mean rating": Estimate(judged.mean, judged.ci95, 2),
         }
     for name, row in found.entities.items():
-        told |= {f"{name}: talks": row.simulations, f"{name}: words each": _mean(row.words, "words")}
+        data |= {f"{name}: talks": row.simulations, f"{name}: words each": _mean(row.words, "words")}
         if found.judgements:
-            told[f"{name}: rating"] = _mean(row.rating, "rating")
-    return told
+            data[f"{name}: rating"] = _mean(row.rating, "rating")
+    return data
 
 
 def _mean(found: Mean | None, measure: Measure) -> Estimate:
@@ -99,9 +99,9 @@ def _ratings(judged: Judgements | None) -> Iterator[Block]:
     if judged is None:
         return
     low, high = judged.scale
-    told = f"{judged.given:,} ratings from {low:g} to {high:g}, {judged.missing:,} missing"
+    message = f"{judged.given:,} ratings from {low:g} to {high:g}, {judged.missing:,} missing"
     yield Words(judged.question, "strong")
-    yield Headline("mean rating", Estimate(judged.mean, judged.ci95, 2), told)
+    yield Headline("mean rating", Estimate(judged.mean, judged.ci95, 2), message)
     if judged.distribution:
         levels = dict.fromkeys(map(str, levels_of((low, high))), 0)
         given = (
@@ -152,8 +152,8 @@ def _attributes(attributes: Mapping[str, AttributeStatistics], measure: Measure)
         test: AttributeTest | None = getattr(entry.tests, measure)
         tested = (Number(test.correlation if test else None, 2), PValue(test.p_holm if test else None))
         for place, group in enumerate(entry.groups):
-            told = (_mean(getattr(group, measure), measure), *(("", "") if place else tested))
-            rows.append(("" if place else attribute, group.value, group.entities, *told))
+            items = (_mean(getattr(group, measure), measure), *(("", "") if place else tested))
+            rows.append(("" if place else attribute, group.value, group.entities, *items))
     columns = ("attribute", "value", "entities", f"{measure} (95 %)", "correlation", "p (Holm)")
     first = sum(len(entry.groups) for _, entry in ranked[:MOST_ATTRIBUTES])
     yield table(f"what goes with the {measure}", columns, rows, left=2, first=first)

@@ -306,10 +306,10 @@ def measures(config: StoredConfig) -> tuple[Measure, ...]:
     if not section.get("judge"):
         return ()
     low, high = section["judge"]["scale"]
-    told = [Measure("speaker_rating", "rating of the speaker", (low, high))]
+    parts = [Measure("speaker_rating", "rating of the speaker", (low, high))]
     if section["interaction_size"] > 1:
-        told.append(Measure("others_rating", "rating of the others", (low, high)))
-    return tuple(told)
+        parts.append(Measure("others_rating", "rating of the others", (low, high)))
+    return tuple(parts)
 
 
 def values(connection: sqlite3.Connection, batch_number: int, at: str) -> dict[int, tuple[float | None, ...]]:

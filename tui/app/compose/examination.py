@@ -70,14 +70,14 @@ def examined(text: str, folder: Path, database: Path) -> Examined:
     except TidepoolError as error:
         return Examined((Complaint((), str(error)),))
     waves, count = plan["waves"], max((wave["index"] for wave in plan["waves"]), default=0)
-    told = {
+    data = {
         "unit_name": load_kind(config.batch.kind).units,
         "wave_count": count,
         "waves": waves[:MOST_WAVES],
         "missing_keys": missing_keys(models, config.providers),
         "warnings": [*_remarks(values, text), *plan["warnings"]],
     }
-    return Examined(plan={**plan, **told}, shape=shape, models=models)
+    return Examined(plan={**plan, **data}, shape=shape, models=models)
 
 
 def _remarks(values: Mapping[str, Any], text: str) -> list[str]:

@@ -205,7 +205,7 @@ def help_of(field: Field, value: Any = UNSET) -> Content:
     if field.form in (Form.MODEL, Form.MODELS):
         said.append("f4 lists models with prices")
     chosen = str(field.default if value is UNSET else value)
-    told = words_of_choice(field, chosen) if field.form is Form.CHOICE else ""
-    words = "\n".join(filter(None, (plain(field.help), told and f"{one_line(chosen)}: {told}")))
+    result = words_of_choice(field, chosen) if field.form is Form.CHOICE else ""
+    words = "\n".join(filter(None, (plain(field.help), result and f"{one_line(chosen)}: {result}")))
     head = Content.assemble((field.name, "bold"), "  ", (" · ".join((key, *said)), "$quiet"))
     return Content("\n").join((head, Content(words))) if words else head

@@ -114,7 +114,7 @@ class TrustDialog(Confirm):
         question = self._trust
         with frame(self._title, "-wide", Vertical):
             yield paragraph(f"{one_line(question.name)} ({question.admission.batch_id}) {FOREIGN}. It would use:")
-            rows = "\n".join(f"{what:<7} {one_line(told)}" for what, told in question.rows())
+            rows = "\n".join(f"{what:<7} {one_line(item)}" for what, item in question.rows())
             with VerticalScroll(classes="dialog-rows"):  # read from its beginning, where code is named
                 yield Static(Content(rows), id="servers")
             yield paragraph(MEANING)

@@ -115,8 +115,8 @@ class GenerateDialog(SavingDialog):
         self.fault("")
         self.query_one(ReadingPane).show(examples(wish.type, wish.seed, min(3, wish.count)))
         left = ", ".join(task.dimension for task in writing_tasks(wish.type, generate(wish.type, 1, 0)[0]))
-        told = f"Left out: {one_line(left)}. `tidepool entities generate --model MODEL` has a model write them."
-        self.query_one("#writing", Static).update(Content(told if left else ""))
+        message = f"Left out: {one_line(left)}. `tidepool entities generate --model MODEL` has a model write them."
+        self.query_one("#writing", Static).update(Content(message if left else ""))
         return wish
 
     def wish(self) -> Wish:
@@ -260,12 +260,12 @@ class TryDialog(Dialog[None]):
             provider = call.model.partition(":")[0]
             strangers = servers_to_ask_about(provider, self._providers.section(provider))
         except TidepoolError as error:
-            told = Content.styled(shortened(str(error)), "$state-failed")
+            result = Content.styled(shortened(str(error)), "$state-failed")
         else:
             where = "".join(f"\nIt is asked at {one.in_words}, as the study in Compose says." for one in strangers[:3])
-            told = price_text(price, secret=bool(self._agent.secret)) + Content(where)
+            result = price_text(price, secret=bool(self._agent.secret)) + Content(where)
         with while_open(self.app):
-            self.query_one("#price", Static).update(told)
+            self.query_one("#price", Static).update(result)
 
     def accept(self) -> None:
         self.action_send()

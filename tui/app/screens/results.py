@@ -134,11 +134,11 @@ class ResultsScreen(BatchActions):
         if finding is None or not self._live or self._batch is None or self._batch.number != batch.number:
             return
         drawn = [block for block in finding.blocks if isinstance(block, Figure | Heat)]
-        told = [block for block in finding.blocks if block not in drawn]
+        items = [block for block in finding.blocks if block not in drawn]
         headline = [finding.headline] if finding.headline else []
         with while_open(self.app):
             await self.query_one("#overview", BlockList).show([*so_far(batch, finding), *drawn[:1]])
-            await self.query_one("#statistics", BlockList).show([*headline, *told, Words(LATER, "quiet")])
+            await self.query_one("#statistics", BlockList).show([*headline, *items, Words(LATER, "quiet")])
             await self.query_one("#plots", BlockList).show(drawn or [Words("nothing to draw yet", "quiet")])
             if finding.headline != self._shown_of:
                 self._shown_of = finding.headline
@@ -152,13 +152,13 @@ class ResultsScreen(BatchActions):
             await self._tell_instead(f"The statistics of this batch cannot be worked out: {error}", "warning")
             return
         drawn = [block for block in report.findings if isinstance(block, Figure | Heat)]
-        told = [block for block in report.findings if block not in drawn]
+        items = [block for block in report.findings if block not in drawn]
         with while_open(self.app):
             await self.query_one("#overview", BlockList).show(
-                _overview(report, told, drawn, of_study=bool(batch.cells))
+                _overview(report, items, drawn, of_study=bool(batch.cells))
             )
             waves = report.waves if _many(report.waves) else ()
-            await self.query_one("#statistics", BlockList).show([*told, *waves, *report.methods_on_screen])
+            await self.query_one("#statistics", BlockList).show([*items, *waves, *report.methods_on_screen])
             await self.query_one("#plots", BlockList).show(drawn or [Words("nothing to draw yet", "quiet")])
             await self._show_family(batch)
 

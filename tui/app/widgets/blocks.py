@@ -147,8 +147,8 @@ class BlockList(VerticalScroll, can_focus=True):
 
     def copied(self) -> str:
         """The whole page as text; a plot is its title."""
-        told = ((block.title if isinstance(block, Figure) else content_of(block).plain) for block in self._blocks)
-        return "\n\n".join(told)
+        items = ((block.title if isinstance(block, Figure) else content_of(block).plain) for block in self._blocks)
+        return "\n\n".join(items)
 
     @property
     def _width(self) -> int:
@@ -159,8 +159,8 @@ class BlockList(VerticalScroll, can_focus=True):
         """Tables are laid out for the width there is."""
         if self._blocks and self._width != self._room:
             self._room = self._width
-            told = [block for block in self._blocks if not isinstance(block, Figure | Heat)]
-            for widget, block in zip(self.query(".block").exclude(".plots .block"), told, strict=False):
+            items = [block for block in self._blocks if not isinstance(block, Figure | Heat)]
+            for widget, block in zip(self.query(".block").exclude(".plots .block"), items, strict=False):
                 if isinstance(block, Table):
                     _change(widget, block, self._room)
 

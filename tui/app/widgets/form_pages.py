@@ -123,9 +123,9 @@ class GroupBox(Vertical):
         if self.folded:
             names = ", ".join(field.name.lower() for field in self.group.fields)
             said.append(f"{len(self.group.fields)} more: {names}")
-        told = f"  × {len(self._wrong)} wrong" if self._wrong else ""
+        message = f"  × {len(self._wrong)} wrong" if self._wrong else ""
         words = Content.assemble(
-            f"{mark}{self.group.title}", (told, "$state-failed"), ("  " + " · ".join(said), "$quiet not bold")
+            f"{mark}{self.group.title}", (message, "$state-failed"), ("  " + " · ".join(said), "$quiet not bold")
         )
         if words != self._head:
             self._head = words
@@ -346,12 +346,12 @@ class PeoplePage(FormPage):
 
     def _show_person(self, anew: bool = False) -> None:
         """Into the fields of the one that they show already, only where these are to be read anew."""
-        person, told = self.current, self.query_one(".person-told", Static)
+        person, item = self.current, self.query_one(".person-told", Static)
         if person is None or person.place is None:
             for row in self._rows():
                 row.display = False
-            told.display = True
-            told.update(self._told(person))
+            item.display = True
+            item.update(self._told(person))
             return
         place = (self.participants.name, person.place)
         for row in self._rows():
@@ -361,9 +361,9 @@ class PeoplePage(FormPage):
                 row.bind_to(path, value_at(self._values, path))
             row.complain(self._sentences.get(path, ""))
         wrong = self._sentences.get(place, "")  # with the record as such, which no field of it can show
-        told.display = bool(wrong)
+        item.display = bool(wrong)
         if wrong:
-            told.update(Content.styled(shortened(wrong), "$state-failed"))
+            item.update(Content.styled(shortened(wrong), "$state-failed"))
 
     def _told(self, person: Person | None) -> Content:
         if person is None:

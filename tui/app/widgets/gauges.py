@@ -185,10 +185,10 @@ class Gauges(Static):
         if batch is None:
             self.update(Content("No batch yet. Press 1 for the list, or 2 to compose one."))
             return
-        told = lines(batch, pulse, expected, self.content_size.width or 80)
+        result = lines(batch, pulse, expected, self.content_size.width or 80)
         if finding is not None:
-            told.append(Content.styled(one_line(finding.text), "bold"))
-        self.update(Content("\n").join(told), layout=False)
+            result.append(Content.styled(one_line(finding.text), "bold"))
+        self.update(Content("\n").join(result), layout=False)
 
 
 def advance(batch: Watched, expected: Expected) -> tuple[float, float]:

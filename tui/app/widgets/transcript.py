@@ -94,8 +94,8 @@ def answer_lines(read: ReadAnswer, width: int, words: Sequence[str] = ()) -> lis
     title = f" {TITLES.get(answer.split, one_line(answer.split))}, number {answer.problem}{sample}"
     mark, style = MARKS[answer.grade]
     lines = [TranscriptLine(((title, "strong"), (f"  {mark} {answer.grade}", style)))]
-    for name, told in answer_facts(answer):
-        lines += [*_headed(name), *_said(told, width, words)]
+    for name, item in answer_facts(answer):
+        lines += [*_headed(name), *_said(item, width, words)]
     if answer.reply is not None:
         lines += [*_headed("reply", answer.model or ""), *_said(answer.reply, width, words)]
     who = answer.genome_id + (f", {read.role}" if read.role else "")

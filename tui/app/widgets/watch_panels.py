@@ -183,8 +183,8 @@ class FindingPane(Vertical, can_focus=True):
         if headline is not None:
             words.update(Content.styled(one_line(headline.text), "bold"))
         elif words.display:
-            told = WORKING if finding is None else NOTHING if running else "nothing was found"
-            words.update(Content.styled(told, "$quiet"))
+            result = WORKING if finding is None else NOTHING if running else "nothing was found"
+            words.update(Content.styled(result, "$quiet"))
         plot.display = figure is not None
         if figure is not None:
             plot.show(figure)

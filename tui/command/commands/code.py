@@ -91,11 +91,11 @@ def code_all(session: CodingSession, screen: int) -> int:
 
 
 def _end(session: CodingSession) -> str:
-    told = f"{session.progress.words} coded by {session.coder}"
+    message = f"{session.progress.words} coded by {session.coder}"
     more = "" if session.sample.unit == "sides" else f" --unit {session.sample.unit}"
     if session.next is None:
-        return f"{told}: all; `tidepool code {session.batch_id} --status` tells what follows"
-    return f"{told}; `tidepool code {session.batch_id}{more}{_named(session.coder)}` goes on"
+        return f"{message}: all; `tidepool code {session.batch_id} --status` tells what follows"
+    return f"{message}; `tidepool code {session.batch_id}{more}{_named(session.coder)}` goes on"
 
 
 def _named(coder: str) -> str:
@@ -236,8 +236,8 @@ def _export(options: argparse.Namespace, session: CodingSession) -> int:
 def _import(options: argparse.Namespace, session: CodingSession) -> int:
     taken = take_codes(session, options.taken)
     counts = {"new": taken.new, "changed": taken.changed, "same": taken.same, "empty": taken.empty}
-    told = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "nothing in it"
-    return reply(options, {"coder": session.coder, **counts}, f"codes of {session.coder}: {told}")
+    result = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "nothing in it"
+    return reply(options, {"coder": session.coder, **counts}, f"codes of {session.coder}: {result}")
 
 
 # -- how far it is -------------------------------------------------------------------------------------------

@@ -103,9 +103,9 @@ def _list_entities(options: argparse.Namespace) -> None:
 
 
 def _attributes(entity: library.StoredEntity, room: int) -> Text:
-    told = Text(one_line(", ".join(f"{name} {in_words(value)}" for name, value in entity.attributes.items())))
-    told.truncate(room, overflow="ellipsis")
-    return told
+    result = Text(one_line(", ".join(f"{name} {in_words(value)}" for name, value in entity.attributes.items())))
+    result.truncate(room, overflow="ellipsis")
+    return result
 
 
 def _entity_record(entity: library.StoredEntity) -> dict[str, Any]:

@@ -159,8 +159,8 @@ def _give_up(options: argparse.Namespace) -> int:
             return 0
     done = asyncio.run(give_up(options.db, batch_id, order.id))
     words = OUTCOMES[done.outcome].format(batch=batch_id, answers=f"{done.answers:,}")
-    told = {"batch_id": batch_id, "order": _as_json(order), "outcome": done.outcome, "answers": done.answers}
-    return reply(options, {**told, "message": words}, f"{name}: {words}")
+    data = {"batch_id": batch_id, "order": _as_json(order), "outcome": done.outcome, "answers": done.answers}
+    return reply(options, {**data, "message": words}, f"{name}: {words}")
 
 
 # -- delete ------------------------------------------------------------------------------------------------------------

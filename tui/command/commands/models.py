@@ -54,8 +54,8 @@ def _print(listed: ListedProvider) -> None:
     if listed.note:
         out.print(Text(shortened(listed.note), style="yellow"))
     for host in listed.hosts:
-        told = f"does not answer ({host.silence})" if host.silence else f"{len(host.models):,} models"
-        out.print(Text(f"{host.address}: {told}"))
+        message = f"does not answer ({host.silence})" if host.silence else f"{len(host.models):,} models"
+        out.print(Text(f"{host.address}: {message}"))
     priced = [model for model in listed.models if model.input_usd or model.output_usd]
     if priced:
         out.print(_table(priced))

@@ -146,8 +146,8 @@ def _unasked(connection: sqlite3.Connection, batch: sqlite3.Row, problem: int, s
     there = {
         name: count for name, count in problem_counts(connection, batch["number"]).items() if split in (None, name)
     }
-    told = ", ".join(f"0 to {count - 1} (--split {name})" for name, count in there.items())
-    known = f"It has the problems {told}." if told else "It has no such problems."
+    text = ", ".join(f"0 to {count - 1} (--split {name})" for name, count in there.items())
+    known = f"It has the problems {text}." if text else "It has no such problems."
     return f"Nobody of batch {batch['id']} was asked problem {problem}{f' of {split}' if split else ''}. {known}"
 
 

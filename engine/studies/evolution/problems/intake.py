@@ -69,8 +69,8 @@ def distinct(problems: Sequence[Asked], name: str) -> tuple[Pool, list[str]]:
         notes.append(f"{_standing(len(repeated), name)} in it before, and count once ({places(repeated)}).")
     if contradicted:
         have = f"question of {name} has" if len(contradicted) == 1 else f"questions of {name} have"
-        told = f"{len(contradicted):,} {have} two different answers"
-        notes.append(f"{told}: left out ({places(list(contradicted.values()))}).")
+        message = f"{len(contradicted):,} {have} two different answers"
+        notes.append(f"{message}: left out ({places(list(contradicted.values()))}).")
     return found, notes
 
 
@@ -79,8 +79,8 @@ def _standing(count: int, name: str) -> str:
 
 
 def places(problems: Sequence[Asked]) -> str:
-    told = [asked.where.rpartition(", ")[2] for asked in problems[:SHOWN]]
-    return ", ".join(told) + (" …" if len(problems) > SHOWN else "")
+    items = [asked.where.rpartition(", ")[2] for asked in problems[:SHOWN]]
+    return ", ".join(items) + (" …" if len(problems) > SHOWN else "")
 
 
 SPLITS: tuple[Split, ...] = ("judge", "choose", "search")
@@ -106,10 +106,10 @@ def source_at(name: str, folder: Path, key: str) -> Source:
     """The file that `evolution.KEY` names. Of a path in full only its end is told: the rest is nobody's business."""
     shown, path = Path(name).name if Path(name).is_absolute() else name, folder / name
     if path.is_dir():
-        told = (
+        message = (
             f"{shown!r} is a folder: name one file in it, and the file of another split with judge_from or choose_from"
         )
-        raise UsageError(f"{told}. Problems come from {FORMATS}.")
+        raise UsageError(f"{message}. Problems come from {FORMATS}.")
     if not path.is_file():
         raise UsageError(f"There is no file {shown!r}. Problems come from {FORMATS}.")
     return Source(shown, path, ("evolution", key))
@@ -139,8 +139,8 @@ def take_in(sources: Sources, columns: Columns, sizes: Mapping[Split, int], seed
     pools: dict[Split, Pool] = {}
     for split in SPLITS:
         if split in sources:
-            pools[split], told = _pool(sources[split], columns)
-            notes += told
+            pools[split], item = _pool(sources[split], columns)
+            notes += item
     notes += _freed(pools, sources)
     drawn = _drawn(pools, sources, sizes, seed)
     left_out: dict[str, None] = {}
@@ -195,9 +195,9 @@ def _drawn(
         found = list(pool.values())
         needed = sum(sizes[one] > 0 for one in shared) if split == "search" else 1
         if len(found) < needed:
-            told = f"{sources[split].name} has {len(found)} different problems; at least {needed} are needed"
+            message = f"{sources[split].name} has {len(found)} different problems; at least {needed} are needed"
             why = ", one to learn from and one held out" if needed == 2 else ""
-            raise UsageError(f"{told}{why}.", sources[split].key)
+            raise UsageError(f"{message}{why}.", sources[split].key)
         stream(seed, "problems", "file" if split == "search" else split).shuffle(found)
         if split == "search":
             drawn |= zip(shared, split_problems(found, *(sizes[one] for one in shared)), strict=True)

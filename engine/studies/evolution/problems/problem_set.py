@@ -488,8 +488,8 @@ class ProblemSet:
 def problem_set(name: str, training: int, validation: int, seed: int, choosing: int = 0) -> ProblemSet:
     """Of a built-in set, exactly the sizes asked for."""
     if training < 1 or validation < 1:
-        told = "evolution.max_problems and evolution.validation_problems must each be at least 1."
-        raise UsageError(told, ("evolution", "max_problems" if training < 1 else "validation_problems"))
+        message = "evolution.max_problems and evolution.validation_problems must each be at least 1."
+        raise UsageError(message, ("evolution", "max_problems" if training < 1 else "validation_problems"))
     found = generate(name, training + validation + choosing, stream(seed, "problems", name))
     return ProblemSet(name, *split_problems(found, training, validation, choosing))
 

@@ -92,8 +92,8 @@ def _csv(path: Path, name: str) -> Iterator[Row]:
                     continue
                 where = f"{name}, line {reader.line_num}"
                 if len(cells) > len(columns):
-                    told = f"{len(cells)} cells, but its first line names {len(columns)} columns"
-                    raise UsageError(f"{where}: {told}. Put a cell that holds the separator into double quotes.")
+                    message = f"{len(cells)} cells, but its first line names {len(columns)} columns"
+                    raise UsageError(f"{where}: {message}. Put a cell that holds the separator into double quotes.")
                 yield Row(where, {column: cell for column, cell in zip(columns, cells, strict=False) if column})
         except csv.Error as error:
             raise UsageError(f"{name}, line {reader.line_num}: not readable as a table ({error}).") from None
@@ -110,8 +110,8 @@ def _lines(file: IO[bytes], name: str) -> Iterator[str]:
         except UnicodeDecodeError as error:
             where = f"{name}, line {number}" if number > 1 else name
             other = " (it looks like UTF-16)" if line[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
-            told = f"{where} is not UTF-8 text: {error.reason} at byte {error.start}{other}"
-            raise UsageError(f"{told}. Save the file as UTF-8.") from None
+            message = f"{where} is not UTF-8 text: {error.reason} at byte {error.start}{other}"
+            raise UsageError(f"{message}. Save the file as UTF-8.") from None
 
 
 def _parquet(path: Path, name: str) -> Iterator[Row]:
@@ -125,8 +125,8 @@ def _parquet(path: Path, name: str) -> Iterator[Row]:
             for number, line in enumerate(_lines(process.stdout, name), 1):
                 if (letters := letters + len(line)) > ceilings.DATA_BYTES:
                     most = ceilings.DATA_BYTES >> 20
-                    told = f"{name} has {letters >> 20:,} MiB or more, and {most:,} are the most"
-                    raise UsageError(f"{told}: take a part of it.")
+                    message = f"{name} has {letters >> 20:,} MiB or more, and {most:,} are the most"
+                    raise UsageError(f"{message}: take a part of it.")
                 yield Row(f"{name}, row {number}", _parsed(line, f"{name}, row {number}", "It is damaged."))
             why = process.stderr.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
         finally:
@@ -140,8 +140,8 @@ def _parquet(path: Path, name: str) -> Iterator[Row]:
         raise UsageError(f"{name} is not read: {why}.")
     if process.returncode:
         memory = f", or needs more than {MOST_MEMORY >> 30} GiB of memory: take a part of it"
-        told = f": {why}" if process.returncode == 1 else memory
-        raise UsageError(f"{name} is no Parquet file, or is damaged{told}.")
+        message = f": {why}" if process.returncode == 1 else memory
+        raise UsageError(f"{name} is no Parquet file, or is damaged{message}.")
 
 
 _READERS: Mapping[str, Callable[[Path, str], Iterator[Row]]] = {".csv": _csv, ".parquet": _parquet}
@@ -227,8 +227,8 @@ class Columns:
                 return found[0][0]
             value = _at(row.values, found[1].strip())
             if value is _NOTHING:
-                told = f"{row.where}: evolution.question_template names {{{found[1]}}}, but there is no such column"
-                raise UsageError(f"{told}. It has {columns_in_words(row.values)}.", ("question_template",))
+                message = f"{row.where}: evolution.question_template names {{{found[1]}}}, but there is no such column"
+                raise UsageError(f"{message}. It has {columns_in_words(row.values)}.", ("question_template",))
             return _written(value)
 
         return _PLACEHOLDER.sub(filled, self.template)
@@ -247,8 +247,8 @@ class Columns:
         value = _column(row, name, path)
         if isinstance(value, list | Mapping):
             kind, place = ("table", next(iter(value), "text")) if isinstance(value, Mapping) else ("list", "0")
-            told = f'{row.where}: "{path}" must be text or a number, and is a {kind}. Name one place in it'
-            raise UsageError(f'{told}, e.g. fields = {{ {name} = "{path}.{place}" }}.', ("fields",))
+            message = f'{row.where}: "{path}" must be text or a number, and is a {kind}. Name one place in it'
+            raise UsageError(f'{message}, e.g. fields = {{ {name} = "{path}.{place}" }}.', ("fields",))
         if isinstance(value, float) and not math.isfinite(value):
             raise UsageError(f'{row.where}: "{path}" must be text or a number.')
         if not (text := _written(value).strip()):
@@ -259,12 +259,12 @@ class Columns:
 def _column(row: Row, name: str, path: str) -> Any:
     value = _at(row.values, path)
     if value is _NOTHING:
-        told = f'{row.where}: no "{path}". It has {columns_in_words(row.values)}.'
+        message = f'{row.where}: no "{path}". It has {columns_in_words(row.values)}.'
         if name == path:
-            told += (
+            message += (
                 f' Say which column it is: fields = {{ {name} = "…" }}; the first line of a table names its columns.'
             )
-        raise UsageError(told, ("fields",) if name != path else ())
+        raise UsageError(message, ("fields",) if name != path else ())
     return value
 
 
@@ -339,6 +339,8 @@ def _choices(asked: Asked) -> dict[str, str] | None:
     named = choices_of({"choices": found})
     texts = {letter: clean(text.strip()) for letter, text in named.items() if text.strip()}
     if not 2 <= len(texts) <= len(ascii_uppercase) or not all(letter in ascii_uppercase for letter in texts):
-        told = f"{asked.where}: {len(found)} choices that cannot be told apart. Write them as a list, or by letter as"
-        raise UsageError(f'{told} {{"A": …, "B": …}}: 2 to {len(ascii_uppercase)} of them.')
+        message = (
+            f"{asked.where}: {len(found)} choices that cannot be told apart. Write them as a list, or by letter as"
+        )
+        raise UsageError(f'{message} {{"A": …, "B": …}}: 2 to {len(ascii_uppercase)} of them.')
     return texts

@@ -98,7 +98,7 @@ def find(scorer: OwnScorer, expected: str, folders: Iterable[Path], seconds: flo
     anything is bought. From then on this process may run it."""
     found = FoundScorer(_place(scorer, folders, expected), scorer.function, expected)
     try:
-        told = subprocess.run(
+        result = subprocess.run(
             found.command(seconds),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -107,8 +107,8 @@ def find(scorer: OwnScorer, expected: str, folders: Iterable[Path], seconds: flo
         ).stdout
     except subprocess.TimeoutExpired:
         raise UsageError(f"The scorer {scorer} was not loaded within {LOAD_SECONDS:g} seconds.", WHERE) from None
-    if told != READY:
-        words = json.loads(told)["error"] if told else "its process ended"
+    if result != READY:
+        words = json.loads(result)["error"] if result else "its process ended"
         raise UsageError(f"The scorer {scorer} cannot be loaded: {words}.", WHERE)
     _allowed[str(scorer), expected] = found
     return found

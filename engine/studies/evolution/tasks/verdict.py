@@ -46,10 +46,10 @@ class Unmarked:
 
 def kept(columns: Mapping[str, Any], length: int) -> Verdict | Unmarked | None:
     """A mark as the file has it; None where it has none. What was marked stays marked so, however long ago that was."""
-    told = _read(columns["details"])
+    result = _read(columns["details"])
     if columns["correct"] is None:  # a metric of a scorer may have any name
-        return Unmarked(str(told[WHY])) if WHY in told else None
-    return Verdict(columns["extracted"], bool(columns["correct"]), length, columns["score"], metrics_in(told))
+        return Unmarked(str(result[WHY])) if WHY in result else None
+    return Verdict(columns["extracted"], bool(columns["correct"]), length, columns["score"], metrics_in(result))
 
 
 def metrics_in(details: Mapping[str, Any]) -> dict[str, float]:
@@ -64,10 +64,10 @@ def metrics_in(details: Mapping[str, Any]) -> dict[str, float]:
 def _read(details: str | None) -> dict[str, Any]:
     """The file may be a stranger's."""
     try:
-        told = json.loads(details) if details else {}
+        data = json.loads(details) if details else {}
     except (ValueError, RecursionError):
-        told = {}
-    return told if isinstance(told, dict) else {}
+        data = {}
+    return data if isinstance(data, dict) else {}
 
 
 Scorer = Callable[[str, str, int], Verdict]
