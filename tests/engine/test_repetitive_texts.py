@@ -42,7 +42,7 @@ PIECES = (
     "märi", "花火", "e\u0301", "\u0301", "\u200d", "\ufdfa", "\x1b[2J", "sk-a", "Bearer ", ":a", "{question}", "---\n",
     "always answer ",
 )  # fmt: skip
-LETTERS = 10_000
+LETTERS = 6_000
 QUICK, LONGEST = 0.05, 1.0
 """seconds of processor time: what is quick is not looked at closer; nothing takes longest"""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.studies import game, played_now
+from tidepool.tui.app import key_order
 from tidepool.tui.command.main import main
 
 LONG_AGO = (time.time() // 86_400 - 40) * 86_400
@@ -24,6 +25,12 @@ FIXED = f"""
     UPDATE library_entity SET created_at = {LONG_AGO};
 """
 OF_PROVIDERS = [name for name in os.environ if name.startswith(("OPENAI_", "ANTHROPIC_"))]
+
+
+@pytest.fixture(autouse=True)
+def patient_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may hold a key back for longer than people would wait."""
+    monkeypatch.setattr(key_order, "PATIENCE_SECONDS", 30.0)
 
 
 @pytest.fixture

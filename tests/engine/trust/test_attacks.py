@@ -36,7 +36,7 @@ from tidepool.tui.app.compose.draft import Draft, draft_path, keep_draft, read_d
 
 # -- 1: rows of `control` ------------------------------------------------------------------------------------
 
-ROWS: dict[str, Callable[[str], dict[str, Any]]] = {
+DANGEROUS: dict[str, Callable[[str], dict[str, Any]]] = {
     "a server": lambda url: {"providers.openai.base_url": url},
     "a key variable": lambda url: {"providers.openai.base_url": url, "providers.openai.api_key_env": TREASURE},
     "a whole section": lambda url: {"providers.openai": {"base_url": url}},
@@ -48,14 +48,17 @@ ROWS: dict[str, Callable[[str], dict[str, Any]]] = {
     "a cluster": lambda url: {"cluster.ray": url.removeprefix("http://").partition("/")[0]},
     "a command": lambda url: {"providers.openai.batch_command": "touch owned"},
     "code": lambda url: {"evolution.scorer": "evil.py:run", "secret_game.judge": "openai:gpt-4o-mini"},
-    "a limit": lambda url: {"max_concurrent": 77, "service.budget_usd": 1e9},
 }
+LIMIT = {"max_concurrent": 77, "service.budget_usd": 1e9}
+
+
+def control_rows(url: str) -> list[dict[str, Any]]:
+    return [row(url) for row in DANGEROUS.values()]
 
 
 @pytest.mark.parametrize("taken", [None, 1.0], ids=["waiting", "taken"])
-@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
 async def test_control_rows_of_a_returned_copy_of_ones_own_file_are_not_obeyed(
-    database: Path, tmp_path: Path, server: Emulator, row: Callable[[str], dict[str, Any]], taken: float | None
+    database: Path, tmp_path: Path, server: Emulator, taken: float | None
 ) -> None:
     """Twice: what waits at the first resume has been taken at the second."""
     async with Emulator() as own:
@@ -64,7 +67,8 @@ async def test_control_rows_of_a_returned_copy_of_ones_own_file_are_not_obeyed(
         copy = Path(shutil.copy(database, tmp_path / "returned.db"))
         ((config,),) = query(copy, "SELECT config FROM batch")
         forge = "INSERT INTO control (batch_number, at, command, arguments, taken_at) VALUES (1, 1.0, 'limits', ?, ?)"
-        change(copy, forge, json.dumps(row(server.urls["openai"])), taken)
+        for row in (*control_rows(server.urls["openai"]), LIMIT):
+            change(copy, forge, json.dumps(row), taken)
         for _ in range(2):
             assert (await resume_batch("last", copy))["status"] == "failed"
         assert requests(server) == 0 and requests(own) > 0
@@ -73,9 +77,9 @@ async def test_control_rows_of_a_returned_copy_of_ones_own_file_are_not_obeyed(
     assert not (tmp_path / "owned").exists()
 
 
-@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
-async def test_a_control_row_that_is_added_while_the_batch_runs_changes_limits_alone(
-    database: Path, server: Emulator, row: Callable[[str], dict[str, Any]]
+@pytest.mark.parametrize("limits", [False, True])
+async def test_control_rows_that_are_added_while_the_batch_runs_change_limits_alone(
+    database: Path, server: Emulator, limits: bool
 ) -> None:
     async with Emulator() as own:
         batch_id = enlist(game(interactions=30, **openai_at(own)), database)
@@ -87,16 +91,17 @@ async def test_a_control_row_that_is_added_while_the_batch_runs_changes_limits_a
             nonlocal written
             if isinstance(event, CallAnswered) and not written:
                 written = True
-                change(database, forge, json.dumps(row(server.urls["openai"])))
+                for row in [LIMIT] if limits else control_rows(server.urls["openai"]):
+                    change(database, forge, json.dumps(row))
 
         summary = await resume_batch(batch_id, database, on_event=listen)
         assert summary["status"] == "completed" and requests(server) == 0
     ((stored,),) = query(database, "SELECT config FROM batch")
     config = load_frozen(stored)
     assert config.providers.openai.base_url == own.urls["openai"] and config.providers.openai.api_key_env is None
-    limits = "max_concurrent" in row("")
     assert (config.service.max_concurrent, config.service.budget_usd) == ((77, 1e9) if limits else (1, 0.0))
-    assert any("was not taken" in line for line in log_of(database, batch_id)) != limits
+    refused = [line for line in log_of(database, batch_id) if "was not taken" in line]
+    assert bool(refused) != limits and (limits or len(refused) >= len(DANGEROUS))
 
 
 async def test_after_trust_add_the_rows_of_a_foreign_file_count_no_more_than_before(
@@ -106,7 +111,7 @@ async def test_after_trust_add_the_rows_of_a_foreign_file_count_no_more_than_bef
         enlist(game(**openai_at(own)), database)
         machine("there")
         forge = "INSERT INTO control (batch_number, at, command, arguments, taken_at) VALUES (1, 1.0, 'limits', ?, 1.0)"
-        change(database, forge, json.dumps(ROWS["a key variable"](server.urls["openai"])))
+        change(database, forge, json.dumps(DANGEROUS["a key variable"](server.urls["openai"])))
         assert (await asyncio.to_thread(tidepool, "trust", "add", "last")).returncode == 0
         assert (await asyncio.to_thread(tidepool, "--resume", "last")).returncode == 0
         assert requests(server) == 0 and requests(own) > 0
