@@ -36,8 +36,8 @@ demo: $(VENV)/.installed
 	done
 
 # Our matrices are small: the threads of numpy's and torch's libraries would only wait for one another.
-test: export OPENBLAS_NUM_THREADS = 1
-test: export OMP_NUM_THREADS = 1
+test pythons: export OPENBLAS_NUM_THREADS = 1
+test pythons: export OMP_NUM_THREADS = 1
 test: $(DEV)
 	$(BIN)/python -m pytest -n 4 --dist worksteal
 
@@ -55,8 +55,10 @@ $(BIN)/zensical: | $(BIN)/python
 site: $(BIN)/zensical
 	$(BIN)/zensical build --strict
 
-# The installed package on every supported Python of this machine, with journeys through the app; those that are missing are named.
+# The slow tests, and the installed package on every supported Python of this machine, with journeys through the app; those that are
+# missing are named.
 pythons: $(RL)
+	$(BIN)/python -m pytest -n 4 --dist worksteal -m slow
 	$(BIN)/python -m benchmarks.every_python
 
 format: $(DEV)

@@ -146,6 +146,7 @@ def test_every_tidepool_command_of_the_documentation_parses() -> None:
     assert count > 80
 
 
+@pytest.mark.slow
 def test_the_tutorial_goes_from_nothing_to_a_published_study_in_ten_commands(tmp_path: Path) -> None:
     tidepool = Tidepool(tmp_path, Path("tidepool.db"))
     steps = commands(TUTORIAL)
@@ -164,6 +165,7 @@ def test_the_tutorial_goes_from_nothing_to_a_published_study_in_ten_commands(tmp
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
 def test_the_commands_of_a_page_run_as_they_stand(page: Path, tmp_path: Path) -> None:
     tidepool = Tidepool(tmp_path, Path("tidepool.db"))
@@ -212,6 +214,7 @@ def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
     assert "BatchEnded(status=<BatchStatus.COMPLETED: 'completed'>" in run_from(tmp_path, program)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", contents(ROOT / "docs" / "python.md", "python"), ids=range(5))
 def test_the_programs_of_the_tour_of_python_run_and_print_what_they_say(program: str, tmp_path: Path) -> None:
     printed = run_from(tmp_path, program)

@@ -26,7 +26,7 @@ from tidepool.engine.providers.protocol import (
     ProviderError,
     ResultsIncomplete,
 )
-from tidepool.engine.providers.replies import decode_json, encode_json
+from tidepool.engine.providers.replies import clean, decode_json, encode_json
 from tidepool.storage.states import FinishReason
 
 UPLOAD_SECONDS = 600.0
@@ -102,7 +102,7 @@ def as_mapping(value: object) -> Mapping[str, Any]:
 
 
 def as_string(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    return clean(value) if isinstance(value, str) else ""
 
 
 def short_word(value: object) -> str:

@@ -23,6 +23,8 @@ from tidepool.tui.app.widgets.form_fields import FieldRow
 from tidepool.tui.app.widgets.frame import PanelStrip
 from tidepool.tui.app.widgets.transcript import TranscriptPane
 
+pytestmark = pytest.mark.slow
+
 SMALL: dict[str, list[tuple[KeyPath, str]]] = {
     "secret_game": [(("secret_game", "num_interactions"), "6"), (("secret_game", "messages_per_interaction"), "2")],
     "simulation": [(("simulation", "num_simulations"), "2")],

@@ -106,6 +106,7 @@ async def test_every_screen_says_the_same_words(filled_file: Path, same_text: Ca
             same_text(name, screen_text(app))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "theme"),
     [((80, 24), DARK.name), ((80, 24), "no colour"), ((160, 48), LIGHT_NAME)],

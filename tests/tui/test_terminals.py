@@ -20,6 +20,8 @@ from tidepool.engine.library.entity_types import known_types
 from tidepool.tui.app import launching
 from tidepool.tui.app.compose.draft import read_draft
 
+pytestmark = pytest.mark.slow
+
 WAIT_SECONDS = 40.0
 DOWN, LEFT, END = "\x1b[B", "\x1b[D", "\x1b[F"
 

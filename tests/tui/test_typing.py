@@ -32,6 +32,8 @@ from tidepool.tui.app.widgets.form_fields import FieldRow, TomlEditor
 from tidepool.tui.app.widgets.form_pages import PeopleList
 from tidepool.tui.app.widgets.frame import TextLine
 
+pytestmark = pytest.mark.slow
+
 CLEAR = "\x15"
 BACKSPACE, TAB, SHIFT_TAB, UP, DOWN, F2, CTRL_S = "\x7f", "\t", "\x1b[Z", "\x1b[A", "\x1b[B", "\x1bOQ", "\x13"
 CTRL_Q = "\x11"

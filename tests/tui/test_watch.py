@@ -50,6 +50,7 @@ async def until_running(app: TidepoolApp, pilot: Pilot[None]) -> None:
     )
 
 
+@pytest.mark.slow
 async def test_a_batch_started_by_the_command_appears_and_moves(tmp_path: Path, path: Path) -> None:
     async with opened(path) as (app, pilot):
         await until_seen(pilot, "Nothing here yet")

@@ -18,6 +18,8 @@ from tidepool.engine.runtime.ray_cluster import start_workers
 
 pytest.importorskip("ray", reason="the extra `cluster` is not installed")
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = Path(__file__).parents[3] / "examples" / "secret_game.toml"
 STUDY = ("--run", str(EXAMPLE), "--set", "service.name=live", "--set", "secret_game.num_interactions=60")
 SLOW = ("--set", "providers.simulated.latency=0.4", "--set", "service.max_concurrent=40")

@@ -144,6 +144,7 @@ async def test_what_expired_goes_into_another_and_what_failed_fails(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("judge", "on_stop"), [(None, "leave"), ("simulated:judge", "leave"), (None, "cancel")])
 async def test_a_study_of_many_waiting_calls_is_taken_up_where_it_was(
     judge: str | None, on_stop: str, tmp_path: Path, told: list[int], monkeypatch: pytest.MonkeyPatch

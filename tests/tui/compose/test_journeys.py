@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -16,6 +17,8 @@ from tidepool.tui.app.screens.compose import ComposeScreen
 from tidepool.tui.app.widgets.form_fields import OfferMark
 from tidepool.tui.app.widgets.form_pages import GroupHead
 from tidepool.tui.app.widgets.frame import Name, NameStrip
+
+pytestmark = pytest.mark.slow
 
 MODELS: dict[str, KeyPath] = {
     "secret_game": ("agents", 0, "model"),

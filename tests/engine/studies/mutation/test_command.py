@@ -37,6 +37,7 @@ def _kill_after(process: "subprocess.Popen[str]", database: Path, calls: int) ->
     process.wait()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("learner", "kills"), [("bandit", (150,)), ("ppo", (250,))])
 async def test_training_that_is_killed_ends_in_the_same_policy_bit_by_bit(
     tidepool: Tidepool, tmp_path: Path, learner: str, kills: tuple[int, ...]
