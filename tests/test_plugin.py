@@ -120,6 +120,7 @@ def test_a_scorer_of_a_package_marks_the_replies(extended: Extended) -> None:
 # -- what a kind of a package inherits -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_kind_of_a_package_is_resumed_batched_and_exported_like_ours(extended: Extended, tmp_path: Path) -> None:
     by_batch = ("--set", "whispers.model=simulated:filler")
     slow = (

@@ -116,6 +116,7 @@ async def test_what_starts_a_study_in_an_empty_file_starts_none_in_a_filled_one(
         }
 
 
+@pytest.mark.slow
 async def test_the_footer_is_complete_before_the_cursor_moves(tmp_path: Path, path: Path) -> None:
     """Also in a terminal that has not got the focus, and where a list has the same key for something that it cannot do, as
     scrolling sideways."""

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Input, Select, Static, TextArea
@@ -115,6 +116,7 @@ WRONG: list[tuple[KeyPath, str, str]] = [
 ]
 
 
+@pytest.mark.slow
 async def test_wrong_input_shows_the_engines_sentence_beside_the_field(tmp_path: Path) -> None:
     async with opened(tmp_path / "study.db", size=(110, 32)) as (app, pilot):
         screen = await composing(app, pilot)
@@ -189,6 +191,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 async def test_a_draft_survives_the_apps_death(path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", CRASHING, str(path)], env=environment(), capture_output=True, text=True

@@ -80,6 +80,7 @@ async def panels(app: TidepoolApp, pilot: Pilot[None]) -> str:
     return seen
 
 
+@pytest.mark.slow
 async def test_the_screens_of_batches_of_all_kinds_show_it_to_the_letter(file: Path) -> None:
     async with opened(file, size=(130, 50)) as (app, pilot):
         await until_on(pilot, BatchesScreen, lambda screen: screen.shown_batch)

@@ -124,6 +124,7 @@ def shelve(path: Path) -> None:
     change(path, "INSERT INTO library_agent VALUES ('bad', 3, 'null', 0)")
 
 
+@pytest.mark.slow
 async def test_the_library_shows_it_and_lives(path: Path) -> None:
     prepare(path)
     shelve(path)

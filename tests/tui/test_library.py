@@ -90,6 +90,7 @@ async def test_people_are_generated_found_edited_made_agents_tried_and_deleted(p
         assert agents(path) == []
 
 
+@pytest.mark.slow
 async def test_several_are_marked_files_brought_in_types_written_and_mistakes_lose_nothing(
     tmp_path: Path, path: Path
 ) -> None:

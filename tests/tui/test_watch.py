@@ -106,6 +106,7 @@ async def test_a_batch_is_stopped_after_a_question(tmp_path: Path, path: Path) -
         assert "of 12,000 calls" in screen_text(app), "progress is counted in calls, as before the stop"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", [LONG, CELLS], ids=["batch", "design"])
 async def test_a_running_batch_is_paused_continued_and_given_new_limits(study: str, tmp_path: Path, path: Path) -> None:
     async with opened(path) as (app, pilot):

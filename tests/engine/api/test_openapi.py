@@ -87,6 +87,7 @@ def for_each_request(document: Any, check: Callable[[Any], None]) -> None:
                 assert mode is GenerationMode.NEGATIVE
 
 
+@pytest.mark.slow
 def test_any_request_gets_a_documented_answer(document: Any) -> None:
     def check(case: Any) -> None:
         case.call_and_validate(headers={"Host": "localhost"}, checks=CHECKS)

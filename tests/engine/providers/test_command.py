@@ -82,6 +82,7 @@ async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
         yield Shell(tmp_path, emulator)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("provider", "on_stop", "stop", "code"),
     [("openai", "leave", signal.SIGINT, 130), ("anthropic", "cancel", signal.SIGTERM, 143)],

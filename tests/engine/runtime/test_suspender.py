@@ -57,6 +57,7 @@ GAMES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", GAMES.values(), ids=GAMES)
 async def test_what_was_let_go_and_told_again_comes_to_the_same(
     settings: dict[str, Any], tmp_path: Path, told: list[int], monkeypatch: pytest.MonkeyPatch

@@ -91,6 +91,7 @@ def planned(config: Config) -> dict[str, Any]:
     return transport
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "service", "batches"), TABLE, ids=lambda one: one if isinstance(one, str) else str(one)[9:28]
 )

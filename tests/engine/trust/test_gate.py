@@ -447,6 +447,7 @@ def test_what_the_api_once_ran_is_not_run_again_because_the_file_says_so(databas
 # -- installed packages --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_installed_provider_acts_on_a_foreign_file_only_after_a_yes(tmp_path: Path, database: Path) -> None:
     """A package may read a server, or a command, from keys of its own."""
     package = tmp_path / "package"

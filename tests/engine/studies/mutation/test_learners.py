@@ -128,6 +128,7 @@ def test_the_light_path_loads_neither_torch_nor_gymnasium() -> None:
     assert done.stdout == "[]\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("learner", "steps"), [("bandit", 2500), ("ppo", 10_000)])
 def test_a_learner_beats_random_and_the_best_constant_on_queries_it_never_saw(learner: str, steps: int) -> None:
     if learner == "ppo":
