@@ -124,6 +124,7 @@ _ADD = compile_statement(
     .values({name: _PROGRESS[name] + bindparam(f"add_{name}") for name in _NAMES}),
     rank=1,
 )
+assert _ADD.names == (*(f"add_{name}" for name in _NAMES), "batch"), "its values are put in this order"
 _NEW_WAVE = insert(Wave)
 _WAVE = compile_statement(
     _NEW_WAVE.on_conflict_do_update(
@@ -246,9 +247,9 @@ class Tally:
             )
 
     def _put(self) -> None:
-        if self._delta != Counters():
-            counts = {f"add_{name}": getattr(self._delta, name) for name in _NAMES}
-            self._writer.put(_ADD, _ADD.row(batch=self._batch_number, **counts))
+        counts = _VALUES(self._delta)
+        if any(counts):
+            self._writer.put(_ADD, (*counts, self._batch_number))
             self._written, self._delta = _sum(self._written, self._delta), Counters()
         for number in sorted(self._dirty_waves):
             wave = self._waves[number]

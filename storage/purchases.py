@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from random import SystemRandom
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam
 from sqlmodel import col, delete
@@ -33,8 +33,7 @@ _LEAVING = insert_into(tables.Surplus, "id", *_COLUMNS)
 _ARRIVED = compile_statement(delete(tables.Surplus).where(col(tables.Surplus.id) == bindparam("id")), rank=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Surplus:
+class Surplus(NamedTuple):
     """A reply that nobody used, or an attempt that may have been charged."""
 
     order_id: str
@@ -73,9 +72,9 @@ class SurplusBook:
         self._ledger.writer.put(_ARRIVED, (number,))
 
     def _row(self, surplus: Surplus) -> tuple[object, ...]:
-        figures = (surplus.input_tokens, surplus.output_tokens, surplus.cost_usd)
-        head = (self._ledger.batch_number, surplus.order_id, *surplus.address, surplus.text)
-        return (*head, *figures, time.time(), surplus.reason)
+        order_id, address, text, input_tokens, output_tokens, cost, reason = surplus
+        head = (self._ledger.batch_number, order_id, *address, text)
+        return (*head, input_tokens, output_tokens, cost, time.time(), reason)
 
 
 Address = tuple[int, str]

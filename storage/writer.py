@@ -35,7 +35,7 @@ HELD_UP = 0.05
 BESIDE = 200
 """groups that are then written beside it"""
 
-DISTANCE, LONGEST = 0.00015, 0.015
+DISTANCE, LONGEST = 0.0002, 0.020
 """seconds between two groups for each call outside, and at most: little beside what a model takes to answer"""
 
 _PRAGMAS = ("synchronous = NORMAL", "checkpoint_fullfsync = ON", "cache_size = -16384")

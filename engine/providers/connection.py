@@ -108,7 +108,9 @@ MOST_CONNECTIONS = 100_000
 """the limiter rules, not the pool"""
 CONNECT_SECONDS = 10.0
 KEPT_SECONDS = 15.0
-OF_A_BODY = ("Content-Length", "Transfer-Encoding")
+OF_A_BODY = ("content-length", "transfer-encoding")
+TELEMETRY = "x-stainless-"
+"""headers in which an SDK describes itself and this machine: no server needs them"""
 STREAMED = {"X-Stainless-Raw-Response": "stream"}
 """what tells the SDKs to hand over an answer before all of it has come"""
 LOOK_SECONDS = 30.0
@@ -157,8 +159,8 @@ class RequestTemplate:
 def template_of(request: Any, key: object) -> RequestTemplate | None:
     """None where requests differ in more than their body: by credentials that change, or by an id of each."""
     headers = request.headers.copy()
-    for name in OF_A_BODY:
-        headers.pop(name, None)
+    for name in [name for name in headers if name in OF_A_BODY or name.startswith(TELEMETRY)]:
+        del headers[name]
     credentials = (headers.get("Authorization", ""), headers.get("X-Api-Key", ""))
     if not isinstance(key, str) or not key or credentials not in ((f"Bearer {key}", ""), ("", key)):
         return None
@@ -182,12 +184,15 @@ class DirectSession:
     transport: Any
     url: Any
     options: dict[str, Any]
+    payload: type[Any]
+    """of a body, which aiohttp need not guess"""
 
     async def post(self, template: RequestTemplate, content: bytes) -> Any:
         """Only an answer that is packed, or says that something is wrong, is worth a response of the client's kind."""
         library = sys.modules[type(self.transport).__module__]
         try:
-            async with self.transport.client.request("POST", self.url, data=content, **self.options) as came:
+            body = self.payload(content, content_type="application/json")
+            async with self.transport.client.request("POST", self.url, data=body, **self.options) as came:
                 if came.status == 200 and comes_whole(came.headers):
                     return PlainResponse(200, came.headers, await came.read())
                 stream, request = library.AiohttpResponseStream(came), template.request(content)
@@ -220,7 +225,7 @@ def direct_session(client: Any, template: RequestTemplate) -> DirectSession | No
             sock_connect=waits.get("connect"), sock_read=waits.get("read"), connect=waits.get("pool")
         ),
     }
-    return DirectSession(transport, URL(str(template.url)), options)
+    return DirectSession(transport, URL(str(template.url)), options, aiohttp.BytesPayload)
 
 
 def forget_environment(client: Any) -> None:

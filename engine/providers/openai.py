@@ -170,7 +170,7 @@ def _said(choice: Mapping[str, Any]) -> ParsedReply:
 
 def _usage(usage: object, *, embedding: bool) -> Usage | None:
     """None: no usage that can be read."""
-    if not isinstance(usage, Mapping):
+    if not isinstance(usage, dict):
         return None
     asked, wrote = tokens(usage.get("prompt_tokens")), tokens(usage.get("completion_tokens"))
     if asked is None or (wrote is None and not embedding):

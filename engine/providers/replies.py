@@ -8,8 +8,7 @@ on its way in and sendable on its way out.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic_core import from_json, to_json
 
@@ -116,7 +115,7 @@ def part_of(usage: Mapping[str, Any], *path: str) -> int:
     """A count within the usage that may be absent, such as cached or reasoning tokens; 0 where it says nothing."""
     found: object = usage
     for name in path:
-        found = found.get(name) if isinstance(found, Mapping) else None
+        found = found.get(name) if isinstance(found, dict) else None
     return tokens(found) or 0
 
 
@@ -146,8 +145,7 @@ def name_of(served: object) -> str | None:
     return mask(served)[:LONGEST_NAME] or None
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedReply:
+class ParsedReply(NamedTuple):
     """The words of a reply, taken apart."""
 
     text: str
