@@ -12,8 +12,6 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PRODUCT = ("engine", "storage", "tui")
 KINDS = ("secret_game", "simulation", "evolution", "mutation")
-OWN_DATABASES = {"engine/trust/record.py", "engine/providers/simulated/purchase_log.py"}
-"""they have files of their own"""
 NOT_REPRODUCIBLE = {"time", "datetime", "uuid", "secrets"}
 READS_STORED_TIMES = "simulation/exports.py"
 
@@ -60,7 +58,7 @@ def test_statements_on_the_tables_live_in_storage_alone() -> None:
         for path in (ROOT / folder).rglob("*.py")
         if re.search(r"\.execute(?:many|script)?\((?!\"PRAGMA)", path.read_text(encoding="utf-8"))
     }
-    assert elsewhere == OWN_DATABASES
+    assert elsewhere == set()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -12,34 +12,34 @@ from a provider in this process, or if its seal fits.
 
 import hashlib
 import hmac
+import json
 import os
-import sqlite3
 import sys
+import tempfile
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from tidepool.engine.errors import FileError, NotTrusted
 from tidepool.storage.folders import refuse_what_others_wrote, state_folder
 
-FILE_NAME = "trust.db"
+FILE_NAME = "trust.json"
 BUSY_SECONDS = 10
 OTHERS_ANY = 0o077
 MOST_DRAFTS = 3
 """last texts of each draft that are remembered: the file may have the one before"""
 
-_TABLES = (
-    "CREATE TABLE IF NOT EXISTS batch (id TEXT, config_hash TEXT, at REAL, PRIMARY KEY (id, config_hash))",
-    "CREATE TABLE IF NOT EXISTS queue (id TEXT, config_hash TEXT, at REAL, PRIMARY KEY (id, config_hash))",
-    "CREATE TABLE IF NOT EXISTS folder (id TEXT PRIMARY KEY, path TEXT, at REAL)",
-    "CREATE TABLE IF NOT EXISTS draft (id TEXT, config_hash TEXT, at REAL, PRIMARY KEY (id, config_hash))",
-    "CREATE TABLE IF NOT EXISTS secret (id INTEGER PRIMARY KEY, value BLOB)",
-)
+Section = dict[str, Any]
+"""one entry for each batch, draft or folder, by id; most hold the hashes of configs, each with the time it was added"""
+Sections = dict[str, Section]
+_OF_CONFIGS = ("batch", "queue", "draft")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -78,12 +78,17 @@ class TrustRecord:
         self.path = folder / FILE_NAME
         self._lock = threading.Lock()
         self._complained = False
-        self._passing: sqlite3.Connection | None = None
+        self._unwritten: Sections = {}
         """what could not be written, for as long as this process lives"""
 
     def mark_trusted(self, configs: Mapping[str, str]) -> None:
         """These batches, by id, are the user's own with these configs."""
-        self._write(lambda record: sum(_add(record, "batch", one, config) for one, config in configs.items()))
+
+        def mark(sections: Sections) -> None:
+            for batch_id, config in configs.items():
+                _add(sections, "batch", batch_id, config)
+
+        self._write(mark)
 
     @contextmanager
     def renewing(self, changes: Mapping[str, tuple[str, str]]) -> Iterator[None]:
@@ -91,41 +96,44 @@ class TrustRecord:
         that a kill in between leaves the user's own batch the user's own."""
         self.mark_trusted({batch_id: after for batch_id, (_, after) in changes.items()})
         yield
-        gone = [(one, config_hash(before)) for one, (before, after) in changes.items() if before != after]
-        query = "DELETE FROM batch WHERE id = ? AND config_hash = ?"
-        self._write(lambda record: record.executemany(query, gone).rowcount)
+
+        def forget_old(sections: Sections) -> None:
+            for batch_id, (before, after) in changes.items():
+                if before != after:
+                    _section(sections, "batch").get(batch_id, {}).pop(config_hash(before), None)
+
+        self._write(forget_old)
 
     def knows(self, batch_id: str, config: str) -> bool:
-        return bool(self._rows("SELECT 1 FROM batch WHERE id = ? AND config_hash = ?", (batch_id, config_hash(config))))
+        return (batch_id, config_hash(config)) in self._pairs("batch")
 
     def batches(self) -> list[TrustedBatch]:
         return [TrustedBatch(*pair) for pair in self._pairs("batch")]
 
     def forget_batch(self, batch_id: str) -> int:
         """With every config of it; returns how many those were. Raises where they cannot be forgotten."""
-        query = "DELETE FROM batch WHERE id = ?"
-        return self._write(lambda record: record.execute(query, (batch_id,)).rowcount, lasting=True)
+        return self._write(lambda sections: len(_section(sections, "batch").pop(batch_id, ())), lasting=True) or 0
 
     def keep_folder(self, batch_id: str, folder: Path) -> None:
         """Where the config of a batch lay that runs code from its folder: no study file says such a thing."""
-        row = (batch_id, str(folder.resolve()), time.time())
-        self._write(lambda record: record.execute("INSERT OR REPLACE INTO folder VALUES (?, ?, ?)", row).rowcount)
+        where = str(folder.resolve())
+        self._write(lambda sections: _section(sections, "folder").update({batch_id: where}))
 
     def folders_of(self, batch_id: str) -> list[Path]:
-        rows = self._rows("SELECT CAST(id AS TEXT), CAST(path AS TEXT) FROM folder")
-        return [Path(path) for known, path in rows if known == batch_id]
+        return [Path(str(sections["folder"][batch_id])) for sections in self._read() if batch_id in sections["folder"]]
 
     def secret(self) -> bytes:
         """Created when it is first needed. Without it, stored replies have to be trusted again."""
-        new = os.urandom(32)
-        self._write(lambda record: record.execute("INSERT OR IGNORE INTO secret VALUES (1, ?)", (new,)).rowcount)
-        return next((bytes(value) for (value,) in self._rows("SELECT value FROM secret WHERE id = 1")), new)
+        new = os.urandom(32).hex()
+        self._write(lambda sections: _section(sections, "secret").setdefault("seals", new))
+        known = (sections["secret"].get("seals") for sections in self._read())
+        return bytes.fromhex(str(next(filter(None, known), new)))
 
     def queue(self, batch_id: str, config: str) -> None:
-        self._write(lambda record: _add(record, "queue", batch_id, config))
+        self._write(lambda sections: _add(sections, "queue", batch_id, config))
 
     def unqueue(self, batch_id: str) -> None:
-        self._write(lambda record: record.execute("DELETE FROM queue WHERE id = ?", (batch_id,)).rowcount)
+        self._write(lambda sections: _section(sections, "queue").pop(batch_id, None))
 
     def queued(self) -> set[tuple[str, str]]:
         """Ids with the hashes of their configs, of whatever file."""
@@ -134,12 +142,12 @@ class TrustRecord:
     def keep_draft(self, place: Path, text: str) -> None:
         """This text of a draft was typed here, or taken from what was. The place only says which texts it replaces."""
         draft = config_hash(str(place.absolute()))
-        older = f"SELECT rowid FROM draft WHERE id = ? ORDER BY at DESC LIMIT -1 OFFSET {MOST_DRAFTS}"
 
-        def keep(record: sqlite3.Connection) -> int:
-            kept = _add(record, "draft", draft, text)
-            record.execute(f"DELETE FROM draft WHERE rowid IN ({older})", (draft,))
-            return kept
+        def keep(sections: Sections) -> None:
+            _add(sections, "draft", draft, text)
+            texts = _section(sections, "draft")[draft]
+            for older in sorted(texts, key=texts.__getitem__)[:-MOST_DRAFTS]:
+                del texts[older]
 
         self._write(keep)
 
@@ -147,59 +155,72 @@ class TrustRecord:
         """Wherever it lies now."""
         return config_hash(text) in {known for _, known in self._pairs("draft")}
 
-    def _pairs(self, table: str) -> list[tuple[str, str]]:
-        query = f"SELECT CAST(id AS TEXT), CAST(config_hash AS TEXT) FROM {table} ORDER BY at, id"
-        return [(row[0], row[1]) for row in self._rows(query)]
+    def _pairs(self, section: str) -> list[tuple[str, str]]:
+        """Ids with hashes, as they were added."""
+        entries = [
+            (at, entry_id, config)
+            for sections in self._read()
+            for entry_id, configs in sections[section].items()
+            for config, at in configs.items()
+        ]
+        return [(entry_id, config) for _, entry_id, config in sorted(entries)]
 
-    def _rows(self, query: str, values: tuple[str, ...] = ()) -> list[tuple[Any, ...]]:
-        """Of the record, which looking does not make, and of what could not be written to it."""
+    def _read(self) -> list[Mapping[str, Section]]:
+        """The record, which looking does not make, and what could not be written to it."""
         with self._lock:
-            rows = self._passing.execute(query, values).fetchall() if self._passing else []
+            found = [self._unwritten]
             try:
                 self._refuse_no_home()
                 if os.path.lexists(self.path):
-                    self._refuse_what_others_wrote()
-                    address = f"{self.path.resolve().as_uri()}?mode=ro"
-                    with closing(sqlite3.connect(address, timeout=BUSY_SECONDS, uri=True)) as record:
-                        rows += record.execute(query, values).fetchall()
-            except (OSError, sqlite3.Error) as error:
-                if "no such table" not in str(
-                    error
-                ):  # a record of an earlier version has it as soon as it is written to
-                    self._complain(error)
-            return rows
+                    found.append(self._load())
+            except (OSError, ValueError) as error:
+                self._complain(error)
+            return [defaultdict(dict, sections) for sections in found]
 
-    def _write(self, work: Callable[[sqlite3.Connection], int], *, lasting: bool = False) -> int:
-        """Returns how many rows it was about. `lasting`: where it cannot be written down, it must not seem done."""
+    def _load(self) -> Sections:
+        """Raises OSError or ValueError where it is not a record that this user wrote."""
+        self._refuse_what_others_wrote()
+        try:
+            sections = json.loads(self.path.read_bytes())
+            well_formed = all(isinstance(section, dict) for section in sections.values())
+            hashes = [configs for name in _OF_CONFIGS for configs in sections.get(name, {}).values()]
+            if not well_formed or not all(isinstance(at, float) for configs in hashes for at in configs.values()):
+                raise ValueError
+        except (ValueError, AttributeError, RecursionError):
+            raise ValueError("it is damaged") from None
+        return cast(Sections, sections)
+
+    def _write(self, change: Callable[[Sections], T], *, lasting: bool = False) -> T:
+        """`lasting`: where it cannot be written down, it must not seem done."""
         with self._lock:
             try:
-                with self._opened() as record:
-                    return work(record)
-            except (OSError, sqlite3.Error) as error:
+                return self._change_file(change)
+            except (OSError, ValueError) as error:
                 if lasting:
                     raise FileError(f"The trust record {self.path} cannot be changed ({_why(error)}).") from None
                 self._complain(error)
-            if self._passing is None:
-                self._passing = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-                for table in _TABLES:
-                    self._passing.execute(table)
-            return work(self._passing)
+            return change(self._unwritten)
 
-    @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
-        """A transaction on the record, which is made when missing, for its owner alone."""
+    def _change_file(self, change: Callable[[Sections], T]) -> T:
+        """The record is made when missing, for its owner alone, and replaced in one step."""
+        from filelock import FileLock
+
         self._refuse_no_home()
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        except FileExistsError:
-            self._refuse_what_others_wrote()
-        with closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)) as record:
-            record.execute("BEGIN IMMEDIATE")
-            for table in _TABLES:
-                record.execute(table)
-            yield record
-            record.execute("COMMIT")
+        with FileLock(self.path.with_suffix(".lock"), timeout=BUSY_SECONDS, mode=0o600):
+            sections = self._load() if os.path.lexists(self.path) else {}
+            result = change(sections)
+            descriptor, name = tempfile.mkstemp(dir=self.path.parent, prefix=f"{self.path.name}.")
+            try:
+                with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                    json.dump(sections, file)
+                    file.flush()
+                    os.fsync(file.fileno())
+                Path(name).replace(self.path)
+            except BaseException:
+                Path(name).unlink()
+                raise
+        return result
 
     def _refuse_no_home(self) -> None:
         """Without a home the folder's name stays as it is written, and would lie wherever one stands."""
@@ -231,9 +252,12 @@ def _why(error: Exception) -> str:
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
-def _add(record: sqlite3.Connection, table: str, batch_id: str, config: str) -> int:
-    row = (batch_id, config_hash(config), time.time())
-    return record.execute(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", row).rowcount
+def _section(sections: Sections, name: str) -> Section:
+    return sections.setdefault(name, {})
+
+
+def _add(sections: Sections, name: str, entry_id: str, config: str) -> None:
+    _section(sections, name).setdefault(entry_id, {})[config_hash(config)] = time.time()
 
 
 class ReplySeals:

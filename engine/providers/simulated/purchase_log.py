@@ -1,20 +1,20 @@
 """The simulated provider's own books: what it sold, kept outside the batch's process and file.
 
-A kill of the batch cannot hide a double purchase: live sales are lines appended to a file, provider batches rows of
-a small database, both in the seller's folder. Nothing here is read by a study.
+A kill of the batch cannot hide a double purchase: live sales are lines appended to a file, and a provider batch is sold
+once its file with the ending `.sold` is there, all in the seller's folder. Nothing here is read by a study.
 """
 
 import json
 import os
-import sqlite3
+import re
 import tempfile
 import time
 import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from tidepool.engine.call import Call, Message
 from tidepool.storage.folders import state_folder
@@ -22,6 +22,9 @@ from tidepool.storage.folders import state_folder
 FOLDER_VARIABLE = "TIDEPOOL_SELLER"
 STORED = 7
 """fields of a call that an answer depends on, from its step to its `max_tokens`"""
+
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+"""of an order: one from a stranger's file may be a path"""
 
 
 def seller_folder() -> Path:
@@ -76,61 +79,49 @@ class PurchaseLog:
 
     # -- provider batches --------------------------------------------------------------------------------
 
-    @contextmanager
-    def _books(self) -> Iterator[sqlite3.Connection]:
-        with closing(sqlite3.connect(self.folder / "batches.db", timeout=30, isolation_level=None)) as books:
-            books.execute("PRAGMA journal_mode = WAL")
-            books.execute(
-                "CREATE TABLE IF NOT EXISTS sold (remote_id TEXT PRIMARY KEY, order_id TEXT, created_at REAL, "
-                "cancelled_at REAL, count INTEGER, seeds BLOB, requests BLOB)"
-            )
-            yield books
-
     def take_order(self, order_id: str, calls: Iterable[tuple[str, int, Call]]) -> str:
         """A provider batch is bought at the moment it is taken, as with the real ones."""
         listed = [(name, seed, call[:STORED]) for name, seed, call in calls]
         remote_id = f"simbatch_{order_id}_{time.time_ns():x}"
-        requests = zlib.compress(json.dumps(listed).encode(), 1)
-        seeds = json.dumps([seed for _, seed, _ in listed])
-        with self._books() as books:
-            books.execute(
-                "INSERT INTO sold VALUES (?, ?, ?, NULL, ?, ?, ?)",
-                (remote_id, order_id, time.time(), len(listed), seeds, requests),
-            )
+        self._write(f"{remote_id}.requests", zlib.compress(json.dumps(listed).encode(), 1))
+        self._write(f"{remote_id}.sold", json.dumps([time.time(), len(listed)]).encode())
         return remote_id
 
     def find(self, order_id: str) -> str | None:
-        with self._books() as books:
-            row = books.execute("SELECT remote_id FROM sold WHERE order_id = ?", (order_id,)).fetchone()
-        return str(row[0]) if row else None
+        return next((path.stem for path in self._sold(order_id)), None)
 
     def look_up(self, remote_id: str) -> SoldBatch | None:
-        with self._books() as books:
-            row = books.execute(
-                "SELECT remote_id, created_at, cancelled_at, count FROM sold WHERE remote_id = ?", (remote_id,)
-            ).fetchone()
-        return SoldBatch(*row) if row else None
+        if not _NAME.fullmatch(remote_id) or not (path := self.folder / f"{remote_id}.sold").exists():
+            return None
+        created_at, count = json.loads(path.read_bytes())
+        cancelled = self.folder / f"{remote_id}.cancelled"
+        return SoldBatch(remote_id, created_at, float(cancelled.read_text()) if cancelled.exists() else None, count)
 
     def requests_of(self, remote_id: str) -> list[tuple[str, int, Call]]:
-        with self._books() as books:
-            row = books.execute("SELECT requests FROM sold WHERE remote_id = ?", (remote_id,)).fetchone()
-        requests: list[tuple[str, int, Call]] = []
-        for name, seed, (step, wave, model, messages, *rest) in json.loads(zlib.decompress(row[0])):
-            requests.append((name, seed, Call(step, wave, model, tuple(Message(*one) for one in messages), *rest)))
-        return requests
+        return [
+            (name, seed, Call(step, wave, model, tuple(Message(*one) for one in messages), *rest))
+            for name, seed, (step, wave, model, messages, *rest) in self._listed(remote_id)
+        ]
 
     def cancel(self, remote_id: str) -> None:
-        with self._books() as books:
-            books.execute(
-                "UPDATE sold SET cancelled_at = ? WHERE remote_id = ? AND cancelled_at IS NULL",
-                (time.time(), remote_id),
-            )
+        if (sold := self.look_up(remote_id)) is not None and sold.cancelled_at is None:
+            self._write(f"{remote_id}.cancelled", str(time.time()).encode())
 
     def ordered_seeds(self, order_ids: Iterable[str]) -> list[int]:
         """Every call ever ordered under these ids, once for each time it was ordered."""
-        seeds: list[int] = []
-        with self._books() as books:
-            for order_id in order_ids:
-                for (text,) in books.execute("SELECT seeds FROM sold WHERE order_id = ?", (order_id,)):
-                    seeds += json.loads(text)
-        return seeds
+        sold = [path.stem for order_id in order_ids for path in self._sold(order_id)]
+        return [seed for remote_id in sold for _, seed, _ in self._listed(remote_id)]
+
+    def _sold(self, order_id: str) -> list[Path]:
+        return sorted(self.folder.glob(f"simbatch_{order_id}_*.sold")) if _NAME.fullmatch(order_id) else []
+
+    def _listed(self, remote_id: str) -> list[tuple[str, int, Sequence[Any]]]:
+        listed: list[tuple[str, int, Sequence[Any]]]
+        listed = json.loads(zlib.decompress((self.folder / f"{remote_id}.requests").read_bytes()))
+        return listed
+
+    def _write(self, name: str, content: bytes) -> None:
+        """Whole or not at all."""
+        scratch = self.folder / f"{name}.{os.getpid()}"
+        scratch.write_bytes(content)
+        scratch.replace(self.folder / name)

@@ -1,12 +1,11 @@
 """The trust record itself: safe against kills between two files, honest where it cannot be kept, closed to what others wrote."""
 
 import os
-import sqlite3
 import stat
-from contextlib import closing
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from tests.engine.studies.simulation.panels import panel
 from tests.support.command import Tidepool
@@ -85,7 +84,7 @@ def broken(folder: Path, how: str) -> None:
     folder.mkdir(mode=0o700)
     match how:
         case "damaged":
-            record.write_bytes(b"SQLite format 3\x00" + b"\x07" * 500)
+            record.write_bytes(b'{"batch": {"old": ' + b"\x07" * 500)
             record.chmod(0o600)
         case "a pipe":
             os.mkfifo(record, 0o600)
@@ -98,11 +97,8 @@ def broken(folder: Path, how: str) -> None:
         case "written by others":
             TrustRecord(folder).mark_trusted(OLD)
             record.chmod(0o622)
-        case "other tables":
-            with closing(sqlite3.connect(record)) as connection:
-                connection.execute("CREATE TABLE batch (x)")
-                connection.execute("CREATE TABLE secret (x)")
-                connection.commit()
+        case "other content":
+            record.write_text('{"batch": {"old": "any"}, "secret": []}')
             record.chmod(0o600)
 
 
@@ -115,7 +111,7 @@ def broken(folder: Path, how: str) -> None:
         "a link to an old record",
         "a folder that others write into",
         "written by others",
-        "other tables",
+        "other content",
     ],
 )
 def test_a_record_that_cannot_be_used_is_told_once_grants_nothing_and_trust_lasts_for_the_process(
@@ -138,12 +134,11 @@ def test_a_record_that_another_process_holds_on_to_is_waited_for_and_then_told(
     monkeypatch.setattr("tidepool.engine.trust.record.BUSY_SECONDS", 0.05)
     record = TrustRecord(folder)
     record.mark_trusted(OLD)
-    with closing(sqlite3.connect(folder / FILE_NAME, isolation_level=None)) as other:
-        other.execute("BEGIN EXCLUSIVE")
+    with FileLock(record.path.with_suffix(".lock")):
         record.mark_trusted({"abc": "{}"})
-        assert record.knows("abc", "{}") and not record.knows("old", "{}")
-    assert len(said) == 1 and "locked" in said[0]
-    assert record.knows("old", "{}"), "as soon as it is free"
+        assert record.knows("abc", "{}") and record.knows("old", "{}")
+    assert len(said) == 1 and "lock" in said[0]
+    assert not TrustRecord(folder).knows("abc", "{}"), "for this process only"
 
 
 @pytest.mark.parametrize("state", ["", "relative"])
