@@ -98,9 +98,9 @@ class Rest:
     times: int = 0
     """in a row"""
 
-    def begin(self, asked_at: float, now: float, at_least: float = 0.0) -> bool:
+    def begin(self, sent_at: float, now: float, at_least: float = 0.0) -> bool:
         """False: that call was asked before the last rest, and says nothing new."""
-        if asked_at < self.until:
+        if sent_at < self.until:
             return False
         self.until = now + max(at_least, min(LONGEST_REST, FIRST_REST * 2**self.times))
         self.times += 1
@@ -145,8 +145,8 @@ class Host:
         """Seconds until one more call would be answered here; a server not tried yet is taken for quick."""
         return max(self.quickest, self.share * (self.in_flight + 1))
 
-    def answered(self, seconds: float, beside: int, work: float, now: float) -> None:
-        share = seconds / max(1, beside)
+    def answered(self, seconds: float, others: int, work: float, now: float) -> None:
+        share = seconds / max(1, others)
         self.share = share if not self.share else self.share + SMOOTHING * (share - self.share)
         self.quickest = min(seconds, self.quickest * 1.01) if self.quickest else seconds
         self.resting.times = 0
@@ -154,8 +154,8 @@ class Host:
             self.gone, self.resting.until = False, 0.0
         self.parallelism.done(work, now, self.in_flight >= self.parallelism.limit)
 
-    def rest(self, asked_at: float, now: float, at_least: float = 0.0) -> None:
-        if self.resting.begin(asked_at, now, at_least):
+    def rest(self, sent_at: float, now: float, at_least: float = 0.0) -> None:
+        if self.resting.begin(sent_at, now, at_least):
             self.parallelism.failed()
 
 
@@ -205,7 +205,7 @@ class Pool:
 
     def pump(self) -> None:
         now = time.monotonic()
-        left: deque[tuple[asyncio.Future[Host], str]] = deque()
+        unassigned: deque[tuple[asyncio.Future[Host], str]] = deque()
         nowhere: set[str] = set()
         while self._waiting:
             future, model = self._waiting[0]
@@ -217,12 +217,12 @@ class Pool:
                 future.set_exception(LookupError(model))
             elif host is None:
                 nowhere.add(model)
-                left.append((future, model))
+                unassigned.append((future, model))
             else:
                 host.in_flight += 1
                 future.set_result(host)
-        self._waiting = left
-        if left:
+        self._waiting = unassigned
+        if unassigned:
             self._wake_with_first(now)
 
     def _wake_with_first(self, now: float) -> None:
@@ -307,7 +307,7 @@ class HostedProvider(LiveProvider):
         """Why a server does not answer, in a few words."""
 
     @abstractmethod
-    def fetch_hint(self, model_name: str, near: str) -> str:
+    def fetch_hint(self, model_name: str, similar: str) -> str:
         """What to do where no server has a model."""
 
     async def hang_up(self, client: Any) -> None:
@@ -325,18 +325,18 @@ class HostedProvider(LiveProvider):
 
     def concurrency(self, max_concurrent: int) -> int:
         """Configured for each server."""
-        most = max_concurrent * len(self.urls)
+        limit = max_concurrent * len(self.urls)
         if self._pool is not None:
-            self._pool.most = most
+            self._pool.most = limit
             for host in self._pool.hosts:
                 host.parallelism.change(max_concurrent)
-        return most
+        return limit
 
     @property
     def pool(self) -> Pool:
         if self._pool is None:
-            most = self.settings.max_concurrent
-            self._pool = Pool([Host(url, self.connect(url), Parallelism(most)) for url in self.urls])
+            limit = self.settings.max_concurrent
+            self._pool = Pool([Host(url, self.connect(url), Parallelism(limit)) for url in self.urls])
         return self._pool
 
     async def ask_pool(self, call: Call, seed: int) -> Answer:
@@ -352,11 +352,11 @@ class HostedProvider(LiveProvider):
                 host = await self.pool.take(model)
             except LookupError:
                 raise self.missing(call.model_name) from None
-            beside, started = host.in_flight, time.monotonic()
+            others, started = host.in_flight, time.monotonic()
             try:
                 answer = await self.ask(host.client, call, seed)
                 now = time.monotonic()
-                host.answered(now - started, beside, answer.output_tokens + LEAST_WORK, now)
+                host.answered(now - started, others, answer.output_tokens + LEAST_WORK, now)
                 return answer._replace(seconds=now - started)
             except Exception as error:
                 fault = self.fault_at(host, error)
@@ -365,7 +365,7 @@ class HostedProvider(LiveProvider):
             finally:
                 self.pool.give_back(host)
 
-    def _goes_elsewhere(self, host: Host, model: str, fault: HostFault, asked_at: float) -> bool:
+    def _goes_elsewhere(self, host: Host, model: str, fault: HostFault, sent_at: float) -> bool:
         """Judges the server by its fault; whether the call is to be asked of another one right now."""
         now = time.monotonic()
         if fault.lacks_model:
@@ -373,7 +373,7 @@ class HostedProvider(LiveProvider):
         host.gone = fault.error.no_reply is NoReply.UNREACHABLE
         hopeless = fault.error.fault is ErrorClass.FATAL and not fault.lacks_model
         if fault.rests or (hopeless and self.pooled):
-            host.rest(asked_at, now, LONGEST_REST if hopeless else fault.error.retry_after or 0.0)
+            host.rest(sent_at, now, LONGEST_REST if hopeless else fault.error.retry_after or 0.0)
         if hopeless and self.pooled:
             self.notices(f"{display_host(host.url)} takes no calls and rests: {fault.error}")
         return (fault.unasked or fault.lacks_model or hopeless) and bool(self.pool.awake(model, now))
@@ -415,7 +415,7 @@ class HostedProvider(LiveProvider):
     async def check_hosts(self, model_names: Sequence[str]) -> None:
         silent = await self.look_around(model_names)
         if len(silent) == len(self.urls):
-            raise ProviderError(ErrorClass.FATAL, self.nobody_there(silent))
+            raise ProviderError(ErrorClass.FATAL, self.no_server(silent))
         for url, reason in silent.items():
             self.notices(f"The {self.kind} server {display_host(url)} does not answer ({reason}): the others carry on.")
         for name in model_names:
@@ -440,13 +440,13 @@ class HostedProvider(LiveProvider):
         return f"{where} has no {model_name} and gets no calls to it."
 
     def missing(self, model_name: str) -> ProviderError:
-        known = sorted(set().union(*(host.models for host in self.pool.hosts)))
-        near = " or ".join(get_close_matches(self.full_name(model_name), known, n=2, cutoff=0.5))
+        models = sorted(set().union(*(host.models for host in self.pool.hosts)))
+        similar = " or ".join(get_close_matches(self.full_name(model_name), models, n=2, cutoff=0.5))
         where = ", ".join(map(display_host, self.urls))
-        hint = self.fetch_hint(model_name, near)
+        hint = self.fetch_hint(model_name, similar)
         return ProviderError(ErrorClass.FATAL, f"No {self.kind} server ({where}) has the model {model_name!r}. {hint}")
 
-    def nobody_there(self, silent: dict[str, str]) -> str:
+    def no_server(self, silent: dict[str, str]) -> str:
         where = "; ".join(f"{display_host(url)}: {reason}" for url, reason in silent.items())
         return f"No {self.kind} server answers ({where}). {self.start_hint}"
 

@@ -26,8 +26,8 @@ STORED = 7
 
 def seller_folder() -> Path:
     """TIDEPOOL_SELLER, else the user's state folder; a temporary one where that cannot be written."""
-    named = os.environ.get(FOLDER_VARIABLE)
-    folder = Path(named) if named else state_folder() / "seller"
+    configured = os.environ.get(FOLDER_VARIABLE)
+    folder = Path(configured) if configured else state_folder() / "seller"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
@@ -77,51 +77,51 @@ class PurchaseLog:
     # -- provider batches --------------------------------------------------------------------------------
 
     @contextmanager
-    def _books(self) -> Iterator[sqlite3.Connection]:
-        with closing(sqlite3.connect(self.folder / "batches.db", timeout=30, isolation_level=None)) as books:
-            books.execute("PRAGMA journal_mode = WAL")
-            books.execute(
+    def _connect(self) -> Iterator[sqlite3.Connection]:
+        with closing(sqlite3.connect(self.folder / "batches.db", timeout=30, isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(
                 "CREATE TABLE IF NOT EXISTS sold (remote_id TEXT PRIMARY KEY, order_id TEXT, created_at REAL, "
                 "cancelled_at REAL, count INTEGER, seeds BLOB, requests BLOB)"
             )
-            yield books
+            yield connection
 
     def take_order(self, order_id: str, calls: Iterable[tuple[str, int, Call]]) -> str:
         """A provider batch is bought at the moment it is taken, as with the real ones."""
-        listed = [(name, seed, call[:STORED]) for name, seed, call in calls]
+        orders = [(name, seed, call[:STORED]) for name, seed, call in calls]
         remote_id = f"simbatch_{order_id}_{time.time_ns():x}"
-        requests = zlib.compress(json.dumps(listed).encode(), 1)
-        seeds = json.dumps([seed for _, seed, _ in listed])
-        with self._books() as books:
-            books.execute(
+        requests = zlib.compress(json.dumps(orders).encode(), 1)
+        seeds = json.dumps([seed for _, seed, _ in orders])
+        with self._connect() as connection:
+            connection.execute(
                 "INSERT INTO sold VALUES (?, ?, ?, NULL, ?, ?, ?)",
-                (remote_id, order_id, time.time(), len(listed), seeds, requests),
+                (remote_id, order_id, time.time(), len(orders), seeds, requests),
             )
         return remote_id
 
     def find(self, order_id: str) -> str | None:
-        with self._books() as books:
-            row = books.execute("SELECT remote_id FROM sold WHERE order_id = ?", (order_id,)).fetchone()
+        with self._connect() as connection:
+            row = connection.execute("SELECT remote_id FROM sold WHERE order_id = ?", (order_id,)).fetchone()
         return str(row[0]) if row else None
 
     def look_up(self, remote_id: str) -> SoldBatch | None:
-        with self._books() as books:
-            row = books.execute(
+        with self._connect() as connection:
+            row = connection.execute(
                 "SELECT remote_id, created_at, cancelled_at, count FROM sold WHERE remote_id = ?", (remote_id,)
             ).fetchone()
         return SoldBatch(*row) if row else None
 
     def requests_of(self, remote_id: str) -> list[tuple[str, int, Call]]:
-        with self._books() as books:
-            row = books.execute("SELECT requests FROM sold WHERE remote_id = ?", (remote_id,)).fetchone()
+        with self._connect() as connection:
+            row = connection.execute("SELECT requests FROM sold WHERE remote_id = ?", (remote_id,)).fetchone()
         requests: list[tuple[str, int, Call]] = []
         for name, seed, (step, wave, model, messages, *rest) in json.loads(zlib.decompress(row[0])):
             requests.append((name, seed, Call(step, wave, model, tuple(Message(*one) for one in messages), *rest)))
         return requests
 
     def cancel(self, remote_id: str) -> None:
-        with self._books() as books:
-            books.execute(
+        with self._connect() as connection:
+            connection.execute(
                 "UPDATE sold SET cancelled_at = ? WHERE remote_id = ? AND cancelled_at IS NULL",
                 (time.time(), remote_id),
             )
@@ -129,8 +129,8 @@ class PurchaseLog:
     def ordered_seeds(self, order_ids: Iterable[str]) -> list[int]:
         """Every call ever ordered under these ids, once for each time it was ordered."""
         seeds: list[int] = []
-        with self._books() as books:
+        with self._connect() as connection:
             for order_id in order_ids:
-                for (text,) in books.execute("SELECT seeds FROM sold WHERE order_id = ?", (order_id,)):
+                for (text,) in connection.execute("SELECT seeds FROM sold WHERE order_id = ?", (order_id,)):
                     seeds += json.loads(text)
         return seeds
