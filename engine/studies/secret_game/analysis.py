@@ -119,10 +119,10 @@ class Played:
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:
     """As the JSON summary has them, with what people coded by hand."""
     failed = {tuple(json.loads(names)): count for names, count in game_rows.failures_by_pair(connection, batch["id"])}
-    found = analysed_sides(sides_of(connection, batch["number"]), failed, Played.of(config))
+    analysis = analysed_sides(sides_of(connection, batch["number"]), failed, Played.of(config))
     agreement = _agreement(game_rows.planted_sides(connection, batch["number"])) if batch["simulated"] else None
-    found = replace(found, sat_out=game_rows.sit_outs(connection, batch["id"]), agreement=agreement)
-    return with_coding(connection, batch, found.as_json())
+    analysis = replace(analysis, sat_out=game_rows.sit_outs(connection, batch["id"]), agreement=agreement)
+    return with_coding(connection, batch, analysis.as_json())
 
 
 WAYS = {
@@ -143,14 +143,14 @@ def _agreement(sides: Iterable[game_rows.PlantedSides]) -> dict[str, Planted] | 
         rows[WAYS.get(side.way, "other")].append(side)
     return {
         way: Planted(
-            sides=sum(one.sides for one in own),
-            found={one.detector: one.sides for one in own if one.detector},
-            missed=sum(one.sides for one in own if not one.detector),
-            judged=sum(one.judged for one in own),
-            judged_revealed=sum(one.judged_revealed for one in own),
+            sides=sum(side_row.sides for side_row in side_rows),
+            found={side_row.detector: side_row.sides for side_row in side_rows if side_row.detector},
+            missed=sum(side_row.sides for side_row in side_rows if not side_row.detector),
+            judged=sum(side_row.judged for side_row in side_rows),
+            judged_revealed=sum(side_row.judged_revealed for side_row in side_rows),
         )
-        for way, own in rows.items()
-        if own
+        for way, side_rows in rows.items()
+        if side_rows
     } or None
 
 
@@ -195,8 +195,8 @@ def _bounds(sides: Sides, played: Played) -> Interval:
 
 def _named(shares: Shares, sides: Sides, names: Sequence[str], codes: Array) -> dict[str, ScoredSides]:
     """Sides by a label of theirs; whatever the schedule deals to each is a stratum."""
-    found = zip(names, shares.scored(codes, len(names), [sides.seat, sides.direction, sides.agent]), strict=True)
-    return {name: one for name, one in sorted(found) if one.interactions}
+    scored = zip(names, shares.scored(codes, len(names), [sides.seat, sides.direction, sides.agent]), strict=True)
+    return {name: sides_scored for name, sides_scored in sorted(scored) if sides_scored.interactions}
 
 
 def _by_model(shares: Shares, sides: Sides, models: Mapping[str, str]) -> dict[str, ScoredSides]:
@@ -215,10 +215,10 @@ def _by_scenario(
         Clustering(sides, linked=clustering.linked, scenarios_differ=False, missing=clustering.missing), bounds
     )
     present, codes = numpy.unique(sides.scenario, return_inverse=True)
-    result = shares.of_talks(codes, len(present), [sides.seat, sides.direction, sides.agent], [sides.pair])
+    rows = shares.of_talks(codes, len(present), [sides.seat, sides.direction, sides.agent], [sides.pair])
     return {
-        str(scenario): ScenarioStatistics(secrets=secrets[scenario - 1] if 0 < scenario <= len(secrets) else (), **one)
-        for scenario, one in zip(present.tolist(), result, strict=True)
+        str(scenario): ScenarioStatistics(secrets=secrets[scenario - 1] if 0 < scenario <= len(secrets) else (), **row)
+        for scenario, row in zip(present.tolist(), rows, strict=True)
         if scenario
     }
 
