@@ -141,8 +141,8 @@ def copied(parent: Genome, generation: int, showable: Showable, rng: Random) -> 
     return replace(parent.child(parent.segments, change or COPY, generation), examples=examples)
 
 
-def _joined(operator: str, then: str) -> str:
-    return then if operator == COPY else f"{operator}+{then}"
+def _joined(operator: str, added: str) -> str:
+    return added if operator == COPY else f"{operator}+{added}"
 
 
 MOST_TOKENS = 700
@@ -153,16 +153,16 @@ async def finished(
     evaluator: Evaluator, children: Sequence[Child], generation: int, material: Material
 ) -> list[Genome]:
     """The children as genomes, new ones as far as that can be had."""
-    asked = [child.rewrite is not None for child in children]
-    wave = evaluator.numbering.next_wave() if any(asked) else 0
-    evaluator.run.expect_wave(wave, {resolve_model(evaluator.settings.mutator): sum(asked)})
-    made = await evaluator.grader.together(
+    is_rewrite = [child.rewrite is not None for child in children]
+    wave = evaluator.numbering.next_wave() if any(is_rewrite) else 0
+    evaluator.run.expect_wave(wave, {resolve_model(evaluator.settings.mutator): sum(is_rewrite)})
+    results = await evaluator.grader.together(
         rewritten_by_model(evaluator, child, failures_of(evaluator, child.genome), f"g{generation}.{place}", wave)
         for place, child in enumerate(children)
     )
     seen = set(evaluator.known)
     genomes = []
-    for place, genome in enumerate(made):
+    for place, genome in enumerate(results):
         new = made_new(Child(genome), seen, material, evaluator.stream("instead", generation, place)).genome
         seen.add(new.key)
         genomes.append(new)
@@ -194,15 +194,15 @@ async def rewritten_by_model(
     except CallFailed:
         return child.genome
     cut = reply.finish_reason == FinishReason.CUT
-    read, prompt = read_rewrite(reply.text, child.genome.prompt, cut=cut), child.genome.prompt
-    refused = read.refused or evaluator.guard.refuses(read.text, prompt, [one.expected for one in failures])
+    rewrite, prompt = read_rewrite(reply.text, child.genome.prompt, cut=cut), child.genome.prompt
+    refused = rewrite.refused or evaluator.guard.refuses(rewrite.text, prompt, [one.expected for one in failures])
     evaluator.rewrites[refused or ACCEPTED] += 1
-    return child.genome if refused else rewritten(child, split_segments(read.text))
+    return child.genome if refused else rewritten(child, split_segments(rewrite.text))
 
 
 def failures_of(evaluator: Evaluator, genome: Genome) -> Sequence[FailedProblem]:
     """What went wrong with this prompt; for one not tried yet, with its parents."""
     if genome.key in evaluator.known:
         return evaluator.known[genome.key].failures
-    parents = [one for one in evaluator.known.values() if one.genome.id in genome.parents]
+    parents = [candidate for candidate in evaluator.known.values() if candidate.genome.id in genome.parents]
     return [failure for parent in parents for failure in parent.failures]

@@ -135,8 +135,8 @@ def _stretch(segments: Sequence[str], rng: Random) -> tuple[int, int]:
 
 
 def _placed_sample(segments: Sequence[str], share: float, rng: Random) -> list[tuple[float, str]]:
-    kept = sorted(rng.sample(range(len(segments)), round(share * len(segments))))
-    return [((index + 0.5) / len(segments), segments[index]) for index in kept]
+    indices = sorted(rng.sample(range(len(segments)), round(share * len(segments))))
+    return [((index + 0.5) / len(segments), segments[index]) for index in indices]
 
 
 T = TypeVar("T")
@@ -212,12 +212,12 @@ def _in_one_segment(least_words: int) -> Callable[[WordChange], Mutation]:
     def as_mutation(change: WordChange) -> Mutation:
         @wraps(change)
         def mutation(segments: Segments, rng: Random, material: Material) -> Segments:
-            found = [list(_WORD.finditer(text)) for text in segments]
-            fit = [index for index, words in enumerate(found) if len(words) >= least_words]
+            word_lists = [list(_WORD.finditer(text)) for text in segments]
+            fit = [index for index, words in enumerate(word_lists) if len(words) >= least_words]
             if not fit:
                 return segments
             place = rng.choice(fit)
-            changed = change(segments[place], found[place], rng, material)
+            changed = change(segments[place], word_lists[place], rng, material)
             return (*segments[:place], changed, *segments[place + 1 :])
 
         return mutation
@@ -233,8 +233,8 @@ def word_insert(text: str, words: Words, rng: Random, material: Material) -> str
 
 @_in_one_segment(2)
 def word_delete(text: str, words: Words, rng: Random, material: Material) -> str:
-    gone = rng.choice(words)
-    before, after = text[: gone.start()], text[gone.end() :]
+    word = rng.choice(words)
+    before, after = text[: word.start()], text[word.end() :]
     return before + after[1:] if after.startswith(" ") else before.rstrip(" ") + after
 
 
@@ -307,11 +307,11 @@ NOTHING = Showable()
 
 
 def add_example(examples: Examples, showable: Showable, rng: Random) -> Examples:
-    left = [one for one in showable.problems if one not in examples]
-    if not left or len(examples) >= showable.most:
+    unused = [problem for problem in showable.problems if problem not in examples]
+    if not unused or len(examples) >= showable.most:
         return examples
     place = rng.randint(0, len(examples))
-    return (*examples[:place], rng.choice(left), *examples[place:])
+    return (*examples[:place], rng.choice(unused), *examples[place:])
 
 
 def drop_example(examples: Examples, showable: Showable, rng: Random) -> Examples:
@@ -324,9 +324,9 @@ def swap_examples(examples: Examples, showable: Showable, rng: Random) -> Exampl
 
 
 def replace_example(examples: Examples, showable: Showable, rng: Random) -> Examples:
-    left = [one for one in showable.problems if one not in examples]
+    unused = [problem for problem in showable.problems if problem not in examples]
     place = rng.randrange(len(examples))
-    return (*examples[:place], rng.choice(left), *examples[place + 1 :]) if left else examples
+    return (*examples[:place], rng.choice(unused), *examples[place + 1 :]) if unused else examples
 
 
 _CHANGES: tuple[Callable[[Examples, Showable, Random], Examples], ...] = (
@@ -356,8 +356,8 @@ def crossed(mother: Examples, father: Examples, showable: Showable, rng: Random)
     if not showable or not both:
         return ()
     fewest, most = sorted((len(mother), len(father)))
-    kept = set(rng.sample(both, min(rng.randint(fewest, most), len(both))))
-    return tuple(one for one in both if one in kept)
+    chosen = set(rng.sample(both, min(rng.randint(fewest, most), len(both))))
+    return tuple(example for example in both if example in chosen)
 
 
 def drawn(showable: Showable, rng: Random, least: int = 0) -> Examples:

@@ -51,8 +51,8 @@ class Template:
         sample = self.draw(Random(0))
         seen: set[str] = set()
 
-        def gap(found: re.Match[str]) -> str:
-            name = found[1]
+        def gap(match: re.Match[str]) -> str:
+            name = match[1]
             if name in seen:
                 return f"(?P={name})"
             seen.add(name)
@@ -61,10 +61,10 @@ class Template:
         return re.compile(_GAP.sub(gap, re.sub(r"([.?+*()$])", r"\\\1", self.text)))
 
     def read(self, question: str) -> Values | None:
-        found = self.pattern.fullmatch(question)
-        if found is None:
+        match = self.pattern.fullmatch(question)
+        if match is None:
             return None
-        return {name: int(text) if text.isdigit() else text for name, text in found.groupdict().items()}
+        return {name: int(text) if text.isdigit() else text for name, text in match.groupdict().items()}
 
 
 def pick(rng: Random, text: str) -> str:
@@ -292,8 +292,8 @@ def _switched(state: str, a: int, **_: str) -> Worked:
 
 def _chain(rng: Random) -> Values:
     first, second, third = rng.sample(_CREATURES.split(), 3)
-    asked = rng.choice(((first, third), (third, first)))
-    return {"p": first, "q": second, "r": third, "x": asked[0], "y": asked[1]}
+    ends = rng.choice(((first, third), (third, first)))
+    return {"p": first, "q": second, "r": third, "x": ends[0], "y": ends[1]}
 
 
 def _follows(p: str, q: str, r: str, x: str, y: str) -> Worked:
@@ -303,7 +303,7 @@ def _follows(p: str, q: str, r: str, x: str, y: str) -> Worked:
 
 def _extreme(answer: str, *people: str) -> Worked:
     working = f"In order, from the top: {', '.join(people)}."
-    return Worked(answer, working, tuple(one for one in people if one != answer))
+    return Worked(answer, working, tuple(name for name in people if name != answer))
 
 
 LOGIC = (
@@ -490,8 +490,8 @@ def problem_set(name: str, training: int, validation: int, seed: int, choosing: 
     if training < 1 or validation < 1:
         message = "evolution.max_problems and evolution.validation_problems must each be at least 1."
         raise UsageError(message, ("evolution", "max_problems" if training < 1 else "validation_problems"))
-    found = generate(name, training + validation + choosing, stream(seed, "problems", name))
-    return ProblemSet(name, *split_problems(found, training, validation, choosing))
+    problems = generate(name, training + validation + choosing, stream(seed, "problems", name))
+    return ProblemSet(name, *split_problems(problems, training, validation, choosing))
 
 
 def split_problems(problems: Sequence[T], *sizes: int) -> tuple[tuple[T, ...], ...]:
@@ -508,14 +508,14 @@ def split_problems(problems: Sequence[T], *sizes: int) -> tuple[tuple[T, ...], .
 
 def generate(set_name: str, count: int, rng: Random) -> list[Problem]:
     """Distinct problems; the templates are drawn evenly, so the order carries no meaning."""
-    found: dict[str, Problem] = {}
+    problems: dict[str, Problem] = {}
     for _ in range(count * _TRIES_PER_PROBLEM):
-        if len(found) == count:
-            return list(found.values())
+        if len(problems) == count:
+            return list(problems.values())
         question, answer = draw_question(set_name, rng)
-        found.setdefault(question, Problem(question, answer))
+        problems.setdefault(question, Problem(question, answer))
     raise UsageError(
-        f"The built-in problems {set_name!r} do not have {count} different questions (about {len(found)}). "
+        f"The built-in problems {set_name!r} do not have {count} different questions (about {len(problems)}). "
         "Lower evolution.max_problems or evolution.validation_problems, or take the set 'mixed'.",
         ("evolution", "max_problems"),
     )

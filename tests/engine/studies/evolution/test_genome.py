@@ -92,7 +92,7 @@ def test_columns_are_filled_in_once_and_never_the_answer() -> None:
 def test_the_parts_of_a_prompt_are_what_the_model_is_shown() -> None:
     genome = Genome(split_segments(FRAMED), examples=(0,))
     asking = Asking(AnswerTask("number"), (Problem("One and one?", "2", {"context": "Sums"}),))
-    system, messages = asking.asked(genome, PROBLEM)
+    system, messages = asking.request(genome, PROBLEM)
     assert system == "Be careful. Think."
     assert [message.text for message in messages] == [
         "Context: Sums\nOne and one?\nAnswer with a number.",

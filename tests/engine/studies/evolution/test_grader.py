@@ -13,7 +13,7 @@ from tidepool.engine.studies.evolution.grader import Asking
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.problems.rows import Columns, Row
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
-from tidepool.engine.studies.evolution.tasks.verdict import Unmarked, Verdict, kept
+from tidepool.engine.studies.evolution.tasks.verdict import Unmarked, Verdict, stored_verdict
 
 PROBLEMS = (Problem("One and one?", "2"), Problem("Two and two?", "4"), Problem("Three and three?", "6"))
 GENOME = Genome(("Think.",), examples=(2, 0))
@@ -21,14 +21,14 @@ GENOME = Genome(("Think.",), examples=(2, 0))
 
 def test_examples_are_a_talk_before_the_question() -> None:
     asking = Asking(AnswerTask("number"), PROBLEMS)
-    assert asking.asked(GENOME, Problem("Nine and nine?", "18"))[1] == (
+    assert asking.request(GENOME, Problem("Nine and nine?", "18"))[1] == (
         Message("user", "Three and three?"),
         Message("assistant", "#### 6"),
         Message("user", "One and one?"),
         Message("assistant", "#### 2"),
         Message("user", "Nine and nine?"),
     )
-    assert asking.spoken(GENOME).split() == "Think. Three and three? #### 6 One and one? #### 2".split()
+    assert asking.text(GENOME).split() == "Think. Three and three? #### 6 One and one? #### 2".split()
 
 
 def test_the_same_question_in_hardly_other_words_is_no_example_either() -> None:
@@ -36,7 +36,7 @@ def test_the_same_question_in_hardly_other_words_is_no_example_either() -> None:
     nearly = Problem("Q: A farmer has 17 crates with 24 apples each. How many apples are there, please?", "408")
     other = Problem("A farmer has 18 crates with 24 apples each. How many apples are there?", "432")
     asking = Asking(AnswerTask("number"), (nearly, other))
-    _, messages = asking.asked(Genome(("Think.",), examples=(0, 1)), asked)
+    _, messages = asking.request(Genome(("Think.",), examples=(0, 1)), asked)
     assert [message.text for message in messages] == [other.question, "#### 432", asked.question]
 
 
@@ -96,5 +96,5 @@ async def test_examples_come_from_the_search_stand_in_the_file_and_survive_inter
 )
 def test_a_mark_is_read_back_as_it_was_whatever_its_metrics_are_called(mark: Verdict | Unmarked) -> None:
     empty = {"extracted": None, "correct": None, "score": None, "details": None}
-    assert kept({**empty, **mark.columns()}, 5) == mark
-    assert kept(empty, 5) is None
+    assert stored_verdict({**empty, **mark.columns()}, 5) == mark
+    assert stored_verdict(empty, 5) is None
