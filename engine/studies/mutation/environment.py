@@ -123,9 +123,9 @@ class StepCall:
 
 
 async def ask_rewrites(transport: PromptTransport, moment: int, group: Sequence[StepCall]) -> None:
-    asked = [attempt for attempt in group if operator_named(attempt.operator).instruction]
-    prompts = [rewrite_prompt(operator_named(attempt.operator), attempt.episode.text) for attempt in asked]
-    for attempt, reply in zip(asked, await _wave(transport, REWRITE, moment, asked, prompts), strict=True):
+    attempts = [attempt for attempt in group if operator_named(attempt.operator).instruction]
+    prompts = [rewrite_prompt(operator_named(attempt.operator), attempt.episode.text) for attempt in attempts]
+    for attempt, reply in zip(attempts, await _wave(transport, REWRITE, moment, attempts, prompts), strict=True):
         attempt.rewrite = rewritten(operator_named(attempt.operator), attempt.episode.text, reply)
 
 
@@ -147,17 +147,17 @@ async def ask_judgements(transport: PromptTransport, moment: int, group: Sequenc
         rewards.judge_prompt(attempt.episode.query.text, attempt.episode.query.reference, answer)
         for attempt, answer in answered
     ]
-    asked = [attempt for attempt, _ in answered]
-    for attempt, reply in zip(asked, await _wave(transport, JUDGE, moment, asked, prompts), strict=True):
+    attempts = [attempt for attempt, _ in answered]
+    for attempt, reply in zip(attempts, await _wave(transport, JUDGE, moment, attempts, prompts), strict=True):
         attempt.reward = None if reply is None else rewards.read_judgement(reply)
 
 
 async def _wave(
-    transport: PromptTransport, stage: str, moment: int, asked: Sequence[StepCall], prompts: Sequence[Prompt]
+    transport: PromptTransport, stage: str, moment: int, attempts: Sequence[StepCall], prompts: Sequence[Prompt]
 ) -> Sequence[str | None]:
-    if not asked:
+    if not attempts:
         return []
-    requests = [PromptRequest(attempt.episode, *prompt) for attempt, prompt in zip(asked, prompts, strict=True)]
+    requests = [PromptRequest(attempt.episode, *prompt) for attempt, prompt in zip(attempts, prompts, strict=True)]
     return await transport.ask(stage, moment, requests)
 
 
@@ -207,7 +207,7 @@ class Step:
 def advance(attempt: StepCall, rules: EpisodeRules) -> tuple[Episode, Step]:
     """The episode after the step; without a reward the step was lost."""
     episode, reward = attempt.episode, attempt.reward
-    won = reward is not None and reward >= rules.success
+    succeeded = reward is not None and reward >= rules.success
     after = episode
     if reward is not None:
         after = replace(episode, text=attempt.rewrite.text, rewards=(*episode.rewards, reward))
@@ -220,8 +220,8 @@ def advance(attempt: StepCall, rules: EpisodeRules) -> tuple[Episode, Step]:
         fell_back=attempt.rewrite.fell_back,
         answer=attempt.answer,
         reward=reward,
-        terminated=won,
-        truncated=reward is None or (not won and after.steps >= rules.episode_length),
+        terminated=succeeded,
+        truncated=reward is None or (not succeeded and after.steps >= rules.episode_length),
     )
     return after, step
 

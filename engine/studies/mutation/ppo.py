@@ -75,12 +75,12 @@ class PPOLearner:
         with torch.no_grad():
             seen = torch.from_numpy(normal)
             distribution = self._algorithm.policy.get_distribution(seen).distribution
-            drawn = torch.multinomial(distribution.probs, 1, generator=self._sampling).squeeze(1)
+            sampled = torch.multinomial(distribution.probs, 1, generator=self._sampling).squeeze(1)
             values = self._algorithm.policy.predict_values(seen).flatten().numpy()
-            log_probabilities = distribution.log_prob(drawn).numpy()
-        self._choice = _Choice(normal, drawn.tolist(), values, log_probabilities)
-        room = self._rollout_size() - self._answered
-        return [action if place < room else None for place, action in enumerate(self._choice.actions)]
+            log_probabilities = distribution.log_prob(sampled).numpy()
+        self._choice = _Choice(normal, sampled.tolist(), values, log_probabilities)
+        remaining = self._rollout_size() - self._answered
+        return [action if place < remaining else None for place, action in enumerate(self._choice.actions)]
 
     def learn(self, outcome: Outcome) -> None:
         for environment, step in enumerate(outcome.steps):

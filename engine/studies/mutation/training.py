@@ -209,8 +209,8 @@ class Player:
         seen = environments.observations[self.first : self.first + self.count].copy()
         return _within(await compute(self.learner.choose, seen), self.left)
 
-    async def learn(self, whole: Outcome, offload: Offload) -> None:
-        outcome = whole.part(self.first, self.count)
+    async def learn(self, full_outcome: Outcome, offload: Offload) -> None:
+        outcome = full_outcome.part(self.first, self.count)
         if not any(outcome.steps):
             return
         compute = offload if self.learner.heavy else _at_once
@@ -219,16 +219,16 @@ class Player:
 
 
 @dataclass(slots=True)
-class Silence:
+class LossLimit:
     """Stops a run whose target has stopped answering. Steps that are only replayed are not `heard`: a run taken
     up again after an outage goes on.
     """
 
-    heard: Callable[[], bool] = lambda: True
+    is_live: Callable[[], bool] = lambda: True
     lost: int = field(default=0, init=False)
 
-    def listen(self, outcome: Outcome) -> None:
-        if not self.heard():
+    def count(self, outcome: Outcome) -> None:
+        if not self.is_live():
             return
         for step in filter(None, outcome.steps):
             self.lost = self.lost + 1 if step.masked else 0
@@ -245,27 +245,27 @@ async def train(
     *,
     offload: Offload = _at_once,
     on_outcome: Callable[[Outcome], None] = lambda outcome: None,
-    silence: Silence | None = None,
+    loss_limit: LossLimit | None = None,
 ) -> None:
     """From where the environments stand, after their reset. `offload` is used for learners that compute long, so
     that they do not hold up an event loop.
     """
-    silence = silence or Silence()
+    loss_limit = loss_limit or LossLimit()
     while any(player.left for player in players):
         actions = [action for player in players for action in await player.choose(environments, offload)]
         outcome = await environments.step(actions)
         for player in players:
             await player.learn(outcome, offload)
         on_outcome(outcome)
-        silence.listen(outcome)
+        loss_limit.count(outcome)
     for player in players:
         player.record.close_update()
 
 
-def _within(actions: Sequence[int | None], room: int) -> list[int | None]:
+def _within(actions: Sequence[int | None], remaining: int) -> list[int | None]:
     """The first `room` actions; the other environments wait."""
     allowed: list[int | None] = []
     for action in actions:
-        allowed.append(action if room > 0 else None)
-        room -= action is not None
+        allowed.append(action if remaining > 0 else None)
+        remaining -= action is not None
     return allowed
