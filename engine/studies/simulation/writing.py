@@ -62,10 +62,10 @@ async def _finished(
         task.dimension: await scribe.write(entity.name, task.dimension, written_text(entity, task.prompt))
         for task in writing_tasks(entity_type, entity)
     }
-    whole = written(entity_type, entity, texts) if texts else entity
+    complete = written(entity_type, entity, texts) if texts else entity
     if not with_backstory:
-        return whole
-    return whole.with_attribute(BACKSTORY, await scribe.write(entity.name, BACKSTORY, backstory(whole, language)))
+        return complete
+    return complete.with_attribute(BACKSTORY, await scribe.write(entity.name, BACKSTORY, backstory(complete, language)))
 
 
 class _Scribe:

@@ -3,9 +3,9 @@ import pytest
 from tidepool.engine.call import Message
 from tidepool.engine.library.entities import Attribute, Entity, attribute_in_words
 from tidepool.engine.studies.simulation.prompts import (
+    EMPTY_TEXT,
     GO_ON,
     OPENING,
-    SILENCE,
     Setting,
     SpokenLine,
     backstory,
@@ -56,7 +56,7 @@ def test_alone_it_is_a_monologue() -> None:
         ),
         ("Bob", TALK, [("user", "Ada: Good day."), ("assistant", "Is it?"), ("user", "Ada: It is.")]),
         ("Li", TALK[:2], [("user", "Ada: Good day.\n\nBob: Is it?")]),
-        ("Bob", [SpokenLine("Ada", "", "I say nothing.")], [("user", f"Ada: {SILENCE}")]),
+        ("Bob", [SpokenLine("Ada", "", "I say nothing.")], [("user", f"Ada: {EMPTY_TEXT}")]),
     ],
 )
 def test_each_speaker_sees_the_talk_from_its_own_side(

@@ -8,7 +8,7 @@ from tidepool.engine.studies.simulation.prompts import (
     joined,
     split_reply,
     split_scene,
-    spoken_aloud,
+    without_thoughts,
 )
 
 CAST = ("Ada Byron", "Bob Stone", "Li")
@@ -122,7 +122,7 @@ def test_an_entity_does_not_speak_for_others_but_may_address_them(reply: str, sa
     ],
 )
 def test_thoughts_in_the_middle_are_not_heard(text: str, heard: str) -> None:
-    assert spoken_aloud(text) == heard
+    assert without_thoughts(text) == heard
 
 
 _messy = st.text(alphabet="LiBobAda Stone:*_#->\n()[]. xy", max_size=120)
