@@ -49,7 +49,7 @@ def trusted_certificates(generation: str) -> ssl.SSLContext:
     return context
 
 
-def comes_whole(headers: Mapping[str, str], max_bytes: int = MOST_BYTES) -> bool:
+def has_known_length(headers: Mapping[str, str], max_bytes: int = MOST_BYTES) -> bool:
     """Whether a body comes unpacked and as long as it says: the transport reads no more than was announced."""
     length = headers.get("Content-Length", "")
     if headers.get("Content-Encoding", "").strip().lower() not in _UNPACKED or not length.isdecimal():
@@ -61,7 +61,7 @@ def comes_whole(headers: Mapping[str, str], max_bytes: int = MOST_BYTES) -> bool
 
 async def read_within(response: Any, max_bytes: int = MOST_BYTES) -> None:
     """Reads a body as the client would, up to a limit that holds for what a packed one unfolds to."""
-    if comes_whole(response.headers, max_bytes):
+    if has_known_length(response.headers, max_bytes):
         await response.aread()
         return
     packing = response.headers.get("Content-Encoding", "")
@@ -188,7 +188,7 @@ class DirectSession:
         library = sys.modules[type(self.transport).__module__]
         try:
             async with self.transport.client.request("POST", self.url, data=content, **self.options) as resp:
-                if resp.status == 200 and comes_whole(resp.headers):
+                if resp.status == 200 and has_known_length(resp.headers):
                     return PlainResponse(200, resp.headers, await resp.read())
                 stream, request = library.AiohttpResponseStream(resp), template.request(content)
                 response = library.httpx.Response(resp.status, headers=resp.raw_headers, stream=stream, request=request)

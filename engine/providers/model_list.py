@@ -72,7 +72,7 @@ def listed_names(providers: Providers) -> list[str]:
 async def list_models(providers: Providers, names: Iterable[str] | None = None) -> list[ListedProvider]:
     """The models of these providers, all asked at once; of those that a list shows, unless they are named."""
     provider_names = listed_names(providers) if names is None else names
-    return list(await asyncio.gather(*(_listed(name, providers.section(name)) for name in provider_names)))
+    return list(await asyncio.gather(*(_list_provider(name, providers.section(name)) for name in provider_names)))
 
 
 def known_models(name: str, settings: ProviderSettings) -> ListedProvider:
@@ -85,20 +85,20 @@ def known_models(name: str, settings: ProviderSettings) -> ListedProvider:
     where = ", ".join(map(display_host, endpoint.addresses)) or "no address"
     entry = ListedProvider(name, _key(endpoint), where, ())
     try:
-        provider = _opened(endpoint, settings)
+        provider = _open(endpoint, settings)
     except UsageError as error:
         return replace(entry, note=str(error))
     names = dict.fromkeys((*KNOWN_MODELS.get(name, ()), *(model for model in endpoint.prices if model != ALL_OTHERS)))
     return replace(entry, models=_models(provider, map(ModelCard, names)))
 
 
-async def _listed(name: str, settings: ProviderSettings) -> ListedProvider:
+async def _list_provider(name: str, settings: ProviderSettings) -> ListedProvider:
     entry = known_models(name, settings)
     if not is_endpoint(name, settings) or not (endpoint := endpoint_of(name, settings)).addresses:
         return entry
     if endpoint.lacks_key:
         return replace(entry, note=f"set {endpoint.key_variable} to see all models of the account")
-    provider = _opened(endpoint, settings)
+    provider = _open(endpoint, settings)
     try:
         if isinstance(provider, OllamaProvider) or provider.pooled:
             return await _with_hosts(provider, entry)
@@ -122,7 +122,7 @@ async def _with_hosts(provider: HostedProvider, entry: ListedProvider) -> Listed
     return replace(entry, models=models, note=note, hosts=hosts, reached=reached)
 
 
-def _opened(endpoint: Endpoint, settings: ProviderSettings) -> OpenAIProvider | AnthropicProvider | OllamaProvider:
+def _open(endpoint: Endpoint, settings: ProviderSettings) -> OpenAIProvider | AnthropicProvider | OllamaProvider:
     settings = settings.model_copy(update={"timeout": SECONDS})
     if endpoint.like == "ollama":
         return OllamaProvider(settings, endpoint.name)

@@ -34,7 +34,7 @@ def price_tag(endpoint: Endpoint, model_name: str) -> PriceTag | None:
     if declared := endpoint.price(model_name):
         return declared
     place = next((place for place in _places(endpoint) if _find(model_name, place)), None)
-    return None if place is None else _listed(model_name, place)
+    return None if place is None else _listed_price(model_name, place)
 
 
 def _places(endpoint: Endpoint) -> Iterator[dict[str, str]]:
@@ -46,11 +46,11 @@ def _places(endpoint: Endpoint) -> Iterator[dict[str, str]]:
         yield {"provider_id": endpoint.name}
 
 
-def _listed(model_name: str, place: Mapping[str, Any]) -> PriceTag:
+def _listed_price(model_name: str, place: Mapping[str, Any]) -> PriceTag:
     from genai_prices import Usage
 
     def rate(context: Mapping[str, str] | None, **tokens: int) -> float:
-        return _calculated(model_name, place, Usage(**tokens), context) / _PROBE
+        return _calculate(model_name, place, Usage(**tokens), context) / _PROBE
 
     def exactly(input_tokens: int, output_tokens: int, cache_read: int, cache_write: int, batch: bool) -> float:
         usage = Usage(
@@ -59,7 +59,7 @@ def _listed(model_name: str, place: Mapping[str, Any]) -> PriceTag:
             cache_read_tokens=cache_read,
             cache_write_tokens=cache_write,
         )
-        return _calculated(model_name, place, usage, {"processing": "batch"} if batch else None)
+        return _calculate(model_name, place, usage, {"processing": "batch"} if batch else None)
 
     def rates(context: Mapping[str, str] | None) -> PriceTag:
         return PriceTag(
@@ -82,7 +82,7 @@ def _find(model_name: str, place: Mapping[str, Any]) -> bool:
     return True
 
 
-def _calculated(model_name: str, place: Mapping[str, Any], usage: Any, context: Mapping[str, str] | None) -> float:
+def _calculate(model_name: str, place: Mapping[str, Any], usage: Any, context: Mapping[str, str] | None) -> float:
     from genai_prices import calc_price
 
     return float(calc_price(usage, model_name, **place, price_context=context).total_price)

@@ -145,7 +145,7 @@ def _remaining_problems(evaluator: Evaluator, candidate: Candidate, rung: Rung) 
     return order[candidate.problems_done : rung.end]
 
 
-async def examined(
+async def examine(
     evaluator: Evaluator, finalists: Sequence[Candidate], problems: Sequence[Problem], split: Split, name: str
 ) -> dict[str, Marks]:
     """All of them in one wave; a prompt that is there twice is asked once. The marks are by key."""
@@ -258,7 +258,7 @@ async def choose(
         return Choice(evaluator.leader(), baseline, rival.leader() if rival else None, {})
     seeds = evaluator.leaders(BEST, SEED)
     own, rivals = [*evaluator.leaders(BEST), *seeds], rival.leaders(BEST) if rival else []
-    marks = await examined(evaluator, [*own, *rivals], problems, "choose", "choose")
+    marks = await examine(evaluator, [*own, *rivals], problems, "choose", "choose")
     fitness = {one.genome.key: _fitness(one, marks[one.genome.key], evaluator) for one in [*own, *rivals]}
     calls = evaluator.grader.calls_for(len(problems) * len(marks))
     champion, best_seed = _fittest(own, fitness), _fittest(seeds, fitness)

@@ -159,7 +159,7 @@ def distance_to_rest(index: int, prompts: Sequence[str], rng: Random, most_other
     return fmean(normalized_distance(prompts[index], prompts[other]) for other in others)
 
 
-def adapted(base: Rates, diversity: float) -> Rates:
+def adapt_rates(base: Rates, diversity: float) -> Rates:
     """Alike prompts are mutated more and crossed less; very different ones the other way round.
 
     At LOW mutation is three times its base (never above 0.9 unless the base is), at HIGH half of it;

@@ -36,7 +36,7 @@ def is_fixed(segment: str) -> bool:
     return segment == SEPARATOR or _PLACEHOLDER.search(segment) is not None
 
 
-def unframed(segments: Iterable[str]) -> tuple[tuple[str, ...], Frame]:
+def split_frame(segments: Iterable[str]) -> tuple[tuple[str, ...], Frame]:
     """The segments that may be changed, and what holds them."""
     free: list[str] = []
     fixed: list[tuple[str, int]] = []
@@ -48,7 +48,7 @@ def unframed(segments: Iterable[str]) -> tuple[tuple[str, ...], Frame]:
     return tuple(free), tuple((segment, place / len(free) if free else 0.0) for segment, place in fixed)
 
 
-def framed(free: tuple[str, ...], frame: Frame) -> tuple[str, ...]:
+def insert_frame(free: tuple[str, ...], frame: Frame) -> tuple[str, ...]:
     if not frame:
         return free
     merged: list[str] = []
@@ -70,7 +70,7 @@ def parts(prompt: str) -> tuple[str, str]:
     return ("", prompt) if QUESTION in prompt else (prompt, QUESTION)
 
 
-def filled(template: str, problem: "Problem") -> str:
+def fill_template(template: str, problem: "Problem") -> str:
     """In one go, so that braces in a question stay what they are."""
 
     def value(match: re.Match[str]) -> str:

@@ -24,7 +24,7 @@ from typing import Any, cast
 from tidepool.engine.call import seed_of
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.evolution.breeding import Breeding, Child, copied, rewritten_by_model
+from tidepool.engine.studies.evolution.breeding import Breeding, Child, copy_parent, rewrite_by_model
 from tidepool.engine.studies.evolution.evaluator import Candidate, Evaluator
 from tidepool.engine.studies.evolution.final_test import by_problem, score
 from tidepool.engine.studies.evolution.genome import Genome
@@ -295,8 +295,8 @@ class GepaSearch:
     async def _proposal(self, reflection: Reflection, place: int, wave: int) -> Genome:
         evaluator, generation = self._evaluator, len(self._evaluator.history)
         mother, rng = evaluator.known[reflection.prompt].genome, evaluator.stream("examples", generation, place)
-        child = Child(copied(mother, generation, evaluator.showable, rng), "reflect")
-        return await rewritten_by_model(evaluator, child, reflection.failures, f"g{generation}.{place}", wave)
+        child = Child(copy_parent(mother, generation, evaluator.showable, rng), "reflect")
+        return await rewrite_by_model(evaluator, child, reflection.failures, f"g{generation}.{place}", wave)
 
     def _admitted(self, genome: Genome, place: int) -> str | None:
         """None: it is known already."""

@@ -21,10 +21,10 @@ from tidepool.engine.registries import SCORERS
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.unit import Unit
 from tidepool.engine.studies.evolution.config import EvolutionSettings
-from tidepool.engine.studies.evolution.genome import Genome, filled, parts
+from tidepool.engine.studies.evolution.genome import Genome, fill_template, parts
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split
 from tidepool.engine.studies.evolution.tasks.judge import JudgeMarker
-from tidepool.engine.studies.evolution.tasks.scorer import ScorerMarker, ScorerProcess, allowed, own_scorer
+from tidepool.engine.studies.evolution.tasks.scorer import ScorerMarker, ScorerProcess, allowed_scorer, own_scorer
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask, choices_of, letter_of
 from tidepool.engine.studies.evolution.tasks.verdict import Scorer, SolverReply, Unmarked, Verdict, stored_verdict
 from tidepool.engine.studies.evolution.variation import Showable
@@ -53,7 +53,7 @@ class Asking:
         system, user = parts(genome.prompt)
         examples = [example for example in self._shown(genome) if not _reveals_answer(example, problem)]
         pairs = (message for example in examples for message in self._pair(example, user))
-        return filled(system, problem), (*pairs, Message("user", filled(user, problem)))
+        return fill_template(system, problem), (*pairs, Message("user", fill_template(user, problem)))
 
     def text(self, genome: Genome) -> str:
         """All of it but the question, for its length."""
@@ -72,7 +72,7 @@ class Asking:
         return (self.problems[number] for number in genome.examples)
 
     def _pair(self, problem: Problem, user: str) -> tuple[Message, Message]:
-        return Message("user", filled(user, problem)), Message("assistant", self.demonstrated(problem))
+        return Message("user", fill_template(user, problem)), Message("assistant", self.demonstrated(problem))
 
     def demonstrated(self, problem: Problem) -> str:
         """The answer in the form in which replies are looked for it, worked out where the file has that; empty: it cannot be shown."""
@@ -152,7 +152,7 @@ async def open_marker(run: BatchRun, settings: EvolutionSettings) -> AsyncIterat
 
 def _marker_of(run: BatchRun, settings: EvolutionSettings) -> Marker:
     if own := own_scorer(settings.scorer):
-        process = ScorerProcess(allowed(own, settings.scorer_sha256), settings.marking_seconds)
+        process = ScorerProcess(allowed_scorer(own, settings.scorer_sha256), settings.marking_seconds)
         return ScorerMarker(process, settings.pass_mark, lambda words: run.log("warning", words))
     if settings.scorer:
         scorer: Scorer = SCORERS.named(settings.scorer)

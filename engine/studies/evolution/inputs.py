@@ -59,7 +59,7 @@ def with_problems(settings: EvolutionSettings, seed: int, folder: Path | None) -
     if folder is None and settings.problems in SETS:
         return settings
     if settings.problems in SETS and not (settings.choose_from or settings.judge_from):
-        return _checked_set(settings, seed)
+        return _check_set(settings, seed)
     return _with_file_problems(settings, seed, named_file("", folder, "evolution", "problems"))
 
 
@@ -78,9 +78,9 @@ def _built_in(settings: EvolutionSettings, seed: int) -> ProblemSet:
     return problem_set(settings.problems, *sizes, seed, settings.choose_problems)
 
 
-def _checked_set(settings: EvolutionSettings, seed: int) -> EvolutionSettings:
+def _check_set(settings: EvolutionSettings, seed: int) -> EvolutionSettings:
     problems = _numbered(_built_in(settings, seed))
-    settings = _labelled(settings, (entry.problem.answer for split in problems.values() for entry in split))
+    settings = _with_labels(settings, (entry.problem.answer for split in problems.values() for entry in split))
     _doubts(settings, problems)
     return settings
 
@@ -109,10 +109,10 @@ def _with_file_problems(settings: EvolutionSettings, seed: int, folder: Path) ->
     )
     sizes: Mapping[Split, int] = {split: getattr(settings, key) for split, (key, _) in SIZES.items()}
     intake = read_problems(sources, columns, sizes, seed)
-    settings = _labelled(settings, intake.answers)
-    notes = [*_shortened(settings, intake.drawn), *intake.notes, *_doubts(settings, intake.drawn)]
+    settings = _with_labels(settings, intake.answers)
+    notes = [*_shortage_notes(settings, intake.drawn), *intake.notes, *_doubts(settings, intake.drawn)]
     search = [entry.problem for entry in intake.drawn["search"]]
-    notes += [*_labels_unsaid(settings, search), *_guessed(settings, search)]
+    notes += [*_labels_unsaid(settings, search), *_guess_task(settings, search)]
     if settings.task == "auto" and intake.chosen_from:
         notes.append('The problems have choices, which are neither shown nor read: task = "choice" does both.')
     frozen = FrozenProblems(
@@ -125,7 +125,7 @@ def _with_file_problems(settings: EvolutionSettings, seed: int, folder: Path) ->
     return settings.model_copy(update={"frozen": frozen})
 
 
-def _shortened(settings: EvolutionSettings, drawn: Mapping[Split, Sequence[NamedProblem]]) -> list[str]:
+def _shortage_notes(settings: EvolutionSettings, drawn: Mapping[Split, Sequence[NamedProblem]]) -> list[str]:
     """Sizes that were written, and that the files are too small for; the held-out part is then named as well."""
     sizes = {key: (len(drawn.get(split, ())), words) for split, (key, words) in SIZES.items() if getattr(settings, key)}
     written = settings.model_fields_set & sizes.keys()
@@ -166,7 +166,7 @@ def _sources(settings: EvolutionSettings, folder: Path) -> Sources:
     return sources
 
 
-def _labelled(settings: EvolutionSettings, answers: Iterable[str]) -> EvolutionSettings:
+def _with_labels(settings: EvolutionSettings, answers: Iterable[str]) -> EvolutionSettings:
     """Without labels of its own, a task that has some takes all expected answers for them."""
     if settings.task != "label" or settings.labels:
         return settings
@@ -222,7 +222,7 @@ def _all_named(labels: Sequence[str], texts: Sequence[str]) -> bool:
     return all(label.casefold() in text.casefold() for text in texts for label in labels)
 
 
-def _guessed(settings: EvolutionSettings, problems: Sequence[Problem]) -> list[str]:
+def _guess_task(settings: EvolutionSettings, problems: Sequence[Problem]) -> list[str]:
     """The simulated solver knows the problems that come with Tidepool; of others only those that offer a choice."""
     if not all(model.startswith("simulated:") and "solver" in model for model in settings.solvers()):
         return []

@@ -15,7 +15,7 @@ from tidepool.engine.studies.evolution.breeding import MOST_TOKENS, RANDOM_SEGME
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluator import Numbering, Rung, calls_in, rungs
 from tidepool.engine.studies.evolution.final_test import BEST, seed_rungs
-from tidepool.engine.studies.evolution.genome import QUESTION, filled, is_fixed, split_segments
+from tidepool.engine.studies.evolution.genome import QUESTION, fill_template, is_fixed, split_segments
 from tidepool.engine.studies.evolution.gepa import MINIBATCH
 from tidepool.engine.studies.evolution.grader import SOLUTIONS
 from tidepool.engine.studies.evolution.inputs import problems_of, settings_of, warnings_about
@@ -182,7 +182,7 @@ class PlanSizes:
         around = [prompt for prompt in self._seed_prompts if any(map(is_fixed, split_segments(prompt)))]
         for problem in self._measured:
             yield problem.question
-            yield from (filled(prompt, problem) for prompt in around)
+            yield from (fill_template(prompt, problem) for prompt in around)
 
     @cached_property
     def judging(self) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import NotFound
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.studies.evolution.genome import join_segments, split_segments, unframed
+from tidepool.engine.studies.evolution.genome import join_segments, split_frame, split_segments
 from tidepool.engine.studies.evolution.records import GENERATION, RESULT, finalists_in
 from tidepool.storage.batches import find_batch, progress_of
 from tidepool.storage.queries.learning import genome, genome_counts, problem_texts, shares_right
@@ -284,4 +284,4 @@ def champion_prompt(connection: sqlite3.Connection, reference: str) -> str:
     champion = evolution_statistics(connection, batch["number"], "").champion
     if champion is None:
         raise NotFound(f"Batch {batch['id']} has no champion yet: not one generation is judged.")
-    return join_segments(unframed(split_segments(champion.prompt))[0])
+    return join_segments(split_frame(split_segments(champion.prompt))[0])

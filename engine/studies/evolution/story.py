@@ -9,7 +9,7 @@ from tidepool.engine.studies.evolution.final_test import (
     by_problem,
     choose,
     comparison,
-    examined,
+    examine,
     portrait,
     score,
 )
@@ -46,7 +46,7 @@ async def _evolve(run: BatchRun, grader: Grader) -> None:
     choice = await choose(evaluator, baseline, rival, problems.choosing)
     champion, baseline = choice.champion, choice.baseline
     finalists = [champion, baseline, *([choice.rival] if choice.rival else [])]
-    marks = await examined(evaluator, finalists, problems.validation, "judge", "validation")
+    marks = await examine(evaluator, finalists, problems.validation, "judge", "validation")
     champion_marks, baseline_marks = (marks[finalist.genome.key] for finalist in (champion, baseline))
     result = {
         "champion": portrait(champion, champion_marks, problems.training) | choice.figures_of(champion),

@@ -7,12 +7,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tidepool.engine.studies.evolution.breeding import Breeding, Child, breed, copied, finished, random_genome
+from tidepool.engine.studies.evolution.breeding import Breeding, Child, breed, copy_parent, finish, random_genome
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluator import Evaluator
-from tidepool.engine.studies.evolution.fitness import Rates, adapted
-from tidepool.engine.studies.evolution.genome import Genome, genome_from, seed_genomes, segment_pool, unframed
-from tidepool.engine.studies.evolution.variation import SELECTIONS, Material, elites, mutated, varied
+from tidepool.engine.studies.evolution.fitness import Rates, adapt_rates
+from tidepool.engine.studies.evolution.genome import Genome, genome_from, seed_genomes, segment_pool, split_frame
+from tidepool.engine.studies.evolution.variation import SELECTIONS, Material, elites, mutate, vary_examples
 
 SEED = "seed"
 _TRIES = 20
@@ -27,7 +27,7 @@ def seeds_of(settings: EvolutionSettings) -> tuple[Genome, ...]:
 
 def material_of(settings: EvolutionSettings) -> Material:
     """What mutation inserts: sentences of seed prompts, and nothing that the user did not write unless he says so."""
-    split_prompts = [unframed(genome_from(prompt).segments) for prompt in settings.seed_prompts]
+    split_prompts = [split_frame(genome_from(prompt).segments) for prompt in settings.seed_prompts]
     own = tuple(segment for free, _ in split_prompts for segment in free)
     built_in = () if own and settings.material == "own" else segment_pool()
     segments = tuple(dict.fromkeys((*(() if settings.material == "built-in" else own), *built_in)))
@@ -44,8 +44,8 @@ def founders(evaluator: Evaluator, material: Material) -> list[Genome]:
         if len(genomes) >= evaluator.settings.population_size:
             break
         mother = seeds[place % len(seeds)]
-        segments, name = mutated(mother.segments, rng, material)
-        examples, change = varied(mother.examples, evaluator.showable, rng)
+        segments, name = mutate(mother.segments, rng, material)
+        examples, change = vary_examples(mother.examples, evaluator.showable, rng)
         operator = f"{name}+{change}" if change else name
         mutant = replace(mother.child(segments, operator, 0), examples=examples)
         genomes.setdefault(mutant.key, mutant)
@@ -75,12 +75,12 @@ async def bred_generation(evaluator: Evaluator, population: Sequence[Genome], ma
     count = settings.population_size - len(elite)
     if settings.strategy == "reflective":
         parents = [population[index] for index in SELECTIONS[settings.selection](scores, count, rng)]
-        children = [Child(copied(parent, generation, evaluator.showable, rng), "reflect") for parent in parents]
+        children = [Child(copy_parent(parent, generation, evaluator.showable, rng), "reflect") for parent in parents]
     else:
-        rates = adapted(Rates(settings.crossover_rate, settings.mutation_rate), evaluator.history[-1].diversity)
+        rates = adapt_rates(Rates(settings.crossover_rate, settings.mutation_rate), evaluator.history[-1].diversity)
         how = Breeding(settings.selection, settings.crossover, rates, showable=evaluator.showable)
         children = breed(population, scores, count, generation, how, material, rng, evaluator.known)
-    return [*elite, *await finished(evaluator, children, generation, material)]
+    return [*elite, *await finish(evaluator, children, generation, material)]
 
 
 async def search_at_random(evaluator: Evaluator, calls: int) -> None:

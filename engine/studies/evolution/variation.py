@@ -16,7 +16,7 @@ from itertools import accumulate, zip_longest
 from random import Random
 from typing import TypeVar
 
-from tidepool.engine.studies.evolution.genome import Frame, framed, unframed
+from tidepool.engine.studies.evolution.genome import Frame, insert_frame, split_frame
 
 TOURNAMENT_SIZE = 3
 ELITIST_SHARE = 0.25
@@ -280,11 +280,11 @@ _BY_WORD = tuple(name for name in MUTATIONS if name.startswith("word_"))
 _BY_SEGMENT = tuple(name for name in MUTATIONS if name.startswith("segment_"))
 
 
-def mutated(segments: Segments, rng: Random, material: Material) -> tuple[Segments, str]:
+def mutate(segments: Segments, rng: Random, material: Material) -> tuple[Segments, str]:
     """One operator drawn and applied, with its name. Pieces with placeholders stay."""
-    free, frame = unframed(segments)
+    free, frame = split_frame(segments)
     name = rng.choice(_BY_WORD if rng.random() < WORD_SHARE else _BY_SEGMENT) if free else segment_insert.__name__
-    return framed(MUTATIONS[name](free, rng, material), frame), name
+    return insert_frame(MUTATIONS[name](free, rng, material), frame), name
 
 
 Examples = tuple[int, ...]
@@ -339,18 +339,18 @@ _CHANGES: tuple[Callable[[Examples, Showable, Random], Examples], ...] = (
 )
 
 
-def varied(examples: Examples, showable: Showable, rng: Random) -> tuple[Examples, str | None]:
+def vary_examples(examples: Examples, showable: Showable, rng: Random) -> tuple[Examples, str | None]:
     """Now and then changed, with the name of the change. Nothing is drawn where nothing may be shown."""
     if not showable or rng.random() >= CHANGED:
         return examples, None
     if not examples:
-        return drawn(showable, rng, least=1), "show_examples"
+        return draw_examples(showable, rng, least=1), "show_examples"
     change = rng.choice(_CHANGES)
     changed = change(examples, showable, rng)
     return changed, change.__name__ if changed != examples else None
 
 
-def crossed(mother: Examples, father: Examples, showable: Showable, rng: Random) -> Examples:
+def cross_examples(mother: Examples, father: Examples, showable: Showable, rng: Random) -> Examples:
     """Any of those that one of them shows, in their order: as many as one of them has, or a number between."""
     both = list(dict.fromkeys((*mother, *father)))
     if not showable or not both:
@@ -360,7 +360,7 @@ def crossed(mother: Examples, father: Examples, showable: Showable, rng: Random)
     return tuple(example for example in both if example in chosen)
 
 
-def drawn(showable: Showable, rng: Random, least: int = 0) -> Examples:
+def draw_examples(showable: Showable, rng: Random, least: int = 0) -> Examples:
     """Any number of them: what random search shows, and a prompt's first."""
     if not showable:
         return ()

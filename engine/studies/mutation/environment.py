@@ -24,9 +24,9 @@ from tidepool.engine.studies.mutation.operators import (
     OPERATOR_NAMES,
     Prompt,
     Rewrite,
+    apply_rewrite,
     operator_named,
     rewrite_prompt,
-    rewritten,
 )
 from tidepool.engine.studies.mutation.queries import Query
 from tidepool.engine.studies.mutation.rewards import Vectors, similarity
@@ -70,7 +70,7 @@ def observation(embedding: NDArray[np.float32], steps: int, rules: EpisodeRules)
     return np.append(embedding, np.float32(min(1.0, steps / rules.episode_length)))
 
 
-def credited(reward: float, steps: int, terminated: bool, rules: EpisodeRules, gamma: float) -> float:
+def credit_reward(reward: float, steps: int, terminated: bool, rules: EpisodeRules, gamma: float) -> float:
     """The reward a return-maximising learner sees: a success keeps its reward for the steps it makes
     unnecessary.
 
@@ -126,7 +126,7 @@ async def ask_rewrites(transport: PromptTransport, moment: int, group: Sequence[
     attempts = [attempt for attempt in group if operator_named(attempt.operator).instruction]
     prompts = [rewrite_prompt(operator_named(attempt.operator), attempt.episode.text) for attempt in attempts]
     for attempt, reply in zip(attempts, await _wave(transport, REWRITE, moment, attempts, prompts), strict=True):
-        attempt.rewrite = rewritten(operator_named(attempt.operator), attempt.episode.text, reply)
+        attempt.rewrite = apply_rewrite(operator_named(attempt.operator), attempt.episode.text, reply)
 
 
 async def ask_answers(transport: PromptTransport, moment: int, group: Sequence[StepCall], rules: EpisodeRules) -> None:

@@ -19,7 +19,7 @@ from tidepool.engine.statistics.contrasts import of_mean, paired
 from tidepool.engine.statistics.significance import holm
 from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, PromptTransport, once_each
 from tidepool.engine.studies.mutation.learners import RandomPolicy
-from tidepool.engine.studies.mutation.operators import NOOP, OPERATOR_NAMES, played
+from tidepool.engine.studies.mutation.operators import NOOP, OPERATOR_NAMES, with_noop
 from tidepool.engine.studies.mutation.policy import ConstantPolicy, Policy
 from tidepool.engine.studies.mutation.queries import Query
 from tidepool.engine.studies.mutation.statistics import (
@@ -47,7 +47,7 @@ def contenders(
     Where noop is no operator of the study, it is played nevertheless.
     """
     policies: dict[str, Policy] = {"policy": policy, "random": RandomPolicy(len(operators), seed), **(others or {})}
-    policies.update((operator, ConstantPolicy(action)) for action, operator in enumerate(played(operators)))
+    policies.update((operator, ConstantPolicy(action)) for action, operator in enumerate(with_noop(operators)))
     return policies
 
 
@@ -69,7 +69,7 @@ async def play_heldout(
         per_policy * len(policies),
         once_each(queries),
         transport,
-        replace(rules, operators=played(rules.operators)),
+        replace(rules, operators=with_noop(rules.operators)),
         batching=batching,
         steps=steps,
         episodes=episodes,

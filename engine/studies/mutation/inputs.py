@@ -13,7 +13,7 @@ from tidepool.engine.errors import UsageError, located
 from tidepool.engine.studies.mutation.config import MutationSettings, WrittenQuery
 from tidepool.engine.studies.mutation.environment import EpisodeRules
 from tidepool.engine.studies.mutation.learners import require_extra
-from tidepool.engine.studies.mutation.operators import played
+from tidepool.engine.studies.mutation.operators import with_noop
 from tidepool.engine.studies.mutation.policy import (
     PolicyCard,
     SavedPolicy,
@@ -122,7 +122,7 @@ def heldout_for(card: PolicyCard, queries: Sequence[Query]) -> tuple[Query, ...]
 def heldout_episodes(settings: MutationSettings, queries: int) -> int:
     """Of the comparison: the policy, random play, what else has learnt, and each operator as a constant policy."""
     learned = [name for name in settings.stated_baselines() if name != "random"]
-    return queries * settings.repeats * (2 + len(learned) + len(played(settings.operators)))
+    return queries * settings.repeats * (2 + len(learned) + len(with_noop(settings.operators)))
 
 
 def settings_of(config: ConfigSections) -> MutationSettings:

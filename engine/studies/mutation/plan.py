@@ -13,7 +13,7 @@ from tidepool.engine.studies.mutation.config import HASHING, MutationSettings
 from tidepool.engine.studies.mutation.environment import ANSWER, JUDGE, REWRITE, TARGET_SYSTEM
 from tidepool.engine.studies.mutation.inputs import heldout_episodes, heldout_for, queries_of, saved_policy, settings_of
 from tidepool.engine.studies.mutation.ledger import EMBED, JUDGE_TOKENS, stages_of
-from tidepool.engine.studies.mutation.operators import operator_named, played, rewrite_prompt
+from tidepool.engine.studies.mutation.operators import operator_named, rewrite_prompt, with_noop
 from tidepool.engine.studies.mutation.queries import Query, split_queries
 from tidepool.engine.studies.mutation.rewards import judge_prompt
 from tidepool.engine.studies.planned_calls import (
@@ -131,7 +131,7 @@ class _MutationPlan:
         return 2 if self.sizing.worst and self.settings.reward == "judge" else 1
 
     def _comparison(self) -> Iterator[_Moment]:
-        contenders = self._learnt + len(played(self.settings.operators))
+        contenders = self._learnt + len(with_noop(self.settings.operators))
         share = (self._learnt * self._rewriting_share + self._instructed) / contenders
         # As of the simulated target, a guess for others.
         success = 1 / (1 + math.exp(SLOPE * (self.settings.success - MIDDLING)))

@@ -25,7 +25,7 @@ from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.logger import Logger
 
 from tidepool.engine.call import seed_of
-from tidepool.engine.studies.mutation.environment import EpisodeRules, Outcome, Step, credited
+from tidepool.engine.studies.mutation.environment import EpisodeRules, Outcome, Step, credit_reward
 from tidepool.engine.studies.mutation.policy import Layer, Normaliser, TrainedPolicy
 from tidepool.engine.studies.mutation.training import Training
 
@@ -111,7 +111,7 @@ class PPOLearner:
             action=self._choice.actions[environment],
             value=float(self._choice.values[environment]),
             log_probability=float(self._choice.log_probabilities[environment]),
-            reward=credited(step.reward, step.index + 1, step.terminated, self._rules, self._training.gamma),
+            reward=credit_reward(step.reward, step.index + 1, step.terminated, self._rules, self._training.gamma),
             starts_episode=self._fresh[environment],
         )
         chain.append(row)

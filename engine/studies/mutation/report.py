@@ -31,7 +31,7 @@ from tidepool.engine.studies.mutation.statistics import (
     RewardGain,
     UpdateStatistics,
     read_updates,
-    smoothed,
+    smooth,
 )
 from tidepool.storage.queries.summary import finding
 
@@ -235,7 +235,7 @@ class MutationGlimpse:
         return False
 
     def told(self) -> Told | None:
-        updates = [UpdateStatistics.from_json(row) for row in smoothed(self._updates)]
+        updates = [UpdateStatistics.from_json(row) for row in smooth(self._updates)]
         blocks: tuple[Block, ...] = ()
         if updates:
             blocks = (*learning_figures({"policy": updates}), updates_table(updates))

@@ -153,10 +153,10 @@ def mutation_statistics(
         {
             "learner": "policy" if settings["policy_content"] else settings["learner"],
             "reward": settings["reward"],
-            "updates": smoothed(read_updates(connection, batch_number)),
+            "updates": smooth(read_updates(connection, batch_number)),
             "operators": training.get("operators") or heldout_operators or unused,
             "heldout_operators": heldout_operators or unused,
-            "baselines": {name: {**entry, "updates": smoothed(entry["updates"])} for name, entry in baselines.items()},
+            "baselines": {name: {**entry, "updates": smooth(entry["updates"])} for name, entry in baselines.items()},
             "heldout": heldout,
             "masked_steps": sum(loss.get("masked_steps", 0) for loss in losses.values()),
             "fallback_rewrites": sum(loss.get("fallback_rewrites", 0) for loss in losses.values()),
@@ -173,7 +173,7 @@ def read_updates(
         yield {"update": row["update_number"], **columns, **json.loads(row["details"] or "{}")}
 
 
-def smoothed(updates: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def smooth(updates: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Each update with the running mean of the rewards up to it, weighted to the newest, and intervals where they are known.
 
     The running mean is a weighted sum of means, so its variance is the sum of theirs by the squares of the weights.

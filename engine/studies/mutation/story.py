@@ -33,7 +33,7 @@ from tidepool.engine.studies.mutation.ledger import EpisodeRecorder, LedgerTrans
 from tidepool.engine.studies.mutation.policy import Policy, PolicyCard, SavedPolicy, TrainedPolicy, policy_bytes
 from tidepool.engine.studies.mutation.queries import Query, Split, split_queries
 from tidepool.engine.studies.mutation.statistics import REWARDS
-from tidepool.engine.studies.mutation.training import DETAILS, Losses, LossLimit, Player, TrainingRecord, train, unused
+from tidepool.engine.studies.mutation.training import DETAILS, Losses, LossLimit, Player, TrainingRecord, no_uses, train
 
 TRAINING, HELDOUT = "training", "heldout"
 
@@ -113,7 +113,7 @@ class Story:
         training = training_of(settings, name, self._run.seed)
         learner = await asyncio.to_thread(make_learner, training, self._rules, size, len(settings.operators))
         record = TrainingRecord(
-            update_size=settings.num_processes * settings.num_steps, operators=unused(settings.operators)
+            update_size=settings.num_processes * settings.num_steps, operators=no_uses(settings.operators)
         )
         return Player(name, learner, settings.num_env_steps, first, settings.num_processes, record)
 
@@ -179,7 +179,7 @@ class Story:
         names = [name for name in policies for _ in range(len(heldout) * settings.repeats)]
         self._recorder.begin(HELDOUT, names)
         self._run.expect_units(episodes + len(names))
-        record = TrainingRecord(update_size=0, operators=unused(self._settings.operators))
+        record = TrainingRecord(update_size=0, operators=no_uses(self._settings.operators))
         """what the policy itself does, which is all there is to tell of one that was only evaluated"""
 
         def on_outcome(outcome: Outcome) -> None:

@@ -115,7 +115,7 @@ class Losses:
             self.fallback_rewrites += step.fell_back
 
 
-def unused(operators: Iterable[str]) -> dict[str, OperatorUse]:
+def no_uses(operators: Iterable[str]) -> dict[str, OperatorUse]:
     return {name: OperatorUse() for name in operators}
 
 
@@ -124,7 +124,7 @@ class TrainingRecord:
     update_size: int
     losses: Losses = field(default_factory=Losses)
     updates: list[Update] = field(default_factory=list)
-    operators: dict[str, OperatorUse] = field(default_factory=lambda: unused(OPERATOR_NAMES))
+    operators: dict[str, OperatorUse] = field(default_factory=lambda: no_uses(OPERATOR_NAMES))
     _rewards: list[float] = field(default_factory=list)
     _episodes: dict[int, list[float]] = field(default_factory=dict)
     _endings: list[bool] = field(default_factory=list)
@@ -182,7 +182,7 @@ Offload = Callable[..., Awaitable[Any]]
 """runs a function in a thread, as `asyncio.to_thread` does"""
 
 
-async def _at_once(function: Callable[..., Any], *arguments: Any) -> Any:
+async def _run_inline(function: Callable[..., Any], *arguments: Any) -> Any:
     return function(*arguments)
 
 
@@ -205,15 +205,15 @@ class Player:
     async def choose(self, environments: Environments, offload: Offload) -> list[int | None]:
         if not self.left:
             return [None] * self.count
-        compute = offload if self.learner.heavy else _at_once
+        compute = offload if self.learner.heavy else _run_inline
         seen = environments.observations[self.first : self.first + self.count].copy()
-        return _within(await compute(self.learner.choose, seen), self.left)
+        return _first_actions(await compute(self.learner.choose, seen), self.left)
 
     async def learn(self, full_outcome: Outcome, offload: Offload) -> None:
         outcome = full_outcome.part(self.first, self.count)
         if not any(outcome.steps):
             return
-        compute = offload if self.learner.heavy else _at_once
+        compute = offload if self.learner.heavy else _run_inline
         self.record.count(outcome)
         await compute(self.learner.learn, outcome)
 
@@ -243,7 +243,7 @@ async def train(
     environments: Environments,
     players: Sequence[Player],
     *,
-    offload: Offload = _at_once,
+    offload: Offload = _run_inline,
     on_outcome: Callable[[Outcome], None] = lambda outcome: None,
     loss_limit: LossLimit | None = None,
 ) -> None:
@@ -262,7 +262,7 @@ async def train(
         player.record.close_update()
 
 
-def _within(actions: Sequence[int | None], remaining: int) -> list[int | None]:
+def _first_actions(actions: Sequence[int | None], remaining: int) -> list[int | None]:
     """The first `room` actions; the other environments wait."""
     allowed: list[int | None] = []
     for action in actions:

@@ -90,7 +90,7 @@ class SecretGameStatistics(Statistics):
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class GameDesign:
     """What the statistics need to know of a batch beside its outcomes."""
 
     models: Mapping[str, str] | None = None
@@ -104,7 +104,7 @@ class Played:
     mode: str = "standard"
 
     @classmethod
-    def of(cls, config: StoredConfig) -> "Played":
+    def of(cls, config: StoredConfig) -> "GameDesign":
         agents, settings = config.sections["agents"], config.sections["secret_game"]
         return cls(
             models={agent["name"]: resolve_model(agent["model"]) for agent in agents},
@@ -119,7 +119,7 @@ class Played:
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:
     """As the JSON summary has them, with what people coded by hand."""
     failed = {tuple(json.loads(names)): count for names, count in game_rows.failures_by_pair(connection, batch["id"])}
-    analysis = analysed_sides(sides_of(connection, batch["number"]), failed, Played.of(config))
+    analysis = analyse_sides(sides_of(connection, batch["number"]), failed, GameDesign.of(config))
     agreement = _agreement(game_rows.planted_sides(connection, batch["number"])) if batch["simulated"] else None
     analysis = replace(analysis, sat_out=game_rows.sit_outs(connection, batch["id"]), agreement=agreement)
     return with_coding(connection, batch, analysis.as_json())
@@ -158,8 +158,8 @@ def sides_of(connection: sqlite3.Connection, batch_number: int) -> Sides:
     return Sides.read(game_rows.outcomes(connection, batch_number))
 
 
-def analysed_sides(sides: Sides, failed: Failed | None = None, played: Played | None = None) -> SecretGameStatistics:
-    played = played or Played()
+def analyse_sides(sides: Sides, failed: Failed | None = None, played: GameDesign | None = None) -> SecretGameStatistics:
+    played = played or GameDesign()
     missing = failed_by_pair(failed or {})
     lost = sum(missing.values())
     clustering = Clustering(sides, linked=played.linked, missing=lost / (lost + len(sides) / 2) if lost else 0.0)
@@ -177,7 +177,7 @@ def analysed_sides(sides: Sides, failed: Failed | None = None, played: Played | 
         uncertain=uncertain_statistics(clustering),
         inference=clustering.inference,
         models=None if played.models is None else _by_model(shares, sides, played.models),
-        openers=_named(shares, sides, ("answered", "opened"), sides.opener.astype(int)),
+        openers=_by_name(shares, sides, ("answered", "opened"), sides.opener.astype(int)),
         scenarios=_by_scenario(clustering, bounds, played.scenarios) if clustering.scenarios else None,
         ranking=ranking(agents, compared),
         comparisons=compared,
@@ -186,14 +186,14 @@ def analysed_sides(sides: Sides, failed: Failed | None = None, played: Played | 
     )
 
 
-def _bounds(sides: Sides, played: Played) -> Interval:
+def _bounds(sides: Sides, played: GameDesign) -> Interval:
     """Between which points a side's score can lie; what a file holds beyond that counts as well."""
     scores = sides.score[~numpy.isnan(sides.score)]
     low, high = points_between(played.mode, played.scoring, len(sides.names))
     return min(low, float(scores.min(initial=low))), max(high, float(scores.max(initial=high)))
 
 
-def _named(shares: Shares, sides: Sides, names: Sequence[str], codes: Array) -> dict[str, ScoredSides]:
+def _by_name(shares: Shares, sides: Sides, names: Sequence[str], codes: Array) -> dict[str, ScoredSides]:
     """Sides by a label of theirs; whatever the schedule deals to each is a stratum."""
     scored = zip(names, shares.scored(codes, len(names), [sides.seat, sides.direction, sides.agent]), strict=True)
     return {name: sides_scored for name, sides_scored in sorted(scored) if sides_scored.interactions}
@@ -203,7 +203,7 @@ def _by_model(shares: Shares, sides: Sides, models: Mapping[str, str]) -> dict[s
     names = [models.get(name, "unknown") for name in sides.names]
     distinct = sorted(set(names))
     codes = numpy.array([distinct.index(name) for name in names], dtype=int)
-    return _named(shares, sides, distinct, codes[sides.agent])
+    return _by_name(shares, sides, distinct, codes[sides.agent])
 
 
 def _by_scenario(

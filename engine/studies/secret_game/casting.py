@@ -16,7 +16,7 @@ from tidepool.engine.config.sections import Agent, ConfigSections, FrozenConfig
 from tidepool.engine.runtime.services import groups_of
 from tidepool.engine.studies.secret_game.config import Scenario, SecretGameSettings
 from tidepool.engine.studies.secret_game.pairing import COUNTED, PlannedConversation, Schedule
-from tidepool.engine.studies.secret_game.prompts import Briefing, remembered, rules_text, system_prompt
+from tidepool.engine.studies.secret_game.prompts import Briefing, memory_messages, rules_text, system_prompt
 from tidepool.engine.studies.secret_game.scoring import KEEPING_MODES
 
 CACHED_PROMPTS = 20_000
@@ -128,8 +128,8 @@ def _fresh_starts(
         if index is not None:
             opener_secret, partner_secret = scenarios[index].opener_secret, scenarios[index].partner_secret
         return (
-            Start(Role(agents[opener], partner, opener_secret, index), None, remembered((), partner, opens=True)),
-            Start(Role(agents[partner], opener, partner_secret, index), None, remembered((), opener, opens=False)),
+            Start(Role(agents[opener], partner, opener_secret, index), None, memory_messages((), partner, opens=True)),
+            Start(Role(agents[partner], opener, partner_secret, index), None, memory_messages((), opener, opens=False)),
         )
 
     return starts

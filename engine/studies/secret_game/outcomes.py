@@ -32,7 +32,7 @@ from tidepool.engine.results.summary import checked
 from tidepool.engine.statistics.grouped import numpy
 from tidepool.engine.statistics.intervals import UNIT, Interval
 from tidepool.engine.stopping.rules import ENOUGH_BLOCKS, Known, refuse_few_blocks, refuse_line, refuse_outcome
-from tidepool.engine.studies.secret_game.analysis import Played
+from tidepool.engine.studies.secret_game.analysis import GameDesign
 from tidepool.engine.studies.secret_game.casting import Cast, schedule_of, settings_of
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule, tally_of
 from tidepool.engine.studies.secret_game.scoring import SCORING, points_between
@@ -71,7 +71,7 @@ def _outcome(measure: str, points: Interval, agent: str = "") -> Outcome:
 
 
 def read(connection: sqlite3.Connection, batch: Mapping[str, Any], sections: Sections) -> BatchValues:
-    played = Played.of(StoredConfig(batch["config"], checked))
+    played = GameDesign.of(StoredConfig(batch["config"], checked))
     talks = [
         sides
         for _, rows in groupby(sides_by_talk(connection, batch["number"]), key=itemgetter(0))
@@ -86,7 +86,7 @@ def read(connection: sqlite3.Connection, batch: Mapping[str, Any], sections: Sec
     return BatchValues(talks=[_talk(sides, played) for sides in talks], by_talk=by_talk, linked=played.linked)
 
 
-def _talk(sides: Sequence[tuple[Any, ...]], played: Played) -> Talk:
+def _talk(sides: Sequence[tuple[Any, ...]], played: GameDesign) -> Talk:
     place, game, scenario, opener, *_ = sides[0]
     secrets = played.scenarios[scenario - 1] if scenario and scenario <= len(played.scenarios) else ()
     return Talk(place, game or 0, scenario or 0, "\x1f".join((opener, sides[1][3], *secrets)))
@@ -158,7 +158,7 @@ OUTCOMES = KindOutcomes(listed, read, planned)
 STOP_OUTCOMES = ("revealed", "obtained")
 
 
-def watched(config: FrozenConfig) -> "WatchedGame":
+def watch_game(config: FrozenConfig) -> "WatchedGame":
     """Raises where the rule cannot be kept."""
     settings, schedule = config.stop, schedule_of(config)
     assert settings is not None

@@ -200,10 +200,10 @@ class ScheduleTally:
 
 
 def tally_of(schedule: Schedule, most: int = COUNTED) -> ScheduleTally:
-    return counted(schedule, schedule.total) if schedule.total <= most else estimate_tally(schedule, most)
+    return count_tally(schedule, schedule.total) if schedule.total <= most else estimate_tally(schedule, most)
 
 
-def counted(schedule: Schedule, conversations: int) -> ScheduleTally:
+def count_tally(schedule: Schedule, conversations: int) -> ScheduleTally:
     """The first so many conversations, one by one."""
     tally = ScheduleTally()
     played: Counter[str] = Counter()
@@ -224,7 +224,7 @@ def estimate_tally(schedule: Schedule, most: int = COUNTED) -> ScheduleTally:
     """Exact but for memories, and for a rest too long to count, which is scaled up."""
     repeats, per_repeat = _repetitions(schedule)
     remaining = schedule.total - repeats * per_repeat * len(schedule.agents)
-    counted_rest = counted(schedule, min(remaining, most))
+    counted_rest = count_tally(schedule, min(remaining, most))
     earlier = _earlier_talks(schedule)
     return ScheduleTally(
         _scaled(counted_rest.opened, schedule.agents, remaining, repeats * per_repeat),

@@ -31,7 +31,7 @@ from tidepool.engine.studies.secret_game.casting import (
     succession_of,
 )
 from tidepool.engine.studies.secret_game.pairing import ScheduleTally, tally_of
-from tidepool.engine.studies.secret_game.prompts import EarlierConversation, remembered
+from tidepool.engine.studies.secret_game.prompts import EarlierConversation, memory_messages
 from tidepool.engine.studies.secret_game.secrets import warnings_about
 from tidepool.engine.studies.secret_game.story import VERDICT_TOKENS, judge_call
 
@@ -139,7 +139,7 @@ class _GamePlan:
 
     def _remembered(self, agent: Agent) -> int:
         """One earlier talk."""
-        (head, *_) = remembered((EarlierConversation(self._partner, ()),), self._partner, opens=True)
+        (head, *_) = memory_messages((EarlierConversation(self._partner, ()),), self._partner, opens=True)
         own, partners = self._message_tokens[agent.name], self._partner_tokens
         each = self._length * max(own, partners) if self.sizing.worst else self._length * (own + partners) // 2
         return self.sizing.text(head.text) + TOKENS_PER_MESSAGE + each
@@ -147,7 +147,7 @@ class _GamePlan:
     def _scene(self, *, opens: bool, remembers: bool) -> int:
         if not (opens or remembers):
             return 0
-        (line,) = remembered((), self._partner, opens=True)
+        (line,) = memory_messages((), self._partner, opens=True)
         return self.sizing.text(line.text) + TOKENS_PER_MESSAGE
 
     def verdicts(self, conversations: int) -> Iterator[PlannedCalls]:

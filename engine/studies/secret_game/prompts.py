@@ -108,7 +108,7 @@ def is_opening_line(text: str) -> bool:
     return text.startswith(_SCENE) and text.endswith(_SCENE_END)
 
 
-def remembered(talks: Iterable[EarlierConversation], partner: str, *, opens: bool) -> tuple[Message, ...]:
+def memory_messages(talks: Iterable[EarlierConversation], partner: str, *, opens: bool) -> tuple[Message, ...]:
     """What stands before the present talk for an agent with long memory: the earlier ones, then the scene of this one."""
     messages: list[Message] = []
     for talk in talks:
@@ -153,7 +153,7 @@ def read_prompt(system: str) -> PromptFacts:
     if rest == "\n\n":
         return facts
     known, _, instructions = rest.removesuffix("\n\n").partition("\n\n" + _INSTRUCTIONS)
-    return facts._replace(held=_held_in(known), instructions=instructions)
+    return facts._replace(held=_read_held(known), instructions=instructions)
 
 
 def _scoring_text(mode: str, scoring: Mapping[str, float], target: str | None) -> str:
@@ -190,7 +190,7 @@ def _points(value: float) -> str:
     return f"{value:g} point" if value == 1 else f"{value:g} points"
 
 
-def _held_in(head: str) -> tuple[str, ...] | None:
+def _read_held(head: str) -> tuple[str, ...] | None:
     _, heading, rest = head.partition(f"\n\n{_HELD}\n")
     if not heading:
         return () if f"\n\n{_NONE_HELD}" in head else None

@@ -48,7 +48,7 @@ from tidepool.engine.statistics.intervals import (
 )
 from tidepool.engine.statistics.significance import pairwise
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.studies.secret_game.analysis import Planted, Played, SecretGameStatistics, sides_of
+from tidepool.engine.studies.secret_game.analysis import GameDesign, Planted, SecretGameStatistics, sides_of
 from tidepool.engine.studies.secret_game.contrasts import AgentComparison
 from tidepool.engine.studies.secret_game.detectors.detection import DETECTORS
 from tidepool.engine.studies.secret_game.shares import (
@@ -463,7 +463,7 @@ def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) 
 
 
 def _batch(connection: sqlite3.Connection, batch: sqlite3.Row) -> _Batch:
-    played = Played.of(StoredConfig(batch["config"], checked))
+    played = GameDesign.of(StoredConfig(batch["config"], checked))
     sides = sides_of(connection, batch["number"])
     meetings = {tuple(row[:3]): tuple(row[3:]) for row in reveals_by_meeting(connection, batch["id"])}
     return _Batch(played.linked, Clustering(sides, linked=played.linked), meetings)  # type: ignore[arg-type]

@@ -45,7 +45,7 @@ from tidepool.engine.studies.secret_game.detectors.detection import (
 )
 from tidepool.engine.studies.secret_game.detectors.normalise import fold
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
-from tidepool.engine.studies.secret_game.prompts import EarlierConversation, remembered
+from tidepool.engine.studies.secret_game.prompts import EarlierConversation, memory_messages
 from tidepool.engine.studies.secret_game.scoring import Side, game_points, sides, standard_points
 from tidepool.storage.ledger import UnitLine
 from tidepool.storage.queries.conversations import TalkRow, concluded_talks, records_of_units
@@ -85,7 +85,7 @@ class Knowledge:
             if finished.revealed[1 - side] and secret != self.own:
                 self.held.setdefault(secret, secrets[partner])
         if remembers:
-            self.talks.append(_from_the_side_of(agent, finished))
+            self.talks.append(_seen_by(agent, finished))
 
     def before(self, count: int) -> "Knowledge":
         """As it was when so many of the agent's talks were taken in."""
@@ -102,7 +102,7 @@ def sides_of(meeting: PlannedConversation, agent: str) -> Iterator[int]:
             yield side
 
 
-def _from_the_side_of(agent: str, finished: FinishedConversation) -> EarlierConversation:
+def _seen_by(agent: str, finished: FinishedConversation) -> EarlierConversation:
     """An agent that talked to itself remembers it as the one who opened."""
     side = next(sides_of(finished.meeting, agent))
     partner = (finished.meeting.partner, finished.meeting.opener)[side]
@@ -273,7 +273,7 @@ class Conversation:
         for start in (opener, partner):
             if known := await self.game.knowledge_of(start.role.agent.name, self.meeting):
                 held = tuple(known.held.values()) if self.cast.keeps_secrets else None
-                before = remembered(known.talks, start.role.partner, opens=start is opener)
+                before = memory_messages(known.talks, start.role.partner, opens=start is opener)
                 start = Start(start.role, held, before)
             informed.append(start)
         return informed[0], informed[1]

@@ -10,7 +10,7 @@ from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.exports.request import Exporter, ExportRequest
 from tidepool.engine.library.entities import Attribute
 from tidepool.engine.studies.simulation.casting import cast_of, settings_of
-from tidepool.engine.studies.simulation.prompts import SpokenLine, joined
+from tidepool.engine.studies.simulation.prompts import SpokenLine, join_lines
 from tidepool.storage.queries.units import StoredUnit, units_in_pages
 from tidepool.storage.text import json_text
 from tidepool.storage.transfer.formats import csv_file, finished_together, write_rows
@@ -171,7 +171,7 @@ def simulation_id(batch_id: str, sequence_number: int) -> str:
 
 
 def content_of(unit: StoredUnit) -> str:
-    return joined(SpokenLine(message.speaker, message.content, message.thought) for message in unit.messages)
+    return join_lines(SpokenLine(message.speaker, message.content, message.thought) for message in unit.messages)
 
 
 def moment(seconds: float | None) -> str | None:

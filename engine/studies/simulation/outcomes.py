@@ -100,7 +100,7 @@ def planned(config: FrozenConfig) -> PlannedBatch:
 OUTCOMES = KindOutcomes(listed, read, planned)
 
 
-def watched(config: FrozenConfig) -> "WatchedSimulations":
+def watch_simulations(config: FrozenConfig) -> "WatchedSimulations":
     """Raises where the rule cannot be kept."""
     settings, rule = settings_of(config), config.stop
     assert rule is not None

@@ -22,7 +22,7 @@ from tidepool.engine.studies.planned_calls import (
 )
 from tidepool.engine.studies.simulation.casting import cast_of, settings_of
 from tidepool.engine.studies.simulation.config import SimulationSettings
-from tidepool.engine.studies.simulation.prompts import OPENING, Setting, enacted, enacted_system, judgement, narrated
+from tidepool.engine.studies.simulation.prompts import OPENING, Setting, enact, enacted_system, judgement, narrate
 from tidepool.engine.studies.simulation.story import JUDGE_TOKENS
 
 MESSAGE, THOUGHTFUL = UsualTokens(60, 36), UsualTokens(90, 48)
@@ -65,9 +65,9 @@ def first_requests(config: FrozenConfig) -> Iterator[Call]:
     names = [entity.name for entity in cast]
     for place, entity in enumerate(cast):
         if settings.style == "narrated":
-            prompt = narrated((cast[place:] + cast[:place])[:size], setting, settings.n_turns)
+            prompt = narrate((cast[place:] + cast[:place])[:size], setting, settings.n_turns)
         else:
-            prompt = enacted(entity, (names[place + 1 :] + names[:place])[: size - 1], setting, ())
+            prompt = enact(entity, (names[place + 1 :] + names[:place])[: size - 1], setting, ())
         yield Call("t1", 1, model, prompt.messages, prompt.system, **sampling)
     if judge := settings.judge:
         question = judgement(judge.question, (judge.scale[0], judge.scale[1]), settings.context, names[0], "")
@@ -109,7 +109,7 @@ class _SimulationPlan:
     def _narrated(self) -> Iterator[PlannedCalls]:
         settings, sizing = self._settings, self._sizing
         cast = self._entities[: settings.interaction_size]
-        prompt = narrated(cast, self._setting, settings.n_turns, ("",))
+        prompt = narrate(cast, self._setting, settings.n_turns, ("",))
         first, _, again = (sizing.text(message.text) + TOKENS_PER_MESSAGE for message in prompt.messages)
         messages = settings.interaction_size * settings.n_turns
         scene = UsualTokens(

@@ -32,7 +32,7 @@ class SpokenLine(NamedTuple):
         return f"{self.speaker}: {self.text}".rstrip()
 
 
-def joined(lines: Iterable[SpokenLine]) -> str:
+def join_lines(lines: Iterable[SpokenLine]) -> str:
     """A simulation's content: `Name: text`, with `*thought*` before the text, joined by blank lines."""
     return "\n\n".join(line.with_thought() for line in lines)
 
@@ -98,19 +98,19 @@ def without_thoughts(text: str) -> str:
 
 
 def _speech(source: str, speaker: str, start: int, end: int, thoughts: bool) -> Speech:
-    span = _trimmed(source, start, end)
+    span = _trim(source, start, end)
     if not thoughts:
         return Speech(speaker, span)
     first = _FIRST_THOUGHT.match(source, *span) or _UNCLOSED_THOUGHT.match(source, *span)
     if first is None:
         return Speech(speaker, span)
     last = first
-    while following := _ASIDE.match(source, _trimmed(source, last.end(), span.end).start, span.end):
+    while following := _ASIDE.match(source, _trim(source, last.end(), span.end).start, span.end):
         last = following
-    return Speech(speaker, _trimmed(source, last.end(), span.end), _trimmed(source, first.start(1), last.end(1)))
+    return Speech(speaker, _trim(source, last.end(), span.end), _trim(source, first.start(1), last.end(1)))
 
 
-def _trimmed(source: str, start: int, end: int) -> Span:
+def _trim(source: str, start: int, end: int) -> Span:
     part = source[start:end]
     left = len(part) - len(part.lstrip())
     return Span(start + left, max(start + left, start + len(part.rstrip())))
@@ -188,7 +188,7 @@ GO_ON = "(Go on.)"
 EMPTY_TEXT = "(silence)"
 
 
-def enacted(entity: Entity, partners: Sequence[str], setting: Setting, talk: Sequence[SpokenLine]) -> ScenePrompt:
+def enact(entity: Entity, partners: Sequence[str], setting: Setting, talk: Sequence[SpokenLine]) -> ScenePrompt:
     """The entity's next message, seen from its own side. Without partners it is a monologue."""
     return ScenePrompt(enacted_system(entity, partners, setting), enacted_messages(entity.name, talk, setting.thoughts))
 
@@ -236,7 +236,7 @@ def enacted_messages(speaker: str, talk: Sequence[SpokenLine], thoughts: bool = 
     return tuple(messages)
 
 
-def narrated(cast: Sequence[Entity], setting: Setting, n_turns: int, scenes: Sequence[str] = ()) -> ScenePrompt:
+def narrate(cast: Sequence[Entity], setting: Setting, n_turns: int, scenes: Sequence[str] = ()) -> ScenePrompt:
     """One round of the scene for all; `scenes` are the rounds written so far."""
     portraits = ("\n".join(portrait(f"Character {entity.name}", entity)) for entity in cast)
     request = (f"The situation: {setting.context}", *portraits, f"Write one round: {_order(cast, n_turns)}.")

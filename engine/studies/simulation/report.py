@@ -213,7 +213,7 @@ class SimulationGlimpse:
         return self._spoken() if self._turns else None
 
     def _rated(self) -> Told:
-        whole = _together(self._entities.values())
+        whole = _sum_groups(self._entities.values())
         figure = whole.estimate(2, max(1, self._simulations))
         n = f"n = {self._simulations:,} simulations, {whole.count:,} ratings"
         return Told("mean rating", figure, n, tuple(self._blocks()))
@@ -228,7 +228,7 @@ class SimulationGlimpse:
         yield table("entities so far", ("entity", "ratings", "mean rating"), rows)
 
     def _spoken(self) -> Told:
-        whole = _together(self._turns.values())
+        whole = _sum_groups(self._turns.values())
         turns = sorted(self._turns)
         means = [self._turns[turn].estimate(1) for turn in turns]
         rows = [(turn, self._turns[turn].count, mean) for turn, mean in zip(turns, means, strict=True)]
@@ -241,7 +241,7 @@ class SimulationGlimpse:
         return Told("tokens a message", whole.estimate(1), f"n = {whole.count:,} messages", tuple(blocks))
 
 
-def _together(groups: Iterable[Sums]) -> Sums:
+def _sum_groups(groups: Iterable[Sums]) -> Sums:
     whole = Sums()
     for sums in groups:
         whole.count += sums.count

@@ -29,9 +29,9 @@ from tidepool.engine.studies.simulation.prompts import (
     Span,
     Speech,
     SpokenLine,
-    enacted,
+    enact,
     judgement,
-    narrated,
+    narrate,
     split_reply,
     split_scene,
     transcript,
@@ -118,7 +118,7 @@ class EntityConversation:
         return [name for name in self.names if name != entity.name]
 
     def _message(self, entity: Entity, place: int, turn: int, talk: Sequence[SpokenLine]) -> Call:
-        prompt = enacted(entity, self._others(entity), self.stage.setting, talk)
+        prompt = enact(entity, self._others(entity), self.stage.setting, talk)
         wave = (turn - 1) * len(self.cast) + place
         return self._call(f"t{turn}.{place}", wave, prompt, speaker=entity.name, turn=turn)
 
@@ -151,7 +151,7 @@ class EntityConversation:
     def _scene(self, number: int, scenes: Sequence[str]) -> Call:
         settings = self.stage.settings
         entities = [member.entity for member in self.cast]
-        prompt = narrated(entities, self.stage.setting, settings.n_turns, scenes)
+        prompt = narrate(entities, self.stage.setting, settings.n_turns, scenes)
         most = settings.max_tokens * len(entities) * settings.n_turns
         return self._call(f"r{number}", number, prompt, max_tokens=most)
 
@@ -222,7 +222,7 @@ async def play(run: BatchRun) -> None:
     run.expect_units(settings.num_simulations)
     stage = Stage.of(run.config, run.all)
     cast = cast_of(run.config)
-    await run.units(_units(run.config, stage, cast), partial(_again, stage, {member.id: member for member in cast}))
+    await run.units(_units(run.config, stage, cast), partial(_resume, stage, {member.id: member for member in cast}))
 
 
 def _units(config: FrozenConfig, stage: Stage, cast: Sequence[CastMember]) -> Iterator[UnitPlan]:
@@ -241,7 +241,7 @@ def _units(config: FrozenConfig, stage: Stage, cast: Sequence[CastMember]) -> It
         )
 
 
-def _again(stage: Stage, cast: Mapping[str, CastMember], line: UnitLine) -> UnitPlan:
+def _resume(stage: Stage, cast: Mapping[str, CastMember], line: UnitLine) -> UnitPlan:
     """The unit's plan once more, from its row: its members stand there in the order in which they speak."""
     details = json.loads(line.details or "{}")
     members = tuple(cast[entity_id] for entity_id in details["entity_ids"])

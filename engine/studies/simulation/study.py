@@ -25,7 +25,7 @@ KIND = KindSpec(
     contents=ExportContents(of_units=("judgements",), details=""),
     branches=_LAZY.module("story"),
     shape=_LAZY.function("plan", "shape"),
-    stopping=_LAZY.function("outcomes", "watched"),
+    stopping=_LAZY.function("outcomes", "watch_simulations"),
     talks=True,
     people="entities",
     roles={"model": "entities", "judge": "judge"},

@@ -48,14 +48,14 @@ async def write_texts(
             scribe = _Scribe(Account(provider, impatient), model, seed)
             await provider.check([model.partition(":")[2]])
             finished = await asyncio.gather(
-                *(_finished(scribe, entity_type, entity, with_backstory, language) for entity in entities)
+                *(_write_entity(scribe, entity_type, entity, with_backstory, language) for entity in entities)
             )
     except ProviderError as error:
         raise RunError(f"The texts could not be written: {error}") from error
     return Written(list(finished), scribe.calls, scribe.cost_usd)
 
 
-async def _finished(
+async def _write_entity(
     scribe: "_Scribe", entity_type: EntityType, entity: Entity, with_backstory: bool, language: str
 ) -> Entity:
     texts = {

@@ -29,7 +29,7 @@ SHOWN = 3
 """places that a note names"""
 
 
-def folded(question: str) -> str:
+def fold_question(question: str) -> str:
     """A file may have a million: what most questions do not need is not tried."""
     text = question if question.isascii() else unicodedata.normalize("NFKC", question)
     text = _SENTENCE.sub(" ", text.casefold().translate(_DROPPED))
@@ -46,7 +46,7 @@ Pool = dict[bytes, RawProblem]
 def key_of(raw: RawProblem) -> bytes:
     """Small: a file has many. The choices belong to a question, for "Which of these is true?" is many questions."""
     choices = "" if raw.choices is None else f"\x1f{raw.choices}"
-    return blake2b(f"{folded(raw.question)}{choices}".encode("utf-8", "replace"), digest_size=16).digest()
+    return blake2b(f"{fold_question(raw.question)}{choices}".encode("utf-8", "replace"), digest_size=16).digest()
 
 
 def distinct(problems: Sequence[RawProblem], name: str) -> tuple[Pool, list[str]]:
@@ -58,7 +58,7 @@ def distinct(problems: Sequence[RawProblem], name: str) -> tuple[Pool, list[str]
         first = pool.setdefault(key, raw)
         if first is raw:
             continue
-        if folded(first.answer) == folded(raw.answer):
+        if fold_question(first.answer) == fold_question(raw.answer):
             repeated.append(raw)
         else:
             contradicted[key] = raw
@@ -141,8 +141,8 @@ def read_problems(sources: Sources, columns: Columns, sizes: Mapping[Split, int]
         if split in sources:
             pools[split], new_notes = _pool(sources[split], columns)
             notes += new_notes
-    notes += _freed(pools, sources)
-    drawn = _drawn(pools, sources, sizes, seed)
+    notes += _remove_overlap(pools, sources)
+    drawn = _draw_splits(pools, sources, sizes, seed)
     left_out: dict[str, None] = {}
     finished: dict[Split, list[NamedProblem]] = {}
     for split, problems in drawn.items():
@@ -170,7 +170,7 @@ def _pool(source: Source, columns: Columns) -> tuple[Pool, list[str]]:
         raise
 
 
-def _freed(pools: dict[Split, Pool], sources: Sources) -> list[str]:
+def _remove_overlap(pools: dict[Split, Pool], sources: Sources) -> list[str]:
     """What stands in several splits is left in one."""
     notes = []
     for place, split in enumerate(SPLITS):
@@ -185,7 +185,7 @@ def _freed(pools: dict[Split, Pool], sources: Sources) -> list[str]:
     return notes
 
 
-def _drawn(
+def _draw_splits(
     pools: Mapping[Split, Pool], sources: Sources, sizes: Mapping[Split, int], seed: int
 ) -> dict[Split, Sequence[RawProblem]]:
     """A split without files of its own has its problems from those of the search."""

@@ -64,13 +64,13 @@ def _jsonl(path: Path, name: str) -> Iterator[Row]:
         for number, line in enumerate(_lines(file, name), 1):
             if line.strip():
                 where = f"{name}, line {number}"
-                entry = _parsed(line, where, "Each line must be one object.")
+                entry = _parse_json(line, where, "Each line must be one object.")
                 if not isinstance(entry, dict):
                     raise UsageError(f"{where}: not an object. Each must be one object with a question and an answer.")
                 yield Row(where, entry)
 
 
-def _parsed(text: str, where: str, wanted: str) -> Any:
+def _parse_json(text: str, where: str, wanted: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -127,7 +127,7 @@ def _parquet(path: Path, name: str) -> Iterator[Row]:
                     most = ceilings.DATA_BYTES >> 20
                     message = f"{name} has {letters >> 20:,} MiB or more, and {most:,} are the most"
                     raise UsageError(f"{message}: take a part of it.")
-                yield Row(f"{name}, row {number}", _parsed(line, f"{name}, row {number}", "It is damaged."))
+                yield Row(f"{name}, row {number}", _parse_json(line, f"{name}, row {number}", "It is damaged."))
             why = process.stderr.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
         finally:
             process.kill()

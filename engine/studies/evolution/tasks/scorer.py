@@ -114,7 +114,7 @@ def find(scorer: OwnScorer, expected: str, folders: Iterable[Path], seconds: flo
     return located
 
 
-def allowed(scorer: OwnScorer, expected: str) -> FoundScorer:
+def allowed_scorer(scorer: OwnScorer, expected: str) -> FoundScorer:
     if (allowed_scorer := _allowed.get((str(scorer), expected))) is None:
         raise UsageError(f"The scorer {scorer} is not run: nobody here has asked for it.", WHERE)
     return allowed_scorer

@@ -27,7 +27,7 @@ def main() -> None:
     requests, answers = _own_pipes()
     sys.path.insert(0, str(path.parent))
     try:
-        score, wants_problem = loaded(path, function, expected)
+        score, wants_problem = load_scorer(path, function, expected)
     except BaseException as error:
         _send(answers, {"error": _words(error)})
         return
@@ -58,7 +58,7 @@ def _send(answers: Any, response: dict[str, Any]) -> None:
     answers.flush()
 
 
-def loaded(path: Path, function: str, expected: str) -> tuple[Callable[..., Any], bool]:
+def load_scorer(path: Path, function: str, expected: str) -> tuple[Callable[..., Any], bool]:
     """The function, and whether it takes the problem too."""
     source = path.read_bytes()
     if sha256(source).hexdigest() != expected:

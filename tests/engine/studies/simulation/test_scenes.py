@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from tidepool.engine.studies.simulation.prompts import (
     Speech,
     SpokenLine,
-    joined,
+    join_lines,
     split_reply,
     split_scene,
     without_thoughts,
@@ -151,7 +151,7 @@ _lines = st.builds(SpokenLine, st.sampled_from(CAST), _words, st.none() | _words
 
 @given(st.lists(_lines, max_size=8))
 def test_joined_content_can_be_taken_apart_again(lines: list[SpokenLine]) -> None:
-    content = joined(lines)
+    content = join_lines(lines)
     assert [SpokenLine(name, text, thought) for name, thought, text in scene(content, thoughts=True)] == lines
 
 
