@@ -78,7 +78,7 @@ class AnthropicRequestFormat:
 
     def __init__(self, notices: Notices) -> None:
         self.habits = UnsupportedSettings(notices, ("temperature", "thinking", "output_config"))
-        self._met: Counter[bytes] = Counter()
+        self._prompt_uses: Counter[bytes] = Counter()
 
     def body(self, call: Call) -> dict[str, Any]:
         messages = [{"role": message.role, "content": message.text or EMPTY_TEXT} for message in call.messages]
@@ -96,7 +96,7 @@ class AnthropicRequestFormat:
     def _thinking(self, call: Call) -> dict[str, Any] | None:
         """Models of the fourth generation are given a number of tokens, newer ones find it by the effort."""
         effort = call.reasoning_effort
-        if not effort or not self.habits.takes(call.model_name, "thinking"):
+        if not effort or not self.habits.supports(call.model_name, "thinking"):
             return None
         if effort == "none":
             return {"type": "disabled"}
@@ -105,7 +105,7 @@ class AnthropicRequestFormat:
         return {"type": "adaptive", "display": "summarized"}
 
     def _output(self, call: Call) -> dict[str, Any]:
-        if not self.habits.takes(call.model_name, "output_config"):
+        if not self.habits.supports(call.model_name, "output_config"):
             return {}
         output: dict[str, Any] = {}
         if call.reasoning_effort not in ("", "none") and not samples(call.model_name):
@@ -120,7 +120,7 @@ class AnthropicRequestFormat:
     def sends_temperature(self, call: Call) -> bool:
         if call.reasoning_effort not in ("", "none"):
             return False  # a model that thinks samples as it likes
-        if call.temperature is None or not self.habits.takes(call.model_name, "temperature"):
+        if call.temperature is None or not self.habits.supports(call.model_name, "temperature"):
             return False
         if samples(call.model_name):
             return True
@@ -138,14 +138,14 @@ class AnthropicRequestFormat:
 
     def expect(self, calls: Iterable[Call]) -> None:
         """Calls that will be sent together: prompts they share are worth caching from the first on."""
-        self._met.update(prompt_hash(call.system) for call in calls if _is_long(call.system))
+        self._prompt_uses.update(prompt_hash(call.system) for call in calls if _is_long(call.system))
 
     def _system(self, text: str) -> Any:
         """A long prompt that comes again is marked for the provider's cache; one that is met once costs no more."""
         if not _is_long(text):
             return text
-        self._met[prompt_hash(text)] += 1
-        if self._met[prompt_hash(text)] < 2:
+        self._prompt_uses[prompt_hash(text)] += 1
+        if self._prompt_uses[prompt_hash(text)] < 2:
             return text
         return [{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}]
 
@@ -219,7 +219,7 @@ class AnthropicBatches(SdkBatches):
     async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
         """An ended batch is confirmed by its ids; one that still runs is the best guess, confirmed later."""
         running: list[tuple[float, str]] = []
-        async for card in self.listed(ticket.created_at):
+        async for card in self.list_cards(ticket.created_at):
             count = sum_counts(card.get("request_counts"), *COUNTS)
             if card.get("id") in others or count not in (ticket.count, None):
                 continue

@@ -270,7 +270,7 @@ class SdkBatches(BatchApi):
             if complained.complaint.status not in (400, 404, 409):
                 raise self._connection.diagnose(complained.complaint) from None
 
-    async def listed(self, ordered_at: float) -> AsyncIterator[dict[str, Any]]:
+    async def list_cards(self, ordered_at: float) -> AsyncIterator[dict[str, Any]]:
         """The cards of the account's batches, newest first, until they are too old to be one ordered then."""
         cursor: dict[str, str] = {}
         end = ListEnd(ordered_at)

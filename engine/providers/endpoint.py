@@ -77,7 +77,7 @@ class Endpoint:
     has_batches: bool
     free: bool
     prices: dict[str, ModelPrice]
-    beside: bool
+    on_each_machine: bool
     """it is the server of whichever machine a call leaves from"""
     by_environment: bool
     """its SDK may read keys and headers in the environment, as it always does for the house that made it"""
@@ -106,7 +106,7 @@ class Endpoint:
 
     def where(self) -> tuple[str, ...]:
         """The addresses, of which there must be one."""
-        if not self.addresses and self.beside:
+        if not self.addresses and self.on_each_machine:
             raise UsageError(
                 f'[providers.{self.name}]: hosts = "local" is a server on each machine, and where it listens there is not said: '
                 'write base_url = "http://127.0.0.1:8000/v1", or whichever port it has.',
@@ -162,7 +162,7 @@ def endpoint_of(name: str, settings: ProviderSettings) -> Endpoint:
         has_batches=known.batch_api if settings.batch_api is None else settings.batch_api,
         free=known.free,
         prices=settings.prices,
-        beside=on_each_machine,
+        on_each_machine=on_each_machine,
         by_environment=name in OWN_ENDPOINTS and settings.api_key_env is None,
     )
 

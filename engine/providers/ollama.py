@@ -74,7 +74,7 @@ class OllamaProvider(HostedProvider):
         async with Deadline(self.settings.timeout):
             while True:
                 extras = {
-                    name: value for name, value in _extras(call).items() if self._habits.takes(call.model_name, name)
+                    name: value for name, value in _extras(call).items() if self._habits.supports(call.model_name, name)
                 }
                 try:
                     return await _send(client, call, seed, extras)
@@ -151,7 +151,7 @@ class OllamaProvider(HostedProvider):
         return HostFault(
             ProviderError(ErrorClass.TRANSIENT, f"Ollama at {where}: {reason}", no_reply=no_reply),
             rests=busy or isinstance(error, (TimeoutError, ConnectionError)),
-            unasked=busy or no_reply is NoReply.UNREACHABLE,
+            not_sent=busy or no_reply is NoReply.UNREACHABLE,
         )
 
     def words_of(self, error: Exception) -> str:

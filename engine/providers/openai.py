@@ -94,13 +94,13 @@ class OpenAIRequestFormat:
         if call.system:
             self._put_system(messages, call)
         body: dict[str, Any] = {"model": name, "messages": messages, self._length_setting(name): call.most_output}
-        if call.temperature is not None and self.habits.takes(name, "temperature"):
+        if call.temperature is not None and self.habits.supports(name, "temperature"):
             body["temperature"] = call.temperature
-        if self.habits.takes(name, "seed"):
+        if self.habits.supports(name, "seed"):
             body["seed"] = seed & SEED_BITS
-        if call.reasoning_effort and self.habits.takes(name, "reasoning_effort"):
+        if call.reasoning_effort and self.habits.supports(name, "reasoning_effort"):
             body["reasoning_effort"] = call.reasoning_effort
-        if call.form and self.habits.takes(name, "response_format"):
+        if call.form and self.habits.supports(name, "response_format"):
             form = {"name": call.form, "strict": True, "schema": schema_of(call.form, call.scale)}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         return body
@@ -118,7 +118,7 @@ class OpenAIRequestFormat:
         return setting is not None
 
     def _put_system(self, messages: list[dict[str, str]], call: Call) -> None:
-        if self.habits.takes(call.model_name, SYSTEM_ROLE):
+        if self.habits.supports(call.model_name, SYSTEM_ROLE):
             messages.insert(0, {"role": "system", "content": call.system})
         elif messages and messages[0]["role"] == "user":  # such models often want the roles to alternate, too
             messages[0]["content"] = f"{call.system}\n\n{messages[0]['content']}"
@@ -271,7 +271,7 @@ class OpenAIBatches(SdkBatches):
             return  # it is gone, whatever the words that say so
 
     async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
-        async for card in self.listed(ticket.created_at):
+        async for card in self.list_cards(ticket.created_at):
             if as_mapping(card.get("metadata")).get("tidepool_order") == ticket.order_id:
                 return read_id(self._connection, card)
         return None

@@ -33,10 +33,10 @@ class Parallelism:
     def __init__(self, ceiling: int) -> None:
         self.ceiling = ceiling
         self.limit = min(FIRST, ceiling)
-        self._helped = 0
+        self._best_limit = 0
         """the largest number that still brought more"""
         self._best = 0.0
-        self._held = 0
+        self._hold_windows = 0
         self._start_window()
 
     def change(self, ceiling: int) -> None:
@@ -53,31 +53,31 @@ class Parallelism:
         else:
             self._work += work
         self._count += 1
-        enough = 2 * self.limit if self._held else self.limit
+        enough = 2 * self.limit if self._hold_windows else self.limit
         if self._count > enough and now > self._since:
             self._judge(self._work / (now - self._since))
             self._start_window()
 
     def failed(self) -> None:
         """Busy, or too slow: half of it must do for a while."""
-        self.limit = self._helped = max(1, self.limit // 2)
-        self._held = HOLD
+        self.limit = self._best_limit = max(1, self.limit // 2)
+        self._hold_windows = HOLD
         self._best = 0.0
         self._start_window()
 
     def _judge(self, output: float) -> None:
-        if self._held:
-            self._held -= 1
+        if self._hold_windows:
+            self._hold_windows -= 1
             self._best = output
-            if not self._held:
-                self.limit = min(self.ceiling, 2 * max(1, self._helped))
+            if not self._hold_windows:
+                self.limit = min(self.ceiling, 2 * max(1, self._best_limit))
             return
         if output >= self._best * GAIN:
-            self._best, self._helped = output, self.limit
+            self._best, self._best_limit = output, self.limit
             self.limit = min(self.ceiling, self.limit * 2)
         else:
-            self.limit = min(self.ceiling, self._helped + 1)
-            self._held = HOLD
+            self.limit = min(self.ceiling, self._best_limit + 1)
+            self._hold_windows = HOLD
 
     def _start_window(self) -> None:
         self._count = 0
@@ -119,7 +119,7 @@ class Host:
     """models that it refused"""
     in_flight: int = 0
     resting: Rest = field(default_factory=Rest)
-    gone: bool = False
+    unreachable: bool = False
     """it rests because it cannot be reached"""
     share: float = 0.0
     """seconds of the server that one call takes, others beside it counted"""
@@ -141,7 +141,7 @@ class Host:
     def full(self) -> bool:
         return self.in_flight >= self.parallelism.limit
 
-    def through_at(self) -> float:
+    def expected_seconds(self) -> float:
         """Seconds until one more call would be answered here; a server not tried yet is taken for quick."""
         return max(self.quickest, self.share * (self.in_flight + 1))
 
@@ -150,8 +150,8 @@ class Host:
         self.share = share if not self.share else self.share + SMOOTHING * (share - self.share)
         self.quickest = min(seconds, self.quickest * 1.01) if self.quickest else seconds
         self.resting.times = 0
-        if self.gone:
-            self.gone, self.resting.until = False, 0.0
+        if self.unreachable:
+            self.unreachable, self.resting.until = False, 0.0
         self.parallelism.done(work, now, self.in_flight >= self.parallelism.limit)
 
     def rest(self, sent_at: float, now: float, at_least: float = 0.0) -> None:
@@ -192,16 +192,16 @@ class Pool:
     def best(self, model: str, now: float) -> Host | None:
         """The server that will be through first, unless waiting for a faster one is quicker still. Where all rest, those
         that cannot be reached are tried all the same: how often, is for the account to say, which is down."""
-        awake = self.awake(model, now) or [host for host in self.having(model) if host.gone]
+        awake = self.awake(model, now) or [host for host in self.having(model) if host.unreachable]
         free = [host for host in awake if not host.full()]
         if not free:
             return None
-        chosen = min(free, key=lambda host: (host.through_at(), host.in_flight))
+        chosen = min(free, key=lambda host: (host.expected_seconds(), host.in_flight))
         if len(self._waiting) + sum(host.in_flight for host in self.hosts) >= self.most:
             return chosen
         fastest = min(awake, key=lambda host: host.share)
         queue = fastest.share * (fastest.in_flight + len(self._waiting))
-        return chosen if chosen is fastest or chosen.through_at() <= max(queue, fastest.quickest) else None
+        return chosen if chosen is fastest or chosen.expected_seconds() <= max(queue, fastest.quickest) else None
 
     def pump(self) -> None:
         now = time.monotonic()
@@ -228,9 +228,9 @@ class Pool:
     def _wake_with_first(self, now: float) -> None:
         resting = [host.resting.until for host in self.hosts if host.resting.until > now]
         if resting and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(min(resting) - now + 0.001, self._rang)
+            self._timer = asyncio.get_running_loop().call_later(min(resting) - now + 0.001, self._on_timer)
 
-    def _rang(self) -> None:
+    def _on_timer(self) -> None:
         self._timer = None
         self.pump()
 
@@ -263,7 +263,7 @@ class HostFault:
     """what the call comes to where nobody else can answer it"""
     lacks_model: bool = False
     rests: bool = False
-    unasked: bool = False
+    not_sent: bool = False
     """the server certainly did not begin with it: another may be asked at once"""
 
 
@@ -282,8 +282,8 @@ class HostedProvider(LiveProvider):
         self._pool: Pool | None = None
         self._silent: set[str] = set()
         """servers that did not answer when they were looked at"""
-        self._next_look = 0.0
-        self._looking: asyncio.Task[None] | None = None
+        self._next_refresh = 0.0
+        self._refreshing: asyncio.Task[None] | None = None
 
     # -- what a family says of itself --------------------------------------------------------------------
 
@@ -310,7 +310,7 @@ class HostedProvider(LiveProvider):
     def fetch_hint(self, model_name: str, similar: str) -> str:
         """What to do where no server has a model."""
 
-    async def hang_up(self, client: Any) -> None:
+    async def disconnect(self, client: Any) -> None:
         await client.close()
 
     @staticmethod
@@ -343,10 +343,10 @@ class HostedProvider(LiveProvider):
         """One call, where it is answered first; elsewhere where a server did not even begin with it."""
         model = self.full_name(call.model_name)
         if not self.pool.having(model):
-            await self.look_around([call.model_name])
-        if self._silent and time.monotonic() >= self._next_look:
-            self._next_look = time.monotonic() + LOOK_AGAIN
-            self._looking = asyncio.create_task(self._look_at_silent(call.model_name))
+            await self.refresh_hosts([call.model_name])
+        if self._silent and time.monotonic() >= self._next_refresh:
+            self._next_refresh = time.monotonic() + LOOK_AGAIN
+            self._refreshing = asyncio.create_task(self._refresh_silent(call.model_name))
         while True:
             try:
                 host = await self.pool.take(model)
@@ -370,13 +370,13 @@ class HostedProvider(LiveProvider):
         now = time.monotonic()
         if fault.lacks_model:
             host.lacks(model)
-        host.gone = fault.error.no_reply is NoReply.UNREACHABLE
+        host.unreachable = fault.error.no_reply is NoReply.UNREACHABLE
         hopeless = fault.error.fault is ErrorClass.FATAL and not fault.lacks_model
         if fault.rests or (hopeless and self.pooled):
             host.rest(sent_at, now, LONGEST_REST if hopeless else fault.error.retry_after or 0.0)
         if hopeless and self.pooled:
             self.notices(f"{display_host(host.url)} takes no calls and rests: {fault.error}")
-        return (fault.unasked or fault.lacks_model or hopeless) and bool(self.pool.awake(model, now))
+        return (fault.not_sent or fault.lacks_model or hopeless) and bool(self.pool.awake(model, now))
 
     def _final(self, fault: HostFault, model_name: str) -> ProviderError:
         if not fault.lacks_model:
@@ -386,14 +386,14 @@ class HostedProvider(LiveProvider):
 
     # -- looking at the servers --------------------------------------------------------------------------
 
-    async def look_around(self, wanted: Sequence[str] = ()) -> dict[str, str]:
+    async def refresh_hosts(self, wanted: Sequence[str] = ()) -> dict[str, str]:
         """Asks every server for its models; those that do not answer, with the reason."""
-        reasons = await asyncio.gather(*(self._look(host, wanted) for host in self.pool.hosts))
+        reasons = await asyncio.gather(*(self._refresh(host, wanted) for host in self.pool.hosts))
         silent = {host.url: reason for host, reason in zip(self.pool.hosts, reasons, strict=True) if reason is not None}
-        self._silent, self._next_look = set(silent), time.monotonic() + LOOK_AGAIN
+        self._silent, self._next_refresh = set(silent), time.monotonic() + LOOK_AGAIN
         return silent
 
-    async def _look(self, host: Host, wanted: Sequence[str]) -> str | None:
+    async def _refresh(self, host: Host, wanted: Sequence[str]) -> str | None:
         """Why it does not answer; None: it does."""
         try:
             async with asyncio.timeout(min(LOOK_SECONDS, self.settings.timeout)):
@@ -402,10 +402,10 @@ class HostedProvider(LiveProvider):
             return self.words_of(error)
         return None
 
-    async def _look_at_silent(self, model_name: str) -> None:
+    async def _refresh_silent(self, model_name: str) -> None:
         """A server that comes later joins in."""
         for host in self.pool.hosts:
-            if host.url in self._silent and await self._look(host, [model_name]) is None:
+            if host.url in self._silent and await self._refresh(host, [model_name]) is None:
                 self._silent.discard(host.url)
                 self.notices(
                     f"The {self.kind} server {display_host(host.url)} answers now: it gets calls like the others."
@@ -413,7 +413,7 @@ class HostedProvider(LiveProvider):
                 self.pool.pump()
 
     async def check_hosts(self, model_names: Sequence[str]) -> None:
-        silent = await self.look_around(model_names)
+        silent = await self.refresh_hosts(model_names)
         if len(silent) == len(self.urls):
             raise ProviderError(ErrorClass.FATAL, self.no_server(silent))
         for url, reason in silent.items():
@@ -427,7 +427,7 @@ class HostedProvider(LiveProvider):
                 self.notices(self.lacking_words(", ".join(map(display_host, lacking)), name))
 
     async def hosts(self) -> list[HostCard]:
-        silent = await self.look_around()
+        silent = await self.refresh_hosts()
         return [HostCard(host.url, tuple(sorted(host.models)), silent.get(host.url, "")) for host in self.pool.hosts]
 
     # -- words -------------------------------------------------------------------------------------------
@@ -451,9 +451,9 @@ class HostedProvider(LiveProvider):
         return f"No {self.kind} server answers ({where}). {self.start_hint}"
 
     async def close(self) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
+        if self._refreshing is not None:
+            self._refreshing.cancel()
         if self._pool is not None:
             self._pool.close()
             for host in self._pool.hosts:
-                await self.hang_up(host.client)
+                await self.disconnect(host.client)

@@ -281,7 +281,7 @@ class SdkProvider(HostedProvider):
             judged_error,
             lacks_model=is_unknown_model(complaint),
             rests=refused or complaint.status is None or complaint.status in BUSY,
-            unasked=refused or judged_error.no_reply is NoReply.UNREACHABLE,
+            not_sent=refused or judged_error.no_reply is NoReply.UNREACHABLE,
         )
 
     def words_of(self, error: Exception) -> str:

@@ -58,7 +58,7 @@ class UnsupportedSettings:
         """settings that complaints may be about, with the words for them"""
         self._refused: defaultdict[str, set[str]] = defaultdict(set)
 
-    def takes(self, model_name: str, setting: str) -> bool:
+    def supports(self, model_name: str, setting: str) -> bool:
         return setting not in self._refused[model_name]
 
     def refuse(self, model_name: str, setting: str, value: object) -> None:
@@ -84,16 +84,16 @@ class UnsupportedSettings:
         if self._without_system and _NO_SYSTEM.search(complaint.words):
             return SYSTEM_ROLE
         is_unsupported = _UNSUPPORTED.search(text) is not None
-        if (setting := self._named(complaint.param)) and (is_unsupported or setting in AT_ANY_COMPLAINT):
+        if (setting := self._find_named(complaint.param)) and (is_unsupported or setting in AT_ANY_COMPLAINT):
             return setting
-        return self._mentioned(complaint.words) if is_unsupported and not setting else None
+        return self._find_mentioned(complaint.words) if is_unsupported and not setting else None
 
-    def _named(self, param: str) -> str | None:
+    def _find_named(self, param: str) -> str | None:
         """By the path that the provider gives, such as response_format.json_schema."""
         names = _PATH.split(param)
         return next((name for name in self._optional if name in names), None)
 
-    def _mentioned(self, text: str) -> str | None:
+    def _find_mentioned(self, text: str) -> str | None:
         """By the first word for any of them: what should be used instead comes later."""
         mentions = [(hit.start(), name) for name, pattern in self._optional.items() if (hit := pattern.search(text))]
         return min(mentions)[1] if mentions else None

@@ -114,7 +114,7 @@ class SimulatedBatches(BatchApi):
         if self._settings.batch_refuse:
             raise BatchRefused("this account has no batches (simulated)")
         requests = [(batched.custom_id, batched.seed, batched.call) for batched in calls]
-        return self._provider.seller.take_order(ticket.order_id, requests)
+        return self._provider.seller.add_order(ticket.order_id, requests)
 
     async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
         return self._provider.seller.find(ticket.order_id)
