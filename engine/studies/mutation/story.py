@@ -94,7 +94,7 @@ class Story:
         def on_outcome(outcome: Outcome) -> None:
             self._recorder.take(outcome)
             if sum(len(record.updates) for record in (chosen, *others)) > self._updates_reported:
-                self._write_down(chosen, baselines)
+                self._save_updates(chosen, baselines)
                 self._expect(environments.episodes, [chosen, *others], still)
 
         await train(
@@ -105,7 +105,7 @@ class Story:
             loss_limit=LossLimit(is_live=lambda: self._transport.fresh),
         )
         self._recorder.close_rest()
-        self._write_down(chosen, baselines)
+        self._save_updates(chosen, baselines)
         return environments
 
     async def _player(self, name: str, first: int, size: int) -> Player:
@@ -124,7 +124,7 @@ class Story:
         steps_each = played / begun if played else self._settings.episode_length
         self._run.expect_units(begun + math.ceil(left / steps_each) + still)
 
-    def _write_down(self, chosen: TrainingRecord, others: Mapping[str, TrainingRecord]) -> None:
+    def _save_updates(self, chosen: TrainingRecord, others: Mapping[str, TrainingRecord]) -> None:
         """Every row of it replaces the one before: a replay writes the same again."""
         self._updates_reported = sum(len(record.updates) for record in (chosen, *others.values()))
         for update in chosen.updates:

@@ -158,12 +158,12 @@ def sides_of(connection: sqlite3.Connection, batch_number: int) -> Sides:
     return Sides.read(game_rows.outcomes(connection, batch_number))
 
 
-def analyse_sides(sides: Sides, failed: Failed | None = None, played: GameDesign | None = None) -> SecretGameStatistics:
-    played = played or GameDesign()
+def analyse_sides(sides: Sides, failed: Failed | None = None, design: GameDesign | None = None) -> SecretGameStatistics:
+    design = design or GameDesign()
     missing = failed_by_pair(failed or {})
     lost = sum(missing.values())
-    clustering = Clustering(sides, linked=played.linked, missing=lost / (lost + len(sides) / 2) if lost else 0.0)
-    bounds = _bounds(sides, played)
+    clustering = Clustering(sides, linked=design.linked, missing=lost / (lost + len(sides) / 2) if lost else 0.0)
+    bounds = _bounds(sides, design)
     shares = Shares(clustering, bounds)
     agents = agent_statistics(shares, missing)
     means = shares.of_scores(sides.agent, len(sides.names), [sides.seat, sides.direction])
@@ -176,20 +176,20 @@ def analyse_sides(sides: Sides, failed: Failed | None = None, played: GameDesign
         missing=missing_statistics(agents, missing),
         uncertain=uncertain_statistics(clustering),
         inference=clustering.inference,
-        models=None if played.models is None else _by_model(shares, sides, played.models),
+        models=None if design.models is None else _by_model(shares, sides, design.models),
         openers=_by_name(shares, sides, ("answered", "opened"), sides.opener.astype(int)),
-        scenarios=_by_scenario(clustering, bounds, played.scenarios) if clustering.scenarios else None,
+        scenarios=_by_scenario(clustering, bounds, design.scenarios) if clustering.scenarios else None,
         ranking=ranking(agents, compared),
         comparisons=compared,
         precision=_precision(shares, sides),
-        verdicts=verdict_statistics(clustering) if played.judged else None,
+        verdicts=verdict_statistics(clustering) if design.judged else None,
     )
 
 
-def _bounds(sides: Sides, played: GameDesign) -> Interval:
+def _bounds(sides: Sides, design: GameDesign) -> Interval:
     """Between which points a side's score can lie; what a file holds beyond that counts as well."""
     scores = sides.score[~numpy.isnan(sides.score)]
-    low, high = points_between(played.mode, played.scoring, len(sides.names))
+    low, high = points_between(design.mode, design.scoring, len(sides.names))
     return min(low, float(scores.min(initial=low))), max(high, float(scores.max(initial=high)))
 
 

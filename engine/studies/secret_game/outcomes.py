@@ -71,7 +71,7 @@ def _outcome(measure: str, points: Interval, agent: str = "") -> Outcome:
 
 
 def read(connection: sqlite3.Connection, batch: Mapping[str, Any], sections: Sections) -> BatchValues:
-    played = GameDesign.of(StoredConfig(batch["config"], checked))
+    design = GameDesign.of(StoredConfig(batch["config"], checked))
     talks = [
         sides
         for _, rows in groupby(sides_by_talk(connection, batch["number"]), key=itemgetter(0))
@@ -83,12 +83,12 @@ def read(connection: sqlite3.Connection, batch: Mapping[str, Any], sections: Sec
         pairs = [(opener[3], number(opener[place]), partner[3], number(partner[place])) for opener, partner in talks]
         by_talk[measure] = [_mean(first, second) for _, first, _, second in pairs]
         by_talk |= {f"{measure} of {agent}": [_own(agent, pair) for pair in pairs] for agent in agents}
-    return BatchValues(talks=[_talk(sides, played) for sides in talks], by_talk=by_talk, linked=played.linked)
+    return BatchValues(talks=[_talk(sides, design) for sides in talks], by_talk=by_talk, linked=design.linked)
 
 
-def _talk(sides: Sequence[tuple[Any, ...]], played: GameDesign) -> Talk:
+def _talk(sides: Sequence[tuple[Any, ...]], design: GameDesign) -> Talk:
     place, game, scenario, opener, *_ = sides[0]
-    secrets = played.scenarios[scenario - 1] if scenario and scenario <= len(played.scenarios) else ()
+    secrets = design.scenarios[scenario - 1] if scenario and scenario <= len(design.scenarios) else ()
     return Talk(place, game or 0, scenario or 0, "\x1f".join((opener, sides[1][3], *secrets)))
 
 

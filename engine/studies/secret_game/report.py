@@ -458,15 +458,15 @@ class _Batch:
 
 
 def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-    played = [_batch(connection, batch) for batch in batches]
-    return pairwise([batch["id"] for batch in batches], played, _compare, "secrets revealed in a conversation")
+    read_batches = [_batch(connection, batch) for batch in batches]
+    return pairwise([batch["id"] for batch in batches], read_batches, _compare, "secrets revealed in a conversation")
 
 
 def _batch(connection: sqlite3.Connection, batch: sqlite3.Row) -> _Batch:
-    played = GameDesign.of(StoredConfig(batch["config"], checked))
+    design = GameDesign.of(StoredConfig(batch["config"], checked))
     sides = sides_of(connection, batch["number"])
     meetings = {tuple(row[:3]): tuple(row[3:]) for row in reveals_by_meeting(connection, batch["id"])}
-    return _Batch(played.linked, Clustering(sides, linked=played.linked), meetings)  # type: ignore[arg-type]
+    return _Batch(design.linked, Clustering(sides, linked=design.linked), meetings)  # type: ignore[arg-type]
 
 
 def _compare(first: _Batch, second: _Batch) -> dict[str, Any] | None:
