@@ -1,6 +1,6 @@
 """The next generation: who is kept, who is crossed, what is changed, and what a model rewrites.
 
-`breed` plans the children and asks nothing. `finished` has those rewritten that wait for a model; where a rewrite fails or
+`breed` plans the children and asks nothing. `finish` has those rewritten that wait for a model; where a rewrite fails or
 is refused, the child is mutated without one.
 """
 

@@ -3,7 +3,7 @@
 1. `best_seed` asks every seed prompt with as much care as the champion got. A race drops a seed after a handful of problems,
    and whoever is only compared with what that leaves looks better than he is.
 2. `choose` picks the champion among the best few by problems that no prompt was bred by, where a study has some.
-3. `examined` asks the finalists the held-out problems, and `compare` tests the difference.
+3. `examine` asks the finalists the held-out problems, and `compare` tests the difference.
 
 The interval is Wilson's. With several samples a problem, the number of independent replies it may count is estimated from
 the spread between problems and never exceeds the replies. The test is paired by problem: exact McNemar where every problem

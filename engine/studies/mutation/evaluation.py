@@ -113,7 +113,7 @@ def _mean_of_answered(rows: Scores) -> Scores:
 def compare(
     scores: Mapping[str, Scores], seed: int, operators: Sequence[str] = OPERATOR_NAMES, learned: Sequence[str] = ()
 ) -> HeldOutRewards:
-    """`learnt` are the learners that ran beside the one of the study."""
+    """`learned` are the learners that ran beside the one of the study."""
     table = np.stack(list(scores.values()))
     whole = ~np.isnan(table).any(axis=0)
     answered = {name: values[whole] for name, values in scores.items()}

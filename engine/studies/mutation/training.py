@@ -220,7 +220,7 @@ class Player:
 
 @dataclass(slots=True)
 class LossLimit:
-    """Stops a run whose target has stopped answering. Steps that are only replayed are not `heard`: a run taken
+    """Stops a run whose target has stopped answering. Steps that are only replayed are not `is_live`: a run taken
     up again after an outage goes on.
     """
 
@@ -263,7 +263,7 @@ async def train(
 
 
 def _first_actions(actions: Sequence[int | None], remaining: int) -> list[int | None]:
-    """The first `room` actions; the other environments wait."""
+    """The first `remaining` actions; the other environments wait."""
     allowed: list[int | None] = []
     for action in actions:
         allowed.append(action if remaining > 0 else None)
