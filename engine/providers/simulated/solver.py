@@ -15,7 +15,7 @@ from zlib import crc32
 from tidepool.engine.call import Message
 from tidepool.engine.providers.simulated.base import Dice, Responder, SimulatedReply, mix, texts
 from tidepool.engine.providers.simulated.landscape import Example, chance, habit, in_pairs, is_flat, read_prompt
-from tidepool.engine.studies.evolution.problems.problem_set import Recognised, Worked, recognise
+from tidepool.engine.studies.evolution.problems.problem_set import Recognised, WorkedAnswer, recognise
 
 KIND, LEVEL = "logic", 3
 """as the landscape has them"""
@@ -52,7 +52,7 @@ def read_options(question: str) -> Recognised | None:
         return None
     answer = _likeliest(text, options)
     others = tuple(name for name in options if name != answer)
-    return Recognised(KIND, LEVEL, Worked(answer, "I weigh the words that speak for each of them.", others))
+    return Recognised(KIND, LEVEL, WorkedAnswer(answer, "I weigh the words that speak for each of them.", others))
 
 
 def _likeliest(text: str, options: Mapping[str, str]) -> str:

@@ -293,7 +293,7 @@ class Evaluator:
         """units there may be in all, as far as one can tell before the search is over"""
         self.calls_saved = 0
         """by racing, against asking every genome every problem"""
-        self.showable = grader.asking.showable(settings.few_shot)
+        self.showable = grader.builder.showable(settings.few_shot)
         self.guard = Guard(settings.task, settings.labels, problems, settings.guards)
         self.rewrites: Counter[str] = Counter()
         """what became of those that came back: accepted, or why they were refused"""
@@ -370,7 +370,7 @@ class Evaluator:
             distance = distance_to_rest(place - first_place, shapes, self.stream("distance", generation, place))
             unit = self._open(genome, purpose if self._letter == "g" else "random_search")
             candidate = Candidate(
-                genome, f"{self._letter}{generation}.{place}", unit, distance, text=self.grader.asking.text(genome)
+                genome, f"{self._letter}{generation}.{place}", unit, distance, text=self.grader.builder.text(genome)
             )
             self.known[genome.key] = candidate
             entrants.append(candidate)

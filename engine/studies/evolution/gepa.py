@@ -69,7 +69,7 @@ proposals to make now, 0 at the end of the search"""
 Ask = Callable[[Any], Any]
 
 
-class Ended(BaseException):
+class SearchEnded(BaseException):
     """The run is over: the thread is to unwind. No library takes it for an error of its own."""
 
 
@@ -96,7 +96,7 @@ class Handover:
     def _run(self, work: Callable[[Ask], None]) -> None:
         try:
             work(self._ask)
-        except Ended:
+        except SearchEnded:
             return
         finally:
             with self._lock:
@@ -107,7 +107,7 @@ class Handover:
         reply: Future[Any] = Future()
         with self._lock:
             if self._ended:
-                raise Ended
+                raise SearchEnded
             self._open = reply
             self._loop.call_soon_threadsafe(self._questions.put_nowait, (question, reply))
         return reply.result()
@@ -116,7 +116,7 @@ class Handover:
         with self._lock:
             self._ended = True
             if self._open is not None and not self._open.done():
-                self._open.set_exception(Ended())
+                self._open.set_exception(SearchEnded())
 
 
 _PROMPT = "prompt"

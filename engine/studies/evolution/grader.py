@@ -43,7 +43,7 @@ NEARLY = 92.0
 
 
 @dataclass(frozen=True)
-class Asking:
+class RequestBuilder:
     task: AnswerTask
     problems: Sequence[Problem]
     """of the search: the examples are among them"""
@@ -99,12 +99,12 @@ def _reveals_answer(example: Problem, problem: Problem) -> bool:
 T = TypeVar("T")
 
 
-class Marked(NamedTuple):
+class MarkedReply(NamedTuple):
     verdict: Verdict
     text: str
 
 
-Marks = dict[str, list[list[Marked | None]]]
+Marks = dict[str, list[list[MarkedReply | None]]]
 """by model: for each problem of the paper its samples; None: that call failed, or its mark is missing"""
 
 StoredMarks = Mapping[str, Mapping[str, Any]]
@@ -168,7 +168,7 @@ class Grader:
         self._run = run
         self._settings = settings
         self._marker = marker
-        self.asking = Asking(AnswerTask(settings.task, tuple(settings.labels)), search)
+        self.builder = RequestBuilder(AnswerTask(settings.task, tuple(settings.labels)), search)
         self.models = settings.solvers()
         self.waves = 2 if settings.judged else 1
         """that a sitting takes: replies, and a judge's marks of them"""
@@ -224,7 +224,7 @@ class Grader:
 
     async def _ask(
         self, paper: Paper, number: int, problem: Problem, model: str, sample: int, stored: StoredMarks
-    ) -> Marked | None:
+    ) -> MarkedReply | None:
         step = f"{paper.name}/p{number}/s{sample}"
         step = step if len(self.models) == 1 else f"{step}/{model}"
         reply = await self._answer(paper, problem, model, step)
@@ -240,7 +240,7 @@ class Grader:
                 sample=sample,
                 **(mark.columns() if mark else {}),
             )
-        return Marked(mark, reply.text) if reply and isinstance(mark, Verdict) else None
+        return MarkedReply(mark, reply.text) if reply and isinstance(mark, Verdict) else None
 
     async def _mark(self, reply: SolverReply, problem: Problem, before: Mapping[str, Any] | None) -> Verdict | Unmarked:
         """What was marked stays marked so; a judge is asked all the same, which is a replay, or a second try where it failed."""
@@ -253,7 +253,7 @@ class Grader:
         return mark if isinstance(mark, Verdict) else verdict
 
     async def _answer(self, paper: Paper, problem: Problem, model: str, step: str) -> SolverReply | None:
-        system, messages = self.asking.request(paper.genome, problem)
+        system, messages = self.builder.request(paper.genome, problem)
         call = Call(
             step=step,
             wave=paper.wave,

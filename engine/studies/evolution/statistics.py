@@ -116,7 +116,7 @@ class Example(Statistics):
 
 
 @dataclass(frozen=True)
-class Measured(Statistics):
+class MetricEstimate(Statistics):
     value: float | None
     ci95: Interval | None
 
@@ -147,7 +147,7 @@ class Portrait(Statistics):
     choose_fitness: float | None
     """on the problems that chose, where the study has some"""
     choose_accuracy: float | None
-    metrics: Mapping[str, Measured] | None
+    metrics: Mapping[str, MetricEstimate] | None
     """what a scorer measured beside its score, on the held-out problems"""
 
 

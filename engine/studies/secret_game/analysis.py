@@ -41,7 +41,7 @@ HALF_WIDTH = 5.0
 
 
 @dataclass(frozen=True)
-class Needed(Statistics):
+class NeededTalks(Statistics):
     """Conversations until each share is known as well as it should be; None where that cannot be said."""
 
     times_revealed_secret: int | None
@@ -52,7 +52,7 @@ class Needed(Statistics):
 @dataclass(frozen=True)
 class Precision(Statistics):
     half_width_percentage: float
-    agents: Mapping[str, Needed]
+    agents: Mapping[str, NeededTalks]
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ def _precision(shares: Shares, sides: Sides) -> Precision:
     return Precision(
         half_width_percentage=HALF_WIDTH,
         agents={
-            agent: Needed(**{name: _needed(column[place]) for name, column in rates.items()})
+            agent: NeededTalks(**{name: _needed(column[place]) for name, column in rates.items()})
             for place, agent in enumerate(sides.names)
         },
     )

@@ -313,7 +313,7 @@ class AttributeGroup(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Attributed:
+class GroupedAttribute:
     """An attribute over the entities that have it."""
 
     numeric: bool
@@ -367,7 +367,7 @@ def compare_by_attribute(
     """Every attribute in which the entities that took part differ; `scale` is that of the ratings."""
     present = [entity for entity in entities if entity.name in counts]
     attributes = dict.fromkeys(name for entity in present for name in entity.attributes)
-    by_name: dict[str, Attributed] = {}
+    by_name: dict[str, GroupedAttribute] = {}
     for name in attributes:
         attributed = grouped({e.name: e.attributes[name] for e in present if name in e.attributes})
         if attributed is not None:
@@ -383,19 +383,19 @@ def compare_by_attribute(
     }
 
 
-def grouped(values: Mapping[str, Attribute]) -> Attributed | None:
+def grouped(values: Mapping[str, Attribute]) -> GroupedAttribute | None:
     """Entities by value: numbers in order and cut into three where they are many; None where nothing differs."""
     numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values.values())
     distinct = sorted(set(values.values())) if numeric else sorted({in_words(value) for value in values.values()})
     if len(distinct) < 2 or (not numeric and len(distinct) > MOST_GROUPS):
         return None
     if numeric and len(distinct) > FEW_NUMBERS:
-        return Attributed(True, _thirds(values), values)
+        return GroupedAttribute(True, _thirds(values), values)
     labels = {value: in_words(value) for value in distinct}  # 0 and -0 are one number, written in two ways
     by_label: dict[str, list[str]] = {label: [] for label in labels.values()}
     for name, value in values.items():
         by_label[labels[value] if numeric else in_words(value)].append(name)
-    return Attributed(numeric, [AttributeGroup(label, names) for label, names in by_label.items()], values)
+    return GroupedAttribute(numeric, [AttributeGroup(label, names) for label, names in by_label.items()], values)
 
 
 def _thirds(values: Mapping[str, Any]) -> list[AttributeGroup]:
@@ -464,7 +464,7 @@ def _sum(totals: Iterable[Total]) -> Total:
 
 
 def _tests(
-    measure: str, attributes: Mapping[str, Attributed], counts: Mapping[str, EntityCounts]
+    measure: str, attributes: Mapping[str, GroupedAttribute], counts: Mapping[str, EntityCounts]
 ) -> dict[str, AttributeTest]:
     """By attribute, with Holm's correction over all of them."""
     tested = {name: test for name, attributed in attributes.items() if (test := _tested(measure, attributed, counts))}
@@ -476,7 +476,7 @@ def _tests(
 
 
 def _tested(
-    measure: str, attributed: Attributed, counts: Mapping[str, EntityCounts]
+    measure: str, attributed: GroupedAttribute, counts: Mapping[str, EntityCounts]
 ) -> tuple[float | None, float] | None:
     """(correlation, p): whether entities' means go with the attribute."""
     totals = {name: counts[name].total(measure) for name in attributed.values}

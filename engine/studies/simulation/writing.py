@@ -24,7 +24,7 @@ BACKSTORY = "backstory"
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenEntities:
     entities: list[Entity]
     calls: int
     cost_usd: float | None
@@ -38,7 +38,7 @@ async def write_texts(
     *,
     with_backstory: bool = False,
     language: str = "English",
-) -> Written:
+) -> WrittenEntities:
     """The entities with every text a model is to write."""
     model = resolve_model(model)
     try:
@@ -52,7 +52,7 @@ async def write_texts(
             )
     except ProviderError as error:
         raise RunError(f"The texts could not be written: {error}") from error
-    return Written(list(finished), scribe.calls, scribe.cost_usd)
+    return WrittenEntities(list(finished), scribe.calls, scribe.cost_usd)
 
 
 async def _write_entity(

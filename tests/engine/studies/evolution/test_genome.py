@@ -20,7 +20,7 @@ from tidepool.engine.studies.evolution.genome import (
     split_frame,
     split_segments,
 )
-from tidepool.engine.studies.evolution.grader import Asking
+from tidepool.engine.studies.evolution.grader import RequestBuilder
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.rewrites import Guard
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
@@ -91,7 +91,7 @@ def test_columns_are_filled_in_once_and_never_the_answer() -> None:
 
 def test_the_parts_of_a_prompt_are_what_the_model_is_shown() -> None:
     genome = Genome(split_segments(FRAMED), examples=(0,))
-    asking = Asking(AnswerTask("number"), (Problem("One and one?", "2", {"context": "Sums"}),))
+    asking = RequestBuilder(AnswerTask("number"), (Problem("One and one?", "2", {"context": "Sums"}),))
     system, messages = asking.request(genome, PROBLEM)
     assert system == "Be careful. Think."
     assert [message.text for message in messages] == [
