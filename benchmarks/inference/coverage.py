@@ -22,7 +22,7 @@ from tidepool import SecretGame
 from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Agent, Service
 from tidepool.engine.run import run_batch
-from tidepool.engine.studies.secret_game.analysis import Played, analysed_sides
+from tidepool.engine.studies.secret_game.analysis import GameDesign, analyse_sides
 from tidepool.engine.studies.secret_game.config import Scenario
 
 TABLES = 2_000
@@ -47,13 +47,13 @@ def judged(world: World, tables: int = TABLES, seed: int = 1) -> list[Verdict]:
     random = numpy.random.default_rng(seed)
     names = "ABCDEFGH"[: len(world.rates)]
     models = dict(zip(names, world.models or names, strict=True))
-    played = Played(models, world.linked, judged=True, mode=world.mode)
+    played = GameDesign(models, world.linked, judged=True, mode=world.mode)
     gathered: dict[tuple[str, str], list[Claim]] = defaultdict(list)
     for _ in range(tables):
         drawn, scenario = planted.draw(random)
         lost = len(planted.pairs) - len(drawn) // 2
         failed = {(names[0], names[1]): lost} if lost else None
-        for claim in claims(planted, analysed_sides(drawn, failed, played), scenario):
+        for claim in claims(planted, analyse_sides(drawn, failed, played), scenario):
             gathered[claim.family, claim.key].append(claim)
     return _verdicts(world.name, gathered)
 

@@ -30,7 +30,7 @@ from tidepool.engine.run import stop_rule
 from tidepool.engine.stopping.rules import StopRule, rule_for_contrast
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.studies.plan import priced
-from tidepool.engine.studies.planned_calls import together
+from tidepool.engine.studies.planned_calls import merge_plans
 
 # -- factors and levels ------------------------------------------------------------------------------------------------
 
@@ -317,7 +317,7 @@ def priced_cells(study: PlannedStudy) -> dict[str, Any]:
     kind = load_kind(study.config.batch.kind)
     plans = [kind.plan(cell.config) for cell in study.cells]
     rules_of(kind, [(cell.config, cell.levels, cell.replicate) for cell in study.cells])
-    whole = priced(together(plans), study.config, several=True)
+    whole = priced(merge_plans(plans), study.config, several=True)
     cells = [
         {"levels": dict(cell.levels), "replicate": cell.replicate, "units": plan.units, "calls": plan.calls_expected}
         for cell, plan in zip(study.cells, plans, strict=True)

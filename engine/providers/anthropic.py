@@ -68,7 +68,7 @@ LEAST_THINKING = 1_024
 """tokens of the smallest budget that the API takes"""
 EFFORTS = {"minimal": "low"}
 """efforts under the names that the API knows"""
-SILENCE = "…"
+EMPTY_TEXT = "…"
 """stands for an empty message, which the API refuses"""
 _GENERATION = re.compile(r"claude-[a-z]+-(\d+)")
 
@@ -78,10 +78,10 @@ class AnthropicRequestFormat:
 
     def __init__(self, notices: Notices) -> None:
         self.habits = UnsupportedSettings(notices, ("temperature", "thinking", "output_config"))
-        self._met: Counter[bytes] = Counter()
+        self._prompt_uses: Counter[bytes] = Counter()
 
     def body(self, call: Call) -> dict[str, Any]:
-        messages = [{"role": message.role, "content": message.text or SILENCE} for message in call.messages]
+        messages = [{"role": message.role, "content": message.text or EMPTY_TEXT} for message in call.messages]
         body: dict[str, Any] = {"model": call.model_name, "max_tokens": call.most_output, "messages": messages}
         if call.system:
             body["system"] = self._system(call.system)
@@ -96,7 +96,7 @@ class AnthropicRequestFormat:
     def _thinking(self, call: Call) -> dict[str, Any] | None:
         """Models of the fourth generation are given a number of tokens, newer ones find it by the effort."""
         effort = call.reasoning_effort
-        if not effort or not self.habits.takes(call.model_name, "thinking"):
+        if not effort or not self.habits.supports(call.model_name, "thinking"):
             return None
         if effort == "none":
             return {"type": "disabled"}
@@ -105,7 +105,7 @@ class AnthropicRequestFormat:
         return {"type": "adaptive", "display": "summarized"}
 
     def _output(self, call: Call) -> dict[str, Any]:
-        if not self.habits.takes(call.model_name, "output_config"):
+        if not self.habits.supports(call.model_name, "output_config"):
             return {}
         output: dict[str, Any] = {}
         if call.reasoning_effort not in ("", "none") and not samples(call.model_name):
@@ -120,7 +120,7 @@ class AnthropicRequestFormat:
     def sends_temperature(self, call: Call) -> bool:
         if call.reasoning_effort not in ("", "none"):
             return False  # a model that thinks samples as it likes
-        if call.temperature is None or not self.habits.takes(call.model_name, "temperature"):
+        if call.temperature is None or not self.habits.supports(call.model_name, "temperature"):
             return False
         if samples(call.model_name):
             return True
@@ -138,14 +138,14 @@ class AnthropicRequestFormat:
 
     def expect(self, calls: Iterable[Call]) -> None:
         """Calls that will be sent together: prompts they share are worth caching from the first on."""
-        self._met.update(prompt_hash(call.system) for call in calls if _is_long(call.system))
+        self._prompt_uses.update(prompt_hash(call.system) for call in calls if _is_long(call.system))
 
     def _system(self, text: str) -> Any:
         """A long prompt that comes again is marked for the provider's cache; one that is met once costs no more."""
         if not _is_long(text):
             return text
-        self._met[prompt_hash(text)] += 1
-        if self._met[prompt_hash(text)] < 2:
+        self._prompt_uses[prompt_hash(text)] += 1
+        if self._prompt_uses[prompt_hash(text)] < 2:
             return text
         return [{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}]
 
@@ -160,33 +160,33 @@ def answer_of(
 ) -> Answer:
     """Raises KeyError, TypeError or AttributeError where the data is no answer."""
     blocks = data["content"]
-    words = parse_reply(
+    reply = parse_reply(
         text_of([block for block in blocks if block["type"] == "text"]),
         data.get("stop_reason"),
         thought=text_of([block for block in blocks if block["type"] == "thinking"], "thinking"),
         tool=any("tool_use" in block["type"] for block in blocks),
     )
-    usage = plausible_usage(_usage(data.get("usage")), words)
-    return priced_answer(words, usage, data.get("model"), tag, batch=batch, limits=limits)
+    usage = plausible_usage(_usage(data.get("usage")), reply)
+    return priced_answer(reply, usage, data.get("model"), tag, batch=batch, limits=limits)
 
 
 def _usage(usage: object) -> Usage | None:
     """None: no usage that can be read."""
     if not isinstance(usage, Mapping):
         return None
-    fresh, wrote = tokens(usage.get("input_tokens")), tokens(usage.get("output_tokens"))
-    if fresh is None or wrote is None:
+    uncached, output = tokens(usage.get("input_tokens")), tokens(usage.get("output_tokens"))
+    if uncached is None or output is None:
         return None
-    read, written = part_of(usage, "cache_read_input_tokens"), part_of(usage, "cache_creation_input_tokens")
-    reasoned = part_of(usage, "output_tokens_details", "thinking_tokens")
-    return fresh + read + written, wrote, min(reasoned, wrote), read, written
+    cache_read, cache_write = part_of(usage, "cache_read_input_tokens"), part_of(usage, "cache_creation_input_tokens")
+    reasoning = part_of(usage, "output_tokens_details", "thinking_tokens")
+    return uncached + cache_read + cache_write, output, min(reasoning, output), cache_read, cache_write
 
 
 def _is_long(text: str) -> bool:
     return expected_tokens(text) >= LEAST_CACHED
 
 
-UNDER_WAY = ("in_progress", "canceling")
+IN_PROGRESS = ("in_progress", "canceling")
 KINDS = ("succeeded", "errored", "canceled", "expired")
 COUNTS = ("processing", "succeeded", "errored", "canceled", "expired")
 HEALING = ("api_error", "overloaded_error", "rate_limit_error", "timeout_error")
@@ -198,9 +198,9 @@ class AnthropicBatches(SdkBatches):
     path, page_size, cursor = "/v1/messages/batches", 1000, "after_id"
 
     def __init__(
-        self, line: SdkConnection, wire: AnthropicRequestFormat, price: Callable[[str], PriceTag | None]
+        self, connection: SdkConnection, wire: AnthropicRequestFormat, price: Callable[[str], PriceTag | None]
     ) -> None:
-        super().__init__(line, price)
+        super().__init__(connection, price)
         self._wire = wire
         self._groups: dict[str, str] = {}
 
@@ -210,8 +210,8 @@ class AnthropicBatches(SdkBatches):
         return call.model_name if self._wire.sends_temperature(call) else ""
 
     async def create(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall], upload_id: str) -> str:
-        self._wire.expect(one.call for one in calls)
-        requests = [{"custom_id": one.custom_id, "params": self._wire.body(one.call)} for one in calls]
+        self._wire.expect(batched.call for batched in calls)
+        requests = [{"custom_id": batched.custom_id, "params": self._wire.body(batched.call)} for batched in calls]
         remote_id = await self.post({"requests": requests}, self._wire.headers(calls[0].call))
         self._groups[remote_id] = self.group(calls[0].call)
         return remote_id
@@ -219,26 +219,26 @@ class AnthropicBatches(SdkBatches):
     async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
         """An ended batch is confirmed by its ids; one that still runs is the best guess, confirmed later."""
         running: list[tuple[float, str]] = []
-        async for card in self.listed(ticket.created_at):
+        async for card in self.list_cards(ticket.created_at):
             count = sum_counts(card.get("request_counts"), *COUNTS)
             if card.get("id") in others or count not in (ticket.count, None):
                 continue
-            remote_id = read_id(self._line, card)
+            remote_id = read_id(self._connection, card)
             if not _has_ended(card):
                 running.append((abs((self.created_at(card) or 0.0) - ticket.created_at), remote_id))
-            elif await self._is_ours(remote_id, ticket):
+            elif await self._is_own_batch(remote_id, ticket):
                 return remote_id
         return min(running)[1] if running else None
 
     async def poll(self, remote_id: str) -> ProviderBatchState:
-        card = await fetch_card(self._line, f"{self.path}/{remote_id}")
+        card = await fetch_card(self._connection, f"{self.path}/{remote_id}")
         self._cards[remote_id] = card
         status = short_word(card.get("processing_status")).lower()
-        ended, known = _has_ended(card), status in ("ended", *UNDER_WAY)
+        ended, known = _has_ended(card), status in ("ended", *IN_PROGRESS)
         return ProviderBatchState(ended, status or "state unknown", unclear=not known and not ended)
 
     async def results(self, remote_id: str) -> AsyncIterator[ProviderBatchResult]:
-        card, reading = self._cards.get(remote_id, {}), ResultReading(self._line)
+        card, reading = self._cards.get(remote_id, {}), ResultReading(self._connection)
         if as_string(card.get("archived_at")):
             raise ResultsIncomplete("Anthropic keeps them no longer")
         async for row in reading.rows(f"{self.path}/{remote_id}/results"):
@@ -251,8 +251,8 @@ class AnthropicBatches(SdkBatches):
         except ODD:
             return None
 
-    async def _is_ours(self, remote_id: str, ticket: ProviderBatchTicket) -> bool:
-        async with aclosing(ResultReading(self._line).rows(f"{self.path}/{remote_id}/results")) as rows:
+    async def _is_own_batch(self, remote_id: str, ticket: ProviderBatchTicket) -> bool:
+        async with aclosing(ResultReading(self._connection).rows(f"{self.path}/{remote_id}/results")) as rows:
             async for row in rows:
                 return row["custom_id"] in ticket.custom_ids
         return False
@@ -268,13 +268,13 @@ class AnthropicBatches(SdkBatches):
             return ProviderBatchResult(name, error=f"Anthropic did not get to it ({kind})", heals=True)
         complaint = row_complaint(result.get("error"), 400)
         heals = complaint.code in HEALING or (bool(model) and self._wire.lesson(model, complaint))
-        return ProviderBatchResult(name, error=f"{self._line.diagnose(complaint)}", heals=heals)
+        return ProviderBatchResult(name, error=f"{self._connection.diagnose(complaint)}", heals=heals)
 
 
 def _has_ended(card: dict[str, Any]) -> bool:
     """By its word; where that is missing or unknown, by the time or the place that only an ended batch has."""
     status = as_string(card.get("processing_status")).lower()
-    known = status == "ended" or status in UNDER_WAY
+    known = status == "ended" or status in IN_PROGRESS
     return status == "ended" or (
         not known and bool(as_string(card.get("ended_at")) or as_string(card.get("results_url")))
     )
@@ -288,7 +288,7 @@ class AnthropicProvider(SdkProvider):
         super().__init__(settings, name)
         self.wire = AnthropicRequestFormat(self.notices)
         if self.endpoint.has_batches and not self.pooled:
-            self.batches = AnthropicBatches(self.line, self.wire, self.price)
+            self.batches = AnthropicBatches(self.connection, self.wire, self.price)
 
     def request(self, call: Call, seed: int) -> tuple[str, dict[str, Any], dict[str, str] | None]:
         if call.operation == "embed":
@@ -298,15 +298,15 @@ class AnthropicProvider(SdkProvider):
     def answer(self, data: Mapping[str, Any], call: Call, headers: Mapping[str, str]) -> Answer:
         return answer_of(data, self.price(call.model_name), limits=anthropic_limits(headers))
 
-    async def cards_at(self, line: SdkConnection) -> list[ModelCard]:
-        listed = await line.get("/v1/models", limit=1000)
+    async def cards_at(self, connection: SdkConnection) -> list[ModelCard]:
+        response = await connection.get("/v1/models", limit=1000)
         return [
-            ModelCard(str(one["id"]), str(one["retires_at"])[:10] if one.get("retires_at") else None)
-            for one in listed.get("data") or ()
+            ModelCard(str(card["id"]), str(card["retires_at"])[:10] if card.get("retires_at") else None)
+            for card in response.get("data") or ()
         ]
 
-    async def look_up_at(self, line: SdkConnection, model_name: str) -> None:
-        await line.get(f"/v1/models/{model_name}")
+    async def look_up_at(self, connection: SdkConnection, model_name: str) -> None:
+        await connection.get(f"/v1/models/{model_name}")
 
 
 PROVIDER = ProviderSpec(ProviderSettings, AnthropicProvider)

@@ -46,43 +46,43 @@ class ListEnd:
         self._ordered = created_at
         self._newest: float | None = None
 
-    def is_behind(self, made: float | None) -> bool:
+    def is_behind(self, created: float | None) -> bool:
         """Whether what was made then, and all after it in the list, is too old."""
-        if made is None:
+        if created is None:
             return False
-        self._newest = made if self._newest is None else self._newest
-        return made < min(self._ordered, self._newest) - EARLIER
+        self._newest = created if self._newest is None else self._newest
+        return created < min(self._ordered, self._newest) - EARLIER
 
 
-async def fetch_card(line: SdkConnection, path: str, **query: Any) -> dict[str, Any]:
+async def fetch_card(connection: SdkConnection, path: str, **query: Any) -> dict[str, Any]:
     """What a look at a path shows. Raises ProviderBatchGone where there is nothing, else ProviderError."""
     try:
-        card: dict[str, Any] = await line.get(path, **query)
+        card: dict[str, Any] = await connection.get(path, **query)
     except Complained as complained:
-        raise lookup_error(line, complained.complaint) from None
-    if card.get("error") and "id" not in card and (said := read_error(card)).words:
-        raise lookup_error(line, complaint_about(200, said))
+        raise lookup_error(connection, complained.complaint) from None
+    if card.get("error") and "id" not in card and (error_body := read_error(card)).words:
+        raise lookup_error(connection, complaint_about(200, error_body))
     return card
 
 
-def lookup_error(line: SdkConnection, complaint: ProviderComplaint) -> ProviderError | ProviderBatchGone:
+def lookup_error(connection: SdkConnection, complaint: ProviderComplaint) -> ProviderError | ProviderBatchGone:
     """Why a look showed nothing."""
     if complaint.status in ABSENT:
         return ProviderBatchGone(scrub_keys(complaint.words))
-    return line.diagnose(complaint)
+    return connection.diagnose(complaint)
 
 
-def creation_refusal(line: SdkConnection, complaint: ProviderComplaint) -> ProviderError | BatchRefused:
+def creation_refusal(connection: SdkConnection, complaint: ProviderComplaint) -> ProviderError | BatchRefused:
     """The provider certainly took nothing: for now, for good, or because nothing goes any more. A key that has no
     right to batches may have one to live calls, so that alone stops nothing."""
-    error = line.diagnose(complaint)
+    error = connection.diagnose(complaint)
     absent = complaint.status in ABSENT
     spent = complaint.code in SPENT or complaint.status == 402
     if not absent and (error.fault in (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED) or spent):
         return error
-    words = f"{line.endpoint.title} answered {complaint.status}: {scrub_keys(complaint.words)}"
+    text = f"{connection.endpoint.title} answered {complaint.status}: {scrub_keys(complaint.words)}"
     too_large = complaint.status == 413 or any(word in complaint.words.lower() for word in ("too large", "too many"))
-    return BatchRefused(words, too_large=too_large and not absent)
+    return BatchRefused(text, too_large=too_large and not absent)
 
 
 ODD = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
@@ -132,34 +132,34 @@ def as_count(value: object) -> int | None:
 
 def sum_counts(counts: object, *names: str) -> int | None:
     """The sum of some counts of a card; None where one of them is missing or cannot be believed."""
-    found = [as_count(as_mapping(counts).get(name)) for name in names]
-    return None if None in found else sum(count for count in found if count is not None)
+    parsed = [as_count(as_mapping(counts).get(name)) for name in names]
+    return None if None in parsed else sum(count for count in parsed if count is not None)
 
 
-def read_id(line: SdkConnection, card: object) -> str:
+def read_id(connection: SdkConnection, card: object) -> str:
     """The id of what a card is about: it becomes a part of addresses. Raises ProviderError where it has none."""
     name = as_string(as_mapping(card).get("id"))
     if not _ID.match(name) or ".." in name:
-        if as_mapping(card).get("error") and (said := read_error(card)).words:
-            words = line.diagnose(ProviderComplaint(200, words=said.words))
-            raise ProviderError(ErrorClass.TRANSIENT, str(words), no_reply=NoReply.BROKEN)
-        raise line.unreadable("a card with an id")
+        if as_mapping(card).get("error") and (error_body := read_error(card)).words:
+            error = connection.diagnose(ProviderComplaint(200, words=error_body.words))
+            raise ProviderError(ErrorClass.TRANSIENT, str(error), no_reply=NoReply.BROKEN)
+        raise connection.unreadable("a card with an id")
     return name
 
 
-def read_cards(line: SdkConnection, page: dict[str, Any]) -> list[dict[str, Any]]:
+def read_cards(connection: SdkConnection, page: dict[str, Any]) -> list[dict[str, Any]]:
     """The cards of a page of a list. Raises ProviderError where it is none: nothing is known of what it should show."""
-    listed = page.get("data")
-    if not isinstance(listed, list):
-        raise line.unreadable("a list of batches")
-    return [card for card in listed if isinstance(card, dict)]
+    cards = page.get("data")
+    if not isinstance(cards, list):
+        raise connection.unreadable("a list of batches")
+    return [card for card in cards if isinstance(card, dict)]
 
 
 def row_complaint(error: object, status: int | None) -> ProviderComplaint:
     """What a line says went wrong with its call."""
-    said = read_error(error)
-    known = status if status is not None and 100 <= status < 600 else None
-    return complaint_about(known, said if said.words else said._replace(words="no reason given"))
+    body = read_error(error)
+    valid_status = status if status is not None and 100 <= status < 600 else None
+    return complaint_about(valid_status, body if body.words else body._replace(words="no reason given"))
 
 
 def read_json(text: str | bytes) -> Any:
@@ -172,10 +172,10 @@ def read_json(text: str | bytes) -> Any:
 
 def read_object(value: object) -> Mapping[str, Any]:
     """An object, also where it is written as a text: some servers put JSON within JSON. Raises ValueError."""
-    found = read_json(value) if isinstance(value, str) else value
-    if not isinstance(found, dict) or not found:
+    parsed = read_json(value) if isinstance(value, str) else value
+    if not isinstance(parsed, dict) or not parsed:
         raise ValueError("this is no object")
-    return found
+    return parsed
 
 
 def read_row(line: bytes) -> dict[str, Any] | None:
@@ -187,8 +187,8 @@ def read_row(line: bytes) -> dict[str, Any] | None:
 class ResultReading:
     """One reading of a provider batch's result files: gives the rows that can be read, and counts what cannot."""
 
-    def __init__(self, line: SdkConnection) -> None:
-        self._line = line
+    def __init__(self, connection: SdkConnection) -> None:
+        self._connection = connection
         self._rows = 0
         self._unreadable = 0
         self._troubles: list[str] = []
@@ -197,7 +197,7 @@ class ResultReading:
         """Those of the file at a path. Raises ProviderError where the provider does not even begin to send it."""
         begun = self._rows + self._unreadable
         try:
-            async for line in self._line.lines(path):
+            async for line in self._connection.lines(path):
                 row = read_row(line)
                 if row is None:
                     self._unreadable += 1
@@ -211,7 +211,7 @@ class ResultReading:
             elif complaint.status == 200 or self._rows + self._unreadable > begun:
                 self._troubles.append(f"the download was cut ({scrub_keys(complaint.words)})")
             else:
-                raise lookup_error(self._line, complaint) from None
+                raise lookup_error(self._connection, complaint) from None
 
     def check(self, expected: int | None) -> None:
         """Raises ResultsIncomplete where the files, all read by now, are not whole."""
@@ -232,8 +232,8 @@ class SdkBatches(BatchApi):
     cursor: str
     """the parameter that asks for the next page of the list"""
 
-    def __init__(self, line: SdkConnection, price: Callable[[str], PriceTag | None]) -> None:
-        self._line = line
+    def __init__(self, connection: SdkConnection, price: Callable[[str], PriceTag | None]) -> None:
+        self._connection = connection
         self._price = price
         self._cards: dict[str, dict[str, Any]] = {}
         """as last polled, by id"""
@@ -248,43 +248,43 @@ class SdkBatches(BatchApi):
 
     async def post(self, body: dict[str, Any], headers: Mapping[str, str] | None = None) -> str:
         """Creates a batch and returns its id."""
-        line = self._line
+        connection = self._connection
         try:
-            response = await line.post(self.path, encode_json(body), CREATE_SECONDS, headers)
-            return read_id(line, line.load_object(response.content))
+            response = await connection.post(self.path, encode_json(body), CREATE_SECONDS, headers)
+            return read_id(connection, connection.load_object(response.content))
         except Complained as complained:
             complaint = complained.complaint
             if complaint.status == 404 and "input_file_id" in body and "file" in complaint.words.lower():
-                words = f"{line.endpoint.title} does not see the uploaded file yet: {complaint.words}"
-                raise ProviderError(ErrorClass.TRANSIENT, words) from None
+                text = f"{connection.endpoint.title} does not see the uploaded file yet: {complaint.words}"
+                raise ProviderError(ErrorClass.TRANSIENT, text) from None
             if fault_of(complaint) is ErrorClass.TRANSIENT and complaint.status not in ABSENT:
-                raise CreationUnclear(str(line.diagnose(complaint))) from None
-            raise creation_refusal(line, complaint) from None
+                raise CreationUnclear(str(connection.diagnose(complaint))) from None
+            raise creation_refusal(connection, complaint) from None
         except ProviderError as garbage:
             raise CreationUnclear(str(garbage)) from None
 
     async def cancel(self, remote_id: str) -> None:
         try:
-            await self._line.post(f"{self.path}/{remote_id}/cancel", b"", LOOK_SECONDS)
+            await self._connection.post(f"{self.path}/{remote_id}/cancel", b"", LOOK_SECONDS)
         except Complained as complained:
             if complained.complaint.status not in (400, 404, 409):
-                raise self._line.diagnose(complained.complaint) from None
+                raise self._connection.diagnose(complained.complaint) from None
 
-    async def listed(self, ordered_at: float) -> AsyncIterator[dict[str, Any]]:
+    async def list_cards(self, ordered_at: float) -> AsyncIterator[dict[str, Any]]:
         """The cards of the account's batches, newest first, until they are too old to be one ordered then."""
-        after: dict[str, str] = {}
+        cursor: dict[str, str] = {}
         end = ListEnd(ordered_at)
         for _ in range(MOST_PAGES):
-            page = await fetch_card(self._line, self.path, limit=self.page_size, **after)
-            cards = read_cards(self._line, page)
+            page = await fetch_card(self._connection, self.path, limit=self.page_size, **cursor)
+            cards = read_cards(self._connection, page)
             for card in cards:
                 yield card
                 if end.is_behind(self.created_at(card)):
                     return
             last = as_string(cards[-1].get("id")) if cards else as_string(page.get("last_id"))
-            if not page.get("has_more") or not last or after == {self.cursor: last}:
+            if not page.get("has_more") or not last or cursor == {self.cursor: last}:
                 return
-            after = {self.cursor: last}
+            cursor = {self.cursor: last}
 
     def result(self, row: dict[str, Any], model: str) -> ProviderBatchResult:
         """`model` is what was asked; empty where that is not known."""

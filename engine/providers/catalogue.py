@@ -47,8 +47,8 @@ class _TimedProvider:
                 answer: Answer = await self._provider.complete(call, seed, attempt)
                 return answer
         except TimeoutError as error:
-            words = f"no answer within {self.settings.timeout:g} s"
-            raise ProviderError(ErrorClass.TRANSIENT, words, no_reply=NoReply.TIMEOUT) from error
+            text = f"no answer within {self.settings.timeout:g} s"
+            raise ProviderError(ErrorClass.TRANSIENT, text, no_reply=NoReply.TIMEOUT) from error
 
 
 def _refuse_secrets(name: str, addresses: Mapping[str, Sequence[str]]) -> None:

@@ -27,7 +27,7 @@ from urllib.parse import urljoin, urlsplit
 
 from tidepool.engine.deadlines import Deadline
 from tidepool.engine.providers.endpoint import NO_KEY, Endpoint, display_host
-from tidepool.engine.providers.errors import NOT_LET_IN, ProviderComplaint, complaint_in, complaint_of, diagnose
+from tidepool.engine.providers.errors import REJECTED, ProviderComplaint, complaint_in, complaint_of, diagnose
 from tidepool.engine.providers.protocol import ErrorClass, NoReply, ProviderError
 from tidepool.engine.providers.replies import decode_json
 
@@ -49,33 +49,33 @@ def trusted_certificates(generation: str) -> ssl.SSLContext:
     return context
 
 
-def comes_whole(headers: Mapping[str, str], most: int = MOST_BYTES) -> bool:
+def has_known_length(headers: Mapping[str, str], max_bytes: int = MOST_BYTES) -> bool:
     """Whether a body comes unpacked and as long as it says: the transport reads no more than was announced."""
     length = headers.get("Content-Length", "")
     if headers.get("Content-Encoding", "").strip().lower() not in _UNPACKED or not length.isdecimal():
         return False
-    if len(length) < 20 and int(length) > most:
-        raise RejectedResponse(_too_large(most))
+    if len(length) < 20 and int(length) > max_bytes:
+        raise RejectedResponse(_too_large(max_bytes))
     return len(length) < 20
 
 
-async def read_within(response: Any, most: int = MOST_BYTES) -> None:
+async def read_within(response: Any, max_bytes: int = MOST_BYTES) -> None:
     """Reads a body as the client would, up to a limit that holds for what a packed one unfolds to."""
-    if comes_whole(response.headers, most):
+    if has_known_length(response.headers, max_bytes):
         await response.aread()
         return
     packing = response.headers.get("Content-Encoding", "")
     if "," in packing:
         raise RejectedResponse(f"an answer that is packed more than once ({packing.strip().lower()[:60]})")
-    parts, size = [], 0
+    received, size = [], 0
     async with aclosing(response.aiter_bytes()) as chunks:
         async for chunk in chunks:
             size += len(chunk)
-            if size > most:
-                raise RejectedResponse(_too_large(most))
-            parts.append(chunk)
+            if size > max_bytes:
+                raise RejectedResponse(_too_large(max_bytes))
+            received.append(chunk)
     # Private: what `aread` would keep. A limit of httpx on the size of a body would replace this.
-    response._content = b"".join(parts)
+    response._content = b"".join(received)
 
 
 async def refuse_strange_redirect(response: Any) -> None:
@@ -84,21 +84,21 @@ async def refuse_strange_redirect(response: Any) -> None:
         return
     await read_within(response)
     try:
-        here = urlsplit(str(response.request.url))
-        there = urlsplit(urljoin(here.geturl(), response.headers["Location"]))
-        same_port = (there.port or _PORTS.get(there.scheme)) == (here.port or _PORTS.get(here.scheme))
+        origin = urlsplit(str(response.request.url))
+        target = urlsplit(urljoin(origin.geturl(), response.headers["Location"]))
+        same_port = (target.port or _PORTS.get(target.scheme)) == (origin.port or _PORTS.get(origin.scheme))
     except ValueError:
         raise RejectedResponse("a redirect to no address") from None
-    upgraded = (here.scheme, there.scheme) == ("http", "https")
-    if there.hostname != here.hostname or not (upgraded or (there.scheme == here.scheme and same_port)):
+    upgraded = (origin.scheme, target.scheme) == ("http", "https")
+    if target.hostname != origin.hostname or not (upgraded or (target.scheme == origin.scheme and same_port)):
         raise RejectedResponse(
-            f"a redirect to another server ({display_host(there.geturl())}), which is not followed: the key would go there too. "
+            f"a redirect to another server ({display_host(target.geturl())}), which is not followed: the key would go there too. "
             "Write the address that is meant into the config"
         )
 
 
-def _too_large(most: int) -> str:
-    return f"more than {most // 1_000_000} MB"
+def _too_large(max_bytes: int) -> str:
+    return f"more than {max_bytes // 1_000_000} MB"
 
 
 T = TypeVar("T")
@@ -192,11 +192,11 @@ class DirectSession:
         library = sys.modules[type(self.transport).__module__]
         try:
             body = self.payload(content, content_type="application/json")
-            async with self.transport.client.request("POST", self.url, data=body, **self.options) as came:
-                if came.status == 200 and comes_whole(came.headers):
-                    return PlainResponse(200, came.headers, await came.read())
-                stream, request = library.AiohttpResponseStream(came), template.request(content)
-                response = library.httpx.Response(came.status, headers=came.raw_headers, stream=stream, request=request)
+            async with self.transport.client.request("POST", self.url, data=body, **self.options) as resp:
+                if resp.status == 200 and has_known_length(resp.headers):
+                    return PlainResponse(200, resp.headers, await resp.read())
+                stream, request = library.AiohttpResponseStream(resp), template.request(content)
+                response = library.httpx.Response(resp.status, headers=resp.raw_headers, stream=stream, request=request)
                 await read_within(response)
                 return response
         except Exception:
@@ -243,8 +243,8 @@ def _bounded(client: type[Any]) -> type[Any]:
 
     class BoundedClient(client):  # type: ignore[misc]
         async def send(self, request: Any, *, stream: bool = False, **more: Any) -> Any:
-            if (result := _leaving.get()) is not None:
-                result(request)
+            if (on_leaving := _leaving.get()) is not None:
+                on_leaving(request)
             response = await super().send(request, stream=True, **more)
             if not stream or response.is_error:
                 try:
@@ -299,29 +299,29 @@ class SdkConnection:
 
     async def post(self, path: str, content: bytes, seconds: float, headers: Mapping[str, str] | None = None) -> Any:
         """The response as it came. Raises Complained."""
-        place: Place = (path, tuple((headers or {}).items()))
-        if template := self._templates.get(place) or self._untried.get(place):
-            return await self.send(self._again(place, template, content), seconds)
-        return await self.send(self._by_client(self.client, place, content), seconds)
+        target: Place = (path, tuple((headers or {}).items()))
+        if template := self._templates.get(target) or self._untried.get(target):
+            return await self.send(self._again(target, template, content), seconds)
+        return await self.send(self._by_client(self.client, target, content), seconds)
 
-    async def _by_client(self, client: Any, place: Place, content: bytes) -> Any:
+    async def _by_client(self, client: Any, target: Place, content: bytes) -> Any:
         """While the first is on its way, others leave after it already."""
-        path, own = place
-        options = {"headers": {"Content-Type": "application/json", **dict(own)}}
-        result = _leaving.set(lambda request: self._keep(self._untried, place, request))
+        path, headers = target
+        options = {"headers": {"Content-Type": "application/json", **dict(headers)}}
+        reset_token = _leaving.set(lambda request: self._keep(self._untried, target, request))
         try:
             response = await client.post(path, cast_to=self._response, content=content, options=options)
         finally:
-            _leaving.reset(result)
-            self._untried.pop(place, None)
-        self._keep(self._templates, place, response.request)
+            _leaving.reset(reset_token)
+            self._untried.pop(target, None)
+        self._keep(self._templates, target, response.request)
         return response
 
-    def _keep(self, templates: dict[Place, RequestTemplate], place: Place, request: Any) -> None:
+    def _keep(self, templates: dict[Place, RequestTemplate], target: Place, request: Any) -> None:
         if template := template_of(request, self.client.api_key):
-            templates[place] = replace(template, direct=direct_session(self._http, template))
+            templates[target] = replace(template, direct=direct_session(self._http, template))
 
-    async def _again(self, place: Place, template: RequestTemplate, content: bytes) -> Any:
+    async def _again(self, target: Place, template: RequestTemplate, content: bytes) -> Any:
         # Without the client's cookies, redirects and log around it, where its transport can be had.
         if (direct := template.direct or direct_session(self._http, template)) is None:
             response = await self._http.send(template.request(content))
@@ -329,11 +329,11 @@ class SdkConnection:
             return response
         if response.has_redirect_location:
             await refuse_strange_redirect(response)
-            if template is not self._templates.get(place):
-                return await self._by_client(self.client, place, content)
+            if template is not self._templates.get(target):
+                return await self._by_client(self.client, target, content)
             self._templates.clear()  # the next one goes by the client again, which follows
-            words = "it has moved on its own server"
-            raise Complained(ProviderComplaint(None, words=words, no_reply=NoReply.BROKEN))
+            text = "it has moved on its own server"
+            raise Complained(ProviderComplaint(None, words=text, no_reply=NoReply.BROKEN))
         if response.is_error:
             raise Complained(complaint_in(response))
         return response
@@ -347,29 +347,29 @@ class SdkConnection:
     async def lines(self, path: str) -> AsyncIterator[bytes]:
         """The lines of what stands at a path, as they come. Only a newline ends one: JSON may hold every other separator
         of Unicode. Of a line beyond all measure the beginning is given; what came before a cut is given too."""
-        line, began, came = bytearray(), time.monotonic(), 0
-        cut: Complained | None = None
+        line, began, received = bytearray(), time.monotonic(), 0
+        failure: Complained | None = None
         try:
             async with self._streamed(path) as response:
                 async for chunk in response.aiter_bytes():
-                    *ends, rest = chunk.split(b"\n")
+                    *ends, tail = chunk.split(b"\n")
                     for end in ends:
                         line += end[: LONGEST_LINE - len(line)]
                         if line.strip():
                             yield bytes(line)
                         line.clear()
-                    line += rest[: LONGEST_LINE - len(line)]
-                    came += len(chunk)
-                    if time.monotonic() - began > min(LOOK_SECONDS + came / SLOWEST_STREAM, STREAM_SECONDS):
+                    line += tail[: LONGEST_LINE - len(line)]
+                    received += len(chunk)
+                    if time.monotonic() - began > min(LOOK_SECONDS + received / SLOWEST_STREAM, STREAM_SECONDS):
                         raise Complained(ProviderComplaint(200, words="it came too slowly", no_reply=NoReply.TIMEOUT))
         except self._errors as error:
-            cut = self._complained(error)
+            failure = self._complained(error)
         except Complained as late:
-            cut = late
+            failure = late
         if line.strip():
             yield bytes(line)
-        if cut is not None:
-            raise cut
+        if failure is not None:
+            raise failure
 
     @asynccontextmanager
     async def _streamed(self, path: str) -> AsyncIterator[Any]:
@@ -387,16 +387,16 @@ class SdkConnection:
             async with Deadline(seconds):
                 return await request
         except TimeoutError:
-            words = f"nothing came within {seconds:g} s"
-            raise Complained(ProviderComplaint(None, words=words, no_reply=NoReply.TIMEOUT)) from None
+            text = f"nothing came within {seconds:g} s"
+            raise Complained(ProviderComplaint(None, words=text, no_reply=NoReply.TIMEOUT)) from None
         except self._errors as error:
             raise self._complained(error) from None
 
     def _complained(self, error: Exception) -> Complained:
         for refused in (error, error.__cause__):  # an SDK may wrap what its client raised
             if isinstance(refused, RejectedResponse):
-                words = str(refused)
-                return Complained(ProviderComplaint(200, code=NOT_LET_IN, words=words, no_reply=NoReply.BROKEN))
+                text = str(refused)
+                return Complained(ProviderComplaint(200, code=REJECTED, words=text, no_reply=NoReply.BROKEN))
         complaint = complaint_of(error)
         if complaint.status is None and complaint.no_reply is None:  # no error of the network: what came cannot be read
             complaint = replace(complaint, no_reply=NoReply.BROKEN)
@@ -405,9 +405,9 @@ class SdkConnection:
     def diagnose(self, complaint: ProviderComplaint) -> ProviderError:
         return diagnose(complaint, self.endpoint, self.where)
 
-    def unreadable(self, what: str = "a reply") -> ProviderError:
-        words = f"{self.endpoint.title} at {display_host(self.where)} answered with something that is not {what}"
-        return ProviderError(ErrorClass.TRANSIENT, words, no_reply=NoReply.BROKEN)
+    def unreadable(self, expected: str = "a reply") -> ProviderError:
+        text = f"{self.endpoint.title} at {display_host(self.where)} answered with something that is not {expected}"
+        return ProviderError(ErrorClass.TRANSIENT, text, no_reply=NoReply.BROKEN)
 
     def load_json(self, content: bytes) -> Any:
         """The JSON of an answer; a page of a proxy in between is a fault that heals."""

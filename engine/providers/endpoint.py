@@ -43,14 +43,14 @@ def scrub_keys(text: str) -> str:
 
 def has_credentials(url: str) -> bool:
     """Whether an address holds a user name or password: such an address would be stored with the study."""
-    parts = urlsplit(url if "//" in url else f"//{url}")
-    return parts.username is not None or parts.password is not None
+    address = urlsplit(url if "//" in url else f"//{url}")
+    return address.username is not None or address.password is not None
 
 
 def display_host(url: str) -> str:
     """The address as messages show it: without credentials, path and query."""
-    parts = urlsplit(url if "//" in url else f"//{url}")
-    return parts.netloc.rpartition("@")[2] or url
+    address = urlsplit(url if "//" in url else f"//{url}")
+    return address.netloc.rpartition("@")[2] or url
 
 
 NO_KEY = "none"
@@ -77,7 +77,7 @@ class Endpoint:
     has_batches: bool
     free: bool
     prices: dict[str, ModelPrice]
-    beside: bool
+    on_each_machine: bool
     """it is the server of whichever machine a call leaves from"""
     by_environment: bool
     """its SDK may read keys and headers in the environment, as it always does for the house that made it"""
@@ -106,7 +106,7 @@ class Endpoint:
 
     def where(self) -> tuple[str, ...]:
         """The addresses, of which there must be one."""
-        if not self.addresses and self.beside:
+        if not self.addresses and self.on_each_machine:
             raise UsageError(
                 f'[providers.{self.name}]: hosts = "local" is a server on each machine, and where it listens there is not said: '
                 'write base_url = "http://127.0.0.1:8000/v1", or whichever port it has.',
@@ -146,23 +146,23 @@ def is_endpoint(name: str, settings: ProviderSettings) -> bool:
 def endpoint_of(name: str, settings: ProviderSettings) -> Endpoint:
     """The endpoint of a section [providers.NAME]."""
     known = KNOWN_ENDPOINTS.get(name) or KnownEndpoint(name, settings.like or "openai", free=settings.like == "ollama")
-    beside = settings.hosts == [LOCAL]
-    in_environment = None if beside else os.environ.get(known.address_variable or "-")
+    on_each_machine = settings.hosts == [LOCAL]
+    in_environment = None if on_each_machine else os.environ.get(known.address_variable or "-")
     stated = settings.base_url or in_environment or known.address
-    if beside and not is_loopback(stated):
+    if on_each_machine and not is_loopback(stated):
         stated = ""
     keys = (settings.api_key_env,) if settings.api_key_env else known.keys
     watch_keys(keys)
     return Endpoint(
         name=name,
         like=settings.like or known.like,
-        addresses=tuple(dict.fromkeys((not beside and settings.hosts) or ([stated] if stated else []))),
+        addresses=tuple(dict.fromkeys((not on_each_machine and settings.hosts) or ([stated] if stated else []))),
         key_variables=keys,
         key_needed=bool(keys) and (known.key_needed or settings.api_key_env is not None),
         has_batches=known.batch_api if settings.batch_api is None else settings.batch_api,
         free=known.free,
         prices=settings.prices,
-        beside=beside,
+        on_each_machine=on_each_machine,
         by_environment=name in OWN_ENDPOINTS and settings.api_key_env is None,
     )
 

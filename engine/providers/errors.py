@@ -88,21 +88,21 @@ def _of_text(text: str, depth: int) -> ErrorBody:
     return ErrorBody(_plain(text))
 
 
-def _of_list(parts: list[Any], depth: int) -> ErrorBody:
-    read = [one for one in (read_error(part, depth + 1) for part in parts[:MOST_PARTS]) if one.words]
-    return read[0]._replace(words="; ".join(one.words for one in read)) if read else ErrorBody()
+def _of_list(entries: list[Any], depth: int) -> ErrorBody:
+    errors = [body for body in (read_error(entry, depth + 1) for entry in entries[:MOST_PARTS]) if body.words]
+    return errors[0]._replace(words="; ".join(body.words for body in errors)) if errors else ErrorBody()
 
 
 def _of_object(body: Mapping[str, Any], depth: int) -> ErrorBody:
     inner = next(
         (
-            one
+            nested
             for key in NESTED
-            if isinstance(body.get(key), (Mapping, list)) and (one := read_error(body[key], depth + 1)).words
+            if isinstance(body.get(key), (Mapping, list)) and (nested := read_error(body[key], depth + 1)).words
         ),
         ErrorBody(),
     )
-    words = inner.words or next((found for key in WORDS if (found := _said(body.get(key), depth))), "")
+    words = inner.words or next((field_text for key in WORDS if (field_text := _error_text(body.get(key), depth))), "")
     place = _place(body.get("loc"))
     return ErrorBody(
         words=_with_raw(f"{place}: {words}" if place and words else words, body.get("metadata"), depth),
@@ -112,21 +112,21 @@ def _of_object(body: Mapping[str, Any], depth: int) -> ErrorBody:
     )
 
 
-def _said(value: object, depth: int) -> str:
+def _error_text(value: object, depth: int) -> str:
     return read_error(value, depth + 1).words if isinstance(value, (str, int, float)) else ""
 
 
-def _with_raw(words: str, metadata: object, depth: int) -> str:
+def _with_raw(text: str, metadata: object, depth: int) -> str:
     """A relay may tell beside its own words what the server behind it said."""
     raw = read_error(metadata.get("raw"), depth + 1).words if isinstance(metadata, Mapping) else ""
-    return f"{words}: {raw}" if raw and words else words
+    return f"{text}: {raw}" if raw and text else text
 
 
-def _code(body: Mapping[str, Any], words: str) -> str:
+def _code(body: Mapping[str, Any], text: str) -> str:
     details = body.get("details")
-    named = details.get("error_code") if isinstance(details, Mapping) else None
-    for value in (named, body.get("code"), body.get("type"), body.get("error"), body.get("status")):
-        if (name := _name(value)) and name != words and not name.isdigit():
+    error_code = details.get("error_code") if isinstance(details, Mapping) else None
+    for value in (error_code, body.get("code"), body.get("type"), body.get("error"), body.get("status")):
+        if (name := _name(value)) and name != text and not name.isdigit():
             return name
     return ""
 
@@ -162,7 +162,7 @@ def _plain(text: str) -> str:
 SPENT = {"insufficient_quota", "enforced_spend_limit_reached", "billing_hard_limit_reached", "billing_not_active"}
 """codes of a refusal that no retry heals: the account's money or limit is used up"""
 HEALING = {408, 409, 425}
-NOT_LET_IN = "not let in"
+REJECTED = "not let in"
 """our own code for an answer that was turned away at the border, unread"""
 _STATUS_NAMED = {
     **dict.fromkeys(("invalid_request_error", "context_length_exceeded", "INVALID_ARGUMENT"), 400),
@@ -232,21 +232,21 @@ _NO_REPLIES = (
 
 def complaint_in(response: Any, body: object = None) -> ProviderComplaint:
     """Reads an answer that says what is wrong, as it came over the line, or as the SDK has read it."""
-    said = error_in(response.content) if response.content else read_error(body)
-    return complaint_about(response.status_code, said, response.headers)
+    parsed = error_in(response.content) if response.content else read_error(body)
+    return complaint_about(response.status_code, parsed, response.headers)
 
 
-def complaint_about(status: int | None, said: ErrorBody, headers: Mapping[str, str] | None = None) -> ProviderComplaint:
+def complaint_about(status: int | None, body: ErrorBody, headers: Mapping[str, str] | None = None) -> ProviderComplaint:
     """An error by its status and its body; one that came as if all were well has the status that stands inside."""
     if status is not None and status < 400:
-        status = said.status or _STATUS_NAMED.get(said.code, status)
-    words = said.words or f"Error code: {status}"
-    return ProviderComplaint(status, said.code, words, said.param, headers or {})
+        status = body.status or _STATUS_NAMED.get(body.code, status)
+    words = body.words or f"Error code: {status}"
+    return ProviderComplaint(status, body.code, words, body.param, headers or {})
 
 
 def fault_of(complaint: ProviderComplaint) -> ErrorClass:
     status, code = complaint.status, complaint.code
-    if code == NOT_LET_IN:
+    if code == REJECTED:
         return ErrorClass.CLIENT
     if status is None or status < 400 or status >= 500 or status in HEALING:
         return ErrorClass.TRANSIENT
@@ -262,17 +262,17 @@ def fault_of(complaint: ProviderComplaint) -> ErrorClass:
 def diagnose(complaint: ProviderComplaint, endpoint: Endpoint, where: str) -> ProviderError:
     """The error with the provider's words, and with advice where it stops the batch."""
     fault = fault_of(complaint)
-    name, words = endpoint.title, scrub_keys(_short(complaint.words))
+    name, reason = endpoint.title, scrub_keys(_short(complaint.words))
     if complaint.status is None:
-        text = f"{name} at {display_host(where)} gave no answer: {words}"
-    elif complaint.code == NOT_LET_IN:
-        text = f"{name} at {display_host(where)} answered with {words}."
+        text = f"{name} at {display_host(where)} gave no answer: {reason}"
+    elif complaint.code == REJECTED:
+        text = f"{name} at {display_host(where)} answered with {reason}."
     elif complaint.status < 400:
-        text = f"{name} answered with an error: {words}"
+        text = f"{name} answered with an error: {reason}"
     elif fault is ErrorClass.FATAL:
-        text = f"{name} refuses all calls: {_sentence(words)} {_advice(complaint, endpoint)}"
+        text = f"{name} refuses all calls: {_sentence(reason)} {_advice(complaint, endpoint)}"
     else:
-        text = f"{name} answered {complaint.status}: {words}"
+        text = f"{name} answered {complaint.status}: {reason}"
     return ProviderError(fault, text, retry_after(complaint.headers), complaint.no_reply)
 
 
@@ -321,10 +321,10 @@ def _advice(complaint: ProviderComplaint, endpoint: Endpoint) -> str:
     return "Raise the account's spend limit or add credit, then resume: nothing answered so far is lost."
 
 
-def _sentence(words: str) -> str:
-    return words if words.endswith((".", "!", "?")) else f"{words}."
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def _short(words: Any, most: int = 600) -> str:
-    text = " ".join(str(words).split())
-    return text if len(text) <= most else text[: most - 1] + "…"
+def _short(value: Any, limit: int = 600) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -71,8 +71,8 @@ def listed_names(providers: Providers) -> list[str]:
 
 async def list_models(providers: Providers, names: Iterable[str] | None = None) -> list[ListedProvider]:
     """The models of these providers, all asked at once; of those that a list shows, unless they are named."""
-    asked = listed_names(providers) if names is None else names
-    return list(await asyncio.gather(*(_listed(name, providers.section(name)) for name in asked)))
+    provider_names = listed_names(providers) if names is None else names
+    return list(await asyncio.gather(*(_list_provider(name, providers.section(name)) for name in provider_names)))
 
 
 def known_models(name: str, settings: ProviderSettings) -> ListedProvider:
@@ -83,46 +83,46 @@ def known_models(name: str, settings: ProviderSettings) -> ListedProvider:
         return _installed(name, settings)
     endpoint = endpoint_of(name, settings)
     where = ", ".join(map(display_host, endpoint.addresses)) or "no address"
-    listed = ListedProvider(name, _key(endpoint), where, ())
+    entry = ListedProvider(name, _key(endpoint), where, ())
     try:
-        provider = _opened(endpoint, settings)
+        provider = _open(endpoint, settings)
     except UsageError as error:
-        return replace(listed, note=str(error))
-    names = dict.fromkeys((*KNOWN_MODELS.get(name, ()), *(one for one in endpoint.prices if one != ALL_OTHERS)))
-    return replace(listed, models=_models(provider, map(ModelCard, names)))
+        return replace(entry, note=str(error))
+    names = dict.fromkeys((*KNOWN_MODELS.get(name, ()), *(model for model in endpoint.prices if model != ALL_OTHERS)))
+    return replace(entry, models=_models(provider, map(ModelCard, names)))
 
 
-async def _listed(name: str, settings: ProviderSettings) -> ListedProvider:
-    known = known_models(name, settings)
+async def _list_provider(name: str, settings: ProviderSettings) -> ListedProvider:
+    entry = known_models(name, settings)
     if not is_endpoint(name, settings) or not (endpoint := endpoint_of(name, settings)).addresses:
-        return known
+        return entry
     if endpoint.lacks_key:
-        return replace(known, note=f"set {endpoint.key_variable} to see all models of the account")
-    provider = _opened(endpoint, settings)
+        return replace(entry, note=f"set {endpoint.key_variable} to see all models of the account")
+    provider = _open(endpoint, settings)
     try:
         if isinstance(provider, OllamaProvider) or provider.pooled:
-            return await _with_hosts(provider, known)
-        _ = provider.line.client  # loading its SDK takes longer than an answer may
+            return await _with_hosts(provider, entry)
+        _ = provider.connection.client  # loading its SDK takes longer than an answer may
         async with asyncio.timeout(SECONDS):
-            return replace(known, models=_models(provider, await provider.models()), reached=True)
+            return replace(entry, models=_models(provider, await provider.models()), reached=True)
     except (Complained, ProviderError, TimeoutError) as error:
-        words = scrub_keys(str(error)) or "no answer in time"
-        return replace(known, note=f"could not be asked: {words}", reached=False)
+        reason = scrub_keys(str(error)) or "no answer in time"
+        return replace(entry, note=f"could not be asked: {reason}", reached=False)
     finally:
         await provider.close()
 
 
-async def _with_hosts(provider: HostedProvider, known: ListedProvider) -> ListedProvider:
+async def _with_hosts(provider: HostedProvider, entry: ListedProvider) -> ListedProvider:
     cards = await provider.hosts()
     hosts = tuple(ListedHost(display_host(card.url), card.models, scrub_keys(card.silence)) for card in cards)
     names: set[str] = set().union(*(card.models for card in cards))
-    models = _models(provider, [ModelCard(name) for name in sorted(names)]) or known.models
+    models = _models(provider, [ModelCard(name) for name in sorted(names)]) or entry.models
     reached = not all(host.silence for host in hosts)
     note = "" if names or (reached and provider.like != "ollama") else provider.nothing_there
-    return replace(known, models=models, note=note, hosts=hosts, reached=reached)
+    return replace(entry, models=models, note=note, hosts=hosts, reached=reached)
 
 
-def _opened(endpoint: Endpoint, settings: ProviderSettings) -> OpenAIProvider | AnthropicProvider | OllamaProvider:
+def _open(endpoint: Endpoint, settings: ProviderSettings) -> OpenAIProvider | AnthropicProvider | OllamaProvider:
     settings = settings.model_copy(update={"timeout": SECONDS})
     if endpoint.like == "ollama":
         return OllamaProvider(settings, endpoint.name)
@@ -159,7 +159,7 @@ def _installed(name: str, settings: ProviderSettings) -> ListedProvider:
     """A provider of another package, as far as that package tells."""
     spec: ProviderSpec = PROVIDERS[name]
     provider = open_provider(name, settings)
-    models = tuple(_model(f"{name}:{known}", provider.price(known), None) for known in spec.models)
+    models = tuple(_model(f"{name}:{model}", provider.price(model), None) for model in spec.models)
     has_key = any(os.environ.get(variable) for variable in spec.keys)
     key = "not needed" if not spec.keys else "set" if has_key else "missing"
     return ListedProvider(name, key, f"the package {PROVIDERS.package_of(name)}", models)

@@ -74,10 +74,10 @@ class OllamaProvider(HostedProvider):
         async with Deadline(self.settings.timeout):
             while True:
                 extras = {
-                    name: value for name, value in _extras(call).items() if self._habits.takes(call.model_name, name)
+                    name: value for name, value in _extras(call).items() if self._habits.supports(call.model_name, name)
                 }
                 try:
-                    return await _asked(client, call, seed, extras)
+                    return await _send(client, call, seed, extras)
                 except Exception as error:
                     if not self._learn(call, error, extras):
                         raise
@@ -104,54 +104,54 @@ class OllamaProvider(HostedProvider):
         return [ModelCard(name) for name in sorted(names)]
 
     async def models_at(self, client: Any, wanted: Sequence[str]) -> set[str] | None:
-        return {self.full_name(one.model) for one in (await client.list()).models if one.model}
+        return {self.full_name(listed.model) for listed in (await client.list()).models if listed.model}
 
     async def pull(self, model_name: str) -> AsyncIterator[Pulling]:
         """Fetches a model onto every server, and tells how far it is."""
         for host in self.pool.hosts:
             try:
-                async for part in await host.client.pull(model_name, stream=True):
-                    yield Pulling(display_host(host.url), part.status or "", part.completed or 0, part.total or 0)
+                async for step in await host.client.pull(model_name, stream=True):
+                    yield Pulling(display_host(host.url), step.status or "", step.completed or 0, step.total or 0)
             except Exception as error:
-                words = self.words_of(error)
-                if words == REFUSED:
-                    raise ProviderError(ErrorClass.FATAL, self.nobody_there({host.url: words})) from None
+                reason = self.words_of(error)
+                if reason == REFUSED:
+                    raise ProviderError(ErrorClass.FATAL, self.no_server({host.url: reason})) from None
                 where = display_host(host.url)
                 raise ProviderError(
-                    ErrorClass.CLIENT, f"{model_name} could not be fetched onto {where}: {words}"
+                    ErrorClass.CLIENT, f"{model_name} could not be fetched onto {where}: {reason}"
                 ) from None
 
     @staticmethod
     def full_name(model_name: str) -> str:
         return model_name if ":" in model_name else f"{model_name}:latest"
 
-    def fetch_hint(self, model_name: str, near: str) -> str:
-        other = f" (or did you mean {near}?)" if near else ""
-        return f"Fetch it with `tidepool models --pull {model_name}` or `ollama pull {model_name}`{other}."
+    def fetch_hint(self, model_name: str, similar: str) -> str:
+        suggestion = f" (or did you mean {similar}?)" if similar else ""
+        return f"Fetch it with `tidepool models --pull {model_name}` or `ollama pull {model_name}`{suggestion}."
 
     def lacking_words(self, where: str, model_name: str) -> str:
         return f"{super().lacking_words(where, model_name)} There: ollama pull {model_name}"
 
     def fault_at(self, host: Host, error: Exception) -> HostFault:
-        status, where, words = getattr(error, "status_code", None), display_host(host.url), self.words_of(error)
+        status, where, reason = getattr(error, "status_code", None), display_host(host.url), self.words_of(error)
         if status == 404:
-            return HostFault(ProviderError(ErrorClass.FATAL, f"{where}: {words}"), lacks_model=True)
+            return HostFault(ProviderError(ErrorClass.FATAL, f"{where}: {reason}"), lacks_model=True)
         if isinstance(error, RejectedResponse):
-            words = f"Ollama at {where} answered with {words}."
-            return HostFault(ProviderError(ErrorClass.CLIENT, words, no_reply=NoReply.BROKEN))
+            reason = f"Ollama at {where} answered with {reason}."
+            return HostFault(ProviderError(ErrorClass.CLIENT, reason, no_reply=NoReply.BROKEN))
         if status is not None and 400 <= status < 500 and status not in (408, 429):
-            return HostFault(ProviderError(ErrorClass.CLIENT, f"Ollama at {where} answered {status}: {words}"))
+            return HostFault(ProviderError(ErrorClass.CLIENT, f"Ollama at {where} answered {status}: {reason}"))
         busy = status in (429, 503)
         if busy:
             self.notices(f"The Ollama server {where} is busy and rests for a while. {BUSY_HINT}")
-            words += f" ({BUSY_HINT})"
+            reason += f" ({BUSY_HINT})"
         no_reply = None
         if status is None:  # what is no error of the network is a reply that the client could not read
-            no_reply = NoReply.UNREACHABLE if words == REFUSED else no_reply_of(error)
+            no_reply = NoReply.UNREACHABLE if reason == REFUSED else no_reply_of(error)
         return HostFault(
-            ProviderError(ErrorClass.TRANSIENT, f"Ollama at {where}: {words}", no_reply=no_reply),
+            ProviderError(ErrorClass.TRANSIENT, f"Ollama at {where}: {reason}", no_reply=no_reply),
             rests=busy or isinstance(error, (TimeoutError, ConnectionError)),
-            unasked=busy or no_reply is NoReply.UNREACHABLE,
+            not_sent=busy or no_reply is NoReply.UNREACHABLE,
         )
 
     def words_of(self, error: Exception) -> str:
@@ -168,7 +168,7 @@ async def _read_whole(response: Any) -> None:
         await read_within(response)
 
 
-async def _asked(client: Any, call: Call, seed: int, extras: dict[str, Any]) -> Answer:
+async def _send(client: Any, call: Call, seed: int, extras: dict[str, Any]) -> Answer:
     if call.operation == "embed":
         embedded = await client.embed(model=call.model_name, input=[message.text for message in call.messages])
         vectors = packed_vectors([list(vector) for vector in embedded.embeddings])
@@ -182,23 +182,23 @@ async def _asked(client: Any, call: Call, seed: int, extras: dict[str, Any]) -> 
     reply = (await client._request_raw("POST", "/api/chat", json=body)).json()
     if not isinstance(reply, dict) or not isinstance(message := reply.get("message"), dict):
         raise ValueError("something that is not a reply")
-    words = parse_reply(
+    parsed = parse_reply(
         text_of(message.get("content")),
         reply.get("done_reason") if reply.get("done") is not False else "error",
         thought=text_of(message.get("thinking")),
         tool=bool(message.get("tool_calls")),
     )
-    asked, wrote = tokens(reply.get("prompt_eval_count")), tokens(reply.get("eval_count"))
+    prompt, output = tokens(reply.get("prompt_eval_count")), tokens(reply.get("eval_count"))
     # A server that has the whole prompt in its cache reports no count of it.
-    missing = wrote is None
+    missing = output is None
     return Answer(
-        words.text,
-        expected_input(call) if asked is None else asked,
-        wrote or 0,
+        parsed.text,
+        expected_input(call) if prompt is None else prompt,
+        output or 0,
         0.0,
-        finish=words.finish,
+        finish=parsed.finish,
         served_model=name_of(reply.get("model")),
-        thought=words.thought,
+        thought=parsed.thought,
         usage_missing=missing,
     )
 
@@ -207,10 +207,10 @@ def _options(call: Call, seed: int) -> dict[str, Any]:
     options: dict[str, Any] = {"seed": seed & SEED_BITS, "num_predict": call.most_output}
     if call.temperature is not None:
         options["temperature"] = call.temperature
-    needed, room = expected_input(call) * 4 // 3 + call.most_output, USUAL_CONTEXT
-    while room < needed:
-        room *= 2
-    return options if room == USUAL_CONTEXT else {**options, "num_ctx": room}
+    needed, context_size = expected_input(call) * 4 // 3 + call.most_output, USUAL_CONTEXT
+    while context_size < needed:
+        context_size *= 2
+    return options if context_size == USUAL_CONTEXT else {**options, "num_ctx": context_size}
 
 
 def _extras(call: Call) -> dict[str, Any]:

@@ -94,13 +94,13 @@ class OpenAIRequestFormat:
         if call.system:
             self._put_system(messages, call)
         body: dict[str, Any] = {"model": name, "messages": messages, self._length_setting(name): call.most_output}
-        if call.temperature is not None and self.habits.takes(name, "temperature"):
+        if call.temperature is not None and self.habits.supports(name, "temperature"):
             body["temperature"] = call.temperature
-        if self.habits.takes(name, "seed"):
+        if self.habits.supports(name, "seed"):
             body["seed"] = seed & SEED_BITS
-        if call.reasoning_effort and self.habits.takes(name, "reasoning_effort"):
+        if call.reasoning_effort and self.habits.supports(name, "reasoning_effort"):
             body["reasoning_effort"] = call.reasoning_effort
-        if call.form and self.habits.takes(name, "response_format"):
+        if call.form and self.habits.supports(name, "response_format"):
             form = {"name": call.form, "strict": True, "schema": schema_of(call.form, call.scale)}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         return body
@@ -118,7 +118,7 @@ class OpenAIRequestFormat:
         return setting is not None
 
     def _put_system(self, messages: list[dict[str, str]], call: Call) -> None:
-        if self.habits.takes(call.model_name, SYSTEM_ROLE):
+        if self.habits.supports(call.model_name, SYSTEM_ROLE):
             messages.insert(0, {"role": "system", "content": call.system})
         elif messages and messages[0]["role"] == "user":  # such models often want the roles to alternate, too
             messages[0]["content"] = f"{call.system}\n\n{messages[0]['content']}"
@@ -146,16 +146,16 @@ def answer_of(
 ) -> Answer:
     """Raises KeyError, TypeError, AttributeError or IndexError where the data is no answer."""
     if "choices" in data:
-        words = _said(data["choices"][0])
-        usage = plausible_usage(_usage(data.get("usage"), embedding=False), words)
+        reply = _parse_choice(data["choices"][0])
+        usage = plausible_usage(_usage(data.get("usage"), embedding=False), reply)
     else:
-        ordered = sorted(data["data"], key=lambda one: one["index"])
-        vectors = packed_vectors([one["embedding"] for one in ordered])
-        words, usage = ParsedReply(vectors, None, FinishReason.COMPLETE), _usage(data.get("usage"), embedding=True)
-    return priced_answer(words, usage, data.get("model"), tag, batch=batch, limits=limits)
+        ordered = sorted(data["data"], key=lambda embedding: embedding["index"])
+        vectors = packed_vectors([embedding["embedding"] for embedding in ordered])
+        reply, usage = ParsedReply(vectors, None, FinishReason.COMPLETE), _usage(data.get("usage"), embedding=True)
+    return priced_answer(reply, usage, data.get("model"), tag, batch=batch, limits=limits)
 
 
-def _said(choice: Mapping[str, Any]) -> ParsedReply:
+def _parse_choice(choice: Mapping[str, Any]) -> ParsedReply:
     message = choice["message"]
     refusal = message.get("refusal")
     content = message.get("content")
@@ -172,19 +172,19 @@ def _usage(usage: object, *, embedding: bool) -> Usage | None:
     """None: no usage that can be read."""
     if not isinstance(usage, dict):
         return None
-    asked, wrote = tokens(usage.get("prompt_tokens")), tokens(usage.get("completion_tokens"))
-    if asked is None or (wrote is None and not embedding):
+    prompt, output = tokens(usage.get("prompt_tokens")), tokens(usage.get("completion_tokens"))
+    if prompt is None or (output is None and not embedding):
         return None
-    wrote = wrote or 0
-    reasoned = part_of(usage, "completion_tokens_details", "reasoning_tokens")
+    output = output or 0
+    reasoning = part_of(usage, "completion_tokens_details", "reasoning_tokens")
     total = part_of(usage, "total_tokens")
     if (
-        not embedding and total > asked + wrote
+        not embedding and total > prompt + output
     ):  # some count reasoning beside the completion, and some only in the total
-        reasoned, wrote = max(reasoned, total - asked - wrote), total - asked
-    read = min(asked, part_of(usage, "prompt_tokens_details", "cached_tokens"))
-    written = min(asked - read, part_of(usage, "prompt_tokens_details", "cache_write_tokens"))
-    return asked, wrote, min(reasoned, wrote), read, written
+        reasoning, output = max(reasoning, total - prompt - output), total - prompt
+    cached = min(prompt, part_of(usage, "prompt_tokens_details", "cached_tokens"))
+    cache_write = min(prompt - cached, part_of(usage, "prompt_tokens_details", "cache_write_tokens"))
+    return prompt, output, min(reasoning, output), cached, cache_write
 
 
 ENDPOINT = "/v1/chat/completions"
@@ -195,17 +195,17 @@ _SEPARATORS = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}
 
 async def request_lines(wire: OpenAIRequestFormat, calls: Sequence[BatchedCall]) -> AsyncIterator[bytes]:
     """One for each call."""
-    for count, one in enumerate(calls):
+    for count, batched in enumerate(calls):
         if not count % 500:
             await asyncio.sleep(0)
-        body = wire.body(one.call, one.seed)
-        line = {"custom_id": one.custom_id, "method": "POST", "url": f"/v1{path_of(one.call)}", "body": body}
-        text = json.dumps(line, ensure_ascii=False, separators=(",", ":")).translate(_SEPARATORS)
+        body = wire.body(batched.call, batched.seed)
+        request = {"custom_id": batched.custom_id, "method": "POST", "url": f"/v1{path_of(batched.call)}", "body": body}
+        text = json.dumps(request, ensure_ascii=False, separators=(",", ":")).translate(_SEPARATORS)
         yield text.encode("utf-8", "replace") + b"\n"
 
 
 ENDED = ("completed", "expired", "cancelled", "failed")
-UNDER_WAY = ("validating", "in_progress", "finalizing", "cancelling")
+IN_PROGRESS = ("validating", "in_progress", "finalizing", "cancelling")
 FILES = ("output_file_id", "error_file_id")
 IN_A_PATH = "!$&'()*+,;=:@"
 """what may stand in a part of a path as it is"""
@@ -220,8 +220,8 @@ class OpenAIBatches(SdkBatches):
     uploads = True
     path, page_size, cursor = "/batches", 100, "after"
 
-    def __init__(self, line: SdkConnection, wire: OpenAIRequestFormat, price: Callable[[str], PriceTag | None]) -> None:
-        super().__init__(line, price)
+    def __init__(self, sdk: SdkConnection, wire: OpenAIRequestFormat, price: Callable[[str], PriceTag | None]) -> None:
+        super().__init__(sdk, price)
         self._wire = wire
         self._odd_looks: Counter[str] = Counter()
 
@@ -233,13 +233,13 @@ class OpenAIBatches(SdkBatches):
         name = f"{UPLOAD_NAME}{ticket.order_id}.jsonl"
         content = b"".join([line async for line in request_lines(self._wire, calls)])
         try:
-            request = self._line.client.files.create(file=(name, content), purpose="batch")
-            card = await self._line.send(request, UPLOAD_SECONDS)
-            return read_id(self._line, {"id": card.id, "error": getattr(card, "error", None)})
+            request = self._connection.client.files.create(file=(name, content), purpose="batch")
+            card = await self._connection.send(request, UPLOAD_SECONDS)
+            return read_id(self._connection, {"id": card.id, "error": getattr(card, "error", None)})
         except Complained as complained:
-            raise creation_refusal(self._line, complained.complaint) from None
+            raise creation_refusal(self._connection, complained.complaint) from None
         except ODD:
-            raise self._line.unreadable("a file's card") from None
+            raise self._connection.unreadable("a file's card") from None
 
     async def create(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall], upload_id: str) -> str:
         body = {
@@ -257,23 +257,23 @@ class OpenAIBatches(SdkBatches):
         return await self.post(body)
 
     async def withdraw(self, upload_id: str) -> None:
-        client = self._line.client
+        client = self._connection.client
         try:
-            card = await self._line.send(client.files.retrieve(upload_id), LOOK_SECONDS)
+            card = await self._connection.send(client.files.retrieve(upload_id), LOOK_SECONDS)
             if not as_string(getattr(card, "filename", None) or UPLOAD_NAME).startswith(UPLOAD_NAME):
                 return  # a file of the user's that only the study file calls an upload
-            await self._line.send(client.files.delete(upload_id), LOOK_SECONDS)
+            await self._connection.send(client.files.delete(upload_id), LOOK_SECONDS)
         except Complained as complained:
-            error = lookup_error(self._line, complained.complaint)
+            error = lookup_error(self._connection, complained.complaint)
             if isinstance(error, ProviderError) and error.fault in (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED):
                 raise error from None
         except ODD:
             return  # it is gone, whatever the words that say so
 
     async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
-        async for card in self.listed(ticket.created_at):
+        async for card in self.list_cards(ticket.created_at):
             if as_mapping(card.get("metadata")).get("tidepool_order") == ticket.order_id:
-                return read_id(self._line, card)
+                return read_id(self._connection, card)
         return None
 
     async def poll(self, remote_id: str) -> ProviderBatchState:
@@ -282,14 +282,14 @@ class OpenAIBatches(SdkBatches):
         done, total = sum_counts(counts, "completed", "failed"), sum_counts(counts, "total")
         if status == "failed" and not _has_file(card):
             return self._failed(card, status)
-        if status not in (*ENDED, *UNDER_WAY):
+        if status not in (*ENDED, *IN_PROGRESS):
             return self._unclear(card, remote_id, status, whole=bool(total) and done == total)
         label = f"{status} {done or 0:,}/{total:,}" if total and status == "in_progress" else status
         return ProviderBatchState(status in ENDED, label, done)
 
     async def results(self, remote_id: str) -> AsyncIterator[ProviderBatchResult]:
         card = self._cards.pop(remote_id, None) or await self._card(remote_id)
-        reading = ResultReading(self._line)
+        reading = ResultReading(self._connection)
         model = as_string(as_mapping(card.get("metadata")).get("model"))
         for file_id in filter(None, (as_string(card.get(name)) for name in FILES)):
             name = quote(file_id, safe=IN_A_PATH, errors="replace")
@@ -310,19 +310,19 @@ class OpenAIBatches(SdkBatches):
         complaint = row_complaint(row.get("error") or body, status)
         heals = complaint.code in UNDONE or fault_of(complaint) in (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED)
         heals = heals or self._wire.lesson(model, complaint)
-        return ProviderBatchResult(name, error=str(self._line.diagnose(complaint)), heals=heals)
+        return ProviderBatchResult(name, error=str(self._connection.diagnose(complaint)), heals=heals)
 
     async def _card(self, remote_id: str) -> dict[str, Any]:
-        return await fetch_card(self._line, f"{self.path}/{remote_id}")
+        return await fetch_card(self._connection, f"{self.path}/{remote_id}")
 
     def _failed(self, card: dict[str, Any], label: str) -> ProviderBatchState:
         """The whole batch was turned down after it had been taken."""
         errors = as_mapping(card.get("errors")).get("data")
         first = as_mapping(errors[0]) if isinstance(errors, list) and errors else {}
-        code, words = as_string(first.get("code")), scrub_keys(as_string(first.get("message")) or "no reason given")
+        code, reason = as_string(first.get("code")), scrub_keys(as_string(first.get("message")) or "no reason given")
         if code in SPENT:
-            raise self._line.diagnose(ProviderComplaint(429, code=code, words=words))
-        return ProviderBatchState(True, label, 0, f"{code}: {words}" if code else words, "token_limit" in code)
+            raise self._connection.diagnose(ProviderComplaint(429, code=code, words=reason))
+        return ProviderBatchState(True, label, 0, f"{code}: {reason}" if code else reason, "token_limit" in code)
 
     def _unclear(self, card: dict[str, Any], remote_id: str, status: str, *, whole: bool) -> ProviderBatchState:
         """A state without a word, or with one that nobody knows: its files tell that it has ended, where it says that
@@ -342,9 +342,9 @@ class OpenAIProvider(SdkProvider):
 
     def __init__(self, settings: ProviderSettings, name: str = "openai") -> None:
         super().__init__(settings, name)
-        self.wire = OpenAIRequestFormat(self.notices, "api.openai.com" not in self.line.where)
+        self.wire = OpenAIRequestFormat(self.notices, "api.openai.com" not in self.connection.where)
         if self.endpoint.has_batches and not self.pooled:
-            self.batches = OpenAIBatches(self.line, self.wire, self.price)
+            self.batches = OpenAIBatches(self.connection, self.wire, self.price)
 
     def request(self, call: Call, seed: int) -> tuple[str, dict[str, Any], dict[str, str] | None]:
         return path_of(call), self.wire.body(call, seed), None
@@ -352,15 +352,15 @@ class OpenAIProvider(SdkProvider):
     def answer(self, data: Mapping[str, Any], call: Call, headers: Mapping[str, str]) -> Answer:
         return answer_of(data, self.price(call.model_name), limits=openai_limits(headers))
 
-    async def cards_at(self, line: SdkConnection) -> list[ModelCard]:
-        listed = await line.get("/models")
+    async def cards_at(self, connection: SdkConnection) -> list[ModelCard]:
+        response = await connection.get("/models")
         return [
-            ModelCard(str(one["id"]).removeprefix("models/"), one.get("shutdown_date"))
-            for one in listed.get("data") or ()
+            ModelCard(str(card["id"]).removeprefix("models/"), card.get("shutdown_date"))
+            for card in response.get("data") or ()
         ]
 
-    async def look_up_at(self, line: SdkConnection, model_name: str) -> None:
-        await line.get(f"/models/{model_name}")
+    async def look_up_at(self, connection: SdkConnection, model_name: str) -> None:
+        await connection.get(f"/models/{model_name}")
 
 
 PROVIDER = ProviderSpec(ProviderSettings, OpenAIProvider)

@@ -33,10 +33,10 @@ class Parallelism:
     def __init__(self, ceiling: int) -> None:
         self.ceiling = ceiling
         self.limit = min(FIRST, ceiling)
-        self._helped = 0
+        self._best_limit = 0
         """the largest number that still brought more"""
         self._best = 0.0
-        self._held = 0
+        self._hold_windows = 0
         self._start_window()
 
     def change(self, ceiling: int) -> None:
@@ -53,31 +53,31 @@ class Parallelism:
         else:
             self._work += work
         self._count += 1
-        enough = 2 * self.limit if self._held else self.limit
+        enough = 2 * self.limit if self._hold_windows else self.limit
         if self._count > enough and now > self._since:
             self._judge(self._work / (now - self._since))
             self._start_window()
 
     def failed(self) -> None:
         """Busy, or too slow: half of it must do for a while."""
-        self.limit = self._helped = max(1, self.limit // 2)
-        self._held = HOLD
+        self.limit = self._best_limit = max(1, self.limit // 2)
+        self._hold_windows = HOLD
         self._best = 0.0
         self._start_window()
 
     def _judge(self, output: float) -> None:
-        if self._held:
-            self._held -= 1
+        if self._hold_windows:
+            self._hold_windows -= 1
             self._best = output
-            if not self._held:
-                self.limit = min(self.ceiling, 2 * max(1, self._helped))
+            if not self._hold_windows:
+                self.limit = min(self.ceiling, 2 * max(1, self._best_limit))
             return
         if output >= self._best * GAIN:
-            self._best, self._helped = output, self.limit
+            self._best, self._best_limit = output, self.limit
             self.limit = min(self.ceiling, self.limit * 2)
         else:
-            self.limit = min(self.ceiling, self._helped + 1)
-            self._held = HOLD
+            self.limit = min(self.ceiling, self._best_limit + 1)
+            self._hold_windows = HOLD
 
     def _start_window(self) -> None:
         self._count = 0
@@ -98,9 +98,9 @@ class Rest:
     times: int = 0
     """in a row"""
 
-    def begin(self, asked_at: float, now: float, at_least: float = 0.0) -> bool:
+    def begin(self, sent_at: float, now: float, at_least: float = 0.0) -> bool:
         """False: that call was asked before the last rest, and says nothing new."""
-        if asked_at < self.until:
+        if sent_at < self.until:
             return False
         self.until = now + max(at_least, min(LONGEST_REST, FIRST_REST * 2**self.times))
         self.times += 1
@@ -119,7 +119,7 @@ class Host:
     """models that it refused"""
     in_flight: int = 0
     resting: Rest = field(default_factory=Rest)
-    gone: bool = False
+    unreachable: bool = False
     """it rests because it cannot be reached"""
     share: float = 0.0
     """seconds of the server that one call takes, others beside it counted"""
@@ -141,21 +141,21 @@ class Host:
     def full(self) -> bool:
         return self.in_flight >= self.parallelism.limit
 
-    def through_at(self) -> float:
+    def expected_seconds(self) -> float:
         """Seconds until one more call would be answered here; a server not tried yet is taken for quick."""
         return max(self.quickest, self.share * (self.in_flight + 1))
 
-    def answered(self, seconds: float, beside: int, work: float, now: float) -> None:
-        share = seconds / max(1, beside)
+    def answered(self, seconds: float, others: int, work: float, now: float) -> None:
+        share = seconds / max(1, others)
         self.share = share if not self.share else self.share + SMOOTHING * (share - self.share)
         self.quickest = min(seconds, self.quickest * 1.01) if self.quickest else seconds
         self.resting.times = 0
-        if self.gone:
-            self.gone, self.resting.until = False, 0.0
+        if self.unreachable:
+            self.unreachable, self.resting.until = False, 0.0
         self.parallelism.done(work, now, self.in_flight >= self.parallelism.limit)
 
-    def rest(self, asked_at: float, now: float, at_least: float = 0.0) -> None:
-        if self.resting.begin(asked_at, now, at_least):
+    def rest(self, sent_at: float, now: float, at_least: float = 0.0) -> None:
+        if self.resting.begin(sent_at, now, at_least):
             self.parallelism.failed()
 
 
@@ -192,20 +192,20 @@ class Pool:
     def best(self, model: str, now: float) -> Host | None:
         """The server that will be through first, unless waiting for a faster one is quicker still. Where all rest, those
         that cannot be reached are tried all the same: how often, is for the account to say, which is down."""
-        awake = self.awake(model, now) or [host for host in self.having(model) if host.gone]
+        awake = self.awake(model, now) or [host for host in self.having(model) if host.unreachable]
         free = [host for host in awake if not host.full()]
         if not free:
             return None
-        chosen = min(free, key=lambda host: (host.through_at(), host.in_flight))
+        chosen = min(free, key=lambda host: (host.expected_seconds(), host.in_flight))
         if len(self._waiting) + sum(host.in_flight for host in self.hosts) >= self.most:
             return chosen
         fastest = min(awake, key=lambda host: host.share)
         queue = fastest.share * (fastest.in_flight + len(self._waiting))
-        return chosen if chosen is fastest or chosen.through_at() <= max(queue, fastest.quickest) else None
+        return chosen if chosen is fastest or chosen.expected_seconds() <= max(queue, fastest.quickest) else None
 
     def pump(self) -> None:
         now = time.monotonic()
-        left: deque[tuple[asyncio.Future[Host], str]] = deque()
+        unassigned: deque[tuple[asyncio.Future[Host], str]] = deque()
         nowhere: set[str] = set()
         while self._waiting:
             future, model = self._waiting[0]
@@ -217,20 +217,20 @@ class Pool:
                 future.set_exception(LookupError(model))
             elif host is None:
                 nowhere.add(model)
-                left.append((future, model))
+                unassigned.append((future, model))
             else:
                 host.in_flight += 1
                 future.set_result(host)
-        self._waiting = left
-        if left:
+        self._waiting = unassigned
+        if unassigned:
             self._wake_with_first(now)
 
     def _wake_with_first(self, now: float) -> None:
         resting = [host.resting.until for host in self.hosts if host.resting.until > now]
         if resting and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(min(resting) - now + 0.001, self._rang)
+            self._timer = asyncio.get_running_loop().call_later(min(resting) - now + 0.001, self._on_timer)
 
-    def _rang(self) -> None:
+    def _on_timer(self) -> None:
         self._timer = None
         self.pump()
 
@@ -263,7 +263,7 @@ class HostFault:
     """what the call comes to where nobody else can answer it"""
     lacks_model: bool = False
     rests: bool = False
-    unasked: bool = False
+    not_sent: bool = False
     """the server certainly did not begin with it: another may be asked at once"""
 
 
@@ -282,8 +282,8 @@ class HostedProvider(LiveProvider):
         self._pool: Pool | None = None
         self._silent: set[str] = set()
         """servers that did not answer when they were looked at"""
-        self._next_look = 0.0
-        self._looking: asyncio.Task[None] | None = None
+        self._next_refresh = 0.0
+        self._refreshing: asyncio.Task[None] | None = None
 
     # -- what a family says of itself --------------------------------------------------------------------
 
@@ -307,10 +307,10 @@ class HostedProvider(LiveProvider):
         """Why a server does not answer, in a few words."""
 
     @abstractmethod
-    def fetch_hint(self, model_name: str, near: str) -> str:
+    def fetch_hint(self, model_name: str, similar: str) -> str:
         """What to do where no server has a model."""
 
-    async def hang_up(self, client: Any) -> None:
+    async def disconnect(self, client: Any) -> None:
         await client.close()
 
     @staticmethod
@@ -325,38 +325,38 @@ class HostedProvider(LiveProvider):
 
     def concurrency(self, max_concurrent: int) -> int:
         """Configured for each server."""
-        most = max_concurrent * len(self.urls)
+        limit = max_concurrent * len(self.urls)
         if self._pool is not None:
-            self._pool.most = most
+            self._pool.most = limit
             for host in self._pool.hosts:
                 host.parallelism.change(max_concurrent)
-        return most
+        return limit
 
     @property
     def pool(self) -> Pool:
         if self._pool is None:
-            most = self.settings.max_concurrent
-            self._pool = Pool([Host(url, self.connect(url), Parallelism(most)) for url in self.urls])
+            limit = self.settings.max_concurrent
+            self._pool = Pool([Host(url, self.connect(url), Parallelism(limit)) for url in self.urls])
         return self._pool
 
     async def ask_pool(self, call: Call, seed: int) -> Answer:
         """One call, where it is answered first; elsewhere where a server did not even begin with it."""
         model = self.full_name(call.model_name)
         if not self.pool.having(model):
-            await self.look_around([call.model_name])
-        if self._silent and time.monotonic() >= self._next_look:
-            self._next_look = time.monotonic() + LOOK_AGAIN
-            self._looking = asyncio.create_task(self._look_at_silent(call.model_name))
+            await self.refresh_hosts([call.model_name])
+        if self._silent and time.monotonic() >= self._next_refresh:
+            self._next_refresh = time.monotonic() + LOOK_AGAIN
+            self._refreshing = asyncio.create_task(self._refresh_silent(call.model_name))
         while True:
             try:
                 host = await self.pool.take(model)
             except LookupError:
                 raise self.missing(call.model_name) from None
-            beside, started = host.in_flight, time.monotonic()
+            others, started = host.in_flight, time.monotonic()
             try:
                 answer = await self.ask(host.client, call, seed)
                 now = time.monotonic()
-                host.answered(now - started, beside, answer.output_tokens + LEAST_WORK, now)
+                host.answered(now - started, others, answer.output_tokens + LEAST_WORK, now)
                 return answer._replace(seconds=now - started)
             except Exception as error:
                 fault = self.fault_at(host, error)
@@ -365,18 +365,18 @@ class HostedProvider(LiveProvider):
             finally:
                 self.pool.give_back(host)
 
-    def _goes_elsewhere(self, host: Host, model: str, fault: HostFault, asked_at: float) -> bool:
+    def _goes_elsewhere(self, host: Host, model: str, fault: HostFault, sent_at: float) -> bool:
         """Judges the server by its fault; whether the call is to be asked of another one right now."""
         now = time.monotonic()
         if fault.lacks_model:
             host.lacks(model)
-        host.gone = fault.error.no_reply is NoReply.UNREACHABLE
+        host.unreachable = fault.error.no_reply is NoReply.UNREACHABLE
         hopeless = fault.error.fault is ErrorClass.FATAL and not fault.lacks_model
         if fault.rests or (hopeless and self.pooled):
-            host.rest(asked_at, now, LONGEST_REST if hopeless else fault.error.retry_after or 0.0)
+            host.rest(sent_at, now, LONGEST_REST if hopeless else fault.error.retry_after or 0.0)
         if hopeless and self.pooled:
             self.notices(f"{display_host(host.url)} takes no calls and rests: {fault.error}")
-        return (fault.unasked or fault.lacks_model or hopeless) and bool(self.pool.awake(model, now))
+        return (fault.not_sent or fault.lacks_model or hopeless) and bool(self.pool.awake(model, now))
 
     def _final(self, fault: HostFault, model_name: str) -> ProviderError:
         if not fault.lacks_model:
@@ -386,14 +386,14 @@ class HostedProvider(LiveProvider):
 
     # -- looking at the servers --------------------------------------------------------------------------
 
-    async def look_around(self, wanted: Sequence[str] = ()) -> dict[str, str]:
+    async def refresh_hosts(self, wanted: Sequence[str] = ()) -> dict[str, str]:
         """Asks every server for its models; those that do not answer, with the reason."""
-        reasons = await asyncio.gather(*(self._look(host, wanted) for host in self.pool.hosts))
+        reasons = await asyncio.gather(*(self._refresh(host, wanted) for host in self.pool.hosts))
         silent = {host.url: reason for host, reason in zip(self.pool.hosts, reasons, strict=True) if reason is not None}
-        self._silent, self._next_look = set(silent), time.monotonic() + LOOK_AGAIN
+        self._silent, self._next_refresh = set(silent), time.monotonic() + LOOK_AGAIN
         return silent
 
-    async def _look(self, host: Host, wanted: Sequence[str]) -> str | None:
+    async def _refresh(self, host: Host, wanted: Sequence[str]) -> str | None:
         """Why it does not answer; None: it does."""
         try:
             async with asyncio.timeout(min(LOOK_SECONDS, self.settings.timeout)):
@@ -402,10 +402,10 @@ class HostedProvider(LiveProvider):
             return self.words_of(error)
         return None
 
-    async def _look_at_silent(self, model_name: str) -> None:
+    async def _refresh_silent(self, model_name: str) -> None:
         """A server that comes later joins in."""
         for host in self.pool.hosts:
-            if host.url in self._silent and await self._look(host, [model_name]) is None:
+            if host.url in self._silent and await self._refresh(host, [model_name]) is None:
                 self._silent.discard(host.url)
                 self.notices(
                     f"The {self.kind} server {display_host(host.url)} answers now: it gets calls like the others."
@@ -413,9 +413,9 @@ class HostedProvider(LiveProvider):
                 self.pool.pump()
 
     async def check_hosts(self, model_names: Sequence[str]) -> None:
-        silent = await self.look_around(model_names)
+        silent = await self.refresh_hosts(model_names)
         if len(silent) == len(self.urls):
-            raise ProviderError(ErrorClass.FATAL, self.nobody_there(silent))
+            raise ProviderError(ErrorClass.FATAL, self.no_server(silent))
         for url, reason in silent.items():
             self.notices(f"The {self.kind} server {display_host(url)} does not answer ({reason}): the others carry on.")
         for name in model_names:
@@ -427,7 +427,7 @@ class HostedProvider(LiveProvider):
                 self.notices(self.lacking_words(", ".join(map(display_host, lacking)), name))
 
     async def hosts(self) -> list[HostCard]:
-        silent = await self.look_around()
+        silent = await self.refresh_hosts()
         return [HostCard(host.url, tuple(sorted(host.models)), silent.get(host.url, "")) for host in self.pool.hosts]
 
     # -- words -------------------------------------------------------------------------------------------
@@ -440,20 +440,20 @@ class HostedProvider(LiveProvider):
         return f"{where} has no {model_name} and gets no calls to it."
 
     def missing(self, model_name: str) -> ProviderError:
-        known = sorted(set().union(*(host.models for host in self.pool.hosts)))
-        near = " or ".join(get_close_matches(self.full_name(model_name), known, n=2, cutoff=0.5))
+        models = sorted(set().union(*(host.models for host in self.pool.hosts)))
+        similar = " or ".join(get_close_matches(self.full_name(model_name), models, n=2, cutoff=0.5))
         where = ", ".join(map(display_host, self.urls))
-        hint = self.fetch_hint(model_name, near)
+        hint = self.fetch_hint(model_name, similar)
         return ProviderError(ErrorClass.FATAL, f"No {self.kind} server ({where}) has the model {model_name!r}. {hint}")
 
-    def nobody_there(self, silent: dict[str, str]) -> str:
+    def no_server(self, silent: dict[str, str]) -> str:
         where = "; ".join(f"{display_host(url)}: {reason}" for url, reason in silent.items())
         return f"No {self.kind} server answers ({where}). {self.start_hint}"
 
     async def close(self) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
+        if self._refreshing is not None:
+            self._refreshing.cancel()
         if self._pool is not None:
             self._pool.close()
             for host in self._pool.hosts:
-                await self.hang_up(host.client)
+                await self.disconnect(host.client)

@@ -92,18 +92,18 @@ class Notices:
     """What the user should know, each thing once: kept until the batch's log listens."""
 
     def __init__(self) -> None:
-        self._said: dict[str, None] = {}
+        self._messages: dict[str, None] = {}
         self._listener: Callable[[str], None] | None = None
 
     def __call__(self, message: str) -> None:
-        if message not in self._said:
-            self._said[message] = None
+        if message not in self._messages:
+            self._messages[message] = None
             if self._listener is not None:
                 self._listener(message)
 
     def listen(self, listener: Callable[[str], None]) -> None:
         self._listener = listener
-        for message in self._said:
+        for message in self._messages:
             listener(message)
 
 

@@ -93,7 +93,7 @@ def split_thought(text: str) -> tuple[str, str]:
     text = text[begin:]
     if "<think" in text.lower():
         thoughts += [thought for thought, closed in _INLINE.findall(text) if closed]
-        text = _INLINE.sub(lambda found: "" if found[2] else found[0], text)
+        text = _INLINE.sub(lambda match: "" if match[2] else match[0], text)
         thoughts += _INSIDE.findall(text)
         text = _INSIDE.sub("", text)
     if closing := _CLOSING["think"].search(text):
@@ -113,10 +113,10 @@ def tokens(value: object) -> int | None:
 
 def part_of(usage: Mapping[str, Any], *path: str) -> int:
     """A count within the usage that may be absent, such as cached or reasoning tokens; 0 where it says nothing."""
-    found: object = usage
+    value: object = usage
     for name in path:
-        found = found.get(name) if isinstance(found, dict) else None
-    return tokens(found) or 0
+        value = value.get(name) if isinstance(value, dict) else None
+    return tokens(value) or 0
 
 
 def text_of(content: object, field: str = "text") -> str:
@@ -157,15 +157,15 @@ Usage = tuple[int, int, int, int, int]
 """input, output, of it reasoning; of the input read from the cache, and written to it"""
 
 
-def plausible_usage(usage: Usage | None, words: ParsedReply) -> Usage | None:
+def plausible_usage(usage: Usage | None, reply: ParsedReply) -> Usage | None:
     """None where it cannot be: no question is without tokens, and nothing is said with none."""
-    if usage is None or not usage[0] or (not usage[1] and (words.text or words.thought)):
+    if usage is None or not usage[0] or (not usage[1] and (reply.text or reply.thought)):
         return None
     return usage
 
 
 def priced_answer(
-    words: ParsedReply,
+    reply: ParsedReply,
     usage: Usage | None,
     model: object,
     tag: PriceTag | None,
@@ -176,10 +176,10 @@ def priced_answer(
     """The answer with its tokens and its price, as far as they are known."""
     served = name_of(model)
     if usage is None:
-        return Answer(words.text, 0, 0, None, None, limits, None, words.finish, served, words.thought, 0, True)
-    asked, wrote, reasoned, read, written = usage
-    cost = None if tag is None else tag.cost(asked, wrote, batch=batch, cache_read=read, cache_write=written)
-    return Answer(words.text, asked, wrote, cost, None, limits, None, words.finish, served, words.thought, reasoned)
+        return Answer(reply.text, 0, 0, None, None, limits, None, reply.finish, served, reply.thought, 0, True)
+    prompt, output, reasoning, cached, cache_write = usage
+    cost = None if tag is None else tag.cost(prompt, output, batch=batch, cache_read=cached, cache_write=cache_write)
+    return Answer(reply.text, prompt, output, cost, None, limits, None, reply.finish, served, reply.thought, reasoning)
 
 
 def parse_reply(text: str, word: object, *, thought: str = "", tool: bool = False, refusal: str = "") -> ParsedReply:
@@ -190,17 +190,17 @@ def parse_reply(text: str, word: object, *, thought: str = "", tool: bool = Fals
     if refusal and not text.strip():
         text, finish = refusal, FinishReason.REFUSED
     if not text.strip():
-        text, finish = "", _nothing_said(finish, tool)
+        text, finish = "", _empty_finish(finish, tool)
     return ParsedReply(mask(text), mask(thought) or None, finish)
 
 
-def _nothing_said(finish: FinishReason, tool: bool) -> FinishReason:
+def _empty_finish(finish: FinishReason, tool: bool) -> FinishReason:
     if tool and finish in (FinishReason.COMPLETE, FinishReason.CUT):
         return FinishReason.TOOL
     return FinishReason.EMPTY if finish in (FinishReason.COMPLETE, FinishReason.CUT) else finish
 
 
-_SAYING = {
+_UNUSABLE_REASONS = {
     FinishReason.FILTERED: "the provider's content filter withheld the reply",
     FinishReason.REFUSED: "the model declined and said nothing",
     FinishReason.TOOL: "the model called a tool that it was not given, and said nothing",
@@ -226,7 +226,7 @@ def explain_unusable(answer: Answer) -> str:
     """Why it is no answer."""
     if _only_thought(answer):
         return ONLY_THOUGHT
-    return _SAYING.get(answer.finish or FinishReason.EMPTY, _SAYING[FinishReason.EMPTY])
+    return _UNUSABLE_REASONS.get(answer.finish or FinishReason.EMPTY, _UNUSABLE_REASONS[FinishReason.EMPTY])
 
 
 def is_retryable(answer: Answer) -> bool:

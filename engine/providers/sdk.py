@@ -33,24 +33,24 @@ def price_tag(endpoint: Endpoint, model_name: str) -> PriceTag | None:
     """As declared, else as the table has it; None where the price is not known."""
     if declared := endpoint.price(model_name):
         return declared
-    where = next((where for where in _places(endpoint) if _find(model_name, where)), None)
-    return None if where is None else _listed(model_name, where)
+    place = next((place for place in _places(endpoint) if _find(model_name, place)), None)
+    return None if place is None else _listed_price(model_name, place)
 
 
 def _places(endpoint: Endpoint) -> Iterator[dict[str, str]]:
     """Where the table may have it: by the server's address, which is somebody else's perhaps, then under its house."""
-    own = OWN_ENDPOINTS.get(endpoint.name)
-    if own is None or endpoint.where()[0] != own.address:
+    known = OWN_ENDPOINTS.get(endpoint.name)
+    if known is None or endpoint.where()[0] != known.address:
         yield {"provider_api_url": endpoint.where()[0]}
-    if own is not None:
+    if known is not None:
         yield {"provider_id": endpoint.name}
 
 
-def _listed(model_name: str, where: Mapping[str, Any]) -> PriceTag:
+def _listed_price(model_name: str, place: Mapping[str, Any]) -> PriceTag:
     from genai_prices import Usage
 
     def rate(context: Mapping[str, str] | None, **tokens: int) -> float:
-        return _calculated(model_name, where, Usage(**tokens), context) / _PROBE
+        return _calculate(model_name, place, Usage(**tokens), context) / _PROBE
 
     def exactly(input_tokens: int, output_tokens: int, cache_read: int, cache_write: int, batch: bool) -> float:
         usage = Usage(
@@ -59,7 +59,7 @@ def _listed(model_name: str, where: Mapping[str, Any]) -> PriceTag:
             cache_read_tokens=cache_read,
             cache_write_tokens=cache_write,
         )
-        return _calculated(model_name, where, usage, {"processing": "batch"} if batch else None)
+        return _calculate(model_name, place, usage, {"processing": "batch"} if batch else None)
 
     def rates(context: Mapping[str, str] | None) -> PriceTag:
         return PriceTag(
@@ -72,20 +72,20 @@ def _listed(model_name: str, where: Mapping[str, Any]) -> PriceTag:
     return replace(rates(None), batch=rates({"processing": "batch"}), exactly=exactly)
 
 
-def _find(model_name: str, where: Mapping[str, Any]) -> bool:
+def _find(model_name: str, place: Mapping[str, Any]) -> bool:
     from genai_prices import Usage, calc_price
 
     try:
-        calc_price(Usage(input_tokens=1), model_name, **where)
+        calc_price(Usage(input_tokens=1), model_name, **place)
     except LookupError:
         return False
     return True
 
 
-def _calculated(model_name: str, where: Mapping[str, Any], usage: Any, context: Mapping[str, str] | None) -> float:
+def _calculate(model_name: str, place: Mapping[str, Any], usage: Any, context: Mapping[str, str] | None) -> float:
     from genai_prices import calc_price
 
-    return float(calc_price(usage, model_name, **where, price_context=context).total_price)
+    return float(calc_price(usage, model_name, **place, price_context=context).total_price)
 
 
 T = TypeVar("T")
@@ -138,7 +138,7 @@ class SdkProvider(HostedProvider):
 
     def __init__(self, settings: ProviderSettings, name: str) -> None:
         super().__init__(settings, name)
-        self.line = SdkConnection(self.endpoint, self.urls[0])
+        self.connection = SdkConnection(self.endpoint, self.urls[0])
         """to the only server, or the first of several"""
         self._tags: dict[str, PriceTag | None] = {}
 
@@ -153,29 +153,29 @@ class SdkProvider(HostedProvider):
         """Raises one of UNREADABLE where the data is no answer."""
 
     @abstractmethod
-    async def cards_at(self, line: SdkConnection) -> list[ModelCard]:
+    async def cards_at(self, connection: SdkConnection) -> list[ModelCard]:
         """The models that a server lists. Raises Complained."""
 
     @abstractmethod
-    async def look_up_at(self, line: SdkConnection, model_name: str) -> None:
+    async def look_up_at(self, connection: SdkConnection, model_name: str) -> None:
         """Raises Complained where the server does not know the model."""
 
     # -- calls -------------------------------------------------------------------------------------------
 
     def connect(self, url: str) -> SdkConnection:
-        line = SdkConnection(self.endpoint, url)
-        _ = line.client  # loading its SDK takes longer than a look at the server may
-        return line
+        connection = SdkConnection(self.endpoint, url)
+        _ = connection.client  # loading its SDK takes longer than a look at the server may
+        return connection
 
     async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
         if self.pooled:
             return await self.ask_pool(call, seed)
         try:
-            return await self.ask(self.line, call, seed)
+            return await self.ask(self.connection, call, seed)
         except Complained as complained:
             if is_unknown_model(complained.complaint):
                 raise unknown_model(self.endpoint, call.model_name, await self._known_models()) from None
-            raise self.line.diagnose(complained.complaint) from None
+            raise self.connection.diagnose(complained.complaint) from None
 
     async def ask(self, client: SdkConnection, call: Call, seed: int) -> Answer:
         while True:
@@ -196,8 +196,8 @@ class SdkProvider(HostedProvider):
 
     def _unreadable_reply(self, client: SdkConnection, data: object, headers: Mapping[str, str]) -> Exception:
         """An error that came as if all were well, or something else that is no reply."""
-        said = read_error(data if isinstance(data, (dict, list)) else None)
-        return Complained(complaint_about(200, said, headers)) if said.words else client.unreadable()
+        error_body = read_error(data if isinstance(data, (dict, list)) else None)
+        return Complained(complaint_about(200, error_body, headers)) if error_body.words else client.unreadable()
 
     def price(self, model_name: str) -> PriceTag | None:
         if model_name not in self._tags:
@@ -215,20 +215,20 @@ class SdkProvider(HostedProvider):
         """Raises a fatal ProviderError where nobody answers, or where the server says that it lacks a model. A server that
         lists nothing, or fails, is given the benefit of the doubt."""
         try:
-            cards = await self._list(self.line, model_names)
+            cards = await self._list(self.connection, model_names)
         except Complained as complained:
             complaint = complained.complaint
             if complaint.status is None:
-                words = f"{display_host(self.line.where)} cannot be reached ({complaint.words})."
+                problem = f"{display_host(self.connection.where)} cannot be reached ({complaint.words})."
                 advice = "Check the network, the proxy and base_url, then run again."
-                raise ProviderError(ErrorClass.FATAL, f"{words} {advice}") from None
+                raise ProviderError(ErrorClass.FATAL, f"{problem} {advice}") from None
             if complaint.status in REFUSING:
-                raise self.line.diagnose(complaint) from None
+                raise self.connection.diagnose(complaint) from None
             return
-        listed = [card.name for card in cards]
+        names = [card.name for card in cards]
         for name in model_names:
-            if name not in listed and not await self._knows(self.line, name):
-                raise unknown_model(self.endpoint, name, listed)
+            if name not in names and not await self._knows(self.connection, name):
+                raise unknown_model(self.endpoint, name, names)
 
     async def _known_models(self) -> list[str]:
         try:
@@ -236,9 +236,9 @@ class SdkProvider(HostedProvider):
         except (Complained, ProviderError):
             return []
 
-    async def _list(self, line: SdkConnection, wanted: Sequence[str]) -> list[ModelCard]:
+    async def _list(self, connection: SdkConnection, wanted: Sequence[str]) -> list[ModelCard]:
         """The models that a server lists. Logs which of the wanted ones will be shut down."""
-        cards = await retry_lookup(self.backoff, lambda: self.cards_at(line))
+        cards = await retry_lookup(self.backoff, lambda: self.cards_at(connection))
         for card in cards:
             if card.name in wanted and card.retires:
                 self.notices(f"{card.name} will be shut down on {card.retires}.")
@@ -246,7 +246,7 @@ class SdkProvider(HostedProvider):
 
     async def models(self) -> list[ModelCard]:
         if not self.pooled:
-            return await self.cards_at(self.line)
+            return await self.cards_at(self.connection)
         return [ModelCard(name) for name in sorted(set().union(*(card.models for card in await self.hosts())))]
 
     async def models_at(self, client: SdkConnection, wanted: Sequence[str]) -> set[str] | None:
@@ -262,10 +262,10 @@ class SdkProvider(HostedProvider):
             return None
         return names | {name for name in wanted if name not in names and await self._knows(client, name)}
 
-    async def _knows(self, line: SdkConnection, model_name: str) -> bool:
+    async def _knows(self, connection: SdkConnection, model_name: str) -> bool:
         """An alias may work without being listed."""
         try:
-            await retry_lookup(self.backoff, lambda: self.look_up_at(line, model_name))
+            await retry_lookup(self.backoff, lambda: self.look_up_at(connection, model_name))
         except Complained as complained:
             return not is_unknown_model(complained.complaint)
         return True
@@ -281,7 +281,7 @@ class SdkProvider(HostedProvider):
             judged_error,
             lacks_model=is_unknown_model(complaint),
             rests=refused or complaint.status is None or complaint.status in BUSY,
-            unasked=refused or judged_error.no_reply is NoReply.UNREACHABLE,
+            not_sent=refused or judged_error.no_reply is NoReply.UNREACHABLE,
         )
 
     def words_of(self, error: Exception) -> str:
@@ -289,9 +289,9 @@ class SdkProvider(HostedProvider):
             return "no answer in time"
         return error.complaint.words if isinstance(error, Complained) else str(error)
 
-    def fetch_hint(self, model_name: str, near: str) -> str:
-        return f"Did you mean {near}?" if near else "`tidepool models` lists those there are."
+    def fetch_hint(self, model_name: str, similar: str) -> str:
+        return f"Did you mean {similar}?" if similar else "`tidepool models` lists those there are."
 
     async def close(self) -> None:
         await super().close()
-        await self.line.close()
+        await self.connection.close()

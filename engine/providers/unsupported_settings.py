@@ -27,7 +27,7 @@ CALLED = {
 """settings, with what complaints call them"""
 AT_ANY_COMPLAINT = ("seed", "reasoning_effort", "response_format", "thinking", "output_config")
 """settings that are left out whatever was wrong with them: a study does without, and a value of ours is never odd"""
-_NOT_TAKEN = re.compile(
+_UNSUPPORTED = re.compile(
     r"unsupported|not (be )?support|unrecogni[sz]ed|unknown|extra (inputs|fields)|not permitted|unexpected|deprecated"
     r"|only the default|not (allowed|accepted|available|implemented|enabled)|does(n't| not) accept|no such param"
     r"|cannot find field",
@@ -58,7 +58,7 @@ class UnsupportedSettings:
         """settings that complaints may be about, with the words for them"""
         self._refused: defaultdict[str, set[str]] = defaultdict(set)
 
-    def takes(self, model_name: str, setting: str) -> bool:
+    def supports(self, model_name: str, setting: str) -> bool:
         return setting not in self._refused[model_name]
 
     def refuse(self, model_name: str, setting: str, value: object) -> None:
@@ -78,25 +78,25 @@ class UnsupportedSettings:
 
     def find(self, complaint: ProviderComplaint) -> str | None:
         """The setting that a refusal is about."""
-        words = f"{complaint.code} {complaint.words}"
-        if complaint.status not in _REFUSING and not (complaint.status == 500 and _CRASHED.search(words)):
+        text = f"{complaint.code} {complaint.words}"
+        if complaint.status not in _REFUSING and not (complaint.status == 500 and _CRASHED.search(text)):
             return None
         if self._without_system and _NO_SYSTEM.search(complaint.words):
             return SYSTEM_ROLE
-        not_taken = _NOT_TAKEN.search(words) is not None
-        if (named := self._named(complaint.param)) and (not_taken or named in AT_ANY_COMPLAINT):
-            return named
-        return self._mentioned(complaint.words) if not_taken and not named else None
+        is_unsupported = _UNSUPPORTED.search(text) is not None
+        if (setting := self._find_named(complaint.param)) and (is_unsupported or setting in AT_ANY_COMPLAINT):
+            return setting
+        return self._find_mentioned(complaint.words) if is_unsupported and not setting else None
 
-    def _named(self, param: str) -> str | None:
+    def _find_named(self, param: str) -> str | None:
         """By the path that the provider gives, such as response_format.json_schema."""
-        parts = _PATH.split(param)
-        return next((name for name in self._optional if name in parts), None)
+        names = _PATH.split(param)
+        return next((name for name in self._optional if name in names), None)
 
-    def _mentioned(self, words: str) -> str | None:
+    def _find_mentioned(self, text: str) -> str | None:
         """By the first word for any of them: what should be used instead comes later."""
-        found = [(hit.start(), name) for name, called in self._optional.items() if (hit := called.search(words))]
-        return min(found)[1] if found else None
+        mentions = [(hit.start(), name) for name, pattern in self._optional.items() if (hit := pattern.search(text))]
+        return min(mentions)[1] if mentions else None
 
 
 def _notice_of(model_name: str, setting: str, value: object) -> str:

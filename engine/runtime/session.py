@@ -27,7 +27,7 @@ from tidepool.engine.stopping.rules import StopRule
 from tidepool.engine.stopping.stages import stages_of
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import transport_plan
-from tidepool.engine.studies.planned_calls import Plan, together
+from tidepool.engine.studies.planned_calls import Plan, merge_plans
 from tidepool.engine.trust.record import ReplySeals
 from tidepool.storage import batches
 from tidepool.storage.file import connect
@@ -158,7 +158,7 @@ class _Session:
         self._progress = [batches.progress_of(reader, number) for number in numbers]
         budget = self._budgets(reader, numbers)
         self.runs: list[BatchRun] = []
-        self._plan = together([turn.plan for turn in session.turns if not turn.ended])
+        self._plan = merge_plans([turn.plan for turn in session.turns if not turn.ended])
         for turn, number in zip(session.turns, numbers, strict=True):
             ledger = Ledger(writer, reader, number)
             ledger.open_cache(turn.config.batch.seed, turn.config.batch.kind)

@@ -120,8 +120,8 @@ class KindSpec:
         """Every PROVIDER:MODEL the study may call."""
         from tidepool.engine.config.section import models_named
 
-        found = models_named(config.settings, self.idle_roles(dict(config.settings)))
-        return found.union(*map(models_named, config.agents)) if self.people == "agents" else found
+        models = models_named(config.settings, self.idle_roles(dict(config.settings)))
+        return models.union(*map(models_named, config.agents)) if self.people == "agents" else models
 
 
 def load_kind(name: str) -> KindSpec:

@@ -71,14 +71,14 @@ class TransportPlan:
     @property
     def words(self) -> tuple[str, ...]:
         """One line for each provider: the same wherever the plan is shown."""
-        return tuple(one.in_words(at_most=self.at_most) for one in self.providers)
+        return tuple(provider.in_words(at_most=self.at_most) for provider in self.providers)
 
     def as_json(self) -> dict[str, Any]:
         return {
             "provider_batches": self.provider_batches,
             "one_after_another": self.one_after_another,
             "at_most": self.at_most,
-            "providers": [asdict(one) for one in self.providers],
+            "providers": [asdict(provider) for provider in self.providers],
             "words": list(self.words),
         }
 
@@ -96,16 +96,16 @@ def transport_plan(
         tally.count(by_provider[tally.name])
     waves = {wave for tally in tallies for wave, times in tally.moments.items() if times}
     for tally in tallies:
-        tally.count_beside(by_provider[tally.name], waves)
+        tally.count_joining(by_provider[tally.name], waves)
     batched = Counter[int]()
     for tally in tallies:
         batched += tally.batched
-    items = tuple(tally.told(by_provider[tally.name]) for tally in tallies)
+    transports = tuple(tally.summary(by_provider[tally.name]) for tally in tallies)
     return TransportPlan(
-        items,
-        sum(one.provider_batches for one in items),
+        transports,
+        sum(one.provider_batches for one in transports),
         sum(max(tally.moments[wave] for tally in tallies) for wave in waves),
-        any(one.calls_batch for one in items) and (several or any(one.calls_live for one in items)),
+        any(one.calls_batch for one in transports) and (several or any(one.calls_live for one in transports)),
         tuple(batched[place] for place in range(len(plan.calls))),
     )
 
@@ -133,20 +133,20 @@ class _ProviderTally:
     def count(self, entries: Iterable[_Entry]) -> None:
         """Waves that a story waits for."""
         for wave, members in self._by_wave(entries, joining=False).items():
-            for times, together in _by_company(members):
-                groups = self._groups(together)
+            for times, same_time in _by_company(members):
+                groups = self._groups(same_time)
                 for group, calls in groups.items():
                     self._sizes[wave, group] = _size(calls)
                     self._leave(calls, times, self._batches_of(_size(calls)))
                 self.moments[wave] += times if groups else 0
 
-    def count_beside(self, entries: Iterable[_Entry], leaving: Collection[int]) -> None:
+    def count_joining(self, entries: Iterable[_Entry], leaving: Collection[int]) -> None:
         """What leaves with the first wave of the next round; or, where that goes live, all at the end."""
         for members in self._by_wave(entries, joining=True).values():
             for group, calls in self._groups(members).items():
                 (_, first), *_ = calls
-                there = self._sizes.get((first.joins, group), 0)
-                more = self._batches_of(there + _size(calls)) - self._batches_of(there)
+                existing = self._sizes.get((first.joins, group), 0)
+                more = self._batches_of(existing + _size(calls)) - self._batches_of(existing)
                 self._leave(calls, first.rounds, more if first.joins in leaving else 0)
 
     def _by_wave(self, entries: Iterable[_Entry], *, joining: bool) -> dict[int, list[_Entry]]:
@@ -156,11 +156,11 @@ class _ProviderTally:
                 waves[planned.wave].append((place, planned))
         return waves
 
-    def _groups(self, together: Iterable[_Entry]) -> dict[str, list[_Entry]]:
+    def _groups(self, same_time: Iterable[_Entry]) -> dict[str, list[_Entry]]:
         """Those of one moment that may share provider batches, where they go by batch API at all."""
         groups: dict[str, list[_Entry]] = defaultdict(list)
-        if self._api is not None and _size(together) >= self._least:
-            for place, planned in together:
+        if self._api is not None and _size(same_time) >= self._least:
+            for place, planned in same_time:
                 groups[self._api.group(Call("", planned.wave, planned.model, ()))].append((place, planned))
         return {group: members for group, members in groups.items() if _size(members) > 1}
 
@@ -175,18 +175,18 @@ class _ProviderTally:
         )
         return math.ceil(calls / max(2, most))
 
-    def told(self, entries: Iterable[_Entry]) -> ProviderTransport:
-        planned = [one for _, one in entries]
+    def summary(self, entries: Iterable[_Entry]) -> ProviderTransport:
+        planned = [entry for _, entry in entries]
         batched = self.batched.total()
         sizes: dict[tuple[int, int], float] = defaultdict(float)
-        for one in planned:
-            sizes[one.joins, one.wave] += one.together
+        for entry in planned:
+            sizes[entry.joins, entry.wave] += entry.together
         wait, seconds = UNKNOWN_WAIT, getattr(self._limits, "batch_seconds", None)
         if seconds is not None:
             wait = f"{span(seconds)} each" if seconds else "an instant each"
         return ProviderTransport(
             self.name,
-            sum(one.calls for one in planned) - batched,
+            sum(entry.calls for entry in planned) - batched,
             batched,
             self.provider_batches,
             self.moments.total(),
@@ -227,8 +227,8 @@ def priced(plan: Plan, config: FrozenConfig, *, several: bool = False) -> dict[s
 
     All figures are what is expected; `at_most` has those that are not exceeded. `several`: of batches side by side.
     """
-    named = {planned.model.partition(":")[0] for planned in (*plan.calls, *plan.at_most)}
-    providers = {name: open_provider(name, config.limits_for(name)) for name in named}
+    names = {planned.model.partition(":")[0] for planned in (*plan.calls, *plan.at_most)}
+    providers = {name: open_provider(name, config.limits_for(name)) for name in names}
     for model in {planned.model for planned in plan.calls}:
         refuse_retired(resolve_model(model))
     transport = transport_plan(
@@ -326,14 +326,14 @@ def _live_seconds(plan: Plan, config: FrozenConfig) -> float:
         if not planned.joins:  # else it goes beside a wave that is counted
             by_wave[planned.wave][provider].append(planned)
     limits = {name: config.limits_for(name) for name in totals}
-    in_waves = sum(max(_wave_seconds(asked, limits[name]) for name, asked in wave.items()) for wave in by_wave.values())
+    in_waves = sum(max(_wave_seconds(group, limits[name]) for name, group in wave.items()) for wave in by_wave.values())
     rates = {name: one.requests_per_minute for name, one in limits.items()}
     return max([in_waves, *(calls / rates[name] * 60 for name, calls in totals.items() if rates[name])])
 
 
-def _wave_seconds(asked: Sequence[PlannedCalls], limits: Limits) -> float:
+def _wave_seconds(calls: Sequence[PlannedCalls], limits: Limits) -> float:
     """Rounds that wait for one another take their time one by one."""
     latency: float = getattr(limits, "latency", TYPICAL_SECONDS)
-    rounds = max(planned.rounds for planned in asked)
-    together = sum(planned.calls for planned in asked) / rounds
-    return rounds * math.ceil(together / limits.max_concurrent) * latency
+    rounds = max(planned.rounds for planned in calls)
+    at_once = sum(planned.calls for planned in calls) / rounds
+    return rounds * math.ceil(at_once / limits.max_concurrent) * latency

@@ -67,15 +67,15 @@ class Sizing:
 
     def reply(self, model: str, usual: UsualTokens, max_tokens: int, settings: Reasons | None = None) -> int:
         """Output tokens; `settings` say how much room it has to reason."""
-        room = reasoning_of(settings).get("max_reasoning_tokens", 0) if settings else 0
+        reasoning = reasoning_of(settings).get("max_reasoning_tokens", 0) if settings else 0
         if self.worst:
-            return max_tokens + room
-        return min(usual.by(model), max_tokens) + (0 if is_simulated(model) else room // 2)
+            return max_tokens + reasoning
+        return min(usual.by(model), max_tokens) + (0 if is_simulated(model) else reasoning // 2)
 
     def read_again(self, model: str, usual: UsualTokens, max_tokens: int) -> int:
         """A reply as a part of a later request: without what was only thought."""
-        said = self.reply(model, usual, max_tokens)
-        return 2 * said if self.worst else said
+        reply = self.reply(model, usual, max_tokens)
+        return 2 * reply if self.worst else reply
 
 
 EXPECTED, MOST = Sizing(worst=False), Sizing(worst=True)
@@ -124,7 +124,7 @@ class Plan:
         return self.calls_expected == self.calls_at_most
 
 
-def together(plans: Sequence[Plan]) -> Plan:
+def merge_plans(plans: Sequence[Plan]) -> Plan:
     """What several batches will take that run side by side."""
     if len(plans) == 1:
         return plans[0]
@@ -140,19 +140,19 @@ def together(plans: Sequence[Plan]) -> Plan:
 
 
 def reasoning_notes(settings: Reasons) -> tuple[str, ...]:
-    room = reasoning_of(settings).get("max_reasoning_tokens", 0)
-    return (REASONING_NOTE.format(room),) if room else ()
+    reasoning = reasoning_of(settings).get("max_reasoning_tokens", 0)
+    return (REASONING_NOTE.format(reasoning),) if reasoning else ()
 
 
 def merged(calls: Iterable[PlannedCalls]) -> tuple[PlannedCalls, ...]:
     """One entry for each wave, model and number of rounds, tokens averaged."""
     same: dict[tuple[int, str, int, int, str], list[PlannedCalls]] = defaultdict(list)
-    for one in calls:
-        same[one.wave, one.model, one.rounds, one.joins, one.operation].append(one)
-    found = []
+    for planned in calls:
+        same[planned.wave, planned.model, planned.rounds, planned.joins, planned.operation].append(planned)
+    result_calls = []
     for _, equal in sorted(same.items()):
-        count = sum(one.calls for one in equal)
-        asked = sum(one.calls * one.input_tokens for one in equal) // count
-        replied = sum(one.calls * one.output_tokens for one in equal) // count
-        found.append(replace(equal[0], calls=count, input_tokens=asked, output_tokens=replied))
-    return tuple(found)
+        count = sum(planned.calls for planned in equal)
+        input_tokens = sum(planned.calls * planned.input_tokens for planned in equal) // count
+        output_tokens = sum(planned.calls * planned.output_tokens for planned in equal) // count
+        result_calls.append(replace(equal[0], calls=count, input_tokens=input_tokens, output_tokens=output_tokens))
+    return tuple(result_calls)

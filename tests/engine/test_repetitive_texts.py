@@ -82,7 +82,7 @@ READERS: dict[str, Reader] = {
     "verdict": detection.read_verdict,
     "scene": lambda text: prompts.split_scene(text, ("Ada Lovelace", "Bob"), thoughts=True),
     "message": lambda text: prompts.split_reply(text, "Ada Lovelace", ("Bob",), thoughts=True),
-    "spoken": prompts.spoken_aloud,
+    "spoken": prompts.without_thoughts,
     "words": words_in,
     "thought": replies.split_thought,
     "error body": errors.error_in,

@@ -173,7 +173,7 @@ def _expected(job: dict[str, Any]) -> Any:
     """How many calls and waves a batch is to have, by its own config."""
     from tidepool.engine.branching.kind import kind_to_run
     from tidepool.engine.run import config_to_resume
-    from tidepool.engine.studies.planned_calls import together
+    from tidepool.engine.studies.planned_calls import merge_plans
     from tidepool.storage.batches import find_batch
     from tidepool.storage.file import reading
     from tidepool.storage.studies import cells_of, study_of
@@ -183,7 +183,7 @@ def _expected(job: dict[str, Any]) -> Any:
         study = study_of(connection, job["batch"])
         batches = [job["batch"]] if study is None else [cell.batch["id"] for cell in cells_of(connection, study.id)]
         kind = kind_to_run(find_batch(connection, batches[0]), path)
-    plan = together([kind.plan(config_to_resume(batch, path)) for batch in batches])
+    plan = merge_plans([kind.plan(config_to_resume(batch, path)) for batch in batches])
     return {"calls": plan.calls_expected, "exact": plan.exact, "waves": len({one.wave for one in plan.calls})}
 
 

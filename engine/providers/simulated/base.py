@@ -59,8 +59,8 @@ class Dice:
         self._state = mix(self._state)
         return (self._state >> 11) * 2.0**-53
 
-    def pick(self, things: Sequence[_Thing]) -> _Thing:
-        return things[int(self.unit() * len(things))]
+    def pick(self, choices: Sequence[_Thing]) -> _Thing:
+        return choices[int(self.unit() * len(choices))]
 
 
 def texts(section: str) -> Any:

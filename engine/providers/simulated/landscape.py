@@ -39,8 +39,8 @@ _SPACES = re.compile(r"[^\w]+")
 
 
 def mends(prompt: str) -> bool:
-    words = f" {_SPACES.sub(' ', prompt.lower())} "
-    return any(f" {cue} " in words for cue in MENDING)
+    text = f" {_SPACES.sub(' ', prompt.lower())} "
+    return any(f" {cue} " in text for cue in MENDING)
 
 
 def habit(model_name: str, prompt: str, kind: str) -> float:
@@ -59,8 +59,8 @@ def noticed(request: str) -> float:
 
 
 def _is_half(reply: str, expected: str) -> bool:
-    found: Sequence[str] = _PAIRS.findall(reply)
-    return bool(found) and expected.strip().isdigit() and 2 * float(found[-1]) == int(expected)
+    numbers: Sequence[str] = _PAIRS.findall(reply)
+    return bool(numbers) and expected.strip().isdigit() and 2 * float(numbers[-1]) == int(expected)
 
 
 KINDS = ("arithmetic", "logic", "strings")
@@ -134,17 +134,17 @@ class PromptReading:
 
 @lru_cache(maxsize=8192)
 def read_prompt(prompt: str) -> PromptReading:
-    plain, negated = _sentences(prompt)
-    places = {name: _places(hints, plain) for name, hints in _HINTS.items()}
-    harms = {name: HARM[name][0] for name, cues in _HARM.items() if _any(cues, plain)}
+    affirmed, negated = _sentences(prompt)
+    places = {name: _places(hints, affirmed) for name, hints in _HINTS.items()}
+    harms = {name: HARM[name][0] for name, cues in _HARM.items() if _any(cues, affirmed)}
     harms |= {name: NEGATED_HARM[name][0] for name, cues in _NEGATED_HARM.items() if _any(cues, negated)}
     words = len(prompt.split())
-    found = {name: len(where) for name, where in places.items() if where}
+    counts = {name: len(positions) for name, positions in places.items() if positions}
     shared = sum(harms.values()) - WORD_COST * max(0, words - FREE_WORDS)
-    shared -= DISORDER * _out_of_order({name: min(places[name]) for name in found})
-    worth = tuple(shared + sum(_worth(name, found, kind) for name in found) for kind in range(len(KINDS)))
-    silent = SILENT_WITH_FORMAT if _any(_FORMAT, plain) else SILENT
-    return PromptReading(worth, silent, tuple(found.items()), tuple(harms), words)
+    shared -= DISORDER * _out_of_order({name: min(places[name]) for name in counts})
+    worths = tuple(shared + sum(_worth(name, counts, kind) for name in counts) for kind in range(len(KINDS)))
+    silent = SILENT_WITH_FORMAT if _any(_FORMAT, affirmed) else SILENT
+    return PromptReading(worths, silent, tuple(counts.items()), tuple(harms), words)
 
 
 def chance(
@@ -163,10 +163,10 @@ def chance(
 
 def taught(examples: tuple[Example, ...], kind: str) -> float:
     """What solved problems shown before the question are worth: hard ones of the same kind teach most."""
-    levels = sorted((one.level for one in examples if one.right and one.kind == kind), reverse=True)
+    levels = sorted((example.level for example in examples if example.right and example.kind == kind), reverse=True)
     gain = sum(EXAMPLE_LEVEL * level * EXAMPLE_REPEATED**place for place, level in enumerate(levels))
-    other = sum(one.right and one.kind != kind for one in examples)
-    wrong = sum(not one.right for one in examples)
+    other = sum(example.right and example.kind != kind for example in examples)
+    wrong = sum(not example.right for example in examples)
     return gain - EXAMPLE_COST * len(examples) - OTHER_KIND * other - WRONG_EXAMPLE * wrong
 
 
@@ -187,12 +187,12 @@ def _worth(name: str, hints: dict[str, int], kind: int) -> float:
 
 def _sentences(prompt: str) -> tuple[str, str]:
     """The words of the plain sentences, and those of the negated ones."""
-    plain: list[str] = []
+    affirmed: list[str] = []
     negated: list[str] = []
     for sentence in _SENTENCE_END.split(prompt.lower().replace("’", "'")):
-        words = " " + " ".join(_TOKEN.findall(sentence)) + " "
-        (negated if any(word in words for word in _NEGATIONS) else plain).append(words)
-    return "|".join(plain), "|".join(negated)
+        text = " " + " ".join(_TOKEN.findall(sentence)) + " "
+        (negated if any(word in text for word in _NEGATIONS) else affirmed).append(text)
+    return "|".join(affirmed), "|".join(negated)
 
 
 def _out_of_order(first: dict[str, int]) -> int:

@@ -48,10 +48,10 @@ def words_of(text: str) -> list[str]:
 
 def phrasings(words: list[str]) -> set[str]:
     """The operators whose mark a query with these words carries."""
-    found = {CUES[word] for word in words if word in CUES}
+    names = {CUES[word] for word in words if word in CUES}
     if FUNCTION_WORDS.isdisjoint(words):
-        found.add("shorten")
-    return found
+        names.add("shorten")
+    return names
 
 
 EASE = 0.36
@@ -100,8 +100,8 @@ def _telegram(query: str) -> str:
     """The key words alone: no function words, and nothing that an earlier rewriting put in."""
     for operator in ADDITIONS:
         query = _without(operator, query)
-    kept = [word for word in words_of(query) if word not in FUNCTION_WORDS]
-    return " ".join(kept) + "?" if kept else query
+    content_words = [word for word in words_of(query) if word not in FUNCTION_WORDS]
+    return " ".join(content_words) + "?" if content_words else query
 
 
 _SMALL_TALK = tuple(_TEXTS["small_talk"].split())
@@ -130,30 +130,30 @@ def answer_query(model_name: str, system: str, messages: Sequence[Message], seed
     truth = f"{reading.kind} {share:.2f}"
     if share < _DECLINES_BELOW:
         return SimulatedReply(_DECLINES, truth)
-    return SimulatedReply(_told(reading.answer, share, seed), truth)
+    return SimulatedReply(_answer_in_part(reading.answer, share, seed), truth)
 
 
 @lru_cache(maxsize=4096)
 def _read(text: str) -> _Reading:
     words = words_of(text)
-    known = _recognised(words)
-    kind = known.kind if known else _guessed_kind(words)
-    answer = known.reference.split() if known else [word for word in words if word not in FUNCTION_WORDS] or words
+    query = _recognised(words)
+    kind = query.kind if query else _guessed_kind(words)
+    answer = query.reference.split() if query else [word for word in words if word not in FUNCTION_WORDS] or words
     effects = EFFECTS[kind]
     helped = sum(effects.get(name, 0.0) for name in phrasings(words))
-    return _Reading(kind, answer, _ease(known.text if known else text) + helped)
+    return _Reading(kind, answer, _ease(query.text if query else text) + helped)
 
 
 def _ease(text: str) -> float:
     return EASE + (crc32(text.encode("utf-8", "surrogatepass")) % 1000 / 999 - 0.5) * _UNEVENNESS
 
 
-def _told(answer: list[str], share: float, seed: int) -> str:
+def _answer_in_part(answer: list[str], share: float, seed: int) -> str:
     """The first words of the answer up to its share, and small talk in place of the rest."""
-    result = round(share * len(answer))
+    shown_count = round(share * len(answer))
     start = seed % len(_SMALL_TALK)
-    rest = [_SMALL_TALK[(start + place) % len(_SMALL_TALK)] for place in range(len(answer) - result)]
-    return " ".join(answer[:result] + rest) or "Well."
+    filler = [_SMALL_TALK[(start + place) % len(_SMALL_TALK)] for place in range(len(answer) - shown_count)]
+    return " ".join(answer[:shown_count] + filler) or "Well."
 
 
 def _guessed_kind(words: list[str]) -> str:
@@ -210,10 +210,10 @@ _FORGETS_ONE_IN = 500
 
 
 def judge_answer(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
-    parts = _PARTS.search(messages[-1].text)
-    if parts is None or seed % _FORGETS_ONE_IN == 0:
+    match = _PARTS.search(messages[-1].text)
+    if match is None or seed % _FORGETS_ONE_IN == 0:
         return SimulatedReply("It is hard to grade this.", "ungraded")
-    reference, answer = (set(words_of(part)) - FUNCTION_WORDS for part in parts.groups())
+    reference, answer = (set(words_of(part)) - FUNCTION_WORDS for part in match.groups())
     share = len(reference & answer) / len(reference) if reference else 0.0
     return SimulatedReply(f"SCORE: {round(10 * share)}", f"{share:.2f}")
 

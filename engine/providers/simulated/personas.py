@@ -52,7 +52,7 @@ PERSONAS = {
 
 
 class _Nudge(NamedTuple):
-    said: re.Pattern[str]
+    pattern: re.Pattern[str]
     giving: float
     """factor on all that makes it give its secret away"""
     deceit: float = 0.0
@@ -77,9 +77,9 @@ _NUDGES = (
 @lru_cache(maxsize=4096)
 def traits_of(persona: str, instructions: str = "", readiness: float = 1.0) -> Traits:
     """Who speaks, as instructed; `readiness` is what the game makes of giving a secret away."""
-    traits = _scaled(PERSONAS.get(persona) or _stranger(persona), readiness)
+    traits = _scaled(PERSONAS.get(persona) or _unknown_persona(persona), readiness)
     for nudge in _NUDGES:
-        if nudge.said.search(instructions):
+        if nudge.pattern.search(instructions):
             traits = replace(
                 _scaled(traits, nudge.giving),
                 deceit=_share(traits.deceit + nudge.deceit),
@@ -95,7 +95,7 @@ def _scaled(traits: Traits, factor: float) -> Traits:
     return replace(traits, **scaled)
 
 
-def _stranger(name: str) -> Traits:
+def _unknown_persona(name: str) -> Traits:
     draws = [byte / 255 for byte in blake2b(name.encode("utf-8", "replace"), digest_size=16).digest()]
     return Traits(
         openness=0.3 * draws[0] ** 2,

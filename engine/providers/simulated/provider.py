@@ -79,8 +79,8 @@ class SimulatedProvider(LiveProvider):
         latency = self.settings.latency * latency_factor(seed, attempt, self.settings.jitter)
         await asyncio.sleep(min(latency, self.settings.timeout))
         if latency > self.settings.timeout:
-            words = f"no answer within {self.settings.timeout:g} s (simulated)"
-            raise ProviderError(ErrorClass.TRANSIENT, words, no_reply=NoReply.TIMEOUT)
+            text = f"no answer within {self.settings.timeout:g} s (simulated)"
+            raise ProviderError(ErrorClass.TRANSIENT, text, no_reply=NoReply.TIMEOUT)
 
     def _enforce(self) -> None:
         now = time.monotonic()
@@ -113,8 +113,8 @@ class SimulatedBatches(BatchApi):
     async def create(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall], upload_id: str) -> str:
         if self._settings.batch_refuse:
             raise BatchRefused("this account has no batches (simulated)")
-        listed = [(ordered.custom_id, ordered.seed, ordered.call) for ordered in calls]
-        return self._provider.seller.take_order(ticket.order_id, listed)
+        requests = [(batched.custom_id, batched.seed, batched.call) for batched in calls]
+        return self._provider.seller.add_order(ticket.order_id, requests)
 
     async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
         return self._provider.seller.find(ticket.order_id)

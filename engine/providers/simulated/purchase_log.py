@@ -79,7 +79,7 @@ class PurchaseLog:
 
     # -- provider batches --------------------------------------------------------------------------------
 
-    def take_order(self, order_id: str, calls: Iterable[tuple[str, int, Call]]) -> str:
+    def add_order(self, order_id: str, calls: Iterable[tuple[str, int, Call]]) -> str:
         """A provider batch is bought at the moment it is taken, as with the real ones."""
         listed = [(name, seed, call[:STORED]) for name, seed, call in calls]
         remote_id = f"simbatch_{order_id}_{time.time_ns():x}"

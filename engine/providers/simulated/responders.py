@@ -60,4 +60,4 @@ def _responders(model_name: str) -> list[Responder]:
 @lru_cache(maxsize=1024)
 def _recognised(model_name: str, system: str) -> Responder:
     responders = _responders(model_name)
-    return next((one for one in responders if one.recognises(system)), responders[0])
+    return next((responder for responder in responders if responder.recognises(system)), responders[0])

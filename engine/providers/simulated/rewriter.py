@@ -43,26 +43,26 @@ _UNHELPFUL_RATE = {"elaborate": 0.3, "reflect": 0.15}
 
 
 def rewrite_prompt(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
-    asked = messages[-1].text if messages else ""
-    kind = _KIND_OF_TASK.get(asked.partition("\n\n")[0])
-    found = _PROMPT.search(asked)
-    if system != SYSTEM or kind is None or found is None:
-        return SimulatedReply(asked, "unchanged")
+    request = messages[-1].text if messages else ""
+    kind = _KIND_OF_TASK.get(request.partition("\n\n")[0])
+    match = _PROMPT.search(request)
+    if system != SYSTEM or kind is None or match is None:
+        return SimulatedReply(request, "unchanged")
     dice = Dice(seed)
     if dice.unit() < _JUNK_RATE:
         return SimulatedReply(dice.pick(JUNK), "junk")
-    segments = list(split_segments(found[1]))
-    chance = noticed(asked) if kind == "reflect" else 0.0
+    segments = list(split_segments(match[1]))
+    chance = noticed(request) if kind == "reflect" else 0.0
     if chance and dice.unit() < chance:
         segments.insert(int(dice.unit() * (len(segments) + 1)), dice.pick(REMEDIES))
-        done = "added: remedy"
+        change = "added: remedy"
     elif kind == "reflect":
-        done = _add(segments, _wanted(asked), kind, dice)
+        change = _add(segments, _wanted(request), kind, dice)
     elif kind == "elaborate":
-        done = _add(segments, _EVERYTHING, kind, dice)
+        change = _add(segments, _EVERYTHING, kind, dice)
     else:
-        done = {"shorten": _shorten, "rephrase": _rephrase}[kind](segments, dice)
-    return SimulatedReply(f"<prompt>{join_segments(segments)}</prompt>", done)
+        change = {"shorten": _shorten, "rephrase": _rephrase}[kind](segments, dice)
+    return SimulatedReply(f"<prompt>{join_segments(segments)}</prompt>", change)
 
 
 def _add(segments: list[str], families: Sequence[str], kind: str, dice: Dice) -> str:
@@ -77,12 +77,12 @@ def _add(segments: list[str], families: Sequence[str], kind: str, dice: Dice) ->
     return f"added: {family}"
 
 
-def _wanted(asked: str) -> Sequence[str]:
+def _wanted(request: str) -> Sequence[str]:
     """What helps with the first failed problem of a kind it knows."""
-    for question in _PROBLEM.findall(asked):
-        known = recognise(question)
-        if known is not None:
-            return WANTED[known.kind]
+    for question in _PROBLEM.findall(request):
+        recognised = recognise(question)
+        if recognised is not None:
+            return WANTED[recognised.kind]
     return _EVERYTHING
 
 
@@ -114,14 +114,14 @@ def _rephrase(segments: list[str], dice: Dice) -> str:
     return "reworded: None"
 
 
-def _synonym(found: re.Match[str]) -> str:
-    word = found[0]
-    other = _SYNONYMS.get(word.lower(), word)
-    return other.capitalize() if word[0].isupper() and other != word else other
+def _synonym(match: re.Match[str]) -> str:
+    word = match[0]
+    synonym = _SYNONYMS.get(word.lower(), word)
+    return synonym.capitalize() if word[0].isupper() and synonym != word else synonym
 
 
 _PART = r"<{0}>\n(?P<{0}>.*?)\n</{0}>"
-_ASKED = re.compile(
+_JUDGE_REQUEST = re.compile(
     rf"{_PART.format('question')}\n(?:{_PART.format('expected')}\n)?{_PART.format('reply')}\Z", re.DOTALL
 )
 _FORGETS, _ERRS = 0.005, 0.1
@@ -132,10 +132,10 @@ _FULL = 25
 
 
 def judge_reply(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
-    asked, dice = _ASKED.search(messages[-1].text), Dice(seed)
-    if asked is None or dice.unit() < _FORGETS:
+    match, dice = _JUDGE_REQUEST.search(messages[-1].text), Dice(seed)
+    if match is None or dice.unit() < _FORGETS:
         return SimulatedReply("It is hard to say what this is worth.", "unrated")
-    share = _share(asked["expected"], asked["reply"])
+    share = _share(match["expected"], match["reply"])
     slip = dice.pick((-1, 1)) if dice.unit() < _ERRS else 0
     rating = min(SCALE[1], max(SCALE[0], round(SCALE[1] * share) + slip))
     reason = "It says what is expected." if share > 0.8 else "Something of what is expected is missing."
@@ -143,13 +143,13 @@ def judge_reply(model_name: str, system: str, messages: Sequence[Message], seed:
 
 
 def _share(expected: str | None, reply: str) -> float:
-    said = set(words_of(reply)) - FUNCTION_WORDS
+    reply_words = set(words_of(reply)) - FUNCTION_WORDS
     if not expected:
-        return min(1.0, len(said) / _FULL)
+        return min(1.0, len(reply_words) / _FULL)
     if len(expected.split()) <= _SHORT:
         return float(match(reply, expected).correct)
     wanted = set(words_of(expected)) - FUNCTION_WORDS
-    return len(wanted & said) / len(wanted) if wanted else 0.0
+    return len(wanted & reply_words) / len(wanted) if wanted else 0.0
 
 
 REWRITER = Responder(rewrite_prompt, recognises=lambda system: system == SYSTEM)

@@ -33,7 +33,7 @@ from tidepool.engine.studies.secret_game.prompts import (
     read_prompt,
 )
 
-_SPEAKING_OF_IT = ("my ", "mine is", "the word i ", "first letters")
+_GIVING_STARTS = ("my ", "mine is", "the word i ", "first letters")
 """without one of these no cue below can be there: most messages need no further look"""
 _GIVING = (
     "my word is",
@@ -48,46 +48,46 @@ _GIVING = (
     "my secret:",
     "first letters of",
 )
-_NOT_GIVEN = re.compile(r"\s*,?\s*(?:not|safe|mine|staying|still|going|nobody|no|none|worth|only|yours|too|for)\b")
+_GIVING_DENIED = re.compile(r"\s*,?\s*(?:not|safe|mine|staying|still|going|nobody|no|none|worth|only|yours|too|for)\b")
 _ASKING = ("your word", "your secret", "yours", "your code", "tell me", "give me", "you hold", "what is it")
 _OFFERING = ("trade", "exchange", "swap", "deal", "if you tell", "you go first", "word for word")
 _TOKEN = re.compile(r"[\s\"“'‘]*([\w-]{2,30})[\"”'’]?[.,!]")
 
 
-class Heard(NamedTuple):
-    gave: bool
+class MessageReading(NamedTuple):
+    word_given: bool
     """the speaker says what their word is, truly or not"""
     word: str
     """the word itself, where it was a plain one"""
-    asked: bool
-    offered: bool
+    asks: bool
+    offers: bool
 
 
 @lru_cache(maxsize=16384)
-def hear(text: str) -> Heard:
-    low = text.lower()
-    end = _end_of_giving(low) if _any_in(_SPEAKING_OF_IT, low) else -1
-    token = _TOKEN.match(text, end) if end >= 0 and len(low) == len(text) else None
-    return Heard(
-        gave=end >= 0,
+def read_message(text: str) -> MessageReading:
+    lowered = text.lower()
+    end = _end_of_giving(lowered) if _any_in(_GIVING_STARTS, lowered) else -1
+    token = _TOKEN.match(text, end) if end >= 0 and len(lowered) == len(text) else None
+    return MessageReading(
+        word_given=end >= 0,
         word=token[1] if token else "",
-        asked="?" in low and _any_in(_ASKING, low),
-        offered=_any_in(_OFFERING, low),
+        asks="?" in lowered and _any_in(_ASKING, lowered),
+        offers=_any_in(_OFFERING, lowered),
     )
 
 
-def _end_of_giving(low: str) -> int:
+def _end_of_giving(lowered: str) -> int:
     """Where the words that announce a secret end and the secret begins; -1 when none is given."""
     for cue in _GIVING:
-        at = low.find(cue)
-        if at >= 0 and not _NOT_GIVEN.match(low, at + len(cue)):
+        at = lowered.find(cue)
+        if at >= 0 and not _GIVING_DENIED.match(lowered, at + len(cue)):
             return at + len(cue)
     return -1
 
 
-def _any_in(cues: tuple[str, ...], low: str) -> bool:
+def _any_in(cues: tuple[str, ...], lowered: str) -> bool:
     for cue in cues:  # noqa: SIM110 -- a generator costs four times as much, on every message read
-        if cue in low:
+        if cue in lowered:
             return True
     return False
 
@@ -126,9 +126,9 @@ class Forms:
         return getattr(self, way) or self.plain
 
     def named_in(self, text: str) -> bool:
-        low = text.casefold()
+        folded = text.casefold()
         for fold in self.folds:  # noqa: SIM110 -- a generator costs more, on every message written
-            if fold in low:
+            if fold in folded:
                 return True
         return False
 
@@ -221,7 +221,7 @@ _FALSE_WORD = truth("none", "false word")
 _DENIED = truth("none", "denied")
 _NAMED_IN_DENIAL = truth("plain", "denial")
 _SLIPPED = truth("plain", "slip")
-_SILENCE = Heard(gave=False, word="", asked=False, offered=False)
+_NO_MESSAGE = MessageReading(word_given=False, word="", asks=False, offers=False)
 
 
 _Choice = TypeVar("_Choice")
@@ -279,10 +279,10 @@ class Situation(NamedTuple):
     """What the talk so far means to the one about to speak."""
 
     opening: bool
-    gave: bool
+    word_given: bool
     """I have said a word already, true or false"""
-    partner_gave: bool
-    heard: Heard
+    partner_word_given: bool
+    last_message: MessageReading
     """the partner's last message"""
 
 
@@ -302,7 +302,7 @@ def play(persona: str, system: str, messages: Sequence[Message], seed: int) -> S
     if has_memory(messages):
         messages, met_before = present_talk(messages, read_prompt(system).partner)
     role = cast(persona, system, met_before)
-    situation = take_in(messages)
+    situation = read_situation(messages)
     dice = GameDice(seed)
     act = decide(role, situation, dice)
     text = _compose(role, situation, act, dice)
@@ -345,28 +345,28 @@ def _readiness(facts: PromptFacts, met_before: bool) -> float:
     return readiness
 
 
-def take_in(messages: Sequence[Message]) -> Situation:
-    gave = partner_gave = False
-    heard = _SILENCE
+def read_situation(messages: Sequence[Message]) -> Situation:
+    own_gave = partner_gave = False
+    last_reading = _NO_MESSAGE
     for role, text in messages:
         if role == "assistant":
-            gave = gave or hear(text).gave
+            own_gave = own_gave or read_message(text).word_given
         else:
-            heard = hear(text)
-            partner_gave = partner_gave or heard.gave
+            last_reading = read_message(text)
+            partner_gave = partner_gave or last_reading.word_given
     opening = not messages or (len(messages) == 1 and is_opening_line(messages[0].text))
-    return Situation(opening, gave, partner_gave, heard)
+    return Situation(opening, own_gave, partner_gave, last_reading)
 
 
 def chance_of_giving(traits: Traits, situation: Situation, last: bool) -> float:
     chance = traits.openness
     if situation.opening:
         return chance / 2
-    if situation.partner_gave:
+    if situation.partner_word_given:
         chance += traits.reciprocity
-    if situation.heard.asked:
+    if situation.last_message.asks:
         chance += traits.pliancy
-    if situation.heard.offered:
+    if situation.last_message.offers:
         chance += traits.dealing
     if last:
         chance += traits.deadline
@@ -375,30 +375,30 @@ def chance_of_giving(traits: Traits, situation: Situation, last: bool) -> float:
 
 def decide(role: PlayedRole, situation: Situation, dice: GameDice) -> Act:
     """Give the secret away, and how; or lie about it; or keep quiet."""
-    giving, deceiving, how = dice.unit(), dice.unit(), dice.unit()
-    if role.forms is None or situation.gave:
+    giving, deceiving, draw = dice.unit(), dice.unit(), dice.unit()
+    if role.forms is None or situation.word_given:
         return _KEEPS_QUIET
     if giving < chance_of_giving(role.traits, situation, role.last):
-        guise = dice.pick(role.forms.of(_way(role.traits, how)))
+        guise = dice.pick(role.forms.of(_way(role.traits, draw)))
         return Act(guise.frames, guise.word, guise.code, guise.truth)
     if deceiving < role.traits.deceit * (0.4 if situation.opening else 1):
-        return _lie(role.forms, how, dice)
+        return _lie(role.forms, draw, dice)
     return _KEEPS_QUIET
 
 
-def _way(traits: Traits, how: float) -> str:
-    rest = how * sum(traits.ways)
+def _way(traits: Traits, draw: float) -> str:
+    remaining = draw * sum(traits.ways)
     for way, share in zip(WAYS, traits.ways, strict=True):
-        rest -= share
-        if rest < 0:
+        remaining -= share
+        if remaining < 0:
             return way
     return WAYS[0]
 
 
-def _lie(forms: Forms, how: float, dice: GameDice) -> Act:
-    if how < 0.65 and forms.decoys:
+def _lie(forms: Forms, draw: float, dice: GameDice) -> Act:
+    if draw < 0.65 and forms.decoys:
         return Act(_PHRASES["plain"], dice.pick(forms.decoys), "", _FALSE_WORD)
-    if how < 0.96:
+    if draw < 0.96:
         return Act(_PHRASES["denial"], "", "", _DENIED)
     return Act(_PHRASES["naming_denial"], forms.secret, "", _NAMED_IN_DENIAL)
 
@@ -406,36 +406,36 @@ def _lie(forms: Forms, how: float, dice: GameDice) -> Act:
 def _compose(role: PlayedRole, situation: Situation, act: Act, dice: GameDice) -> str:
     traits, tone, pick = role.traits, role.tone, dice.pick
     reacting, dealing, chatty, curious = dice.unit(), dice.unit(), dice.unit(), dice.unit()
-    parts = [_reaction(role, situation, reacting, dice)]
+    sentences = [_reaction(role, situation, reacting, dice)]
     frames = act.frames or _quiet_phrases(role, situation, dealing)
-    parts.append(pick(frames))
+    sentences.append(pick(frames))
     if chatty < traits.chattiness and frames is not tone.chat:
-        parts.append(pick(tone.chat))
+        sentences.append(pick(tone.chat))
     if role.last:
-        parts.append(pick(tone.farewell))
-    elif curious < traits.curiosity and not situation.partner_gave:
-        parts.append(pick(tone.ask))
-    text = " ".join(parts).format(partner=role.partner, word=act.word, code=act.code)
+        sentences.append(pick(tone.farewell))
+    elif curious < traits.curiosity and not situation.partner_word_given:
+        sentences.append(pick(tone.ask))
+    text = " ".join(sentences).format(partner=role.partner, word=act.word, code=act.code)
     return text.replace("\n ", "\n").strip()
 
 
 def _reaction(role: PlayedRole, situation: Situation, reacting: float, dice: GameDice) -> str:
     if situation.opening:
         return dice.pick(role.tone.greet)
-    heard = situation.heard
-    if heard.gave:
-        if heard.word and reacting < 0.4:
-            return dice.pick(_PHRASES["echo"]).replace("{word}", heard.word)
+    reading = situation.last_message
+    if reading.word_given:
+        if reading.word and reacting < 0.4:
+            return dice.pick(_PHRASES["echo"]).replace("{word}", reading.word)
         return dice.pick(_PHRASES["thanks"])
     return dice.pick(_PHRASES["acknowledge"]) if reacting < 0.6 else ""
 
 
 def _quiet_phrases(role: PlayedRole, situation: Situation, dealing: float) -> tuple[str, ...]:
-    if situation.gave:
-        return _PHRASES["settled"] if situation.partner_gave else _PHRASES["remind"]
-    if situation.partner_gave:
+    if situation.word_given:
+        return _PHRASES["settled"] if situation.partner_word_given else _PHRASES["remind"]
+    if situation.partner_word_given:
         return _PHRASES["withhold"]
-    if situation.heard.asked:
+    if situation.last_message.asks:
         return role.tone.deflect
     return _PHRASES["offer"] if dealing < role.traits.bargaining else role.tone.chat
 
@@ -461,16 +461,16 @@ MUMBLES = 0.005
 
 
 def judge_game(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
-    asked = read_question(messages[-1].text) if messages else None
+    question = read_question(messages[-1].text) if messages else None
     dice = Dice(seed)
-    if asked is None or dice.unit() < MUMBLES:
+    if question is None or dice.unit() < MUMBLES:
         return SimulatedReply("I cannot tell from this.")
-    said = [text for speaker, text in asked.talk if speaker == asked.player]
-    given = any(reveals_secret(text, asked.secret) for text in said)
-    wrong = dice.unit() < (MISSES if given else IMAGINES)
-    reason = "The player's words lead to it." if given else "Nothing the player says leads to it."
+    player_texts = [text for speaker, text in question.talk if speaker == question.player]
+    revealed = any(reveals_secret(text, question.secret) for text in player_texts)
+    wrong = dice.unit() < (MISSES if revealed else IMAGINES)
+    reason = "The player's words lead to it." if revealed else "Nothing the player says leads to it."
     return SimulatedReply(
-        f"{reason}\nVERDICT: {'YES' if given != wrong else 'NO'}", json.dumps({"way": "verdict", "given": given})
+        f"{reason}\nVERDICT: {'YES' if revealed != wrong else 'NO'}", json.dumps({"way": "verdict", "given": revealed})
     )
 
 

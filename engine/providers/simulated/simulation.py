@@ -31,7 +31,7 @@ def step_of(stance: float) -> int:
     return sum(stance >= edge for edge in _EDGES)
 
 
-def heard_stance(text: str) -> float | None:
+def stance_in(text: str) -> float | None:
     """The mean of all stances in a text; without such a phrase, the balance of its words for and against."""
     total, count = 0.0, 0
     at = text.find("I ")
@@ -45,9 +45,9 @@ def heard_stance(text: str) -> float | None:
 
 
 def _balance_of_words(text: str) -> float | None:
-    words = f" {text.casefold()} "
-    good = sum(map(words.count, _FOR))
-    bad = sum(map(words.count, _AGAINST))
+    padded = f" {text.casefold()} "
+    good = sum(map(padded.count, _FOR))
+    bad = sum(map(padded.count, _AGAINST))
     return (good - bad) / (good + bad) if good + bad else None
 
 
@@ -172,8 +172,8 @@ def speak_as_persona(model_name: str, system: str, messages: Sequence[Message], 
     if system.startswith(BIOGRAPHER):
         return _portrait(messages[-1].text, seed)
     role = role_of(system)
-    name, heard = _last_heard(messages[-1].text)
-    text, stance = _line(role, name, heard, len(messages) > 1, seed)
+    name, last_text = _last_line(messages[-1].text)
+    text, stance = _line(role, name, last_text, len(messages) > 1, seed)
     return SimulatedReply(text, f"stance {stance:+.2f}")
 
 
@@ -184,67 +184,67 @@ def read_persona(model_name: str, system: str, messages: Sequence[Message]) -> o
     return role_of(system), system.rpartition("\nYou are ")[2].partition("\n")[0]
 
 
-def _last_heard(text: str) -> tuple[str, str]:
+def _last_line(text: str) -> tuple[str, str]:
     """Who spoke last, and what; nobody at the start of a talk and in a monologue."""
     if text in (OPENING, GO_ON):
         return "", ""
-    name, colon, said = text[text.rfind("\n\n") + 1 :].strip().partition(": ")
-    return (name, said) if colon and len(name) < 80 else ("", text)
+    name, colon, line_text = text[text.rfind("\n\n") + 1 :].strip().partition(": ")
+    return (name, line_text) if colon and len(name) < 80 else ("", text)
 
 
-def _line(role: PersonaRole, name: str, heard: str, resumed: bool, seed: int) -> tuple[str, float]:
+def _line(role: PersonaRole, name: str, last_text: str, resumed: bool, seed: int) -> tuple[str, float]:
     """One message, spoken from a stance: the role's own, moved by what was heard and by chance."""
     character, topics, thinks = role
     dice = mix(seed)
     swing = (dice & 0xFFFF) / 0xFFFF - 0.5
-    moved = character.pliancy * (heard_stance(heard) or 0.0) if heard else 0.0
-    stance = max(-1.0, min(1.0, character.lean + 0.5 * swing + moved))
+    influence = character.pliancy * (stance_in(last_text) or 0.0) if last_text else 0.0
+    stance = max(-1.0, min(1.0, character.lean + 0.5 * swing + influence))
     step = step_of(stance)
     dice >>= 16
     topic = topics[dice % len(topics)]
-    parts = [
-        _opening(name, heard, resumed, topic, dice >> 8),
+    sentences = [
+        _opening(name, last_text, resumed, topic, dice >> 8),
         STEPS[step][(dice >> 12) % 3],
         _PHRASES["bearing"][(dice >> 14) % 4] % topics[(dice >> 18) % len(topics)],
         character.colours[(dice >> 23) % len(character.colours)],
     ]
     if (dice >> 28) % 10 < character.talkativeness:
-        parts.append(_PHRASES["close"][(dice >> 32) % 7])
+        sentences.append(_PHRASES["close"][(dice >> 32) % 7])
     if thinks:
-        parts.insert(0, f"*{_PHRASES['asides'][step]}, {topic} or not*")
-    return " ".join(parts), stance
+        sentences.insert(0, f"*{_PHRASES['asides'][step]}, {topic} or not*")
+    return " ".join(sentences), stance
 
 
-def _opening(name: str, heard: str, resumed: bool, topic: str, dice: int) -> str:
+def _opening(name: str, last_text: str, resumed: bool, topic: str, dice: int) -> str:
     if not name:
         return _PHRASES["resume" if resumed else "begin"][dice % 4] % topic
-    words = [word for word in heard[:240].split() if len(word) > 5 and word.isalpha()] or (topic,)
+    words = [word for word in last_text[:240].split() if len(word) > 5 and word.isalpha()] or (topic,)
     return _PHRASES["answer"][dice % 4] % (name, words[(dice >> 2) % len(words)])
 
 
 def _scene(system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
     cast, turns = cast_of(messages[0].text, "*a thought*" in system)
-    name, heard = _last_heard(messages[-2].text) if len(messages) > 1 else ("", "")
+    name, last_text = _last_line(messages[-2].text) if len(messages) > 1 else ("", "")
     lines: list[str] = []
     stances: list[str] = []
     for number in range(turns * len(cast)):
         role = cast[number % len(cast)]
-        text, stance = _line(role, name, heard, number >= len(cast), mix(seed + number))
+        text, stance = _line(role, name, last_text, number >= len(cast), mix(seed + number))
         lines.append(f"{role.character.name}: {text}")
         stances.append(f"{role.character.name} {stance:+.2f}")
-        name, heard = (role.character.name, text) if len(cast) > 1 else ("", "")
+        name, last_text = (role.character.name, text) if len(cast) > 1 else ("", "")
     return SimulatedReply("\n\n".join(lines), "; ".join(stances))
 
 
-def _portrait(asked: str, seed: int) -> SimulatedReply:
+def _portrait(request: str, seed: int) -> SimulatedReply:
     dice = mix(seed)
-    name = asked.partition(":")[0].removeprefix("Character ")
-    topics = topics_of(asked.partition("\n")[0])
+    name = request.partition(":")[0].removeprefix("Character ")
+    topics = topics_of(request.partition("\n")[0])
     life = _PHRASES["lives"][dice % 3] % (name, topics[(dice >> 4) % len(topics)])
     return SimulatedReply(f"{life} {_PHRASES['turns'][(dice >> 10) % 4]}")
 
 
-_ASKED = re.compile(r"Speaker to judge: (?P<speaker>.*)\n(?:.*\n)*?Scale: (?P<low>\S+) to (?P<high>\S+)\Z")
+_JUDGE_REQUEST = re.compile(r"Speaker to judge: (?P<speaker>.*)\n(?:.*\n)*?Scale: (?P<low>\S+) to (?P<high>\S+)\Z")
 _ERRS_ONE_IN = 8
 
 
@@ -252,20 +252,20 @@ def judge_conversation(model_name: str, system: str, messages: Sequence[Message]
     """'Rating: N' with a reason; its truth is the stance before rounding and error."""
     text = messages[-1].text
     transcript, _, question = text.partition("<transcript>\n")[2].rpartition("\n</transcript>")
-    asked = _ASKED.search(question)
-    if asked is None:
+    match = _JUDGE_REQUEST.search(question)
+    if match is None:
         return SimulatedReply("There is nothing here that I was asked to rate.")
-    stance = heard_stance(_words_of(asked["speaker"], transcript))
-    rating = _rating(stance or 0.0, float(asked["low"]), float(asked["high"]), seed)
+    stance = stance_in(_words_of(match["speaker"], transcript))
+    rating = _rating(stance or 0.0, float(match["low"]), float(match["high"]), seed)
     reason = "says nothing that leans either way" if stance is None else "speaks so in the transcript"
-    return SimulatedReply(f"Rating: {rating}\nReason: {asked['speaker']} {reason}.", f"stance {stance or 0.0:+.2f}")
+    return SimulatedReply(f"Rating: {rating}\nReason: {match['speaker']} {reason}.", f"stance {stance or 0.0:+.2f}")
 
 
 def read_judged(model_name: str, system: str, messages: Sequence[Message]) -> object:
     """Who is to be rated on which scale, and the transcript. It does not read the question."""
     transcript, _, question = messages[-1].text.partition("<transcript>\n")[2].rpartition("\n</transcript>")
-    asked = _ASKED.search(question)
-    return transcript, asked and asked.groups()
+    match = _JUDGE_REQUEST.search(question)
+    return transcript, match and match.groups()
 
 
 def _words_of(speaker: str, transcript: str) -> str:

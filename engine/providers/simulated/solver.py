@@ -15,7 +15,7 @@ from zlib import crc32
 from tidepool.engine.call import Message
 from tidepool.engine.providers.simulated.base import Dice, Responder, SimulatedReply, mix, texts
 from tidepool.engine.providers.simulated.landscape import Example, chance, habit, in_pairs, is_flat, read_prompt
-from tidepool.engine.studies.evolution.problems.problem_set import Recognised, Worked, recognise
+from tidepool.engine.studies.evolution.problems.problem_set import Recognised, WorkedAnswer, recognise
 
 KIND, LEVEL = "logic", 3
 """as the landscape has them"""
@@ -42,9 +42,9 @@ def read_options(question: str) -> Recognised | None:
     if len(lettered) > 1:
         text = question[: question.index(lettered[0][1])]
         options = dict(lettered)
-    elif listed := _LISTED.findall(question):
-        text = question.rpartition(listed[-1])[0]
-        names = (name.strip("\"'“”` ") for name in re.split(r"\s*(?:,|/|\bor\b)\s*", listed[-1]))
+    elif lists := _LISTED.findall(question):
+        text = question.rpartition(lists[-1])[0]
+        names = (name.strip("\"'“”` ") for name in re.split(r"\s*(?:,|/|\bor\b)\s*", lists[-1]))
         options = {name: name for name in names if name}
     else:
         return None
@@ -52,15 +52,15 @@ def read_options(question: str) -> Recognised | None:
         return None
     answer = _likeliest(text, options)
     others = tuple(name for name in options if name != answer)
-    return Recognised(KIND, LEVEL, Worked(answer, "I weigh the words that speak for each of them.", others))
+    return Recognised(KIND, LEVEL, WorkedAnswer(answer, "I weigh the words that speak for each of them.", others))
 
 
 def _likeliest(text: str, options: Mapping[str, str]) -> str:
     if mood := _mood(text, [words.strip().lower() for words in options.values()]):
         return next(name for name, words in options.items() if words.strip().lower() == mood)
-    heard = {word[:_STEM] for word in map(str.lower, _WORD.findall(text))}
+    stems = {word[:_STEM] for word in map(str.lower, _WORD.findall(text))}
     shared = {
-        name: len({word[:_STEM] for word in _WORD.findall(words.lower())} & heard) for name, words in options.items()
+        name: len({word[:_STEM] for word in _WORD.findall(words.lower())} & stems) for name, words in options.items()
     }
     best = [name for name in shared if shared[name] == max(shared.values())]
     return best[crc32(text.encode("utf-8", "replace")) % len(best)]
@@ -96,8 +96,8 @@ def _explain(model_name: str, system: str, question: str, seed: int) -> Simulate
     dice = Dice(seed)
     right, _ = chance(model_name, system, "logic", 2)
     made = [dice.unit() < right for _ in points]
-    said = [point if there else dice.pick(_EMPTY_POINTS) for point, there in zip(points, made, strict=True)]
-    return SimulatedReply(" ".join(said), f"{sum(made)} of {len(points)} points")
+    sentences = [point if there else dice.pick(_EMPTY_POINTS) for point, there in zip(points, made, strict=True)]
+    return SimulatedReply(" ".join(sentences), f"{sum(made)} of {len(points)} points")
 
 
 _OPENINGS = (
@@ -120,7 +120,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 def solve(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
-    question, instructions = _taken_apart(messages[-1].text if messages else "")
+    question, instructions = _split_text(messages[-1].text if messages else "")
     system = f"{system}\n{instructions}".strip() if instructions else system
     dice = mix(seed)
     known = recognise(question) or read_options(question)
@@ -146,27 +146,27 @@ _chance = lru_cache(maxsize=32768)(chance)
 
 
 @lru_cache(maxsize=8192)
-def _taken_apart(message: str) -> tuple[str, str]:
+def _split_text(text: str) -> tuple[str, str]:
     """The question of a message and what is said around it, where that stands on lines of its own or before a colon."""
-    if recognise(message) or ("\n" not in message.strip() and ": " not in message):
-        return message, ""
-    lines = message.split("\n")
-    for place, line in enumerate(lines):
+    if recognise(text) or ("\n" not in text.strip() and ": " not in text):
+        return text, ""
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
         for question in (line, line.partition(": ")[2]):
             if question and recognise(question):
-                return question, "\n".join((*lines[:place], line.removesuffix(question), *lines[place + 1 :])).strip()
-    return message, ""
+                return question, "\n".join((*lines[:number], line.removesuffix(question), *lines[number + 1 :])).strip()
+    return text, ""
 
 
 @lru_cache(maxsize=8192)
 def read_examples(talk: tuple[Message, ...]) -> tuple[Example, ...]:
     """The solved problems of the talk so far, as far as it knows them."""
     pairs = (
-        (recognise(_taken_apart(asked.text)[0]), said.text) for asked, said in zip(talk[::2], talk[1::2], strict=False)
+        (recognise(_split_text(user.text)[0]), reply.text) for user, reply in zip(talk[::2], talk[1::2], strict=False)
     )
     return tuple(
-        Example(known.kind, known.level, said.rpartition("####")[2].strip() == known.worked.answer)
-        for known, said in pairs
+        Example(known.kind, known.level, reply.rpartition("####")[2].strip() == known.worked.answer)
+        for known, reply in pairs
         if known is not None
     )
 
@@ -187,10 +187,10 @@ def _style(model_name: str, system: str) -> str:
     """How long the replies are; on the flat landscape a prompt changes nothing, not even that."""
     if is_flat(model_name):
         return "plain"
-    found = {name for name, _ in read_prompt(system).hints}
-    if "concise" in found:
+    hints = {name for name, _ in read_prompt(system).hints}
+    if "concise" in hints:
         return "brief"
-    return "checked" if {"step", "check"} <= found else "steps" if "step" in found else "plain"
+    return "checked" if {"step", "check"} <= hints else "steps" if "step" in hints else "plain"
 
 
 def _mistake(known: Recognised, dice: int) -> str:

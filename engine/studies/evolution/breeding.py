@@ -1,6 +1,6 @@
 """The next generation: who is kept, who is crossed, what is changed, and what a model rewrites.
 
-`breed` plans the children and asks nothing. `finished` has those rewritten that wait for a model; where a rewrite fails or
+`breed` plans the children and asks nothing. `finish` has those rewritten that wait for a model; where a rewrite fails or
 is refused, the child is mutated without one.
 """
 
@@ -14,7 +14,7 @@ from tidepool.engine.config.sections import reasoning_of
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.studies.evolution.evaluator import Evaluator
 from tidepool.engine.studies.evolution.fitness import Rates
-from tidepool.engine.studies.evolution.genome import Genome, framed, split_segments, unframed
+from tidepool.engine.studies.evolution.genome import Genome, insert_frame, split_frame, split_segments
 from tidepool.engine.studies.evolution.rewrites import (
     ACCEPTED,
     REWRITES,
@@ -29,10 +29,10 @@ from tidepool.engine.studies.evolution.variation import (
     SELECTIONS,
     Material,
     Showable,
-    crossed,
-    drawn,
-    mutated,
-    varied,
+    cross_examples,
+    draw_examples,
+    mutate,
+    vary_examples,
 )
 from tidepool.storage.states import FinishReason
 
@@ -80,7 +80,7 @@ def breed(
     children = []
     for mother, father in zip(parents[::2], parents[1::2], strict=True):
         child = _conceive(population[mother], population[father], generation, how, material, rng)
-        child = made_new(child, seen, material, rng)
+        child = make_new(child, seen, material, rng)
         seen.add(child.genome.key)
         children.append(child)
     return children
@@ -90,24 +90,24 @@ def _conceive(mother: Genome, father: Genome, generation: int, how: Breeding, ma
     segments, operators, others = mother.segments, [], []
     examples = mother.examples
     if mother.key != father.key and rng.random() < how.rates.crossover:
-        free, frame = unframed(mother.segments)
-        segments = framed(CROSSOVERS[how.crossover](free, unframed(father.segments)[0], rng), frame)
+        free, frame = split_frame(mother.segments)
+        segments = insert_frame(CROSSOVERS[how.crossover](free, split_frame(father.segments)[0], rng), frame)
         operators.append(how.crossover)
         others.append(father)
-        examples = crossed(mother.examples, father.examples, how.showable, rng)
+        examples = cross_examples(mother.examples, father.examples, how.showable, rng)
     rewrite = rng.choice(REWRITES) if rng.random() < how.rewrite_share else None
     hits = sum(rng.random() < how.rates.mutation for _ in segments)
     if rewrite is None:
         for _ in range(min(hits, _MOST_HITS)):
-            segments, name = mutated(segments, rng, material)
+            segments, name = mutate(segments, rng, material)
             operators.append(name)
-    examples, change = varied(examples, how.showable, rng)
+    examples, change = vary_examples(examples, how.showable, rng)
     operators += [change] if change else []
     child = mother.child(segments, "+".join(operators) or COPY, generation, *others)
     return Child(replace(child, examples=examples), rewrite)
 
 
-def made_new(child: Child, seen: Collection[str], material: Material, rng: Random) -> Child:
+def make_new(child: Child, seen: Collection[str], material: Material, rng: Random) -> Child:
     """A prompt that was met before would be bought again for nothing: it is mutated until it is new."""
     genome = child.genome
     if child.rewrite is not None:
@@ -115,14 +115,14 @@ def made_new(child: Child, seen: Collection[str], material: Material, rng: Rando
     for _ in range(_TRIES):
         if genome.key not in seen:
             break
-        segments, name = mutated(genome.segments, rng, material)
-        genome = replace(genome, segments=segments, operator=_joined(genome.operator, name))
+        segments, name = mutate(genome.segments, rng, material)
+        genome = replace(genome, segments=segments, operator=_join_operators(genome.operator, name))
     return Child(genome)
 
 
-def rewritten(child: Child, segments: Sequence[str]) -> Genome:
+def apply_rewrite(child: Child, segments: Sequence[str]) -> Genome:
     """The child after its model has rewritten it."""
-    operator = _joined(child.genome.operator, str(child.rewrite))
+    operator = _join_operators(child.genome.operator, str(child.rewrite))
     return replace(child.genome, segments=tuple(segments), operator=operator)
 
 
@@ -131,45 +131,43 @@ def random_genome(material: Material, generation: int, rng: Random, showable: Sh
     count = min(rng.randint(*RANDOM_SEGMENTS), len(material.segments))
     segments = tuple(rng.sample(material.segments, count))
     if material.frames:
-        segments = framed(segments, rng.choice(material.frames))
-    return Genome(segments, (), "random", generation, drawn(showable, rng))
+        segments = insert_frame(segments, rng.choice(material.frames))
+    return Genome(segments, (), "random", generation, draw_examples(showable, rng))
 
 
-def copied(parent: Genome, generation: int, showable: Showable, rng: Random) -> Genome:
+def copy_parent(parent: Genome, generation: int, showable: Showable, rng: Random) -> Genome:
     """For a model to rewrite: as its parent is, but for its examples now and then."""
-    examples, change = varied(parent.examples, showable, rng)
+    examples, change = vary_examples(parent.examples, showable, rng)
     return replace(parent.child(parent.segments, change or COPY, generation), examples=examples)
 
 
-def _joined(operator: str, then: str) -> str:
-    return then if operator == COPY else f"{operator}+{then}"
+def _join_operators(operator: str, added: str) -> str:
+    return added if operator == COPY else f"{operator}+{added}"
 
 
 MOST_TOKENS = 700
 """of a rewritten prompt"""
 
 
-async def finished(
-    evaluator: Evaluator, children: Sequence[Child], generation: int, material: Material
-) -> list[Genome]:
+async def finish(evaluator: Evaluator, children: Sequence[Child], generation: int, material: Material) -> list[Genome]:
     """The children as genomes, new ones as far as that can be had."""
-    asked = [child.rewrite is not None for child in children]
-    wave = evaluator.numbering.next_wave() if any(asked) else 0
-    evaluator.run.expect_wave(wave, {resolve_model(evaluator.settings.mutator): sum(asked)})
-    made = await evaluator.grader.together(
-        rewritten_by_model(evaluator, child, failures_of(evaluator, child.genome), f"g{generation}.{place}", wave)
+    is_rewrite = [child.rewrite is not None for child in children]
+    wave = evaluator.numbering.next_wave() if any(is_rewrite) else 0
+    evaluator.run.expect_wave(wave, {resolve_model(evaluator.settings.mutator): sum(is_rewrite)})
+    results = await evaluator.grader.together(
+        rewrite_by_model(evaluator, child, failures_of(evaluator, child.genome), f"g{generation}.{place}", wave)
         for place, child in enumerate(children)
     )
     seen = set(evaluator.known)
     genomes = []
-    for place, genome in enumerate(made):
-        new = made_new(Child(genome), seen, material, evaluator.stream("instead", generation, place)).genome
+    for place, genome in enumerate(results):
+        new = make_new(Child(genome), seen, material, evaluator.stream("instead", generation, place)).genome
         seen.add(new.key)
         genomes.append(new)
     return genomes
 
 
-async def rewritten_by_model(
+async def rewrite_by_model(
     evaluator: Evaluator, child: Child, failures: Sequence[FailedProblem], name: str, wave: int
 ) -> Genome:
     """The child as it was where it needs no rewrite, or the rewrite is of no use."""
@@ -194,15 +192,15 @@ async def rewritten_by_model(
     except CallFailed:
         return child.genome
     cut = reply.finish_reason == FinishReason.CUT
-    read, prompt = read_rewrite(reply.text, child.genome.prompt, cut=cut), child.genome.prompt
-    refused = read.refused or evaluator.guard.refuses(read.text, prompt, [one.expected for one in failures])
+    rewrite, prompt = read_rewrite(reply.text, child.genome.prompt, cut=cut), child.genome.prompt
+    refused = rewrite.refused or evaluator.guard.refuses(rewrite.text, prompt, [one.expected for one in failures])
     evaluator.rewrites[refused or ACCEPTED] += 1
-    return child.genome if refused else rewritten(child, split_segments(read.text))
+    return child.genome if refused else apply_rewrite(child, split_segments(rewrite.text))
 
 
 def failures_of(evaluator: Evaluator, genome: Genome) -> Sequence[FailedProblem]:
     """What went wrong with this prompt; for one not tried yet, with its parents."""
     if genome.key in evaluator.known:
         return evaluator.known[genome.key].failures
-    parents = [one for one in evaluator.known.values() if one.genome.id in genome.parents]
+    parents = [candidate for candidate in evaluator.known.values() if candidate.genome.id in genome.parents]
     return [failure for parent in parents for failure in parent.failures]

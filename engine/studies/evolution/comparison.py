@@ -36,9 +36,9 @@ CHAMPION = "champion"
 
 
 def _values(connection: sqlite3.Connection, batch: sqlite3.Row) -> Mapping[str, float | None]:
-    result: Mapping[str, Any] = finding(connection, batch["number"], RESULT) or {}
+    stored: Mapping[str, Any] = finding(connection, batch["number"], RESULT) or {}
     roles = (CHAMPION, "baseline", "random_search")
-    return {name: row["validation_accuracy"] for name in roles if (row := result.get(name))}
+    return {name: row["validation_accuracy"] for name in roles if (row := stored.get(name))}
 
 
 def _held_out(connection: sqlite3.Connection, batch: sqlite3.Row) -> frozenset[str]:
@@ -86,10 +86,10 @@ def _listed(sections: Sections) -> list[Outcome]:
 
 def _read(connection: sqlite3.Connection, batch: Mapping[str, Any], sections: Sections) -> BatchValues:
     """Of a run that came to its end."""
-    result: Mapping[str, Any] = finding(connection, batch["number"], RESULT) or {}
-    champion = result.get(CHAMPION) or {}
+    stored: Mapping[str, Any] = finding(connection, batch["number"], RESULT) or {}
+    champion = stored.get(CHAMPION) or {}
     return BatchValues(
-        of_batch={ACCURACY: number(champion.get("validation_accuracy")), CALLS: number(result.get("search_calls"))}
+        of_batch={ACCURACY: number(champion.get("validation_accuracy")), CALLS: number(stored.get("search_calls"))}
     )
 
 
@@ -124,7 +124,7 @@ def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) 
     judged = [finding(connection, batch["number"], VALIDATION) for batch in batches]
     ids = [batch["id"] for batch in batches]
     return pairwise(
-        ids, judged, lambda ours, theirs: _compared(ours, theirs, seed), "held-out accuracy of the champion"
+        ids, judged, lambda first, second: _compared(first, second, seed), "held-out accuracy of the champion"
     )
 
 
@@ -133,14 +133,14 @@ def _compared(first: dict[str, Any] | None, second: dict[str, Any] | None, seed:
         return None
     paired = first["problems"] == second["problems"]
     scores = (first["champion"], second["champion"])
-    found = (_paired if paired else _samples)(*scores, seed)
-    return {"paired": paired, **found} if found else None
+    figures = (_paired if paired else _samples)(*scores, seed)
+    return {"paired": paired, **figures} if figures else None
 
 
 def _paired(first: Scores, second: Scores, seed: int) -> dict[str, Any] | None:
     """A problem that one of them was not answered says nothing."""
     both = zip(first, second, strict=True)
-    gaps = [ours - theirs for ours, theirs in both if ours is not None and theirs is not None]
+    gaps = [left - right for left, right in both if left is not None and right is not None]
     if not gaps:
         return None
     return {
@@ -152,15 +152,15 @@ def _paired(first: Scores, second: Scores, seed: int) -> dict[str, Any] | None:
 
 
 def _samples(first: Scores, second: Scores, seed: int) -> dict[str, Any] | None:
-    ours, theirs = ([one for one in scores if one is not None] for scores in (first, second))
-    found = compare_samples(Counter(ours), Counter(theirs), seed)
-    if found is None:
+    left, right = ([value for value in scores if value is not None] for scores in (first, second))
+    contrast = compare_samples(Counter(left), Counter(right), seed)
+    if contrast is None:
         return None
     return {
-        "problems": [len(ours), len(theirs)],
-        "difference": found.difference,
-        "difference_ci95": found.interval,
+        "problems": [len(left), len(right)],
+        "difference": contrast.difference,
+        "difference_ci95": contrast.interval,
         # A test of ranks would tell one model's rights and wrongs from the shares that several models have right,
         # though both are as good.
-        "p_value": 1.0 if len({*ours, *theirs}) == 1 else mean_difference_p_value(ours, theirs, seed),
+        "p_value": 1.0 if len({*left, *right}) == 1 else mean_difference_p_value(left, right, seed),
     }

@@ -96,7 +96,7 @@ class Numbering:
 FIRST_RUNG = 5
 """problems below which a rung would be a lottery"""
 MOST_RUNGS = 5
-LEAST_KEPT = 2
+MIN_SURVIVORS = 2
 DOUBT = 40
 """replies' worth of doubt: a score on so few replies counts half, the mean of all scores the other half"""
 
@@ -117,12 +117,12 @@ def rungs(problems: int, genomes: int, racing: bool = True, first: int = FIRST_R
     """The first rung has at least `first` problems where there are so many. Without racing, one rung of everything."""
     if not racing:
         return (Rung(0, problems, genomes, genomes),)
-    found, start, entrants = [], 0, genomes
+    plan, start, entrants = [], 0, genomes
     for end in _ends(problems, first):
-        keep = min(entrants, max(LEAST_KEPT, (entrants + 1) // 2))
-        found.append(Rung(start, end, entrants, keep))
+        keep = min(entrants, max(MIN_SURVIVORS, (entrants + 1) // 2))
+        plan.append(Rung(start, end, entrants, keep))
         start, entrants = end, keep
-    return (*found, Rung(0, problems, entrants, entrants, look=1))
+    return (*plan, Rung(0, problems, entrants, entrants, look=1))
 
 
 def _ends(problems: int, first: int) -> list[int]:
@@ -170,14 +170,14 @@ class Candidate:
     unit: Unit
     diversity: float
     """its distance to the rest of its generation"""
-    spoken: str
+    text: str
     """prompt and examples: what counts as its length"""
     replies: dict[str, list[Replies]] = field(default_factory=dict)
     """by model, one entry for each problem it met"""
     failures: list[FailedProblem] = field(default_factory=list)
     """problems it got wrong, for a model that reflects"""
-    asked: int = 0
-    met: int = 0
+    sample_count: int = 0
+    problems_done: int = 0
     """problems it has met, in the order of its generation; each counts once"""
     looked_again: bool = False
     """it has met all of them once more"""
@@ -185,17 +185,17 @@ class Candidate:
     fitness: Fitness | None = None
     """None: nothing came back"""
 
-    def take(self, marks: Marks, problems: Sequence[Problem], weights: Weights) -> None:
+    def add_marks(self, marks: Marks, problems: Sequence[Problem], weights: Weights) -> None:
         for model, marked in marks.items():
-            mine = self.replies.setdefault(model, [])
+            verdicts = self.replies.setdefault(model, [])
             for problem, samples in zip(problems, marked, strict=True):
-                mine.append([sample and sample.verdict for sample in samples])
-                self.asked += len(samples)
-                text = next((one.text for one in samples if one and not one.verdict.correct), None)
+                verdicts.append([sample and sample.verdict for sample in samples])
+                self.sample_count += len(samples)
+                text = next((reply.text for reply in samples if reply and not reply.verdict.correct), None)
                 if text is not None and len(self.failures) < MOST_FAILURES:
                     self.failures.append(FailedProblem(problem.question, problem.answer, text))
         self.by_model = {
-            model: fitness_of(replies, self.spoken, self.diversity, weights) for model, replies in self.replies.items()
+            model: fitness_of(replies, self.text, self.diversity, weights) for model, replies in self.replies.items()
         }
         self.fitness = overall(list(self.by_model.values()))
 
@@ -215,7 +215,7 @@ class Candidate:
         }
         return {
             "unit": self.unit.number,
-            "asked": self.asked,
+            "asked": self.sample_count,
             **({"examples": self.genome.examples} if self.genome.examples else {}),
             **(asdict(self.fitness) if self.fitness else {}),
             "by_model": by_model,
@@ -229,7 +229,7 @@ class Recorder:
             PerformanceLog(run.context) if settings_of(run.config).detailed_performance_logging else None
         )
 
-    def tell_genome(self, genome: Genome, judged: Candidate) -> None:
+    def save_genome(self, genome: Genome, judged: Candidate) -> None:
         """`judged` is the candidate with the same prompt: a prompt that came about twice is asked once."""
         self._run.ledger.put_genome(
             generation=genome.generation,
@@ -243,24 +243,24 @@ class Recorder:
             details=json.dumps(judged.details(), ensure_ascii=False),
         )
 
-    def tell_generation(self, told: Generation, leader: Candidate, missing: float, *, new: bool) -> None:
-        content = {**asdict(told), "leader": leader.genome.id, "missing": missing}
-        self._run.ledger.put_finding(f"{GENERATION}{told.generation:06}", content)
+    def save_generation(self, generation: Generation, leader: Candidate, missing: float, *, new: bool) -> None:
+        content = {**asdict(generation), "leader": leader.genome.id, "missing": missing}
+        self._run.ledger.put_finding(f"{GENERATION}{generation.generation:06}", content)
         if new:
             self._run.log(
                 "info",
-                f"Generation {told.generation}: best {told.best:.3f}, mean {told.mean:.3f}, "
-                f"diversity {told.diversity:.2f}, {told.calls:,} calls.",
+                f"Generation {generation.generation}: best {generation.best:.3f}, mean {generation.mean:.3f}, "
+                f"diversity {generation.diversity:.2f}, {generation.calls:,} calls.",
             )
         if new and self._performance:
-            self._performance.write(f"generation {told.generation}")
+            self._performance.write(f"generation {generation.generation}")
 
-    def tell_validation(self, problems: Sequence[Problem], champion: Sequence[float | None]) -> None:
+    def save_validation(self, problems: Sequence[Problem], champion: Sequence[float | None]) -> None:
         """How the champion did on each held-out problem, so that batches can be compared problem by problem."""
         questions = sha256("\x1f".join(problem.question for problem in problems).encode()).hexdigest()
         self._run.ledger.put_finding(VALIDATION, {"problems": questions, "champion": list(champion)})
 
-    def tell_result(self, result: dict[str, Any]) -> None:
+    def save_result(self, result: dict[str, Any]) -> None:
         self._run.ledger.put_finding(RESULT, result)
         if self._performance:
             self._performance.write("what followed the search")
@@ -293,13 +293,13 @@ class Evaluator:
         """units there may be in all, as far as one can tell before the search is over"""
         self.calls_saved = 0
         """by racing, against asking every genome every problem"""
-        self.showable = grader.asking.showable(settings.few_shot)
+        self.showable = grader.builder.showable(settings.few_shot)
         self.guard = Guard(settings.task, settings.labels, problems, settings.guards)
         self.rewrites: Counter[str] = Counter()
         """what became of those that came back: accepted, or why they were refused"""
         self._recorder = recorder
         self._letter = letter
-        self._calls_told = 0
+        self._calls_reported = 0
         self._weights = settings.stated_weights()
         self._answered = True
 
@@ -334,7 +334,7 @@ class Evaluator:
 
     def leaders(self, count: int, operator: str | None = None) -> list[Candidate]:
         """The best so many, in order."""
-        candidates = [one for one in self.known.values() if operator in (None, one.genome.operator)]
+        candidates = [candidate for candidate in self.known.values() if operator in (None, candidate.genome.operator)]
         return [candidates[index] for index in elites(_comparable(candidates), count)]
 
     def order(self, generation: int) -> list[int]:
@@ -349,16 +349,16 @@ class Evaluator:
 
     def fork(self, letter: str) -> "Evaluator":
         """Another search from the same judged seeds, which it has paid for too; it leaves no genomes in the file."""
-        other = Evaluator(self.run, self.settings, self.problems, self.grader, self.numbering, None, letter)
-        other.known = {prompt: one for prompt, one in self.known.items() if one.genome.generation == 0}
-        other.history = self.history[:1]
-        other.calls = other._calls_told = self.history[0].calls
-        return other
+        fork = Evaluator(self.run, self.settings, self.problems, self.grader, self.numbering, None, letter)
+        fork.known = {prompt: candidate for prompt, candidate in self.known.items() if candidate.genome.generation == 0}
+        fork.history = self.history[:1]
+        fork.calls = fork._calls_reported = self.history[0].calls
+        return fork
 
     # -- one generation, and its parts for strategies that have none ---------------------------------------
 
     def admit(
-        self, genomes: Sequence[Genome], first_place: int = 0, why: str = "genome", rest: Sequence[str] = ()
+        self, genomes: Sequence[Genome], first_place: int = 0, purpose: str = "genome", rest: Sequence[str] = ()
     ) -> list[Candidate]:
         """Those that are new, each with a unit of its own. `rest` are the shapes of others of the same population."""
         generation = len(self.history)
@@ -368,21 +368,21 @@ class Evaluator:
             if genome.key in self.known:
                 continue
             distance = distance_to_rest(place - first_place, shapes, self.stream("distance", generation, place))
-            unit = self._open(genome, why if self._letter == "g" else "random_search")
+            unit = self._open(genome, purpose if self._letter == "g" else "random_search")
             candidate = Candidate(
-                genome, f"{self._letter}{generation}.{place}", unit, distance, spoken=self.grader.asking.spoken(genome)
+                genome, f"{self._letter}{generation}.{place}", unit, distance, text=self.grader.builder.text(genome)
             )
             self.known[genome.key] = candidate
             entrants.append(candidate)
         return entrants
 
-    def call_back(self, candidate: Candidate, why: str) -> None:
+    def reopen(self, candidate: Candidate, purpose: str) -> None:
         """A candidate that was closed is to be asked more: in a unit of its own, for the first one has ended."""
-        candidate.unit = self._open(candidate.genome, why)
+        candidate.unit = self._open(candidate.genome, purpose)
 
-    def _open(self, genome: Genome, why: str) -> Unit:
+    def _open(self, genome: Genome, purpose: str) -> Unit:
         unit = self.run.open_unit(
-            self.numbering.next_unit(), participants=(genome.id,), round=genome.generation, interaction_type=why
+            self.numbering.next_unit(), participants=(genome.id,), round=genome.generation, interaction_type=purpose
         )
         self.run.expect_units(max(self.numbering.units, self.units_ahead))
         return unit
@@ -393,36 +393,36 @@ class Evaluator:
         before = self.calls
         for rung in self._rungs(len(entrants)) if entrants else ():
             places = order[rung.start : rung.end]
-            await self.meet([(entrants[index], places) for index in racing], rung.look)
-            kept = survivors({index: entrants[index].total for index in racing}, rung.keep)
-            for index in set(racing) - set(kept):
+            await self.evaluate([(entrants[index], places) for index in racing], rung.look)
+            remaining = survivors({index: entrants[index].total for index in racing}, rung.keep)
+            for index in set(racing) - set(remaining):
                 self.close(entrants[index])
-            racing = kept
+            racing = remaining
         for index in racing:
             self.close(entrants[index])
         self.calls_saved += self.grader.calls_for(len(self.problems) * len(entrants)) - (self.calls - before)
 
-    async def meet(self, sittings: Sequence[tuple[Candidate, Sequence[int]]], look: int = 0) -> list[Marks]:
+    async def evaluate(self, assignments: Sequence[tuple[Candidate, Sequence[int]]], look: int = 0) -> list[Marks]:
         """Contenders meet problems, each its own: one wave."""
         wave = self.numbering.next_wave(self.grader.waves)
         papers = [
             Paper(
-                one.unit,
-                one.name,
-                one.genome,
+                entrant.unit,
+                entrant.name,
+                entrant.genome,
                 [(place, self.problems[place]) for place in places],
                 "search",
                 wave,
                 look * self.settings.samples,
             )
-            for one, places in sittings
+            for entrant, places in assignments
         ]
         marked = await self.grader.mark(papers)
-        for (candidate, places), marks in zip(sittings, marked, strict=True):
-            candidate.take(marks, [self.problems[place] for place in places], self._weights)
-            candidate.met += 0 if look else len(places)
+        for (candidate, places), marks in zip(assignments, marked, strict=True):
+            candidate.add_marks(marks, [self.problems[place] for place in places], self._weights)
+            candidate.problems_done += 0 if look else len(places)
             candidate.looked_again |= bool(look)
-        self.calls += self.grader.calls_for(sum(len(places) for _, places in sittings))
+        self.calls += self.grader.calls_for(sum(len(places) for _, places in assignments))
         return marked
 
     def _rungs(self, genomes: int) -> tuple[Rung, ...]:
@@ -430,7 +430,7 @@ class Evaluator:
 
     def close(self, candidate: Candidate) -> None:
         if self._recorder and not candidate.unit.settled:
-            self._recorder.tell_genome(candidate.genome, candidate)
+            self._recorder.save_genome(candidate.genome, candidate)
         self.run.close_unit(candidate.unit, None if candidate.fitness else NOTHING_ANSWERED)
 
     def end_generation(self, genomes: Sequence[Genome], entrants: Sequence[Candidate]) -> None:
@@ -441,22 +441,22 @@ class Evaluator:
         known = [one.total for one in population if one.total is not None]
         shapes = [genome.shape for genome in genomes]
         leader = self.leader()
-        result = Generation(
+        record = Generation(
             generation,
             best=leader.total or 0.0,
             mean=fmean(known) if known else 0.0,
             diversity=self._diversity(shapes),
-            calls=self.calls - self._calls_told,
+            calls=self.calls - self._calls_reported,
             mean_ci95=spread.interval if (spread := of_mean(known)) else None,
         )
-        self._calls_told = self.calls
-        self.history.append(result)
+        self._calls_reported = self.calls
+        self.history.append(record)
         if self._recorder:
             for genome, candidate in zip(genomes, population, strict=True):
                 if genome.generation == generation and genome is not candidate.genome:
-                    self._recorder.tell_genome(genome, candidate)
+                    self._recorder.save_genome(genome, candidate)
             missing = fmean(entrant.missing for entrant in entrants) if entrants else 0.0
-            self._recorder.tell_generation(result, leader, missing, new=any(not one.unit.settled for one in entrants))
+            self._recorder.save_generation(record, leader, missing, new=any(not one.unit.settled for one in entrants))
 
     def _diversity(self, prompts: Sequence[str]) -> float:
         """One prompt alone is no collapsed population: what was known before still holds."""
@@ -466,5 +466,5 @@ class Evaluator:
 
 
 def _comparable(candidates: Sequence[Candidate]) -> list[float]:
-    replies = [one.fitness.replies if one.fitness else 0 for one in candidates]
-    return comparable([one.total for one in candidates], replies)
+    replies = [candidate.fitness.replies if candidate.fitness else 0 for candidate in candidates]
+    return comparable([candidate.total for candidate in candidates], replies)

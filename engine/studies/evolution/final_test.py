@@ -3,7 +3,7 @@
 1. `best_seed` asks every seed prompt with as much care as the champion got. A race drops a seed after a handful of problems,
    and whoever is only compared with what that leaves looks better than he is.
 2. `choose` picks the champion among the best few by problems that no prompt was bred by, where a study has some.
-3. `examined` asks the finalists the held-out problems, and `compare` tests the difference.
+3. `examine` asks the finalists the held-out problems, and `compare` tests the difference.
 
 The interval is Wilson's. With several samples a problem, the number of independent replies it may count is estimated from
 the spread between problems and never exceeds the replies. The test is paired by problem: exact McNemar where every problem
@@ -52,7 +52,7 @@ class HeldOut:
 def compare(champion: Sequence[Replies], baseline: Sequence[Replies], seed: int = 0) -> dict[str, Any]:
     """Both sequences are by problem, in the same order. `better` is None where the two cannot be told apart."""
     both = zip(map(score, champion), map(score, baseline), strict=True)
-    differences = [ours - theirs for ours, theirs in both if ours is not None and theirs is not None]
+    differences = [left - right for left, right in both if left is not None and right is not None]
     difference, p_value = fmean(differences) if differences else 0.0, paired_p_value(differences, seed)
     better = None
     if p_value <= LEVEL and difference:
@@ -62,9 +62,9 @@ def compare(champion: Sequence[Replies], baseline: Sequence[Replies], seed: int 
 
 def held_out(problems: Sequence[Replies]) -> HeldOut:
     scores = [share for share in map(score, problems) if share is not None]
-    asked = sum(map(len, problems))
-    replies = sum(reply is not None for one in problems for reply in one)
-    missing = 1 - replies / asked if asked else 0.0
+    samples = sum(map(len, problems))
+    replies = sum(reply is not None for group in problems for reply in group)
+    missing = 1 - replies / samples if samples else 0.0
     if not scores:
         return HeldOut(None, None, 0, missing)
     accuracy = fmean(scores)
@@ -116,20 +116,20 @@ async def best_seed(evaluator: Evaluator) -> Candidate:
     if not evaluator.settings.seed_final:
         return evaluator.leader(SEED)
     seeds = seeds_of(evaluator.settings)
-    opened = {one.name: one for one in evaluator.admit(seeds, why=WHY)}
+    opened = {seed.name: seed for seed in evaluator.admit(seeds, purpose=WHY)}
     field = [evaluator.known[genome.key] for genome in seeds]
     for rung in seed_rungs(len(evaluator.problems), len(field), evaluator.settings.racing):
-        sittings = [(one, places) for one in field if (places := _still_to_meet(evaluator, one, rung))]
-        for one, _ in sittings:
-            if one.name not in opened:
-                evaluator.call_back(one, WHY)
-                opened[one.name] = one
-        if sittings:
-            await evaluator.meet(sittings, rung.look)
-        scores = evaluator.scores([one.genome for one in field])
+        assignments = [(seed, places) for seed in field if (places := _remaining_problems(evaluator, seed, rung))]
+        for seed, _ in assignments:
+            if seed.name not in opened:
+                evaluator.reopen(seed, WHY)
+                opened[seed.name] = seed
+        if assignments:
+            await evaluator.evaluate(assignments, rung.look)
+        scores = evaluator.scores([seed.genome for seed in field])
         field = [field[index] for index in elites(scores, rung.keep)]
-    for one in opened.values():
-        evaluator.close(one)
+    for seed in opened.values():
+        evaluator.close(seed)
     return evaluator.leader(SEED)
 
 
@@ -137,19 +137,19 @@ def seed_rungs(problems: int, seeds: int, racing: bool) -> tuple[Rung, ...]:
     return rungs(problems, seeds, racing, first=max(FIRST_RUNG, problems // LEAST_SHARE))
 
 
-def _still_to_meet(evaluator: Evaluator, one: Candidate, rung: Rung) -> Sequence[int]:
+def _remaining_problems(evaluator: Evaluator, candidate: Candidate, rung: Rung) -> Sequence[int]:
     """Seeds met the problems in the order of the first generation, as far as they came."""
     order = evaluator.order(0)
     if rung.look:
-        return [] if one.looked_again else order
-    return order[one.met : rung.end]
+        return [] if candidate.looked_again else order
+    return order[candidate.problems_done : rung.end]
 
 
-async def examined(
+async def examine(
     evaluator: Evaluator, finalists: Sequence[Candidate], problems: Sequence[Problem], split: Split, name: str
 ) -> dict[str, Marks]:
     """All of them in one wave; a prompt that is there twice is asked once. The marks are by key."""
-    genomes = {one.genome.key: one.genome for one in finalists}
+    genomes = {candidate.genome.key: candidate.genome for candidate in finalists}
     units = [
         evaluator.run.open_unit(evaluator.numbering.next_unit(), participants=(genome.id,), interaction_type=name)
         for genome in genomes.values()
@@ -172,17 +172,17 @@ def portrait(candidate: Candidate, marks: Marks, problems: Sequence[Problem]) ->
     genome, fitness = candidate.genome, candidate.fitness
     models = {}
     for model, marked in marks.items():
-        trained, alone = candidate.by_model.get(model), held_out(by_problem({model: marked}))
+        trained, held = candidate.by_model.get(model), held_out(by_problem({model: marked}))
         models[model] = {
             "fitness": trained.total if trained else None,
             "accuracy": trained.accuracy if trained else None,
-            "validation_accuracy": alone.accuracy,
-            "validation_ci95": alone.ci95,
+            "validation_accuracy": held.accuracy,
+            "validation_ci95": held.ci95,
         }
     return {
         "prompt": genome.prompt,
         "examples": [{"question": problems[one].question, "answer": problems[one].answer} for one in genome.examples],
-        "length": {"words": len(candidate.spoken.split()), "tokens": expected_tokens(candidate.spoken)},
+        "length": {"words": len(candidate.text.split()), "tokens": expected_tokens(candidate.text)},
         "fitness": fitness.total if fitness else None,
         "accuracy": fitness.accuracy if fitness else None,
         "validation_accuracy": outcome.accuracy,
@@ -205,7 +205,7 @@ def _metrics(marks: Marks) -> dict[str, Any]:
     for replies in by_problem(marks):
         for name, value in mean_metrics(reply for reply in replies if reply is not None).items():
             values.setdefault(name, []).append(value)
-    return {name: _over_problems(found) for name, found in values.items()}
+    return {name: _over_problems(scores) for name, scores in values.items()}
 
 
 def _over_problems(values: Sequence[float]) -> dict[str, Any]:
@@ -215,9 +215,9 @@ def _over_problems(values: Sequence[float]) -> dict[str, Any]:
     return {"value": spread.difference, "ci95": spread.interval}
 
 
-def comparison(ours: Marks, theirs: Marks, seed: int) -> dict[str, Any]:
+def comparison(champion: Marks, baseline: Marks, seed: int) -> dict[str, Any]:
     """Paired by problem."""
-    return compare(by_problem(ours), by_problem(theirs), seed_of(seed, "comparison") & 0xFFFFFFFF)
+    return compare(by_problem(champion), by_problem(baseline), seed_of(seed, "comparison") & 0xFFFFFFFF)
 
 
 def by_problem(marks: Marks) -> list[Replies]:
@@ -241,7 +241,7 @@ class Choice:
     """by prompt, on the problems that choose; empty: the search's own problems chose"""
     calls: int = 0
 
-    def told(self, candidate: Candidate) -> dict[str, Any]:
+    def figures_of(self, candidate: Candidate) -> dict[str, Any]:
         """What is added to its portrait."""
         fitness = self.fitness.get(candidate.genome.key)
         return {"choose_fitness": fitness.total, "choose_accuracy": fitness.accuracy} if fitness else {}
@@ -257,21 +257,21 @@ async def choose(
     if not problems:
         return Choice(evaluator.leader(), baseline, rival.leader() if rival else None, {})
     seeds = evaluator.leaders(BEST, SEED)
-    ours, theirs = [*evaluator.leaders(BEST), *seeds], rival.leaders(BEST) if rival else []
-    marks = await examined(evaluator, [*ours, *theirs], problems, "choose", "choose")
-    fitness = {one.genome.key: _fitness(one, marks[one.genome.key], evaluator) for one in [*ours, *theirs]}
+    own, rivals = [*evaluator.leaders(BEST), *seeds], rival.leaders(BEST) if rival else []
+    marks = await examine(evaluator, [*own, *rivals], problems, "choose", "choose")
+    fitness = {one.genome.key: _fitness(one, marks[one.genome.key], evaluator) for one in [*own, *rivals]}
     calls = evaluator.grader.calls_for(len(problems) * len(marks))
-    champion, best_seed = _fittest(ours, fitness), _fittest(seeds, fitness)
-    return Choice(champion, best_seed, _fittest(theirs, fitness) if theirs else None, fitness, calls)
+    champion, best_seed = _fittest(own, fitness), _fittest(seeds, fitness)
+    return Choice(champion, best_seed, _fittest(rivals, fitness) if rivals else None, fitness, calls)
 
 
 def _fittest(candidates: Sequence[Candidate], fitness: Mapping[str, Fitness | None]) -> Candidate:
     """Among equals the one that was better in the search, which stands first."""
-    found = [fitness[one.genome.key] for one in candidates]
-    return candidates[elites([one.total if one else float("-inf") for one in found], 1)[0]]
+    results = [fitness[candidate.genome.key] for candidate in candidates]
+    return candidates[elites([result.total if result else float("-inf") for result in results], 1)[0]]
 
 
 def _fitness(candidate: Candidate, marks: Marks, evaluator: Evaluator) -> Fitness | None:
     weights = evaluator.settings.stated_weights()
     by_model = ([[sample and sample.verdict for sample in samples] for samples in marked] for marked in marks.values())
-    return overall([fitness_of(replies, candidate.spoken, candidate.diversity, weights) for replies in by_model])
+    return overall([fitness_of(replies, candidate.text, candidate.diversity, weights) for replies in by_model])

@@ -64,11 +64,11 @@ def fitness_of(
     answered = [replies for replies in answered if replies]
     if not answered:
         return None
-    asked = sum(map(len, problems))
+    samples = sum(map(len, problems))
     replies = sum(map(len, answered))
-    accuracy = fmean(fmean(reply.worth for reply in one) for one in answered)
+    accuracy = fmean(fmean(reply.worth for reply in group) for group in answered)
     consistent = consistency(answered)
-    tokens = fmean(reply.length for one in answered for reply in one)
+    tokens = fmean(reply.length for group in answered for reply in group)
     efficient = 1 / (1 + tokens / HALF_EFFICIENT_AT)
     words = len(prompt.split())
     penalty = min(MOST_PENALTY, WORD_PENALTY * max(0, words - FREE_WORDS))
@@ -79,8 +79,8 @@ def fitness_of(
         + weights.diversity * diversity
         - penalty
     )
-    missing = 1 - replies / asked
-    metrics = mean_metrics(reply for one in answered for reply in one)
+    missing = 1 - replies / samples
+    metrics = mean_metrics(reply for group in answered for reply in group)
     return Fitness(total, accuracy, consistent, efficient, diversity, penalty, replies, missing, tokens, words, metrics)
 
 
@@ -103,7 +103,7 @@ def mean_metrics(replies: Iterable[Verdict]) -> dict[str, float]:
     for reply in replies:
         for name, value in reply.metrics.items():
             values.setdefault(name, []).append(value)
-    return {name: fmean(found) for name, found in values.items()}
+    return {name: fmean(scores) for name, scores in values.items()}
 
 
 def consistency(answered: Sequence[Sequence[Verdict]]) -> float:
@@ -159,19 +159,19 @@ def distance_to_rest(index: int, prompts: Sequence[str], rng: Random, most_other
     return fmean(normalized_distance(prompts[index], prompts[other]) for other in others)
 
 
-def adapted(base: Rates, diversity: float) -> Rates:
+def adapt_rates(base: Rates, diversity: float) -> Rates:
     """Alike prompts are mutated more and crossed less; very different ones the other way round.
 
     At LOW mutation is three times its base (never above 0.9 unless the base is), at HIGH half of it;
     crossover moves between seven tenths and eleven tenths of its base. Halfway, both are at their base.
     """
     middle = (LOW + HIGH) / 2
-    alike = max(-1.0, min(1.0, (middle - diversity) / (middle - LOW)))
-    if alike > 0:
+    likeness = max(-1.0, min(1.0, (middle - diversity) / (middle - LOW)))
+    if likeness > 0:
         most = max(base.mutation, min(0.9, 3 * base.mutation))
-        mutation = base.mutation + alike * (most - base.mutation)
-        crossover = base.crossover * (1 - 0.3 * alike)
+        mutation = base.mutation + likeness * (most - base.mutation)
+        crossover = base.crossover * (1 - 0.3 * likeness)
     else:
-        mutation = base.mutation * (1 + 0.5 * alike)
-        crossover = min(1.0, base.crossover * (1 - 0.1 * alike))
+        mutation = base.mutation * (1 + 0.5 * likeness)
+        crossover = min(1.0, base.crossover * (1 - 0.1 * likeness))
     return Rates(crossover, mutation)

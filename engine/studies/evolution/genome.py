@@ -36,7 +36,7 @@ def is_fixed(segment: str) -> bool:
     return segment == SEPARATOR or _PLACEHOLDER.search(segment) is not None
 
 
-def unframed(segments: Iterable[str]) -> tuple[tuple[str, ...], Frame]:
+def split_frame(segments: Iterable[str]) -> tuple[tuple[str, ...], Frame]:
     """The segments that may be changed, and what holds them."""
     free: list[str] = []
     fixed: list[tuple[str, int]] = []
@@ -48,41 +48,41 @@ def unframed(segments: Iterable[str]) -> tuple[tuple[str, ...], Frame]:
     return tuple(free), tuple((segment, place / len(free) if free else 0.0) for segment, place in fixed)
 
 
-def framed(free: tuple[str, ...], frame: Frame) -> tuple[str, ...]:
+def insert_frame(free: tuple[str, ...], frame: Frame) -> tuple[str, ...]:
     if not frame:
         return free
-    found: list[str] = []
+    merged: list[str] = []
     done = 0
     for segment, share in frame:
         place = round(share * len(free))
-        found += [*free[done:place], segment]
+        merged += [*free[done:place], segment]
         done = max(done, place)
-    return (*found, *free[done:])
+    return (*merged, *free[done:])
 
 
 def parts(prompt: str) -> tuple[str, str]:
     """The system prompt, and the message in which the question stands."""
     lines = prompt.split("\n")
-    asked = max((place for place, line in enumerate(lines) if QUESTION in line), default=0)
-    for place in reversed(range(asked)):
+    question_line = max((place for place, line in enumerate(lines) if QUESTION in line), default=0)
+    for place in reversed(range(question_line)):
         if lines[place].strip() == SEPARATOR:
             return "\n".join(lines[:place]).strip(), "\n".join(lines[place + 1 :]).strip()
     return ("", prompt) if QUESTION in prompt else (prompt, QUESTION)
 
 
-def filled(template: str, problem: "Problem") -> str:
+def fill_template(template: str, problem: "Problem") -> str:
     """In one go, so that braces in a question stay what they are."""
 
-    def value(found: re.Match[str]) -> str:
-        return problem.question if found[1] == "question" else _shown(found[1], problem.fields) or found[0]
+    def value(match: re.Match[str]) -> str:
+        return problem.question if match[1] == "question" else _shown(match[1], problem.fields) or match[0]
 
     return _PLACEHOLDER.sub(value, template)
 
 
 def placeholders(text: str, columns: Collection[str]) -> Counter[str]:
     """How often each stands in a text, and whether a line divides it."""
-    found = Counter(name for name in _PLACEHOLDER.findall(text) if name == "question" or name in columns)
-    return found + Counter({SEPARATOR: parts(text)[0] != "" and QUESTION in text})
+    counts = Counter(name for name in _PLACEHOLDER.findall(text) if name == "question" or name in columns)
+    return counts + Counter({SEPARATOR: parts(text)[0] != "" and QUESTION in text})
 
 
 def columns_of(problems: Iterable["Problem"]) -> frozenset[str]:
@@ -177,18 +177,18 @@ def join_segments(segments: Iterable[str]) -> str:
 
 
 def _sentences(line: str) -> list[str]:
-    found, start = [], 0
+    sentences, start = [], 0
     for end in _SENTENCE_END.finditer(line):
         sentence = line[start : end.end()]
         if _NO_END.search(sentence[-12:]):  # all that it looks at
             continue
-        found.append(sentence.strip())
+        sentences.append(sentence.strip())
         start = end.end()
-    return [*found, line[start:].strip()]
+    return [*sentences, line[start:].strip()]
 
 
-def _digest(parts: tuple[str, ...]) -> str:
-    return blake2b("\x1f".join(parts).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+def _digest(texts: tuple[str, ...]) -> str:
+    return blake2b("\x1f".join(texts).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
 SEED_PROMPTS: dict[str, tuple[str, ...]] = {

@@ -24,7 +24,7 @@ from typing import Any, cast
 from tidepool.engine.call import seed_of
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.evolution.breeding import Breeding, Child, copied, rewritten_by_model
+from tidepool.engine.studies.evolution.breeding import Breeding, Child, copy_parent, rewrite_by_model
 from tidepool.engine.studies.evolution.evaluator import Candidate, Evaluator
 from tidepool.engine.studies.evolution.final_test import by_problem, score
 from tidepool.engine.studies.evolution.genome import Genome
@@ -69,7 +69,7 @@ proposals to make now, 0 at the end of the search"""
 Ask = Callable[[Any], Any]
 
 
-class Ended(BaseException):
+class SearchEnded(BaseException):
     """The run is over: the thread is to unwind. No library takes it for an error of its own."""
 
 
@@ -86,8 +86,8 @@ class Handover:
         """Runs `work` in a thread to its end; what it asks is answered by `answer`, here."""
         thread = asyncio.create_task(asyncio.to_thread(self._run, work))
         try:
-            while (asked := await self._questions.get()) is not None:
-                question, reply = asked
+            while (entry := await self._questions.get()) is not None:
+                question, reply = entry
                 reply.set_result(await answer(question))
             await thread
         finally:
@@ -96,7 +96,7 @@ class Handover:
     def _run(self, work: Callable[[Ask], None]) -> None:
         try:
             work(self._ask)
-        except Ended:
+        except SearchEnded:
             return
         finally:
             with self._lock:
@@ -107,7 +107,7 @@ class Handover:
         reply: Future[Any] = Future()
         with self._lock:
             if self._ended:
-                raise Ended
+                raise SearchEnded
             self._open = reply
             self._loop.call_soon_threadsafe(self._questions.put_nowait, (question, reply))
         return reply.result()
@@ -116,7 +116,7 @@ class Handover:
         with self._lock:
             self._ended = True
             if self._open is not None and not self._open.done():
-                self._open.set_exception(Ended())
+                self._open.set_exception(SearchEnded())
 
 
 _PROMPT = "prompt"
@@ -143,7 +143,7 @@ def optimise(ask: Ask, start: str, problems: int, seed: int) -> None:
         sampling_strategy=sampling,
         reflection_minibatch_size=MINIBATCH,
         stop_callbacks=stopped,
-        logger=_Silence(),
+        logger=_NullLogger(),
         track_best_outputs=False,
         seed=seed,
     )
@@ -166,18 +166,18 @@ class _Adapter:
     def _judged(self, results: list[Result], capture_traces: bool) -> Any:
         from gepa import EvaluationBatch
 
-        answered = [one.share for one in results if one.share is not None]
+        answered = [result.share for result in results if result.share is not None]
         mean = fmean(answered) if answered else 0.0
         return EvaluationBatch(
             outputs=results,
-            scores=[mean if one.share is None else one.share for one in results],
+            scores=[mean if result.share is None else result.share for result in results],
             trajectories=(results if answered else []) if capture_traces else None,
         )
 
     def make_reflective_dataset(
         self, candidate: dict[str, str], eval_batch: Any, components_to_update: list[str]
     ) -> _Dataset:
-        return {_PROMPT: [asdict(one.failure) for one in eval_batch.trajectories if one.failure]}
+        return {_PROMPT: [asdict(result.failure) for result in eval_batch.trajectories if result.failure]}
 
 
 class _Reflector:
@@ -200,7 +200,7 @@ class _Reflector:
         return [(ReflectionProposal({} if text is None else {_PROMPT: text}), self) for text in texts]
 
 
-class _Silence:
+class _NullLogger:
     def log(self, message: str) -> None: ...
 
 
@@ -248,7 +248,7 @@ class GepaSearch:
         evaluator, start = self._evaluator, self._evaluator.leader()
         if evaluator.grader.gathers(MINIBATCH * (evaluator.settings.proposals)) and not evaluator.run.resumed:
             evaluator.run.log("warning", SMALL_WAVES)
-        evaluator.call_back(start, "genome")
+        evaluator.reopen(start, "genome")
         self._open[start.genome.key] = start
 
         def work(ask: Ask) -> None:
@@ -273,30 +273,30 @@ class GepaSearch:
             missing.setdefault(exam.prompt, {}).update({place: None for place in exam.places if place not in known})
         sittings = [(self._open[prompt], list(places)) for prompt, places in missing.items() if places]
         for look in (0, 1):
-            await self._meet([one for one in sittings if int(one[0].genome.generation == 0) == look], look)
+            await self._evaluate([one for one in sittings if int(one[0].genome.generation == 0) == look], look)
         return [[self._results[exam.prompt][place] for place in exam.places] for exam in exams]
 
-    async def _meet(self, sittings: Sequence[tuple[Candidate, list[int]]], look: int) -> None:
-        marked = await self._evaluator.meet(sittings, look) if sittings else []
-        for (candidate, places), marks in zip(sittings, marked, strict=True):
-            found = results(marks, [self._evaluator.problems[place] for place in places])
-            self._results[candidate.genome.key] |= dict(zip(places, found, strict=True))
+    async def _evaluate(self, assignments: Sequence[tuple[Candidate, list[int]]], look: int) -> None:
+        marked = await self._evaluator.evaluate(assignments, look) if assignments else []
+        for (candidate, places), marks in zip(assignments, marked, strict=True):
+            scored = results(marks, [self._evaluator.problems[place] for place in places])
+            self._results[candidate.genome.key] |= dict(zip(places, scored, strict=True))
 
-    async def _reflect(self, asked: Sequence[Reflection]) -> list[str | None]:
+    async def _reflect(self, reflections: Sequence[Reflection]) -> list[str | None]:
         evaluator, wave = self._evaluator, self._evaluator.numbering.next_wave()
-        evaluator.run.expect_wave(wave, {resolve_model(evaluator.settings.mutator): len(asked)})
+        evaluator.run.expect_wave(wave, {resolve_model(evaluator.settings.mutator): len(reflections)})
         first = self._proposals
-        self._proposals += len(asked)
+        self._proposals += len(reflections)
         genomes = await evaluator.grader.together(
-            self._proposal(one, place, wave) for place, one in enumerate(asked, first)
+            self._proposal(reflection, place, wave) for place, reflection in enumerate(reflections, first)
         )
         return [self._admitted(genome, place) for place, genome in enumerate(genomes, first)]
 
-    async def _proposal(self, asked: Reflection, place: int, wave: int) -> Genome:
+    async def _proposal(self, reflection: Reflection, place: int, wave: int) -> Genome:
         evaluator, generation = self._evaluator, len(self._evaluator.history)
-        mother, rng = evaluator.known[asked.prompt].genome, evaluator.stream("examples", generation, place)
-        child = Child(copied(mother, generation, evaluator.showable, rng), "reflect")
-        return await rewritten_by_model(evaluator, child, asked.failures, f"g{generation}.{place}", wave)
+        mother, rng = evaluator.known[reflection.prompt].genome, evaluator.stream("examples", generation, place)
+        child = Child(copy_parent(mother, generation, evaluator.showable, rng), "reflect")
+        return await rewrite_by_model(evaluator, child, reflection.failures, f"g{generation}.{place}", wave)
 
     def _admitted(self, genome: Genome, place: int) -> str | None:
         """None: it is known already."""
@@ -321,27 +321,27 @@ class GepaSearch:
         if solved or evaluator.calls >= self._ends:
             self._end_generation()
             self._rule = evaluator.stopped() or ("solved" if solved else "")
-        return 0 if self._rule else self._room()
+        return 0 if self._rule else self._allowance()
 
-    def _room(self) -> int:
+    def _allowance(self) -> int:
         settings, evaluator = self._evaluator.settings, self._evaluator
         most = min(settings.proposals, max(1, len(evaluator.problems) // MINIBATCH))
         if not settings.max_calls:
             return most
-        each = 1 + evaluator.grader.calls_for(MINIBATCH + len(evaluator.problems))
-        room = min(most, (settings.max_calls - evaluator.calls) // each)
-        if room < 1:
+        calls = 1 + evaluator.grader.calls_for(MINIBATCH + len(evaluator.problems))
+        allowance = min(most, (settings.max_calls - evaluator.calls) // calls)
+        if allowance < 1:
             self._end_generation()
             self._rule = "max_calls"
-        return max(0, room)
+        return max(0, allowance)
 
     def _end_generation(self) -> None:
         """Its population: every prompt that met all problems, and what was proposed in it."""
         evaluator = self._evaluator
-        whole = (
-            evaluator.known[prompt] for prompt, met in self._results.items() if len(met) == len(evaluator.problems)
+        complete = (
+            evaluator.known[prompt] for prompt, row in self._results.items() if len(row) == len(evaluator.problems)
         )
-        population = {one.genome.key: one.genome for one in (*whole, *self._entrants)}
+        population = {candidate.genome.key: candidate.genome for candidate in (*complete, *self._entrants)}
         evaluator.end_generation(list(population.values()), self._entrants)
         self._entrants, self._proposals = [], 0
         self._ends += self._calls_of_generation()
@@ -355,10 +355,10 @@ class GepaSearch:
 
 def results(marks: Marks, problems: list[Problem]) -> list[Result]:
     """By problem, over all models and samples: the share of right replies, and one of the wrong ones."""
-    found = [Result(score(replies)) for replies in by_problem(marks)]
+    scored = [Result(score(replies)) for replies in by_problem(marks)]
     for place, problem in enumerate(problems):
         samples = (sample for marked in marks.values() for sample in marked[place])
         wrong = next((sample for sample in samples if sample and not sample.verdict.correct), None)
         if wrong:
-            found[place] = replace(found[place], failure=FailedProblem(problem.question, problem.answer, wrong.text))
-    return found
+            scored[place] = replace(scored[place], failure=FailedProblem(problem.question, problem.answer, wrong.text))
+    return scored

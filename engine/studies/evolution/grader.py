@@ -21,12 +21,12 @@ from tidepool.engine.registries import SCORERS
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.unit import Unit
 from tidepool.engine.studies.evolution.config import EvolutionSettings
-from tidepool.engine.studies.evolution.genome import Genome, filled, parts
+from tidepool.engine.studies.evolution.genome import Genome, fill_template, parts
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split
 from tidepool.engine.studies.evolution.tasks.judge import JudgeMarker
-from tidepool.engine.studies.evolution.tasks.scorer import ScorerMarker, ScorerProcess, allowed, own_scorer
+from tidepool.engine.studies.evolution.tasks.scorer import ScorerMarker, ScorerProcess, allowed_scorer, own_scorer
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask, choices_of, letter_of
-from tidepool.engine.studies.evolution.tasks.verdict import GivenReply, Scorer, Unmarked, Verdict, kept
+from tidepool.engine.studies.evolution.tasks.verdict import Scorer, SolverReply, Unmarked, Verdict, stored_verdict
 from tidepool.engine.studies.evolution.variation import Showable
 from tidepool.engine.studies.evolution.width import pace_of
 from tidepool.storage.states import FinishReason
@@ -43,19 +43,19 @@ NEARLY = 92.0
 
 
 @dataclass(frozen=True)
-class Asking:
+class RequestBuilder:
     task: AnswerTask
     problems: Sequence[Problem]
     """of the search: the examples are among them"""
 
-    def asked(self, genome: Genome, problem: Problem) -> tuple[str, tuple[Message, ...]]:
+    def request(self, genome: Genome, problem: Problem) -> tuple[str, tuple[Message, ...]]:
         """The system prompt and the messages."""
         system, user = parts(genome.prompt)
-        shown = [one for one in self._shown(genome) if not _tells(one, problem)]
-        pairs = (message for one in shown for message in self._pair(one, user))
-        return filled(system, problem), (*pairs, Message("user", filled(user, problem)))
+        examples = [example for example in self._shown(genome) if not _reveals_answer(example, problem)]
+        pairs = (message for example in examples for message in self._pair(example, user))
+        return fill_template(system, problem), (*pairs, Message("user", fill_template(user, problem)))
 
-    def spoken(self, genome: Genome) -> str:
+    def text(self, genome: Genome) -> str:
         """All of it but the question, for its length."""
         user = parts(genome.prompt)[1]
         return "\n".join((genome.prompt, *(text for one in self._shown(genome) for _, text in self._pair(one, user))))
@@ -72,7 +72,7 @@ class Asking:
         return (self.problems[number] for number in genome.examples)
 
     def _pair(self, problem: Problem, user: str) -> tuple[Message, Message]:
-        return Message("user", filled(user, problem)), Message("assistant", self.demonstrated(problem))
+        return Message("user", fill_template(user, problem)), Message("assistant", self.demonstrated(problem))
 
     def demonstrated(self, problem: Problem) -> str:
         """The answer in the form in which replies are looked for it, worked out where the file has that; empty: it cannot be shown."""
@@ -86,7 +86,7 @@ class Asking:
         return problem.answer
 
 
-def _tells(example: Problem, problem: Problem) -> bool:
+def _reveals_answer(example: Problem, problem: Problem) -> bool:
     if example.question == problem.question:
         return True
     if example.answer != problem.answer:
@@ -99,15 +99,15 @@ def _tells(example: Problem, problem: Problem) -> bool:
 T = TypeVar("T")
 
 
-class Marked(NamedTuple):
+class MarkedReply(NamedTuple):
     verdict: Verdict
     text: str
 
 
-Marks = dict[str, list[list[Marked | None]]]
+Marks = dict[str, list[list[MarkedReply | None]]]
 """by model: for each problem of the paper its samples; None: that call failed, or its mark is missing"""
 
-Kept = Mapping[str, Mapping[str, Any]]
+StoredMarks = Mapping[str, Mapping[str, Any]]
 """the marks that the file has of a unit, by step: what was marked once stays marked so"""
 
 
@@ -127,16 +127,16 @@ class Paper:
 
 
 class Marker(Protocol):
-    async def mark(self, reply: GivenReply, problem: Problem) -> Verdict | Unmarked: ...
+    async def mark(self, reply: SolverReply, problem: Problem) -> Verdict | Unmarked: ...
 
 
 @dataclass(frozen=True, slots=True)
 class _AtOnce:
     """Marks within this process, by the task or by an installed scorer."""
 
-    verdict: Callable[[GivenReply, Problem], Verdict]
+    verdict: Callable[[SolverReply, Problem], Verdict]
 
-    async def mark(self, reply: GivenReply, problem: Problem) -> Verdict:
+    async def mark(self, reply: SolverReply, problem: Problem) -> Verdict:
         return self.verdict(reply, problem)
 
 
@@ -152,7 +152,7 @@ async def open_marker(run: BatchRun, settings: EvolutionSettings) -> AsyncIterat
 
 def _marker_of(run: BatchRun, settings: EvolutionSettings) -> Marker:
     if own := own_scorer(settings.scorer):
-        process = ScorerProcess(allowed(own, settings.scorer_sha256), settings.marking_seconds)
+        process = ScorerProcess(allowed_scorer(own, settings.scorer_sha256), settings.marking_seconds)
         return ScorerMarker(process, settings.pass_mark, lambda words: run.log("warning", words))
     if settings.scorer:
         scorer: Scorer = SCORERS.named(settings.scorer)
@@ -168,7 +168,7 @@ class Grader:
         self._run = run
         self._settings = settings
         self._marker = marker
-        self.asking = Asking(AnswerTask(settings.task, tuple(settings.labels)), search)
+        self.builder = RequestBuilder(AnswerTask(settings.task, tuple(settings.labels)), search)
         self.models = settings.solvers()
         self.waves = 2 if settings.judged else 1
         """that a sitting takes: replies, and a judge's marks of them"""
@@ -208,9 +208,9 @@ class Grader:
         return await (self._run.all(stories) if at_once is None else self._run.lanes(stories, at_once))
 
     async def _mark_one(self, paper: Paper, at_once: int | None) -> Marks:
-        kept = self._run.ledger.marks_of(paper.unit.number) if self._run.resumed else {}
+        stored = self._run.ledger.marks_of(paper.unit.number) if self._run.resumed else {}
         calls = (
-            self._ask(paper, number, problem, model, paper.first_sample + sample, kept)
+            self._ask(paper, number, problem, model, paper.first_sample + sample, stored)
             for number, problem in paper.questions
             for model in self.models
             for sample in range(self._settings.samples)
@@ -223,12 +223,12 @@ class Grader:
         return marks
 
     async def _ask(
-        self, paper: Paper, number: int, problem: Problem, model: str, sample: int, kept: Kept
-    ) -> Marked | None:
+        self, paper: Paper, number: int, problem: Problem, model: str, sample: int, stored: StoredMarks
+    ) -> MarkedReply | None:
         step = f"{paper.name}/p{number}/s{sample}"
         step = step if len(self.models) == 1 else f"{step}/{model}"
         reply = await self._answer(paper, problem, model, step)
-        mark = reply and await self._mark(reply, problem, kept.get(step))
+        mark = reply and await self._mark(reply, problem, stored.get(step))
         if not paper.unit.settled:
             self._run.ledger.put_answer(
                 paper.unit.number,
@@ -240,20 +240,20 @@ class Grader:
                 sample=sample,
                 **(mark.columns() if mark else {}),
             )
-        return Marked(mark, reply.text) if reply and isinstance(mark, Verdict) else None
+        return MarkedReply(mark, reply.text) if reply and isinstance(mark, Verdict) else None
 
-    async def _mark(self, reply: GivenReply, problem: Problem, before: Mapping[str, Any] | None) -> Verdict | Unmarked:
+    async def _mark(self, reply: SolverReply, problem: Problem, before: Mapping[str, Any] | None) -> Verdict | Unmarked:
         """What was marked stays marked so; a judge is asked all the same, which is a replay, or a second try where it failed."""
-        mark = kept(before, reply.length) if before else None
+        mark = stored_verdict(before, reply.length) if before else None
         if mark and not self._settings.judged:
             return mark
         if (seals := self._run.context.run.seals) is not None:
             seals.refuse_unknown(reply.text)
-        said = await self._marker.mark(reply, problem)
-        return mark if isinstance(mark, Verdict) else said
+        verdict = await self._marker.mark(reply, problem)
+        return mark if isinstance(mark, Verdict) else verdict
 
-    async def _answer(self, paper: Paper, problem: Problem, model: str, step: str) -> GivenReply | None:
-        system, messages = self.asking.asked(paper.genome, problem)
+    async def _answer(self, paper: Paper, problem: Problem, model: str, step: str) -> SolverReply | None:
+        system, messages = self.builder.request(paper.genome, problem)
         call = Call(
             step=step,
             wave=paper.wave,
@@ -270,4 +270,4 @@ class Grader:
             return None
         length = reply.output_tokens or expected_tokens(reply.text)
         cut = reply.finish_reason == FinishReason.CUT
-        return GivenReply(reply.text, length, cut, paper.unit, step, paper.wave)
+        return SolverReply(reply.text, length, cut, paper.unit, step, paper.wave)

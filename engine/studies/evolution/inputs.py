@@ -10,7 +10,7 @@ from tidepool.engine.config.toml_files import named_file
 from tidepool.engine.errors import UsageError, located
 from tidepool.engine.studies.evolution.config import EvolutionSettings, FrozenProblems, ProblemEntry
 from tidepool.engine.studies.evolution.genome import seed_text
-from tidepool.engine.studies.evolution.problems.intake import Finished, Source, Sources, source_at, take_in
+from tidepool.engine.studies.evolution.problems.intake import NamedProblem, Source, Sources, read_problems, source_at
 from tidepool.engine.studies.evolution.problems.problem_set import SETS, Problem, ProblemSet, Split, problem_set
 from tidepool.engine.studies.evolution.problems.rows import Columns
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
@@ -59,8 +59,8 @@ def with_problems(settings: EvolutionSettings, seed: int, folder: Path | None) -
     if folder is None and settings.problems in SETS:
         return settings
     if settings.problems in SETS and not (settings.choose_from or settings.judge_from):
-        return _checked_set(settings, seed)
-    return _taken_in(settings, seed, named_file("", folder, "evolution", "problems"))
+        return _check_set(settings, seed)
+    return _with_file_problems(settings, seed, named_file("", folder, "evolution", "problems"))
 
 
 def _no_more_than(settings: EvolutionSettings, frozen: FrozenProblems) -> FrozenProblems:
@@ -78,26 +78,26 @@ def _built_in(settings: EvolutionSettings, seed: int) -> ProblemSet:
     return problem_set(settings.problems, *sizes, seed, settings.choose_problems)
 
 
-def _checked_set(settings: EvolutionSettings, seed: int) -> EvolutionSettings:
+def _check_set(settings: EvolutionSettings, seed: int) -> EvolutionSettings:
     problems = _numbered(_built_in(settings, seed))
-    settings = _labelled(settings, (one.problem.answer for split in problems.values() for one in split))
+    settings = _with_labels(settings, (entry.problem.answer for split in problems.values() for entry in split))
     _doubts(settings, problems)
     return settings
 
 
-def _numbered(problems: ProblemSet) -> Mapping[Split, Sequence[Finished]]:
-    parts: Mapping[Split, Sequence[Problem]] = {
+def _numbered(problems: ProblemSet) -> Mapping[Split, Sequence[NamedProblem]]:
+    splits: Mapping[Split, Sequence[Problem]] = {
         "search": problems.training,
         "choose": problems.choosing,
         "judge": problems.validation,
     }
     return {
-        split: [Finished(f"{problems.name}, problem {number}", problem) for number, problem in enumerate(found, 1)]
-        for split, found in parts.items()
+        split: [NamedProblem(f"{problems.name}, problem {number}", problem) for number, problem in enumerate(rows, 1)]
+        for split, rows in splits.items()
     }
 
 
-def _taken_in(settings: EvolutionSettings, seed: int, folder: Path) -> EvolutionSettings:
+def _with_file_problems(settings: EvolutionSettings, seed: int, folder: Path) -> EvolutionSettings:
     sources = _sources(settings, folder)
     by_answer = settings.task in BY_ANSWER
     columns = Columns(
@@ -108,11 +108,11 @@ def _taken_in(settings: EvolutionSettings, seed: int, folder: Path) -> Evolution
         lettered=settings.task == "choice",
     )
     sizes: Mapping[Split, int] = {split: getattr(settings, key) for split, (key, _) in SIZES.items()}
-    intake = take_in(sources, columns, sizes, seed)
-    settings = _labelled(settings, intake.answers)
-    notes = [*_shortened(settings, intake.drawn), *intake.notes, *_doubts(settings, intake.drawn)]
-    search = [one.problem for one in intake.drawn["search"]]
-    notes += [*_labels_unsaid(settings, search), *_guessed(settings, search)]
+    intake = read_problems(sources, columns, sizes, seed)
+    settings = _with_labels(settings, intake.answers)
+    notes = [*_shortage_notes(settings, intake.drawn), *intake.notes, *_doubts(settings, intake.drawn)]
+    search = [entry.problem for entry in intake.drawn["search"]]
+    notes += [*_labels_unsaid(settings, search), *_guess_task(settings, search)]
     if settings.task == "auto" and intake.chosen_from:
         notes.append('The problems have choices, which are neither shown nor read: task = "choice" does both.')
     frozen = FrozenProblems(
@@ -125,22 +125,22 @@ def _taken_in(settings: EvolutionSettings, seed: int, folder: Path) -> Evolution
     return settings.model_copy(update={"frozen": frozen})
 
 
-def _shortened(settings: EvolutionSettings, drawn: Mapping[Split, Sequence[Finished]]) -> list[str]:
+def _shortage_notes(settings: EvolutionSettings, drawn: Mapping[Split, Sequence[NamedProblem]]) -> list[str]:
     """Sizes that were written, and that the files are too small for; the held-out part is then named as well."""
-    found = {key: (len(drawn.get(split, ())), words) for split, (key, words) in SIZES.items() if getattr(settings, key)}
-    written = settings.model_fields_set & found.keys()
-    short = [key for key in found if found[key][0] < getattr(settings, key)]
+    sizes = {key: (len(drawn.get(split, ())), words) for split, (key, words) in SIZES.items() if getattr(settings, key)}
+    written = settings.model_fields_set & sizes.keys()
+    short = [key for key in sizes if sizes[key][0] < getattr(settings, key)]
     if not written.intersection(short):
         return []
     named = [key for key in short if key in written or key == SIZES["judge"][0]]
-    asked = ", ".join(f"{key} = {getattr(settings, key)}{'' if key in written else ' by default'}" for key in named)
-    parts = ", ".join(f"{number:,} {words}" for number, words in found.values())
-    return [f"There are fewer different problems than asked for ({asked}). The study uses {parts}."]
+    wanted = ", ".join(f"{key} = {getattr(settings, key)}{'' if key in written else ' by default'}" for key in named)
+    used = ", ".join(f"{number:,} {words}" for number, words in sizes.values())
+    return [f"There are fewer different problems than asked for ({wanted}). The study uses {used}."]
 
 
-def _entries(problems: Iterable[Finished]) -> list[ProblemEntry]:
-    found = (one.problem for one in problems)
-    return [ProblemEntry(question=one.question, answer=one.answer, fields=dict(one.fields)) for one in found]
+def _entries(problems: Iterable[NamedProblem]) -> list[ProblemEntry]:
+    plain = (one.problem for one in problems)
+    return [ProblemEntry(question=one.question, answer=one.answer, fields=dict(one.fields)) for one in plain]
 
 
 def _sources(settings: EvolutionSettings, folder: Path) -> Sources:
@@ -157,45 +157,45 @@ def _sources(settings: EvolutionSettings, folder: Path) -> Sources:
                 f"there is no {folder / name}. "
                 'Give one of these names, or e.g. a JSONL file with {"question": …, "answer": …} on each line.'
             )
-        found: dict[Split, Source] = {"search": source_at(name, folder, "problems")}
+        sources: dict[Split, Source] = {"search": source_at(name, folder, "problems")}
     own: Mapping[Split, str] = {"choose": settings.choose_from, "judge": settings.judge_from}
     for split, named in own.items():
         if named:
             with located("evolution", f"{split}_from"):
-                found[split] = source_at(named, folder, f"{split}_from")
-    return found
+                sources[split] = source_at(named, folder, f"{split}_from")
+    return sources
 
 
-def _labelled(settings: EvolutionSettings, answers: Iterable[str]) -> EvolutionSettings:
+def _with_labels(settings: EvolutionSettings, answers: Iterable[str]) -> EvolutionSettings:
     """Without labels of its own, a task that has some takes all expected answers for them."""
     if settings.task != "label" or settings.labels:
         return settings
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for answer in answers:
-        found.setdefault(answer.strip().casefold(), answer.strip())
-    if len(found) > MOST_LABELS:
-        message = f'task = "label" without labels takes the expected answers for them, but there are {len(found):,} different ones'
+        labels.setdefault(answer.strip().casefold(), answer.strip())
+    if len(labels) > MOST_LABELS:
+        message = f'task = "label" without labels takes the expected answers for them, but there are {len(labels):,} different ones'
         raise UsageError(f"{message}. List at most {MOST_LABELS} in evolution.labels.", ("evolution", "labels"))
-    return settings.model_copy(update={"labels": [found[name] for name in sorted(found)]})
+    return settings.model_copy(update={"labels": [labels[name] for name in sorted(labels)]})
 
 
-def _doubts(settings: EvolutionSettings, problems: Mapping[Split, Sequence[Finished]]) -> list[str]:
+def _doubts(settings: EvolutionSettings, problems: Mapping[Split, Sequence[NamedProblem]]) -> list[str]:
     """Expected answers that no reply can match: they lower every figure, and where all are such nothing is measured."""
     if settings.scorer or settings.task not in BY_ANSWER:
         return []
-    task, doubtful, asked = AnswerTask(settings.task, tuple(settings.labels)), [], 0
-    for found in problems.values():
-        reasons = [f"{one.where}: {why}" for one in found if (why := task.impossible(one.problem))]
-        if found and len(reasons) == len(found):
+    task, doubtful, total = AnswerTask(settings.task, tuple(settings.labels)), [], 0
+    for entries in problems.values():
+        reasons = [f"{entry.where}: {why}" for entry in entries if (why := task.impossible(entry.problem))]
+        if entries and len(reasons) == len(entries):
             message = f'No reply could be right with task = "{settings.task}": {"; ".join(reasons[:SHOWN])}'
             raise UsageError(f"{message}. Choose the task that fits, or mend the answers.", ("evolution", "task"))
         doubtful += reasons
-        asked += len(found)
+        total += len(entries)
     if not doubtful:
         return []
     more = f"; and {len(doubtful) - SHOWN:,} more" if len(doubtful) > SHOWN else ""
     return [
-        f"{len(doubtful):,} of {asked:,} problems have expected answers that no reply can match: "
+        f"{len(doubtful):,} of {total:,} problems have expected answers that no reply can match: "
         f"{'; '.join(doubtful[:SHOWN])}{more}."
     ]
 
@@ -222,7 +222,7 @@ def _all_named(labels: Sequence[str], texts: Sequence[str]) -> bool:
     return all(label.casefold() in text.casefold() for text in texts for label in labels)
 
 
-def _guessed(settings: EvolutionSettings, problems: Sequence[Problem]) -> list[str]:
+def _guess_task(settings: EvolutionSettings, problems: Sequence[Problem]) -> list[str]:
     """The simulated solver knows the problems that come with Tidepool; of others only those that offer a choice."""
     if not all(model.startswith("simulated:") and "solver" in model for model in settings.solvers()):
         return []

@@ -112,10 +112,10 @@ def _course(statistics: Mapping[str, Any]) -> Iterator[str]:
             f"{sum(refused.values()):,} of {counted(statistics['rewrites'], 'rewrite')} were refused ({counted_reasons(refused)}); their children "
             "were mutated without a model."
         )
-    if result := statistics.get("choosing"):
+    if choosing := statistics.get("choosing"):
         yield (
-            f"The champion was picked by its fitness on {counted(result['problems'], 'problem')} that the search did not use, among the "
-            f"best of the search ({counted(result['prompts'], 'prompt')}, seed prompts included); the best seed prompt likewise."
+            f"The champion was picked by its fitness on {counted(choosing['problems'], 'problem')} that the search did not use, among the "
+            f"best of the search ({counted(choosing['prompts'], 'prompt')}, seed prompts included); the best seed prompt likewise."
         )
     else:
         yield "The champion is the fittest prompt on the training problems."
@@ -134,8 +134,8 @@ def _marking(settings: Mapping[str, Any]) -> str:
                 "as correct. Judgements that failed or were unclear are missing."
             )
         case "choice" | "label" as task:
-            message = "option" if task == "choice" else "label"
-            return f"A reply was right where the {message} that it commits to was the expected one; a reply without an answer was wrong."
+            noun = "option" if task == "choice" else "label"
+            return f"A reply was right where the {noun} that it commits to was the expected one; a reply without an answer was wrong."
     return (
         "A reply was right where the answer extracted from it matched the problem's: numbers to within 0.001 and 1 %, texts after "
         "normalisation; a reply without an answer was wrong."

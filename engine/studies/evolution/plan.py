@@ -15,7 +15,7 @@ from tidepool.engine.studies.evolution.breeding import MOST_TOKENS, RANDOM_SEGME
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluator import Numbering, Rung, calls_in, rungs
 from tidepool.engine.studies.evolution.final_test import BEST, seed_rungs
-from tidepool.engine.studies.evolution.genome import QUESTION, filled, is_fixed, split_segments
+from tidepool.engine.studies.evolution.genome import QUESTION, fill_template, is_fixed, split_segments
 from tidepool.engine.studies.evolution.gepa import MINIBATCH
 from tidepool.engine.studies.evolution.grader import SOLUTIONS
 from tidepool.engine.studies.evolution.inputs import problems_of, settings_of, warnings_about
@@ -87,8 +87,8 @@ class PlanSizes:
         settings = self.settings
         if settings.strategy == "random":
             return settings.population_size
-        kept = min(settings.elite_size, self.seeds) if self.sizing.worst else settings.elite_size
-        return settings.population_size - kept
+        elites = min(settings.elite_size, self.seeds) if self.sizing.worst else settings.elite_size
+        return settings.population_size - elites
 
     @cached_property
     def rewrites(self) -> int:
@@ -112,8 +112,8 @@ class PlanSizes:
         if not settings.max_calls:
             return settings.max_generations
         later = self.judged(self.children) + self.rewrites
-        room = settings.max_calls - 2 * self.first - settings.population_size
-        return 1 if room < 0 else min(settings.max_generations, 2 + room // max(1, later))
+        allowance = settings.max_calls - 2 * self.first - settings.population_size
+        return 1 if allowance < 0 else min(settings.max_generations, 2 + allowance // max(1, later))
 
     def rungs(self, genomes: int) -> tuple[Rung, ...]:
         return rungs(len(self.problems.training), genomes, self.settings.racing)
@@ -130,9 +130,9 @@ class PlanSizes:
         the least is known: all of them met its first rung."""
         size = self.settings.population_size
         known = min(self.seeds, size) * self.rungs(size)[0].end
-        found = seed_rungs(len(self.problems.training), self.seeds, self.settings.racing)
-        asked = [rung.entrants * (rung.end - rung.start) for rung in found]
-        return [max(0, asked[0] - known), *asked[1:]]
+        plan = seed_rungs(len(self.problems.training), self.seeds, self.settings.racing)
+        calls = [rung.entrants * (rung.end - rung.start) for rung in plan]
+        return [max(0, calls[0] - known), *calls[1:]]
 
     # -- tokens ------------------------------------------------------------------------------------------
 
@@ -169,11 +169,11 @@ class PlanSizes:
         solved = (
             question + self.sizing.longest(_solution(problem) for problem in self._measured) + 2 * TOKENS_PER_MESSAGE
         )
-        result = self._prompt + question + TOKENS_PER_MESSAGE
+        prompt = self._prompt + question + TOKENS_PER_MESSAGE
         examples = min(settings.few_shot, len(self.problems.training) - 1)
-        result += round(solved * (examples if self.sizing.worst else examples / 2))
+        prompt += round(solved * (examples if self.sizing.worst else examples / 2))
         return {
-            model: (result, self.sizing.reply(model, SOLUTION, settings.max_tokens, settings))
+            model: (prompt, self.sizing.reply(model, SOLUTION, settings.max_tokens, settings))
             for model in settings.solvers()
         }
 
@@ -182,23 +182,23 @@ class PlanSizes:
         around = [prompt for prompt in self._seed_prompts if any(map(is_fixed, split_segments(prompt)))]
         for problem in self._measured:
             yield problem.question
-            yield from (filled(prompt, problem) for prompt in around)
+            yield from (fill_template(prompt, problem) for prompt in around)
 
     @cached_property
     def judging(self) -> tuple[int, int]:
         """The tokens of a judgement, in and out."""
         settings, judge = self.settings, resolve_model(self.settings.judge)
-        result = self.sizing.text(judge_system(settings.rubric)) + TOKENS_PER_MESSAGE
-        result += self.sizing.longest(judge_request(problem, " ") for problem in self._measured)
-        result += max(self.sizing.read_again(model, SOLUTION, settings.max_tokens) for model in settings.solvers())
-        return result, self.sizing.reply(judge, RATING, JUDGE_TOKENS, settings)
+        prompt = self.sizing.text(judge_system(settings.rubric)) + TOKENS_PER_MESSAGE
+        prompt += self.sizing.longest(judge_request(problem, " ") for problem in self._measured)
+        prompt += max(self.sizing.read_again(model, SOLUTION, settings.max_tokens) for model in settings.solvers())
+        return prompt, self.sizing.reply(judge, RATING, JUDGE_TOKENS, settings)
 
     @cached_property
     def rewriting(self) -> tuple[int, int]:
         reply = "x" * (2 * _SHOWN_REPLY if self.sizing.worst else _SHOWN_REPLY)
-        failures = [FailedProblem(one.question, one.answer, reply) for one in self._measured]
-        shown = self.sizing.longest(rewrite_request("reflect", "", [one]) for one in failures)
-        result = (
+        failures = [FailedProblem(problem.question, problem.answer, reply) for problem in self._measured]
+        shown = self.sizing.longest(rewrite_request("reflect", "", [failure]) for failure in failures)
+        prompt = (
             self.sizing.text(SYSTEM)
             + self.sizing.text(rewrite_request("reflect", QUESTION))
             + self._prompt
@@ -206,8 +206,8 @@ class PlanSizes:
         )
         reflected = 1.0 if self.sizing.worst or self.settings.strategy != "genetic" else 1 / len(REWRITES)
         task = self.sizing.text(TASKS["reflect"])
-        result += round(reflected * MOST_FAILURES * max(0, shown - task))
-        return result, self.sizing.reply(resolve_model(self.settings.mutator), REWRITE, MOST_TOKENS, self.settings)
+        prompt += round(reflected * MOST_FAILURES * max(0, shown - task))
+        return prompt, self.sizing.reply(resolve_model(self.settings.mutator), REWRITE, MOST_TOKENS, self.settings)
 
 
 def _solution(problem: Problem) -> str:
@@ -238,7 +238,7 @@ def plan(config: FrozenConfig) -> Plan:
         *(expected.units, calls, (*notes, *reasoning_notes(settings))),
         at_most=worst,
         call_cap=cap,
-        warnings=(*(f"Runs code on this machine: {one}." for one in code_of(config)), *warnings_about(config)),
+        warnings=(*(f"Runs code on this machine: {code}." for code in code_of(config)), *warnings_about(config)),
     )
 
 
@@ -281,8 +281,8 @@ class _ExpectedSearch:
             self._solve(sizes.proposals * (MINIBATCH + len(sizes.problems.training) // 2))
         searched = sum(planned.calls for planned in self._calls)
         if settings.seed_final:
-            for asked in sizes.seed_final():
-                self._solve(asked)
+            for count in sizes.seed_final():
+                self._solve(count)
             self.units += sizes.seeds
         if settings.random_baseline:
             self._solve(self._rival(searched))
@@ -309,14 +309,14 @@ class _ExpectedSearch:
             self._solve(rung.entrants * (rung.end - rung.start), rounds)
         self.units += genomes + (rewrites if self._gepa else 0)  # GEPA drops most proposals after a few problems
 
-    def _solve(self, asked: int, rounds: int = 1) -> None:
-        if asked <= 0:
+    def _solve(self, count: int, rounds: int = 1) -> None:
+        if count <= 0:
             return
         settings, sizes, wave = self._settings, self._sizes, self._numbering.next_wave()
         for model, tokens in sizes.solving.items():
-            self._calls.append(PlannedCalls(wave, model, asked * settings.samples, *tokens, rounds))
+            self._calls.append(PlannedCalls(wave, model, count * settings.samples, *tokens, rounds))
         if settings.judged:
-            judge, marked = resolve_model(settings.judge), asked * sizes.weight // 2
+            judge, marked = resolve_model(settings.judge), count * sizes.weight // 2
             self._calls.append(PlannedCalls(self._numbering.next_wave(), judge, marked, *sizes.judging, rounds))
 
 

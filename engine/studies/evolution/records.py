@@ -37,15 +37,15 @@ ROLES = {"champion": "champion", "baseline": "best seed prompt", "random_search"
 def finalists(connection: sqlite3.Connection, batch_number: int) -> dict[str, str]:
     """Role → genome id."""
     value = findings(connection, batch_number)
-    result = value.get(RESULT)
-    if result is not None:
-        return finalists_in(result)
+    stored = value.get(RESULT)
+    if stored is not None:
+        return finalists_in(stored)
     leaders = [content["leader"] for name, content in value.items() if name.startswith(GENERATION)]
     return {"champion": leaders[-1], "baseline": leaders[0]} if leaders else {}
 
 
-def finalists_in(result: Mapping[str, Any]) -> dict[str, str]:
-    return {role: result[role]["genome_id"] for role in ROLES if result.get(role)}
+def finalists_in(stored: Mapping[str, Any]) -> dict[str, str]:
+    return {role: stored[role]["genome_id"] for role in ROLES if stored.get(role)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +79,14 @@ class Family:
 
     def ancestors(self, genome_id: str) -> list[Member]:
         """All of them, itself included, the youngest first."""
-        found: dict[str, Member] = {}
+        found_members: dict[str, Member] = {}
         waiting = [genome_id]
         while waiting:
             name = waiting.pop()
-            if name in self.members and name not in found:
-                found[name] = self.members[name]
-                waiting += found[name].parents
-        return sorted(found.values(), key=lambda member: (-member.generation, member.genome_id))
+            if name in self.members and name not in found_members:
+                found_members[name] = self.members[name]
+                waiting += found_members[name].parents
+        return sorted(found_members.values(), key=lambda member: (-member.generation, member.genome_id))
 
     def as_json(self) -> dict[str, Any]:
         children: Counter[str] = Counter(parent for member in self.members.values() for parent in member.parents)

@@ -43,16 +43,16 @@ class FoundAnswers:
     """genome id → what it is in the end, for people"""
     answers: Sequence[Answer]
     genome: Mapping[str, Any] | None = None
-    asked_as: tuple[str, ...] = ()
+    same_prompt_ids: tuple[str, ...] = ()
     """other genomes with the same prompt: it was asked once, under one of these names"""
 
     def as_json(self) -> dict[str, Any]:
         data: dict[str, Any] = {"batch_id": self.batch_id}
         if self.genome:
             data["genome"] = {**self.genome, "role": self.roles.get(self.genome["genome_id"])}
-            data["asked_as"] = list(self.asked_as)
+            data["asked_as"] = list(self.same_prompt_ids)
         counts = by_split(self.answers)
-        data["counts"] = {split: dict(Counter(one.grade for one in found)) for split, found in counts.items()}
+        data["counts"] = {split: dict(Counter(answer.grade for answer in answers)) for split, answers in counts.items()}
         return {**data, "answers": [as_json(one) for one in self.answers]}
 
 
@@ -69,10 +69,10 @@ def as_json(answer: Answer) -> dict[str, Any]:
 def genome_named(connection: sqlite3.Connection, batch: sqlite3.Row, reference: str) -> str:
     """The id of a genome: named by its beginning, or by its role."""
     if reference in ROLES:
-        found = finalists(connection, batch["number"]).get(reference)
-        if found is None:
+        genome_id = finalists(connection, batch["number"]).get(reference)
+        if genome_id is None:
             raise NotFound(f"Batch {batch['id']} has no {ROLES[reference]} (yet).")
-        return found
+        return genome_id
     like = genomes_like(connection, batch["number"], reference) if reference else []
     if len(like) == 1 or reference in like:
         return reference if reference in like else like[0]
@@ -94,11 +94,11 @@ def found_answers(
         history = genome_history(connection, number, genome_id)
         others = genomes_with_same_prompt(connection, number, genome_id)
         wanted = replace(wanted, genomes=() if wanted.conversation else others)
-    found = read_answers(connection, number, matching_answers(connection, number, wanted))
+    answers = read_answers(connection, number, matching_answers(connection, number, wanted))
     roles: dict[str, str] = {}
     for role, genome in finalists(connection, number).items():
         roles.setdefault(genome, ROLES[role])
-    return FoundAnswers(batch["id"], roles, found, history, others[1:])
+    return FoundAnswers(batch["id"], roles, answers, history, others[1:])
 
 
 def by_split(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
@@ -116,77 +116,77 @@ def _grouped(first: Iterable[str], answers: Iterable[tuple[str, Answer]]) -> dic
 # -- for people ----------------------------------------------------------------------------------------------
 
 
-def genome_blocks(found: FoundAnswers, *, full: bool = False) -> Iterator[Block]:
+def genome_blocks(matches: FoundAnswers, *, full: bool = False) -> Iterator[Block]:
     """The prompt, how it came about, what it is worth, and its answers by split."""
-    genome = found.genome
+    genome = matches.genome
     if genome is not None:
-        role = found.roles.get(genome["genome_id"])
+        role = matches.roles.get(genome["genome_id"])
         yield Words(f"genome {genome['genome_id']}" + (f": {role}" if role else ""), "strong")
         yield Words(genome["prompt"], "quoted")
-        yield table("", ("", ""), list(_history(found, genome)), left=2)
-    yield from answer_blocks(found, full=full)
+        yield table("", ("", ""), list(_history(matches, genome)), left=2)
+    yield from answer_blocks(matches, full=full)
 
 
-def evaluation_blocks(unit: Transcript, found: FoundAnswers, *, full: bool = False) -> Iterator[Block]:
+def evaluation_blocks(unit: Transcript, matches: FoundAnswers, *, full: bool = False) -> Iterator[Block]:
     """One unit: what a prompt was asked at a time."""
     yield Words(f"evaluation {unit.sequence_number:,}, {unit.status}", "strong")
     if unit.error:
         yield Words(f"failed: {unit.error}", "warning")
-    yield from genome_blocks(found, full=full)
+    yield from genome_blocks(matches, full=full)
 
 
-def _history(found: FoundAnswers, genome: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _history(matches: FoundAnswers, genome: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     generation = "" if genome["generation"] is None else f", generation {genome['generation']}"
     yield "came about", f"{genome['operator']}{generation}"
     if genome["parents"]:
         yield "parents", ", ".join(genome["parents"])
     if examples := genome["details"].get("examples"):
         yield "examples", f"training problems {', '.join(map(str, examples))}, solved, before the question"
-    if found.asked_as:
-        yield "same prompt", f"{', '.join(found.asked_as)}: it was asked once"
+    if matches.same_prompt_ids:
+        yield "same prompt", f"{', '.join(matches.same_prompt_ids)}: it was asked once"
     if genome["fitness"] is not None:
         parts = ((name, genome["details"].get(name)) for name in PARTS)
         text = ", ".join(f"{name.replace('_', ' ')} {number(part, 3)}" for name, part in parts if part is not None)
         yield "fitness", number(genome["fitness"], 3) + (f": {text}" if text else "")
-    if models := sorted({answer.model for answer in found.answers if answer.model}):
+    if models := sorted({answer.model for answer in matches.answers if answer.model}):
         yield "asked", ", ".join(models)
     if genome["missing"]:
         yield "missing", f"{number(100 * genome['missing'], 1, ' %')} of its calls"
 
 
-def problem_blocks(found: FoundAnswers, *, full: bool = False) -> Iterator[Block]:
+def problem_blocks(matches: FoundAnswers, *, full: bool = False) -> Iterator[Block]:
     """One problem, in each split that has one of its number: who got it right, and what they said."""
-    for split, answers in by_split(found.answers).items():
-        one = answers[0]
-        yield Words(f"{TITLES.get(split, split)}, number {one.problem}: {counted(answers)}", "strong")
-        if one.question is not None:
-            yield table("", ("", ""), [("question", one.question), ("gold", one.gold or "")], left=2)
+    for split, answers in by_split(matches.answers).items():
+        first = answers[0]
+        yield Words(f"{TITLES.get(split, split)}, number {first.problem}: {counted(answers)}", "strong")
+        if first.question is not None:
+            yield table("", ("", ""), [("question", first.question), ("gold", first.gold or "")], left=2)
         # Who stood at the end comes first, then as the answers come: who was wrong before who was right.
-        groups = _grouped(found.roles, ((answer.genome_id, answer) for answer in answers))
-        rows = [_who(found, genome, some) for genome, some in groups.items()]
+        groups = _grouped(matches.roles, ((answer.genome_id, answer) for answer in answers))
+        rows = [_who(matches, genome, some) for genome, some in groups.items()]
         columns = ("genome", "", "read as", "generation", "right", "asked")
         yield table("", columns, rows, left=3, first=len(rows) if full else 40)
-    yield from answer_blocks(found, full=full, by_problem=False)
+    yield from answer_blocks(matches, full=full, by_problem=False)
 
 
-def _who(found: FoundAnswers, genome: str, answers: Sequence[Answer]) -> tuple[Cell, ...]:
-    read = dict.fromkeys(answer.extracted or UNREAD[answer.grade] for answer in answers)
+def _who(matches: FoundAnswers, genome: str, answers: Sequence[Answer]) -> tuple[Cell, ...]:
+    extracted = dict.fromkeys(answer.extracted or UNREAD[answer.grade] for answer in answers)
     right = sum(answer.grade == "right" for answer in answers)
     generation = answers[0].generation
-    known: Cell = Number(None) if generation is None else generation
-    return genome, found.roles.get(genome, ""), ", ".join(read), known, right, len(answers)
+    born: Cell = Number(None) if generation is None else generation
+    return genome, matches.roles.get(genome, ""), ", ".join(extracted), born, right, len(answers)
 
 
-def answer_blocks(found: FoundAnswers, *, full: bool = False, by_problem: bool = True) -> Iterator[Block]:
+def answer_blocks(matches: FoundAnswers, *, full: bool = False, by_problem: bool = True) -> Iterator[Block]:
     """`by_problem`: the answers are to many problems, so each is told with its question."""
-    if not found.answers:
+    if not matches.answers:
         yield Words("no answer fits", "quiet")
-    for split, answers in by_split(found.answers).items():
+    for split, answers in by_split(matches.answers).items():
         if by_problem:
             yield Words(f"{TITLES.get(split, split)}: {counted(answers)}", "strong")
         shown = answers if full else answers[:FIRST]
         for answer in shown:
-            yield from one_answer(found, answer, full=full, question=by_problem)
+            yield from one_answer(matches, answer, full=full, question=by_problem)
         if left := answers[len(shown) :]:
             yield Words(f"… and {counted(left)} more: --full shows all in full, --problem N one problem", "quiet")
 
@@ -196,21 +196,21 @@ def counted(answers: Sequence[Answer]) -> str:
     return ", ".join(f"{grades[grade]:,} {grade}" for grade in GRADES if grades[grade])
 
 
-def one_answer(found: FoundAnswers, answer: Answer, *, full: bool, question: bool = True) -> Iterator[Block]:
+def one_answer(matches: FoundAnswers, answer: Answer, *, full: bool, question: bool = True) -> Iterator[Block]:
     rows = list(answer_facts(answer, question=question))
     if answer.reply is not None and not full:
         rows.append(("reply", answer.reply))
-    yield table(_title(found, answer), ("", ""), rows, left=2)
+    yield table(_title(matches, answer), ("", ""), rows, left=2)
     if answer.reply is not None and full:
         yield Words(answer.reply, "quoted")
 
 
-def _title(found: FoundAnswers, answer: Answer) -> str:
+def _title(matches: FoundAnswers, answer: Answer) -> str:
     where = f"problem {answer.problem}" + (f", sample {answer.sample}" if answer.sample else "")
-    who = "" if found.genome else f" by {answer.genome_id}"
-    models = {one.model for one in found.answers}
-    asked = f", {answer.model}" if len(models) > 1 else ""
-    return f"{where}{who}{asked}: {answer.grade}"
+    who = "" if matches.genome else f" by {answer.genome_id}"
+    models = {other.model for other in matches.answers}
+    model = f", {answer.model}" if len(models) > 1 else ""
+    return f"{where}{who}{model}: {answer.grade}"
 
 
 def answer_facts(answer: Answer, *, question: bool = True) -> Iterator[tuple[str, str]]:
@@ -248,11 +248,11 @@ def mistakes(connection: sqlite3.Connection, batch: sqlite3.Row) -> list[Block]:
     shown = read_answers(connection, batch["number"], numbers[:FIRST])
     if not shown:
         return []
-    items = [_in_words(answer) for answer in shown]
+    texts = [_in_words(answer) for answer in shown]
     if left := len(numbers) - len(shown):
-        items.append(f"{left:,} more are in an export as json, csv or parquet.")
+        texts.append(f"{left:,} more are in an export as json, csv or parquet.")
     title = f"what the champion got wrong on held-out problems: {len(shown)} of {len(numbers):,} answers"
-    return [Folded(title, "\n\n".join(items))]
+    return [Folded(title, "\n\n".join(texts))]
 
 
 def _in_words(answer: Answer) -> str:

@@ -52,50 +52,50 @@ BEST = "The best is one prompt, picked by this very figure: without an interval.
 def blocks(statistics: Mapping[str, Any]) -> list[Block]:
     if not statistics["generations"]:
         return [Words("no generation is judged yet")]
-    found = EvolutionStatistics.from_json(statistics)
+    stats = EvolutionStatistics.from_json(statistics)
     return [
-        *_headline(found),
-        Words(verdict(found), "strong"),
-        *_against_chance(found.random_search),
-        _finalists(found),
+        *_headline(stats),
+        Words(verdict(stats), "strong"),
+        *_against_chance(stats.random_search),
+        _finalists(stats),
         *(
-            [Words(f"Training and held out are mean scores, which the {found.marked_by} gave.")]
-            if found.marked_by
+            [Words(f"Training and held out are mean scores, which the {stats.marked_by} gave.")]
+            if stats.marked_by
             else []
         ),
-        *_metrics(found),
-        *_models(found),
-        *_problems(found.problems),
+        *_metrics(stats),
+        *_models(stats),
+        *_problems(stats.problems),
         *coding_blocks(statistics),
-        table("the search", ("", ""), list(_search(found)), left=2),
-        *_prompts(found),
-        *_drawn(found),
-        generations_table(found.generations),
+        table("the search", ("", ""), list(_search(stats)), left=2),
+        *_prompts(stats),
+        *_drawn(stats),
+        generations_table(stats.generations),
     ]
 
 
-def _headline(found: EvolutionStatistics) -> Iterator[Block]:
-    champion, seed = found.champion, found.baseline
+def _headline(stats: EvolutionStatistics) -> Iterator[Block]:
+    champion, seed = stats.champion, stats.baseline
     if champion and seed and champion.validation_accuracy is not None:
         before = text_of(held_out(seed))
         yield Headline("champion on held-out problems", held_out(champion), f"best seed prompt {before}")
 
 
 def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
-    found = EvolutionStatistics.from_json(statistics)
+    stats = EvolutionStatistics.from_json(statistics)
     data: dict[str, Cell] = {
-        "strategy": found.strategy,
-        "calls of the search": found.search_calls,
-        "generations": len(found.generations),
+        "strategy": stats.strategy,
+        "calls of the search": stats.search_calls,
+        "generations": len(stats.generations),
     }
-    if found.champion and found.baseline:
-        data["champion, held out"] = held_out(found.champion)
-        data["best seed, held out"] = held_out(found.baseline)
-    return {**data, "p": PValue(found.p_value), "stopped by": found.stopped_by or "–"}
+    if stats.champion and stats.baseline:
+        data["champion, held out"] = held_out(stats.champion)
+        data["best seed, held out"] = held_out(stats.baseline)
+    return {**data, "p": PValue(stats.p_value), "stopped by": stats.stopped_by or "–"}
 
 
-def _finalist_rows(found: EvolutionStatistics) -> dict[str, Portrait]:
-    roles = {"champion": found.champion, "best seed prompt": found.baseline, "random search": found.random_search}
+def _finalist_rows(stats: EvolutionStatistics) -> dict[str, Portrait]:
+    roles = {"champion": stats.champion, "best seed prompt": stats.baseline, "random search": stats.random_search}
     return {title: row for title, row in roles.items() if row}
 
 
@@ -109,16 +109,16 @@ def held_out(row: Portrait | ByModel) -> Estimate:
     return Estimate(_share(row.validation_accuracy).value, percent, 1, " %")
 
 
-def verdict(found: EvolutionStatistics) -> str:
+def verdict(stats: EvolutionStatistics) -> str:
     """What the held-out problems allow to say, and no more."""
-    if found.p_value is None or found.difference is None:
+    if stats.p_value is None or stats.difference is None:
         return "not validated yet: training figures flatter whoever leads"
-    if found.champion and found.baseline and found.champion.genome_id == found.baseline.genome_id:
+    if stats.champion and stats.baseline and stats.champion.genome_id == stats.baseline.genome_id:
         return "no prompt was found that does better than the best seed prompt"
-    if not found.pairs:
+    if not stats.pairs:
         return "nothing is known: the held-out problems were not answered"
-    result = difference(found.difference, found.p_value, found.better)
-    return f"champion against best seed prompt on {found.pairs:,} held-out problems: {result}"
+    outcome = difference(stats.difference, stats.p_value, stats.better)
+    return f"champion against best seed prompt on {stats.pairs:,} held-out problems: {outcome}"
 
 
 def difference(gap: float, p: float, better: str | None) -> str:
@@ -130,32 +130,32 @@ def difference(gap: float, p: float, better: str | None) -> str:
 
 def _against_chance(rival: RandomSearch | None) -> Iterator[Block]:
     if rival:
-        result = difference(rival.difference, rival.p_value, rival.better)
-        yield Words(f"champion against random search of {rival.calls:,} calls: {result}")
+        outcome = difference(rival.difference, rival.p_value, rival.better)
+        yield Words(f"champion against random search of {rival.calls:,} calls: {outcome}")
 
 
-def _finalists(found: EvolutionStatistics) -> Table:
-    chose = found.choosing is not None
+def _finalists(stats: EvolutionStatistics) -> Table:
+    has_choice = stats.choosing is not None
     rows: list[tuple[Cell, ...]] = [
         (
             title,
             Number(row.fitness, 3),
             _share(row.accuracy),
-            *((_share(row.choose_accuracy),) if chose else ()),
+            *((_share(row.choose_accuracy),) if has_choice else ()),
             held_out(row),
             _share(row.missing if row.validation_missing is None else row.validation_missing),
             row.length.words if row.length else len(row.prompt.split()),
         )
-        for title, row in _finalist_rows(found).items()
+        for title, row in _finalist_rows(stats).items()
     ]
-    chosen = ("choosing",) if chose else ()
+    chosen = ("choosing",) if has_choice else ()
     columns = ("prompt", "fitness", "training", *chosen, "held out (95 %)", "missing", "words")
     return table("on problems never used for selection", columns, rows)
 
 
-def _metrics(found: EvolutionStatistics) -> Iterator[Block]:
+def _metrics(stats: EvolutionStatistics) -> Iterator[Block]:
     """What a scorer measured beside its score."""
-    data = {title: row.metrics for title, row in _finalist_rows(found).items() if row.metrics}
+    data = {title: row.metrics for title, row in _finalist_rows(stats).items() if row.metrics}
     names = dict.fromkeys(name for metrics in data.values() for name in metrics)
     rows: list[tuple[Cell, ...]] = [
         (
@@ -169,53 +169,53 @@ def _metrics(found: EvolutionStatistics) -> Iterator[Block]:
         yield table("what the scorer measured on held-out problems", columns, rows)
 
 
-def _models(found: EvolutionStatistics) -> Iterator[Block]:
-    ours, theirs = ((row.models if row else None) or {} for row in (found.champion, found.baseline))
-    if len(ours) > 1:
+def _models(stats: EvolutionStatistics) -> Iterator[Block]:
+    champion, baseline = ((row.models if row else None) or {} for row in (stats.champion, stats.baseline))
+    if len(champion) > 1:
         rows: list[tuple[Cell, ...]] = [
-            (model, Number(row.fitness, 3), held_out(row), _share(theirs[model].validation_accuracy))
-            for model, row in ours.items()
+            (model, Number(row.fitness, 3), held_out(row), _share(baseline[model].validation_accuracy))
+            for model, row in champion.items()
         ]
         yield table("the champion by model", ("model", "fitness", "held out (95 %)", "best seed"), rows)
 
 
-def _problems(found: ProblemStatistics | None) -> Iterator[Block]:
-    if found is None or not found.compared:
+def _problems(stats: ProblemStatistics | None) -> Iterator[Block]:
+    if stats is None or not stats.compared:
         return
-    won, lost = len(found.won), len(found.lost)
-    does = "solves and the best seed prompt does not" if found.binary else "does better on than the best seed prompt"
+    won, lost = len(stats.won), len(stats.lost)
+    does = "solves and the best seed prompt does not" if stats.binary else "does better on than the best seed prompt"
     yield Words(f"{won:,} problem{'' if won == 1 else 's'} that the champion {does}, {lost:,} the other way")
     rows: list[tuple[Cell, ...]] = [
         (
-            f"{one.problem}",
-            one_line(one.question, 33),
-            one_line(one.gold, 12),
-            *(_share(share, 0) for share in (one.champion, one.baseline)),
+            f"{problem.problem}",
+            one_line(problem.question, 33),
+            one_line(problem.gold, 12),
+            *(_share(share, 0) for share in (problem.champion, problem.baseline)),
         )
-        for one in found.hardest
+        for problem in stats.hardest
     ]
     columns = ("problem", "question", "gold", "champion", "best seed")
     if rows:
         yield table("the hardest held-out problems", columns, rows, left=3)
 
 
-def _search(found: EvolutionStatistics) -> Iterator[tuple[str, str]]:
-    performance, saved, generations = found.performance, found.calls_saved_by_racing, len(found.generations)
-    end = f"stopped by {found.stopped_by}" if found.stopped_by else "not at its end"
+def _search(stats: EvolutionStatistics) -> Iterator[tuple[str, str]]:
+    performance, saved, generations = stats.performance, stats.calls_saved_by_racing, len(stats.generations)
+    end = f"stopped by {stats.stopped_by}" if stats.stopped_by else "not at its end"
     yield (
         "search",
-        f"{found.strategy}, {generations:,} generation{'s' if generations > 1 else ''}, {found.genomes.total:,} genomes, "
-        f"{found.search_calls:,} calls; {end}",
+        f"{stats.strategy}, {generations:,} generation{'s' if generations > 1 else ''}, {stats.genomes.total:,} genomes, "
+        f"{stats.search_calls:,} calls; {end}",
     )
-    if found.baseline_calls:
-        yield "seeds", f"{found.baseline_calls:,} calls more, to find the best seed prompt with care"
-    if (chose := found.choosing) is not None:
-        message = f"the best {chose.prompts:,} prompts met {chose.problems:,} problems of their own, {chose.calls:,} calls more"
+    if stats.baseline_calls:
+        yield "seeds", f"{stats.baseline_calls:,} calls more, to find the best seed prompt with care"
+    if (choosing := stats.choosing) is not None:
+        message = f"the best {choosing.prompts:,} prompts met {choosing.problems:,} problems of their own, {choosing.calls:,} calls more"
         yield "choosing", f"{message}; the champion is the fittest there"
-    if found.rewrites:
-        refused = found.refused_rewrites or {}
+    if stats.rewrites:
+        refused = stats.refused_rewrites or {}
         message = f", {sum(refused.values()):,} refused: {counted_reasons(refused)}" if refused else ", none refused"
-        yield "rewrites", f"{found.rewrites:,}{message}"
+        yield "rewrites", f"{stats.rewrites:,}{message}"
     if saved and saved < 0:
         yield "racing", f"{-saved:,} calls more: too few problems to drop anybody early, and leaders are asked twice"
     elif saved:
@@ -228,42 +228,42 @@ def _search(found: EvolutionStatistics) -> Iterator[tuple[str, str]]:
     )
 
 
-def _prompts(found: EvolutionStatistics) -> Iterator[Block]:
-    result: set[str] = set()
-    for title, row in _finalist_rows(found).items():
-        if row.genome_id not in result:
-            result.add(row.genome_id)
+def _prompts(stats: EvolutionStatistics) -> Iterator[Block]:
+    shown_ids: set[str] = set()
+    for title, row in _finalist_rows(stats).items():
+        if row.genome_id not in shown_ids:
+            shown_ids.add(row.genome_id)
             shown = row.examples or ()
             with_examples = f", with {len(shown)} example{'s' if len(shown) > 1 else ''}" if shown else ""
             yield Words(f"{title} (generation {row.generation}, {row.operator}){with_examples}", "strong")
             yield Words(row.prompt, "quoted")
-            for one in shown:
-                yield Words(f"{one.question} → {one.answer}", "quoted")
+            for example in shown:
+                yield Words(f"{example.question} → {example.answer}", "quoted")
 
 
-def _drawn(found: EvolutionStatistics) -> Iterator[Block]:
-    rows = _finalist_rows(found)
+def _drawn(stats: EvolutionStatistics) -> Iterator[Block]:
+    rows = _finalist_rows(stats)
     trained = Series("training", tuple(_share(row.accuracy).value for row in rows.values()), colour="accent")
     estimates = [held_out(row) for row in rows.values()]
     validated = Series(
         "held out",
-        tuple(one.value for one in estimates),
+        tuple(estimate.value for estimate in estimates),
         colour="primary",
-        intervals=tuple(one.interval for one in estimates),
+        intervals=tuple(estimate.interval for estimate in estimates),
     )
-    title = "mean score (%)" if found.marked_by else "right answers (%)"
+    title = "mean score (%)" if stats.marked_by else "right answers (%)"
     yield Figure("bars", title, (trained, validated), labels=tuple(rows), caption=SELECTED)
-    yield from generation_figures(found.generations)
+    yield from generation_figures(stats.generations)
 
 
-def generation_figures(told: Sequence[GenerationStatistics]) -> Iterator[Figure]:
-    if len(told) < 2:
+def generation_figures(generations: Sequence[GenerationStatistics]) -> Iterator[Figure]:
+    if len(generations) < 2:
         return
-    xs = [row.generation for row in told]
-    best = line("best", xs, [row.best for row in told], "primary")
-    mean = line("mean", xs, [row.mean for row in told], "accent", [row.mean_ci95 for row in told])
-    diversity = line("diversity", xs, [row.diversity for row in told], "accent")
-    calls = line("calls", xs, [row.calls for row in told], "primary")
+    xs = [row.generation for row in generations]
+    best = line("best", xs, [row.best for row in generations], "primary")
+    mean = line("mean", xs, [row.mean for row in generations], "accent", [row.mean_ci95 for row in generations])
+    diversity = line("diversity", xs, [row.diversity for row in generations], "accent")
+    calls = line("calls", xs, [row.calls for row in generations], "primary")
     for title, series, caption in (
         ("fitness by generation", (best, mean), f"{BAND} {BEST}"),
         ("diversity by generation", (diversity,), "One figure of each generation: without an interval."),
@@ -272,10 +272,10 @@ def generation_figures(told: Sequence[GenerationStatistics]) -> Iterator[Figure]
         yield Figure("lines", title, series, xlabel="generation", caption=caption)
 
 
-def generations_table(told: Sequence[GenerationStatistics]) -> Table:
+def generations_table(generations: Sequence[GenerationStatistics]) -> Table:
     rows: list[tuple[Cell, ...]] = [
-        (f"{row.generation}", *(Number(one, 3) for one in (row.best, row.mean, row.diversity)), row.calls)
-        for row in told
+        (f"{row.generation}", *(Number(value, 3) for value in (row.best, row.mean, row.diversity)), row.calls)
+        for row in generations
     ]
     columns = ("generation", "best", "mean", "diversity", "calls")
     return table("generations", columns, rows, left=0, first=MOST_GENERATIONS)
@@ -286,7 +286,7 @@ def generations_table(told: Sequence[GenerationStatistics]) -> Table:
 
 def compared(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]]) -> list[Block]:
     """Strategy, effort, and what the champion is worth on held-out problems; of several seeds, what their runs say together."""
-    if any("seeds" in one for one in differences):
+    if any("seeds" in first for first in differences):
         from tidepool.engine.results.seeds import blocks_over_seeds
         from tidepool.engine.studies.evolution.comparison import RUNS
 
@@ -295,37 +295,37 @@ def compared(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping
     gaps = {tuple(ids.index(batch) + 1 for batch in row["batches"]): _gap(row) for row in differences}
     columns = ("", "strategy", "calls", "k tokens", "held out % (95 %)", "best seed", "points over #1", "p")
     rows = [_compared(place, batch, gaps.get((1, place))) for place, batch in enumerate(batches, 1)]
-    parts: list[Block] = [
+    blocks: list[Block] = [
         table("side by side", columns, rows, left=2),
         *against_the_first(differences, ids, 100, ", points"),
     ]
-    for (one, other), (gap, p) in gaps.items():
-        if one > 1:
-            parts.append(Words(f"#{other} over #{one}: {text_of(gap)} points, p = {p_value(p.value)}"))
-    parts.append(
+    for (first, other), (gap, p) in gaps.items():
+        if first > 1:
+            blocks.append(Words(f"#{other} over #{first}: {text_of(gap)} points, p = {p_value(p.value)}"))
+    blocks.append(
         Words(
             "Per cent of held-out problems, with 95 % intervals; p with Holm's correction. Thousands of tokens are those of the whole batch."
         )
     )
-    parts += _unlike_effort(batches)
+    blocks += _unlike_effort(batches)
     if not differences:
-        parts.append(Words("There is nothing to compare yet: a champion is judged when its batch comes to its end."))
+        blocks.append(Words("There is nothing to compare yet: a champion is judged when its batch comes to its end."))
     elif all(row["paired"] for row in differences):
-        parts.append(Words("All met the same problems, so they are compared problem by problem."))
+        blocks.append(Words("All met the same problems, so they are compared problem by problem."))
     else:
-        parts.append(Words("Batches with other held-out problems are compared as two samples."))
-    return parts
+        blocks.append(Words("Batches with other held-out problems are compared as two samples."))
+    return blocks
 
 
 def _compared(place: int, batch: Mapping[str, Any], gap: tuple[Estimate, PValue] | None) -> tuple[Cell, ...]:
-    found = EvolutionStatistics.from_json(batch["statistics"])
-    ours, theirs = (
-        Estimate(one.value, one.interval) if one else Number(None)
-        for one in (row and held_out(row) for row in (found.champion, found.baseline))
+    stats = EvolutionStatistics.from_json(batch["statistics"])
+    champion, baseline = (
+        Estimate(estimate.value, estimate.interval) if estimate else Number(None)
+        for estimate in (row and held_out(row) for row in (stats.champion, stats.baseline))
     )
-    seed = Number(theirs.value)
-    effort = (found.search_calls, Number(_tokens(batch) / 1000 or None, 0))
-    return f"#{place}", found.strategy, *effort, ours, seed, *(gap or (Number(None), Number(None)))
+    seed = Number(baseline.value)
+    effort = (stats.search_calls, Number(_tokens(batch) / 1000 or None, 0))
+    return f"#{place}", stats.strategy, *effort, champion, seed, *(gap or (Number(None), Number(None)))
 
 
 def _tokens(batch: Mapping[str, Any]) -> int:
@@ -378,5 +378,5 @@ class EvolutionGlimpse:
             n = f"n = {self._champion.validation_problems or 0:,} problems"
             return Told("held out", held_out(self._champion), n, blocks)
         n = f"generation {generations[-1].generation:,}, n = {self._genomes:,} prompts"
-        best = max(one.best for one in generations)
+        best = max(generation.best for generation in generations)
         return Told("training fitness", Number(best, 3), n, blocks)

@@ -62,12 +62,12 @@ class FailedProblem:
 
 def rewrite_request(kind: str, prompt: str, failures: Sequence[FailedProblem] = ()) -> str:
     """What the rewriter is asked, with `SYSTEM` as its system prompt."""
-    parts = [TASKS[kind], f"<prompt>\n{prompt}\n</prompt>"]
+    sections = [TASKS[kind], f"<prompt>\n{prompt}\n</prompt>"]
     if any(map(is_fixed, split_segments(prompt))):
-        parts.append(KEEP)
+        sections.append(KEEP)
     if kind == "reflect":
-        parts += map(_shown, failures[:MOST_FAILURES])
-    return "\n\n".join(parts)
+        sections += map(_shown, failures[:MOST_FAILURES])
+    return "\n\n".join(sections)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class Guard:
             return PLACEHOLDER
         if not self.strict:
             return None
-        if self._tells_number(text, original, shown) or self._tells_words(text, original):
+        if self._reveals_number(text, original, shown) or self._reveals_words(text, original):
             return ANSWER
         return QUESTION if self._quotes(text, original) else None
 
@@ -178,22 +178,22 @@ class Guard:
         if self.task == "choice":
             return tuple(LETTERS)
         few = self._expected if 1 < len(self._expected) <= min(_FEW_LABELS, len(self.problems) // 2) else ()
-        return tuple(one.casefold() for one in self.labels or few if expected_number(one) is None)
+        return tuple(label.casefold() for label in self.labels or few if expected_number(label) is None)
 
     @cached_property
     def _numbers(self) -> frozenset[float]:
         return _values(self._expected)
 
-    def _tells_number(self, text: str, original: str, shown: Sequence[str]) -> bool:
+    def _reveals_number(self, text: str, original: str, shown: Sequence[str]) -> bool:
         seen = _values(shown)
         if not self._numbers and not seen:
             return False
         fresh = (_mentioned(text) - _mentioned(original)) & (self._numbers | seen) - _COMMON
-        if any(_digits(one) >= _TELLING_DIGITS for one in fresh):
+        if any(_digits(number) >= _TELLING_DIGITS for number in fresh):
             return True
         return bool(_announced_numbers(text, seen) - _announced_numbers(original, seen))
 
-    def _tells_words(self, text: str, original: str) -> bool:
+    def _reveals_words(self, text: str, original: str) -> bool:
         if self._labels:
             return bool(self._announced_labels(text) - self._announced_labels(original))
         if self.task not in ("auto", "text"):
@@ -209,17 +209,17 @@ class Guard:
 
     def _announced_labels(self, text: str) -> set[str]:
         """Labels of which one alone is said to be the answer, and under no condition."""
-        found = set()
+        announced = set()
         for sentence in split_segments(text if self.task == "choice" else text.casefold()):
-            named = [one for one in self._labels if re.search(rf"(?<!\w){re.escape(one)}(?!\w)", sentence)]
-            message = rf"\W*(?:always |only |option |choice )*\W*{re.escape(named[0])}(?!\w)" if len(named) == 1 else ""
+            named = [label for label in self._labels if re.search(rf"(?<!\w){re.escape(label)}(?!\w)", sentence)]
+            pattern = rf"\W*(?:always |only |option |choice )*\W*{re.escape(named[0])}(?!\w)" if len(named) == 1 else ""
             if (
-                message
+                pattern
                 and not _CONDITION.search(sentence)
-                and any(re.match(message, tail) for tail in _tails(sentence))
+                and any(re.match(pattern, tail) for tail in _tails(sentence))
             ):
-                found.add(named[0])
-        return found
+                announced.add(named[0])
+        return announced
 
     def _quotes(self, text: str, original: str) -> bool:
         """Words that stand together in a few problems alone, in the question or in a long answer."""
@@ -229,8 +229,8 @@ class Guard:
 
     @cached_property
     def _known_windows(self) -> Counter[tuple[str, ...]]:
-        found = self.problems[:_LOOKED_AT]
-        return Counter(window for one in found for window in {*_windows(one.question), *_windows(one.answer)})
+        problems = self.problems[:_LOOKED_AT]
+        return Counter(window for one in problems for window in {*_windows(one.question), *_windows(one.answer)})
 
 
 def _windows(text: str) -> Iterator[tuple[str, ...]]:
@@ -248,26 +248,26 @@ def _tails(sentence: str) -> Iterator[str]:
 
 
 def _values(answers: Sequence[str]) -> frozenset[float]:
-    return frozenset(round(one.value, 6) for one in map(expected_number, answers) if one is not None)
+    return frozenset(round(number.value, 6) for number in map(expected_number, answers) if number is not None)
 
 
 def _announced_numbers(text: str, seen: Container[float]) -> set[float]:
     """Numbers that are said to be the answer; under a condition or as an example only those that the rewriter saw."""
-    found = set()
+    announced = set()
     for sentence in split_segments(text):
         for tail in _tails(sentence):
             number = _NUMBER.match(tail)
-            for one in numbers_in(number[1].rstrip(".,")) if number else []:
-                value = round(one.value, 6)
+            for parsed in numbers_in(number[1].rstrip(".,")) if number else []:
+                value = round(parsed.value, 6)
                 if not _CONDITION.search(sentence) or (value in seen and value not in (0, 1)):
-                    found.add(value)
-    return found
+                    announced.add(value)
+    return announced
 
 
 def _mentioned(text: str) -> set[float]:
     """In digits, also taken apart (1-7-0-8-0, 17.080)."""
-    whole = {round(one.value, 6) for one in numbers_in(text)}
-    return whole | {float(re.sub(r"\D", "", one[0])) for one in _APART.finditer(text)}
+    whole = {round(number.value, 6) for number in numbers_in(text)}
+    return whole | {float(re.sub(r"\D", "", match[0])) for match in _APART.finditer(text)}
 
 
 def _digits(value: float) -> int:

@@ -11,7 +11,7 @@ from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import NotFound
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.studies.evolution.genome import join_segments, split_segments, unframed
+from tidepool.engine.studies.evolution.genome import join_segments, split_frame, split_segments
 from tidepool.engine.studies.evolution.records import GENERATION, RESULT, finalists_in
 from tidepool.storage.batches import find_batch, progress_of
 from tidepool.storage.queries.learning import genome, genome_counts, problem_texts, shares_right
@@ -55,23 +55,23 @@ def problem_statistics(
     shares = shares_right(connection, batch_number, SPLIT, tuple(finalists.values()))
     if not shares:
         return None
-    ours, theirs = (shares.get(finalists.get(role, ""), {}) for role in ("champion", "baseline"))
-    both = sorted(ours.keys() & theirs.keys())
+    champion, baseline = (shares.get(finalists.get(role, ""), {}) for role in ("champion", "baseline"))
+    both = sorted(champion.keys() & baseline.keys())
     by_problem: dict[int, list[float]] = {}
-    for found in shares.values():
-        for problem, share in found.items():
+    for scores in shares.values():
+        for problem, share in scores.items():
             by_problem.setdefault(problem, []).append(share)
-    right = {problem: fmean(found) for problem, found in by_problem.items()}
+    right = {problem: fmean(scores) for problem, scores in by_problem.items()}
     hardest = sorted((share, problem) for problem, share in right.items() if share < 1)[:MOST_HARD]
     texts = problem_texts(connection, batch_number, SPLIT, [problem for _, problem in hardest])
     return ProblemStatistics(
         SPLIT,
         len(both),
-        tuple(problem for problem in both if ours[problem] > theirs[problem]),
-        tuple(problem for problem in both if ours[problem] < theirs[problem]),
-        all(share in (0, 1) for found in (ours, theirs) for share in found.values()),
+        tuple(problem for problem in both if champion[problem] > baseline[problem]),
+        tuple(problem for problem in both if champion[problem] < baseline[problem]),
+        all(share in (0, 1) for scores in (champion, baseline) for share in scores.values()),
         tuple(
-            HardProblem(problem, *texts.get(problem, ("", "")), share, ours.get(problem), theirs.get(problem))
+            HardProblem(problem, *texts.get(problem, ("", "")), share, champion.get(problem), baseline.get(problem))
             for share, problem in hardest
         ),
     )
@@ -116,7 +116,7 @@ class Example(Statistics):
 
 
 @dataclass(frozen=True)
-class Measured(Statistics):
+class MetricEstimate(Statistics):
     value: float | None
     ci95: Interval | None
 
@@ -147,7 +147,7 @@ class Portrait(Statistics):
     choose_fitness: float | None
     """on the problems that chose, where the study has some"""
     choose_accuracy: float | None
-    metrics: Mapping[str, Measured] | None
+    metrics: Mapping[str, MetricEstimate] | None
     """what a scorer measured beside its score, on the held-out problems"""
 
 
@@ -225,8 +225,8 @@ class EvolutionStatistics(Statistics):
 
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:
     settings = config.sections["evolution"]
-    found = evolution_statistics(connection, batch["number"], settings["strategy"])
-    return with_coding(connection, batch, replace(found, marked_by=_marked_by(settings)).as_json())
+    stats = evolution_statistics(connection, batch["number"], settings["strategy"])
+    return with_coding(connection, batch, replace(stats, marked_by=_marked_by(settings)).as_json())
 
 
 def _marked_by(settings: Mapping[str, Any]) -> str | None:
@@ -238,13 +238,13 @@ def _marked_by(settings: Mapping[str, Any]) -> str | None:
 def evolution_statistics(connection: sqlite3.Connection, batch_number: int, strategy: str) -> EvolutionStatistics:
     value = findings(connection, batch_number)
     generations = [content for name, content in value.items() if name.startswith(GENERATION)]
-    result = value.get(RESULT) or _so_far(connection, batch_number, generations)
-    found = {"strategy": strategy, "generations": generations, **result}
+    stored = value.get(RESULT) or _so_far(connection, batch_number, generations)
+    data = {"strategy": strategy, "generations": generations, **stored}
     counts = genome_counts(connection, batch_number)
-    found["genomes"] = dict(zip(("total", "distinct_prompts", "missing"), counts, strict=True))
-    found["performance"] = _performance(connection, batch_number, result)
-    problems = problem_statistics(connection, batch_number, finalists_in(result)) if RESULT in value else None
-    return replace(EvolutionStatistics.from_json(found), problems=problems)
+    data["genomes"] = dict(zip(("total", "distinct_prompts", "missing"), counts, strict=True))
+    data["performance"] = _performance(connection, batch_number, stored)
+    problems = problem_statistics(connection, batch_number, finalists_in(stored)) if RESULT in value else None
+    return replace(EvolutionStatistics.from_json(data), problems=problems)
 
 
 def _so_far(connection: sqlite3.Connection, batch_number: int, generations: list[dict[str, Any]]) -> dict[str, Any]:
@@ -260,11 +260,11 @@ def _so_far(connection: sqlite3.Connection, batch_number: int, generations: list
     }
 
 
-def _performance(connection: sqlite3.Connection, batch_number: int, result: dict[str, Any]) -> dict[str, Any]:
+def _performance(connection: sqlite3.Connection, batch_number: int, stored: dict[str, Any]) -> dict[str, Any]:
     row = progress_of(connection, batch_number)
     seconds, calls = row["seconds"], row["calls"]
-    saved = result["calls_saved_by_racing"]
-    unraced = result["search_calls"] + (saved or 0)
+    saved = stored["calls_saved_by_racing"]
+    unraced = stored["search_calls"] + (saved or 0)
     return {
         "problems_per_second": calls / seconds if seconds else None,
         "cache_hits": row["cached"],
@@ -284,4 +284,4 @@ def champion_prompt(connection: sqlite3.Connection, reference: str) -> str:
     champion = evolution_statistics(connection, batch["number"], "").champion
     if champion is None:
         raise NotFound(f"Batch {batch['id']} has no champion yet: not one generation is judged.")
-    return join_segments(unframed(split_segments(champion.prompt))[0])
+    return join_segments(split_frame(split_segments(champion.prompt))[0])

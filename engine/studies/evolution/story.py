@@ -9,7 +9,7 @@ from tidepool.engine.studies.evolution.final_test import (
     by_problem,
     choose,
     comparison,
-    examined,
+    examine,
     portrait,
     score,
 )
@@ -31,8 +31,8 @@ async def play(run: BatchRun) -> None:
 async def _evolve(run: BatchRun, grader: Grader) -> None:
     settings, problems = settings_of(run.config), problems_of(run.config)
     numbering, recorder = Numbering(), Recorder(run)
-    for split, found in (("search", problems.training), ("choose", problems.choosing), ("judge", problems.validation)):
-        for number, problem in enumerate(found):  # kept once, for the answers to name them
+    for split, group in (("search", problems.training), ("choose", problems.choosing), ("judge", problems.validation)):
+        for number, problem in enumerate(group):  # kept once, for the answers to name them
             run.ledger.put_problem(split=split, number=number, question=problem.question, gold=problem.answer)
     evaluator = Evaluator(run, settings, problems.training, grader, numbering, recorder)
     evaluator.units_ahead = plan(run.config).units
@@ -46,34 +46,34 @@ async def _evolve(run: BatchRun, grader: Grader) -> None:
     choice = await choose(evaluator, baseline, rival, problems.choosing)
     champion, baseline = choice.champion, choice.baseline
     finalists = [champion, baseline, *([choice.rival] if choice.rival else [])]
-    marks = await examined(evaluator, finalists, problems.validation, "judge", "validation")
-    ours, theirs = (marks[one.genome.key] for one in (champion, baseline))
+    marks = await examine(evaluator, finalists, problems.validation, "judge", "validation")
+    champion_marks, baseline_marks = (marks[finalist.genome.key] for finalist in (champion, baseline))
     result = {
-        "champion": portrait(champion, ours, problems.training) | choice.told(champion),
-        "baseline": portrait(baseline, theirs, problems.training) | choice.told(baseline),
+        "champion": portrait(champion, champion_marks, problems.training) | choice.figures_of(champion),
+        "baseline": portrait(baseline, baseline_marks, problems.training) | choice.figures_of(baseline),
         "choosing": choice.summary(len(problems.choosing)),
-        **comparison(ours, theirs, run.seed),
+        **comparison(champion_marks, baseline_marks, run.seed),
         "stopped_by": stopped_by,
         "calls_saved_by_racing": evaluator.calls_saved,
         "search_calls": search_calls,
         "baseline_calls": baseline_calls,
-        **told_rewrites(evaluator),
+        **rewrite_figures(evaluator),
         "random_search": None,
     }
     if rival and (drawn := choice.rival):
         random_marks = marks[drawn.genome.key]
         result["random_search"] = {
             **portrait(drawn, random_marks, problems.training),
-            **choice.told(drawn),
+            **choice.figures_of(drawn),
             "calls": rival.calls,
-            **comparison(ours, random_marks, run.seed),
+            **comparison(champion_marks, random_marks, run.seed),
         }
-    recorder.tell_validation(problems.validation, [score(replies) for replies in by_problem(ours)])
-    recorder.tell_result(result)
+    recorder.save_validation(problems.validation, [score(replies) for replies in by_problem(champion_marks)])
+    recorder.save_result(result)
     run.reason = stopped_by
 
 
-def told_rewrites(evaluator: Evaluator) -> dict[str, Any]:
+def rewrite_figures(evaluator: Evaluator) -> dict[str, Any]:
     """How many came back, and how many of them were refused for which reason."""
     refused = {reason: count for reason, count in evaluator.rewrites.most_common() if reason != ACCEPTED}
     if refused:

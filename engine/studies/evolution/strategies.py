@@ -7,12 +7,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tidepool.engine.studies.evolution.breeding import Breeding, Child, breed, copied, finished, random_genome
+from tidepool.engine.studies.evolution.breeding import Breeding, Child, breed, copy_parent, finish, random_genome
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluator import Evaluator
-from tidepool.engine.studies.evolution.fitness import Rates, adapted
-from tidepool.engine.studies.evolution.genome import Genome, genome_from, seed_genomes, segment_pool, unframed
-from tidepool.engine.studies.evolution.variation import SELECTIONS, Material, elites, mutated, varied
+from tidepool.engine.studies.evolution.fitness import Rates, adapt_rates
+from tidepool.engine.studies.evolution.genome import Genome, genome_from, seed_genomes, segment_pool, split_frame
+from tidepool.engine.studies.evolution.variation import SELECTIONS, Material, elites, mutate, vary_examples
 
 SEED = "seed"
 _TRIES = 20
@@ -21,35 +21,35 @@ _TRIES = 20
 def seeds_of(settings: EvolutionSettings) -> tuple[Genome, ...]:
     """The user's prompts, or those that come with Tidepool; each once, whether there is room for it or not."""
     own = (genome_from(prompt) for prompt in settings.seed_prompts)
-    found = {genome.key: genome for genome in (own if settings.seed_prompts else seed_genomes())}
-    return tuple(found.values())
+    genomes = {genome.key: genome for genome in (own if settings.seed_prompts else seed_genomes())}
+    return tuple(genomes.values())
 
 
 def material_of(settings: EvolutionSettings) -> Material:
     """What mutation inserts: sentences of seed prompts, and nothing that the user did not write unless he says so."""
-    taken_apart = [unframed(genome_from(prompt).segments) for prompt in settings.seed_prompts]
-    own = tuple(segment for free, _ in taken_apart for segment in free)
+    split_prompts = [split_frame(genome_from(prompt).segments) for prompt in settings.seed_prompts]
+    own = tuple(segment for free, _ in split_prompts for segment in free)
     built_in = () if own and settings.material == "own" else segment_pool()
     segments = tuple(dict.fromkeys((*(() if settings.material == "built-in" else own), *built_in)))
     return Material(
-        segments, tuple(frame for _, frame in taken_apart) if any(frame for _, frame in taken_apart) else ()
+        segments, tuple(frame for _, frame in split_prompts) if any(frame for _, frame in split_prompts) else ()
     )
 
 
 def founders(evaluator: Evaluator, material: Material) -> list[Genome]:
-    found = {genome.key: genome for genome in seeds_of(evaluator.settings)[: evaluator.settings.population_size]}
-    seeds = list(found.values())
+    genomes = {genome.key: genome for genome in seeds_of(evaluator.settings)[: evaluator.settings.population_size]}
+    seeds = list(genomes.values())
     rng = evaluator.stream("founders")
     for place in range(_TRIES * evaluator.settings.population_size):
-        if len(found) >= evaluator.settings.population_size:
+        if len(genomes) >= evaluator.settings.population_size:
             break
         mother = seeds[place % len(seeds)]
-        segments, name = mutated(mother.segments, rng, material)
-        examples, change = varied(mother.examples, evaluator.showable, rng)
+        segments, name = mutate(mother.segments, rng, material)
+        examples, change = vary_examples(mother.examples, evaluator.showable, rng)
         operator = f"{name}+{change}" if change else name
         mutant = replace(mother.child(segments, operator, 0), examples=examples)
-        found.setdefault(mutant.key, mutant)
-    return list(found.values())
+        genomes.setdefault(mutant.key, mutant)
+    return list(genomes.values())
 
 
 async def search(evaluator: Evaluator) -> str:
@@ -71,16 +71,16 @@ async def bred_generation(evaluator: Evaluator, population: Sequence[Genome], ma
     reflective, each as a parent that a model rewrote after seeing what the parent got wrong."""
     settings, generation = evaluator.settings, len(evaluator.history)
     scores, rng = evaluator.scores(population), evaluator.stream("breed", generation)
-    kept = [population[index] for index in elites(scores, settings.elite_size)]
-    count = settings.population_size - len(kept)
+    elite = [population[index] for index in elites(scores, settings.elite_size)]
+    count = settings.population_size - len(elite)
     if settings.strategy == "reflective":
         parents = [population[index] for index in SELECTIONS[settings.selection](scores, count, rng)]
-        children = [Child(copied(parent, generation, evaluator.showable, rng), "reflect") for parent in parents]
+        children = [Child(copy_parent(parent, generation, evaluator.showable, rng), "reflect") for parent in parents]
     else:
-        rates = adapted(Rates(settings.crossover_rate, settings.mutation_rate), evaluator.history[-1].diversity)
+        rates = adapt_rates(Rates(settings.crossover_rate, settings.mutation_rate), evaluator.history[-1].diversity)
         how = Breeding(settings.selection, settings.crossover, rates, showable=evaluator.showable)
         children = breed(population, scores, count, generation, how, material, rng, evaluator.known)
-    return [*kept, *await finished(evaluator, children, generation, material)]
+    return [*elite, *await finish(evaluator, children, generation, material)]
 
 
 async def search_at_random(evaluator: Evaluator, calls: int) -> None:

@@ -16,7 +16,7 @@ from itertools import accumulate, zip_longest
 from random import Random
 from typing import TypeVar
 
-from tidepool.engine.studies.evolution.genome import Frame, framed, unframed
+from tidepool.engine.studies.evolution.genome import Frame, insert_frame, split_frame
 
 TOURNAMENT_SIZE = 3
 ELITIST_SHARE = 0.25
@@ -135,8 +135,8 @@ def _stretch(segments: Sequence[str], rng: Random) -> tuple[int, int]:
 
 
 def _placed_sample(segments: Sequence[str], share: float, rng: Random) -> list[tuple[float, str]]:
-    kept = sorted(rng.sample(range(len(segments)), round(share * len(segments))))
-    return [((index + 0.5) / len(segments), segments[index]) for index in kept]
+    indices = sorted(rng.sample(range(len(segments)), round(share * len(segments))))
+    return [((index + 0.5) / len(segments), segments[index]) for index in indices]
 
 
 T = TypeVar("T")
@@ -212,12 +212,12 @@ def _in_one_segment(least_words: int) -> Callable[[WordChange], Mutation]:
     def as_mutation(change: WordChange) -> Mutation:
         @wraps(change)
         def mutation(segments: Segments, rng: Random, material: Material) -> Segments:
-            found = [list(_WORD.finditer(text)) for text in segments]
-            fit = [index for index, words in enumerate(found) if len(words) >= least_words]
+            word_lists = [list(_WORD.finditer(text)) for text in segments]
+            fit = [index for index, words in enumerate(word_lists) if len(words) >= least_words]
             if not fit:
                 return segments
             place = rng.choice(fit)
-            changed = change(segments[place], found[place], rng, material)
+            changed = change(segments[place], word_lists[place], rng, material)
             return (*segments[:place], changed, *segments[place + 1 :])
 
         return mutation
@@ -233,8 +233,8 @@ def word_insert(text: str, words: Words, rng: Random, material: Material) -> str
 
 @_in_one_segment(2)
 def word_delete(text: str, words: Words, rng: Random, material: Material) -> str:
-    gone = rng.choice(words)
-    before, after = text[: gone.start()], text[gone.end() :]
+    word = rng.choice(words)
+    before, after = text[: word.start()], text[word.end() :]
     return before + after[1:] if after.startswith(" ") else before.rstrip(" ") + after
 
 
@@ -280,11 +280,11 @@ _BY_WORD = tuple(name for name in MUTATIONS if name.startswith("word_"))
 _BY_SEGMENT = tuple(name for name in MUTATIONS if name.startswith("segment_"))
 
 
-def mutated(segments: Segments, rng: Random, material: Material) -> tuple[Segments, str]:
+def mutate(segments: Segments, rng: Random, material: Material) -> tuple[Segments, str]:
     """One operator drawn and applied, with its name. Pieces with placeholders stay."""
-    free, frame = unframed(segments)
+    free, frame = split_frame(segments)
     name = rng.choice(_BY_WORD if rng.random() < WORD_SHARE else _BY_SEGMENT) if free else segment_insert.__name__
-    return framed(MUTATIONS[name](free, rng, material), frame), name
+    return insert_frame(MUTATIONS[name](free, rng, material), frame), name
 
 
 Examples = tuple[int, ...]
@@ -307,11 +307,11 @@ NOTHING = Showable()
 
 
 def add_example(examples: Examples, showable: Showable, rng: Random) -> Examples:
-    left = [one for one in showable.problems if one not in examples]
-    if not left or len(examples) >= showable.most:
+    unused = [problem for problem in showable.problems if problem not in examples]
+    if not unused or len(examples) >= showable.most:
         return examples
     place = rng.randint(0, len(examples))
-    return (*examples[:place], rng.choice(left), *examples[place:])
+    return (*examples[:place], rng.choice(unused), *examples[place:])
 
 
 def drop_example(examples: Examples, showable: Showable, rng: Random) -> Examples:
@@ -324,9 +324,9 @@ def swap_examples(examples: Examples, showable: Showable, rng: Random) -> Exampl
 
 
 def replace_example(examples: Examples, showable: Showable, rng: Random) -> Examples:
-    left = [one for one in showable.problems if one not in examples]
+    unused = [problem for problem in showable.problems if problem not in examples]
     place = rng.randrange(len(examples))
-    return (*examples[:place], rng.choice(left), *examples[place + 1 :]) if left else examples
+    return (*examples[:place], rng.choice(unused), *examples[place + 1 :]) if unused else examples
 
 
 _CHANGES: tuple[Callable[[Examples, Showable, Random], Examples], ...] = (
@@ -339,28 +339,28 @@ _CHANGES: tuple[Callable[[Examples, Showable, Random], Examples], ...] = (
 )
 
 
-def varied(examples: Examples, showable: Showable, rng: Random) -> tuple[Examples, str | None]:
+def vary_examples(examples: Examples, showable: Showable, rng: Random) -> tuple[Examples, str | None]:
     """Now and then changed, with the name of the change. Nothing is drawn where nothing may be shown."""
     if not showable or rng.random() >= CHANGED:
         return examples, None
     if not examples:
-        return drawn(showable, rng, least=1), "show_examples"
+        return draw_examples(showable, rng, least=1), "show_examples"
     change = rng.choice(_CHANGES)
     changed = change(examples, showable, rng)
     return changed, change.__name__ if changed != examples else None
 
 
-def crossed(mother: Examples, father: Examples, showable: Showable, rng: Random) -> Examples:
+def cross_examples(mother: Examples, father: Examples, showable: Showable, rng: Random) -> Examples:
     """Any of those that one of them shows, in their order: as many as one of them has, or a number between."""
     both = list(dict.fromkeys((*mother, *father)))
     if not showable or not both:
         return ()
     fewest, most = sorted((len(mother), len(father)))
-    kept = set(rng.sample(both, min(rng.randint(fewest, most), len(both))))
-    return tuple(one for one in both if one in kept)
+    chosen = set(rng.sample(both, min(rng.randint(fewest, most), len(both))))
+    return tuple(example for example in both if example in chosen)
 
 
-def drawn(showable: Showable, rng: Random, least: int = 0) -> Examples:
+def draw_examples(showable: Showable, rng: Random, least: int = 0) -> Examples:
     """Any number of them: what random search shows, and a prompt's first."""
     if not showable:
         return ()

@@ -119,7 +119,7 @@ class MutationSettings(Section):
             raise WrongValue(f"{provider} has no embeddings: encoder is {HASHING}, ollama:… or openai:…", "encoder")
 
     @property
-    def taken_in(self) -> bool:
+    def has_file_contents(self) -> bool:
         """Whether what its files hold is in the config itself."""
         return bool(self.query_list) and (not self.policy or bool(self.policy_content))
 

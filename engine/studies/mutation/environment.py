@@ -24,9 +24,9 @@ from tidepool.engine.studies.mutation.operators import (
     OPERATOR_NAMES,
     Prompt,
     Rewrite,
+    apply_rewrite,
     operator_named,
     rewrite_prompt,
-    rewritten,
 )
 from tidepool.engine.studies.mutation.queries import Query
 from tidepool.engine.studies.mutation.rewards import Vectors, similarity
@@ -70,7 +70,7 @@ def observation(embedding: NDArray[np.float32], steps: int, rules: EpisodeRules)
     return np.append(embedding, np.float32(min(1.0, steps / rules.episode_length)))
 
 
-def credited(reward: float, steps: int, terminated: bool, rules: EpisodeRules, gamma: float) -> float:
+def credit_reward(reward: float, steps: int, terminated: bool, rules: EpisodeRules, gamma: float) -> float:
     """The reward a return-maximising learner sees: a success keeps its reward for the steps it makes
     unnecessary.
 
@@ -123,10 +123,10 @@ class StepCall:
 
 
 async def ask_rewrites(transport: PromptTransport, moment: int, group: Sequence[StepCall]) -> None:
-    asked = [attempt for attempt in group if operator_named(attempt.operator).instruction]
-    prompts = [rewrite_prompt(operator_named(attempt.operator), attempt.episode.text) for attempt in asked]
-    for attempt, reply in zip(asked, await _wave(transport, REWRITE, moment, asked, prompts), strict=True):
-        attempt.rewrite = rewritten(operator_named(attempt.operator), attempt.episode.text, reply)
+    attempts = [attempt for attempt in group if operator_named(attempt.operator).instruction]
+    prompts = [rewrite_prompt(operator_named(attempt.operator), attempt.episode.text) for attempt in attempts]
+    for attempt, reply in zip(attempts, await _wave(transport, REWRITE, moment, attempts, prompts), strict=True):
+        attempt.rewrite = apply_rewrite(operator_named(attempt.operator), attempt.episode.text, reply)
 
 
 async def ask_answers(transport: PromptTransport, moment: int, group: Sequence[StepCall], rules: EpisodeRules) -> None:
@@ -147,17 +147,17 @@ async def ask_judgements(transport: PromptTransport, moment: int, group: Sequenc
         rewards.judge_prompt(attempt.episode.query.text, attempt.episode.query.reference, answer)
         for attempt, answer in answered
     ]
-    asked = [attempt for attempt, _ in answered]
-    for attempt, reply in zip(asked, await _wave(transport, JUDGE, moment, asked, prompts), strict=True):
+    attempts = [attempt for attempt, _ in answered]
+    for attempt, reply in zip(attempts, await _wave(transport, JUDGE, moment, attempts, prompts), strict=True):
         attempt.reward = None if reply is None else rewards.read_judgement(reply)
 
 
 async def _wave(
-    transport: PromptTransport, stage: str, moment: int, asked: Sequence[StepCall], prompts: Sequence[Prompt]
+    transport: PromptTransport, stage: str, moment: int, attempts: Sequence[StepCall], prompts: Sequence[Prompt]
 ) -> Sequence[str | None]:
-    if not asked:
+    if not attempts:
         return []
-    requests = [PromptRequest(attempt.episode, *prompt) for attempt, prompt in zip(asked, prompts, strict=True)]
+    requests = [PromptRequest(attempt.episode, *prompt) for attempt, prompt in zip(attempts, prompts, strict=True)]
     return await transport.ask(stage, moment, requests)
 
 
@@ -207,7 +207,7 @@ class Step:
 def advance(attempt: StepCall, rules: EpisodeRules) -> tuple[Episode, Step]:
     """The episode after the step; without a reward the step was lost."""
     episode, reward = attempt.episode, attempt.reward
-    won = reward is not None and reward >= rules.success
+    succeeded = reward is not None and reward >= rules.success
     after = episode
     if reward is not None:
         after = replace(episode, text=attempt.rewrite.text, rewards=(*episode.rewards, reward))
@@ -220,8 +220,8 @@ def advance(attempt: StepCall, rules: EpisodeRules) -> tuple[Episode, Step]:
         fell_back=attempt.rewrite.fell_back,
         answer=attempt.answer,
         reward=reward,
-        terminated=won,
-        truncated=reward is None or (not won and after.steps >= rules.episode_length),
+        terminated=succeeded,
+        truncated=reward is None or (not succeeded and after.steps >= rules.episode_length),
     )
     return after, step
 
@@ -262,7 +262,7 @@ class Environments:
         self._batching = batching
         self._upcoming = [0] * count
         self._episodes: list[Episode | None] = [None] * count
-        self._known: dict[str, Vectors] = {}
+        self._vectors: dict[str, Vectors] = {}
         self.steps = steps
         self.episodes = episodes
         self.observations: Vectors = np.zeros((count, 1), dtype=np.float32)
@@ -273,8 +273,8 @@ class Environments:
 
     async def reset(self) -> Vectors:
         """Begins each environment's next episode, dropping any under way."""
-        await self._know(self._openings(range(self.count)), f"w{self.steps}/reset")
-        size = len(next(iter(self._known.values()), ()))
+        await self._embed_texts(self._openings(range(self.count)), f"w{self.steps}/reset")
+        size = len(next(iter(self._vectors.values()), ()))
         self.observations = np.zeros((self.count, size + 1), dtype=np.float32)
         for environment in range(self.count):
             self._begin(environment)
@@ -325,15 +325,15 @@ class Environments:
         openings = self._openings([attempt.episode.environment for attempt in group])
         vectors = await self._request(name, [*answers, *rewrites, *openings])
         if vectors is None:
-            await self._know(openings, f"{name}/again")
+            await self._embed_texts(openings, f"{name}/again")
             for attempt in group:
                 attempt.reward = None
             return
-        self._known.update((text, vectors[text]) for text in openings)
+        self._vectors.update((text, vectors[text]) for text in openings)
         for attempt in group:
             episode = attempt.episode
             if self.rules.reward == "similarity" and attempt.answer is not None:
-                attempt.reward = similarity(vectors[attempt.answer], self._known[episode.query.reference])
+                attempt.reward = similarity(vectors[attempt.answer], self._vectors[episode.query.reference])
             if attempt.reward is not None:
                 seen = observation(vectors[attempt.rewrite.text], episode.steps + 1, self.rules)
                 self.observations[episode.environment] = seen
@@ -345,7 +345,7 @@ class Environments:
             return
         self._episodes[environment] = Episode(environment, self._upcoming[environment], query, query.text)
         self._upcoming[environment] += 1
-        self.observations[environment] = observation(self._known[query.text], 0, self.rules)
+        self.observations[environment] = observation(self._vectors[query.text], 0, self.rules)
 
     def _openings(self, environments: Iterable[int]) -> list[str]:
         """The texts of these environments' next episodes whose vectors are needed and not yet known."""
@@ -353,9 +353,9 @@ class Environments:
         texts = [query.text for query in upcoming if query is not None]
         if self.rules.reward == "similarity":
             texts += [query.reference for query in upcoming if query is not None]
-        return [text for text in dict.fromkeys(texts) if text not in self._known]
+        return [text for text in dict.fromkeys(texts) if text not in self._vectors]
 
-    async def _know(self, texts: Sequence[str], name: str) -> None:
+    async def _embed_texts(self, texts: Sequence[str], name: str) -> None:
         if not texts:
             return
         vectors = await self._request(name, texts, needed=True)
@@ -364,12 +364,12 @@ class Environments:
                 f"The encoder could not embed {len(texts)} texts, so no episode can begin. Check that the "
                 "encoder's server is up and has the model, then resume the batch."
             )
-        self._known.update(vectors)
+        self._vectors.update(vectors)
 
     async def _request(self, name: str, texts: Sequence[str], *, needed: bool = False) -> dict[str, Vectors] | None:
         """The vectors of all these texts; only those not known yet are asked for."""
         distinct = dict.fromkeys(texts)
-        known = {text: self._known[text] for text in distinct if text in self._known}
+        known = {text: self._vectors[text] for text in distinct if text in self._vectors}
         unknown = [text for text in distinct if text not in known]
         if not unknown:
             return known

@@ -19,7 +19,7 @@ from tidepool.engine.statistics.contrasts import of_mean, paired
 from tidepool.engine.statistics.significance import holm
 from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, PromptTransport, once_each
 from tidepool.engine.studies.mutation.learners import RandomPolicy
-from tidepool.engine.studies.mutation.operators import NOOP, OPERATOR_NAMES, played
+from tidepool.engine.studies.mutation.operators import NOOP, OPERATOR_NAMES, with_noop
 from tidepool.engine.studies.mutation.policy import ConstantPolicy, Policy
 from tidepool.engine.studies.mutation.queries import Query
 from tidepool.engine.studies.mutation.statistics import (
@@ -46,13 +46,13 @@ def contenders(
 
     Where noop is no operator of the study, it is played nevertheless.
     """
-    named: dict[str, Policy] = {"policy": policy, "random": RandomPolicy(len(operators), seed), **(others or {})}
-    named.update((operator, ConstantPolicy(action)) for action, operator in enumerate(played(operators)))
-    return named
+    policies: dict[str, Policy] = {"policy": policy, "random": RandomPolicy(len(operators), seed), **(others or {})}
+    policies.update((operator, ConstantPolicy(action)) for action, operator in enumerate(with_noop(operators)))
+    return policies
 
 
 async def play_heldout(
-    named: Mapping[str, Policy],
+    policies: Mapping[str, Policy],
     queries: Sequence[Query],
     transport: PromptTransport,
     rules: EpisodeRules,
@@ -66,10 +66,10 @@ async def play_heldout(
     """Each contender's score on each query; NaN where every episode was lost at its first step."""
     per_policy = len(queries) * repeats
     environments = Environments(
-        per_policy * len(named),
+        per_policy * len(policies),
         once_each(queries),
         transport,
-        replace(rules, operators=played(rules.operators)),
+        replace(rules, operators=with_noop(rules.operators)),
         batching=batching,
         steps=steps,
         episodes=episodes,
@@ -80,7 +80,7 @@ async def play_heldout(
         actions = np.concatenate(
             [
                 policy.choose(observations[place * per_policy : (place + 1) * per_policy])
-                for place, policy in enumerate(named.values())
+                for place, policy in enumerate(policies.values())
             ]
         )
         moves = [int(action) if on else None for action, on in zip(actions, playing, strict=True)]
@@ -89,18 +89,18 @@ async def play_heldout(
             scores[environment] = score
         on_outcome(outcome)
         observations = outcome.observations
-    return _by_contender(named, scores, (len(named), repeats, len(queries)), rules.operators)
+    return _by_contender(policies, scores, (len(policies), repeats, len(queries)), rules.operators)
 
 
 def _by_contender(
-    named: Iterable[str], scores: Scores, shape: tuple[int, int, int], operators: Sequence[str]
+    names: Iterable[str], scores: Scores, shape: tuple[int, int, int], operators: Sequence[str]
 ) -> dict[str, Scores]:
-    found = {name: _mean_of_answered(rows) for name, rows in zip(named, scores.reshape(shape), strict=True)}
-    if NOOP in found:
-        found[UNCHANGED] = found[NOOP]
+    by_name = {name: _mean_of_answered(rows) for name, rows in zip(names, scores.reshape(shape), strict=True)}
+    if NOOP in by_name:
+        by_name[UNCHANGED] = by_name[NOOP]
     if NOOP not in operators:
-        found.pop(NOOP, None)
-    return found
+        by_name.pop(NOOP, None)
+    return by_name
 
 
 def _mean_of_answered(rows: Scores) -> Scores:
@@ -111,17 +111,17 @@ def _mean_of_answered(rows: Scores) -> Scores:
 
 
 def compare(
-    scores: Mapping[str, Scores], seed: int, operators: Sequence[str] = OPERATOR_NAMES, learnt: Sequence[str] = ()
+    scores: Mapping[str, Scores], seed: int, operators: Sequence[str] = OPERATOR_NAMES, learned: Sequence[str] = ()
 ) -> HeldOutRewards:
-    """`learnt` are the learners that ran beside the one of the study."""
+    """`learned` are the learners that ran beside the one of the study."""
     table = np.stack(list(scores.values()))
     whole = ~np.isnan(table).any(axis=0)
-    kept = {name: values[whole] for name, values in scores.items()}
-    best = max(operators, key=lambda name: float(kept[name].mean()) if whole.any() else 0.0)
-    baselines = {"random": kept["random"], BEST_CONSTANT: kept[best], UNCHANGED: kept[UNCHANGED]}
-    baselines |= {name: kept[name] for name in learnt}
-    rewards = {name: estimate(values) for name, values in kept.items()}
-    gains = _differences(kept["policy"], baselines, seed, len(operators))
+    answered = {name: values[whole] for name, values in scores.items()}
+    best = max(operators, key=lambda name: float(answered[name].mean()) if whole.any() else 0.0)
+    baselines = {"random": answered["random"], BEST_CONSTANT: answered[best], UNCHANGED: answered[UNCHANGED]}
+    baselines |= {name: answered[name] for name in learned}
+    rewards = {name: estimate(values) for name, values in answered.items()}
+    gains = _differences(answered["policy"], baselines, seed, len(operators))
     return HeldOutRewards(
         policy=rewards["policy"],
         random=rewards["random"],
@@ -139,13 +139,13 @@ def compare(
 def _differences(
     policy: Scores, baselines: Mapping[str, Scores], seed: int, operators: int
 ) -> dict[str, RewardDifference]:
-    found = {name: one for name, other in baselines.items() if (one := paired((policy - other).tolist(), seed))}
-    if (luckiest := found.get(BEST_CONSTANT)) and luckiest.difference < 0:
-        found[BEST_CONSTANT] = replace(luckiest, p_value=min(1.0, operators * luckiest.p_value))
-    adjusted = holm([one.p_value for one in found.values()])
+    gains = {name: gain for name, other in baselines.items() if (gain := paired((policy - other).tolist(), seed))}
+    if (luckiest := gains.get(BEST_CONSTANT)) and luckiest.difference < 0:
+        gains[BEST_CONSTANT] = replace(luckiest, p_value=min(1.0, operators * luckiest.p_value))
+    adjusted = holm([gain.p_value for gain in gains.values()])
     return {
-        name: RewardDifference(one.difference, one.interval, one.p_value, corrected)
-        for (name, one), corrected in zip(found.items(), adjusted, strict=True)
+        name: RewardDifference(gain.difference, gain.interval, gain.p_value, corrected)
+        for (name, gain), corrected in zip(gains.items(), adjusted, strict=True)
     }
 
 
@@ -153,6 +153,6 @@ def estimate(values: Scores) -> Reward:
     """The mean with Student's 95 % interval; without one where there is a single query, or all are alike."""
     if len(values) == 0:
         return Reward(None, None)
-    found = of_mean(values.tolist())
-    bounds = found.interval if found else None
+    mean = of_mean(values.tolist())
+    bounds = mean.interval if mean else None
     return Reward(float(values.mean()), bounds and (max(0.0, bounds[0]), min(1.0, bounds[1])))

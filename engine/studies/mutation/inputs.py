@@ -13,7 +13,7 @@ from tidepool.engine.errors import UsageError, located
 from tidepool.engine.studies.mutation.config import MutationSettings, WrittenQuery
 from tidepool.engine.studies.mutation.environment import EpisodeRules
 from tidepool.engine.studies.mutation.learners import require_extra
-from tidepool.engine.studies.mutation.operators import played
+from tidepool.engine.studies.mutation.operators import with_noop
 from tidepool.engine.studies.mutation.policy import (
     PolicyCard,
     SavedPolicy,
@@ -27,42 +27,42 @@ from tidepool.engine.studies.mutation.training import Training
 
 def with_files(settings: MutationSettings, folder: Path | None) -> MutationSettings:
     """Takes in the queries and the policy, so that a resume needs no file; checks what can be checked beforehand."""
-    if settings.taken_in:
+    if settings.has_file_contents:
         return settings
-    queries = _taken_queries(settings, folder)
-    content = _taken_policy(settings, folder)
-    taken = settings.model_copy(update={"query_list": queries, "policy_content": content})
-    saved = saved_policy(taken)
+    queries = _read_queries(settings, folder)
+    content = _read_policy_file(settings, folder)
+    frozen = settings.model_copy(update={"query_list": queries, "policy_content": content})
+    saved = saved_policy(frozen)
     if saved is not None:
         _check_policy(saved.card, settings)
-        heldout_for(saved.card, queries_of(taken))
+        heldout_for(saved.card, queries_of(frozen))
     elif settings.learner == "ppo":
         require_extra()
-    return taken
+    return frozen
 
 
-def _taken_queries(settings: MutationSettings, folder: Path | None) -> list[WrittenQuery]:
+def _read_queries(settings: MutationSettings, folder: Path | None) -> list[WrittenQuery]:
     if settings.query_list:
         with located("mutation", "query_list"):
             check_queries(queries_of(settings), "mutation.query_list")
         return settings.query_list
-    source = settings.queries if settings.queries == BUILTIN else str(_found(settings.queries, folder, "queries"))
+    source = settings.queries if settings.queries == BUILTIN else str(_find_file(settings.queries, folder, "queries"))
     with located("mutation", "queries"):
         queries = load_queries(source, references_needed=settings.reward != "keyword")
     return [WrittenQuery(query=query.text, reference=query.reference, kind=query.kind) for query in queries]
 
 
-def _found(name: str, folder: Path | None, key: str) -> Path:
+def _find_file(name: str, folder: Path | None, key: str) -> Path:
     """Beside the config, else in the working folder, where `--set mutation.policy=…` was written."""
     path = Path(name).expanduser()
-    beside = named_file(str(path), folder, "mutation", key)
-    return path if not beside.exists() and path.exists() else beside
+    in_folder = named_file(str(path), folder, "mutation", key)
+    return path if not in_folder.exists() and path.exists() else in_folder
 
 
-def _taken_policy(settings: MutationSettings, folder: Path | None) -> str:
+def _read_policy_file(settings: MutationSettings, folder: Path | None) -> str:
     if settings.policy_content or not settings.policy:
         return settings.policy_content
-    path = _found(settings.policy, folder, "policy")
+    path = _find_file(settings.policy, folder, "policy")
     with located("mutation", "policy"):
         saved = load_policy(path)
     return base64.b64encode(policy_bytes(saved)).decode()
@@ -111,8 +111,8 @@ def saved_policy(settings: MutationSettings) -> SavedPolicy | None:
 
 def heldout_for(card: PolicyCard, queries: Sequence[Query]) -> tuple[Query, ...]:
     """The queries a policy may honestly be tested on: those it never learnt from."""
-    known = set(card.trained_on)
-    unknown = tuple(query for query in queries if query.fingerprint not in known)
+    trained_on = set(card.trained_on)
+    unknown = tuple(query for query in queries if query.fingerprint not in trained_on)
     if not unknown:
         message = "The policy was trained on every one of these queries, so there is nothing to test it on."
         raise UsageError(message, ("mutation", "policy"))
@@ -121,8 +121,8 @@ def heldout_for(card: PolicyCard, queries: Sequence[Query]) -> tuple[Query, ...]
 
 def heldout_episodes(settings: MutationSettings, queries: int) -> int:
     """Of the comparison: the policy, random play, what else has learnt, and each operator as a constant policy."""
-    learnt = [name for name in settings.stated_baselines() if name != "random"]
-    return queries * settings.repeats * (2 + len(learnt) + len(played(settings.operators)))
+    learned = [name for name in settings.stated_baselines() if name != "random"]
+    return queries * settings.repeats * (2 + len(learned) + len(with_noop(settings.operators)))
 
 
 def settings_of(config: ConfigSections) -> MutationSettings:

@@ -83,7 +83,7 @@ class BanditLearner:
     def learn(self, outcome: Outcome) -> None:
         for environment, step in enumerate(outcome.steps):
             if step is not None and step.reward is not None:
-                self._believe(self._played[environment], self._contexts[environment], step.reward)
+                self._update_belief(self._played[environment], self._contexts[environment], step.reward)
 
     def policy(self) -> TrainedPolicy:
         """The expected rewards as one layer over the whole observation, and greedy from here on."""
@@ -107,7 +107,7 @@ class BanditLearner:
         variances: Array = np.maximum((spread * contexts[None]).sum(axis=2).T, 0.0)
         return variances
 
-    def _believe(self, action: int, context: Array, reward: float) -> None:
+    def _update_belief(self, action: int, context: Array, reward: float) -> None:
         reach = np.einsum("ij,j->i", self._covariance[action], context)
         gain = reach / (_NOISE**2 + context @ reach)
         self._weights[action] += gain * (reward - self._weights[action] @ context)

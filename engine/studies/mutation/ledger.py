@@ -33,7 +33,7 @@ class OpenEpisode:
     """the mutator's replies by step: the query is a part of each"""
 
 
-class EpisodeBook:
+class EpisodeRecorder:
     def __init__(self, run: BatchRun) -> None:
         self._run = run
         self._phase = ""
@@ -127,10 +127,10 @@ def stages_of(settings: MutationSettings) -> list[str]:
 
 
 class LedgerTransport:
-    def __init__(self, run: BatchRun, settings: MutationSettings, book: EpisodeBook) -> None:
+    def __init__(self, run: BatchRun, settings: MutationSettings, recorder: EpisodeRecorder) -> None:
         self._run = run
         self._settings = settings
-        self._book = book
+        self._recorder = recorder
         self._stages = stages_of(settings)
         self._models = {
             REWRITE: resolve_model(settings.mutator),
@@ -144,10 +144,10 @@ class LedgerTransport:
 
     async def ask(self, stage: str, moment: int, requests: Sequence[PromptRequest]) -> Sequence[str | None]:
         wave = self._wave(stage, moment)
-        asked = [(self._book.open(request.episode), self._call(stage, wave, request)) for request in requests]
-        replies = await self._run.all([self._reply(episode.unit, call) for episode, call in asked])
+        calls = [(self._recorder.open(request.episode), self._call(stage, wave, request)) for request in requests]
+        replies = await self._run.all([self._reply(episode.unit, call) for episode, call in calls])
         if stage == REWRITE:
-            for request, (episode, _), reply in zip(requests, asked, replies, strict=True):
+            for request, (episode, _), reply in zip(requests, calls, replies, strict=True):
                 if reply is not None:
                     episode.rewrites[request.episode.steps] = reply
         return replies

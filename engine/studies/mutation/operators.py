@@ -108,7 +108,7 @@ class Rewrite:
     fell_back: bool = False
 
 
-def rewritten(operator: Operator, query: str, reply: str | None) -> Rewrite:
+def apply_rewrite(operator: Operator, query: str, reply: str | None) -> Rewrite:
     """The fallback rule: a lost or unreadable rewrite leaves the query as it was, and says so."""
     if not operator.instruction:
         return Rewrite(query)
@@ -116,6 +116,6 @@ def rewritten(operator: Operator, query: str, reply: str | None) -> Rewrite:
     return Rewrite(query, fell_back=True) if text is None else Rewrite(text)
 
 
-def played(operators: Sequence[str]) -> tuple[str, ...]:
+def with_noop(operators: Sequence[str]) -> tuple[str, ...]:
     """The operators of the study, numbered as its policies know them, and noop in any case."""
     return tuple(operators) if NOOP in operators else (*operators, NOOP)

@@ -13,7 +13,7 @@ from tidepool.engine.studies.mutation.config import HASHING, MutationSettings
 from tidepool.engine.studies.mutation.environment import ANSWER, JUDGE, REWRITE, TARGET_SYSTEM
 from tidepool.engine.studies.mutation.inputs import heldout_episodes, heldout_for, queries_of, saved_policy, settings_of
 from tidepool.engine.studies.mutation.ledger import EMBED, JUDGE_TOKENS, stages_of
-from tidepool.engine.studies.mutation.operators import operator_named, played, rewrite_prompt
+from tidepool.engine.studies.mutation.operators import operator_named, rewrite_prompt, with_noop
 from tidepool.engine.studies.mutation.queries import Query, split_queries
 from tidepool.engine.studies.mutation.rewards import judge_prompt
 from tidepool.engine.studies.planned_calls import (
@@ -121,9 +121,9 @@ class _MutationPlan:
             done = first * settings.num_processes
             steps = min(settings.num_env_steps - done, times * settings.num_processes)
             before = self._repeats * self.players * done
-            taken = self._repeats * self.players * steps
-            rewrites = math.ceil((before + taken) * share) - math.ceil(before * share)
-            yield _Moment(self._repeats * times, taken, rewrites)
+            total_steps = self._repeats * self.players * steps
+            rewrites = math.ceil((before + total_steps) * share) - math.ceil(before * share)
+            yield _Moment(self._repeats * times, total_steps, rewrites)
 
     @property
     def _repeats(self) -> int:
@@ -131,14 +131,14 @@ class _MutationPlan:
         return 2 if self.sizing.worst and self.settings.reward == "judge" else 1
 
     def _comparison(self) -> Iterator[_Moment]:
-        contenders = self._learnt + len(played(self.settings.operators))
+        contenders = self._learnt + len(with_noop(self.settings.operators))
         share = (self._learnt * self._rewriting_share + self._instructed) / contenders
         # As of the simulated target, a guess for others.
         success = 1 / (1 + math.exp(SLOPE * (self.settings.success - MIDDLING)))
-        taken = float(self.heldout)
+        open_episodes = float(self.heldout)
         for step in range(self.settings.episode_length):
-            yield _Moment(1, round(taken), math.ceil(taken * share))
-            taken *= 1.0 if self.sizing.worst else 1 - success * ALIKE / (ALIKE + step)
+            yield _Moment(1, round(open_episodes), math.ceil(open_episodes * share))
+            open_episodes *= 1.0 if self.sizing.worst else 1 - success * ALIKE / (ALIKE + step)
 
     @cached_property
     def _instructed(self) -> int:
@@ -219,17 +219,17 @@ class _MutationPlan:
         settings, sizing, model = self.settings, self.sizing, self._models[stage]
         match stage:
             case "rewrite":
-                asked = [rewrite_prompt(operator_named(name), "") for name in settings.operators]
-                result = sizing.longest(system + text for system, text in asked) + self._query
+                prompts = [rewrite_prompt(operator_named(name), "") for name in settings.operators]
+                prompt = sizing.longest(system + text for system, text in prompts) + self._query
                 usual, most = QUERY_TOKENS, settings.max_tokens
             case "answer":
-                result = sizing.text(TARGET_SYSTEM) + self._query
+                prompt = sizing.text(TARGET_SYSTEM) + self._query
                 usual, most = ANSWER_TOKENS, settings.max_tokens
             case _:
-                result = sizing.text("".join(judge_prompt("", "", "")))
-                result += self._first_query + self._reference + self._answer
+                prompt = sizing.text("".join(judge_prompt("", "", "")))
+                prompt += self._first_query + self._reference + self._answer
                 usual, most = SCORE_TOKENS, JUDGE_TOKENS
-        return result + TOKENS_PER_MESSAGE, sizing.reply(model, usual, most, settings)
+        return prompt + TOKENS_PER_MESSAGE, sizing.reply(model, usual, most, settings)
 
 
 def _notes(config: FrozenConfig, settings: MutationSettings, planned: _MutationPlan) -> Iterator[str]:

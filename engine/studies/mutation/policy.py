@@ -160,7 +160,7 @@ def policy_paths(path: Path) -> tuple[Path, Path]:
 
 
 def policy_description(card: PolicyCard) -> str:
-    return json.dumps(_described(card), indent=2) + "\n"
+    return json.dumps(_describe(card), indent=2) + "\n"
 
 
 def policy_bytes(saved: SavedPolicy) -> bytes:
@@ -170,10 +170,10 @@ def policy_bytes(saved: SavedPolicy) -> bytes:
     for number, layer in enumerate(saved.policy.layers):
         arrays[f"layer{number}.weights"] = np.ascontiguousarray(layer.weights, dtype=np.float64)
         arrays[f"layer{number}.bias"] = np.ascontiguousarray(layer.bias, dtype=np.float64)
-    return save(arrays, metadata={FORMAT: json.dumps(_described(saved.card))})
+    return save(arrays, metadata={FORMAT: json.dumps(_describe(saved.card))})
 
 
-def _described(card: PolicyCard) -> dict[str, Any]:
+def _describe(card: PolicyCard) -> dict[str, Any]:
     return {"format": FORMAT, "version": VERSION, **asdict(card)}
 
 
@@ -199,7 +199,7 @@ def read_policy(content: bytes, source: str) -> SavedPolicy:
 
 
 def _policy(content: bytes) -> SavedPolicy:
-    metadata, arrays = _opened(content)
+    metadata, arrays = _open_archive(content)
     card = _card(metadata)
     normaliser = Normaliser.from_arrays(
         {name.removeprefix("normaliser."): array for name, array in arrays.items() if name.startswith("normaliser.")}
@@ -209,7 +209,7 @@ def _policy(content: bytes) -> SavedPolicy:
     return SavedPolicy(card, TrainedPolicy(normaliser, layers))
 
 
-def _opened(content: bytes) -> tuple[dict[str, Any], dict[str, NDArray[np.float64]]]:
+def _open_archive(content: bytes) -> tuple[dict[str, Any], dict[str, NDArray[np.float64]]]:
     from safetensors import SafetensorError
     from safetensors.numpy import load
 

@@ -25,7 +25,7 @@ from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.logger import Logger
 
 from tidepool.engine.call import seed_of
-from tidepool.engine.studies.mutation.environment import EpisodeRules, Outcome, Step, credited
+from tidepool.engine.studies.mutation.environment import EpisodeRules, Outcome, Step, credit_reward
 from tidepool.engine.studies.mutation.policy import Layer, Normaliser, TrainedPolicy
 from tidepool.engine.studies.mutation.training import Training
 
@@ -75,12 +75,12 @@ class PPOLearner:
         with torch.no_grad():
             seen = torch.from_numpy(normal)
             distribution = self._algorithm.policy.get_distribution(seen).distribution
-            drawn = torch.multinomial(distribution.probs, 1, generator=self._sampling).squeeze(1)
+            sampled = torch.multinomial(distribution.probs, 1, generator=self._sampling).squeeze(1)
             values = self._algorithm.policy.predict_values(seen).flatten().numpy()
-            log_probabilities = distribution.log_prob(drawn).numpy()
-        self._choice = _Choice(normal, drawn.tolist(), values, log_probabilities)
-        room = self._rollout_size() - self._answered
-        return [action if place < room else None for place, action in enumerate(self._choice.actions)]
+            log_probabilities = distribution.log_prob(sampled).numpy()
+        self._choice = _Choice(normal, sampled.tolist(), values, log_probabilities)
+        remaining = self._rollout_size() - self._answered
+        return [action if place < remaining else None for place, action in enumerate(self._choice.actions)]
 
     def learn(self, outcome: Outcome) -> None:
         for environment, step in enumerate(outcome.steps):
@@ -111,7 +111,7 @@ class PPOLearner:
             action=self._choice.actions[environment],
             value=float(self._choice.values[environment]),
             log_probability=float(self._choice.log_probabilities[environment]),
-            reward=credited(step.reward, step.index + 1, step.terminated, self._rules, self._training.gamma),
+            reward=credit_reward(step.reward, step.index + 1, step.terminated, self._rules, self._training.gamma),
             starts_episode=self._fresh[environment],
         )
         chain.append(row)

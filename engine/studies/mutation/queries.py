@@ -116,10 +116,10 @@ def split_queries(queries: Sequence[Query], heldout: float, seed: int) -> Split:
     order = list(range(len(queries)))
     stream(seed, "split").shuffle(order)
     size = min(len(queries) - 1, max(1, round(heldout * len(queries))))
-    kept = set(_spread_over_kinds(order, queries)[:size])
+    held_out = set(_spread_over_kinds(order, queries)[:size])
     return Split(
-        training=tuple(query for index, query in enumerate(queries) if index not in kept),
-        heldout=tuple(query for index, query in enumerate(queries) if index in kept),
+        training=tuple(query for index, query in enumerate(queries) if index not in held_out),
+        heldout=tuple(query for index, query in enumerate(queries) if index in held_out),
     )
 
 
@@ -128,10 +128,10 @@ def _spread_over_kinds(order: Sequence[int], queries: Sequence[Query]) -> list[i
     size.
     """
     sizes = Counter(query.kind for query in queries)
-    dealt: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     ranks: list[tuple[float, int, int]] = []
     for place, index in enumerate(order):
         kind = queries[index].kind
-        ranks.append(((dealt[kind] + 0.5) / sizes[kind], place, index))
-        dealt[kind] += 1
+        ranks.append(((counts[kind] + 0.5) / sizes[kind], place, index))
+        counts[kind] += 1
     return [index for _, _, index in sorted(ranks)]

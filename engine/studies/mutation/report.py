@@ -31,7 +31,7 @@ from tidepool.engine.studies.mutation.statistics import (
     RewardGain,
     UpdateStatistics,
     read_updates,
-    smoothed,
+    smooth,
 )
 from tidepool.storage.queries.summary import finding
 
@@ -45,23 +45,23 @@ PAIRED = (
 
 
 def blocks(statistics: Mapping[str, Any]) -> list[Block]:
-    found = MutationStatistics.from_json(statistics)
+    stats = MutationStatistics.from_json(statistics)
     return [
-        *_heldout(found),
+        *_heldout(stats),
         Words(
-            f"{found.masked_steps:,} steps masked (their answers were lost), "
-            f"{found.fallback_rewrites:,} rewrites fell back to the query as it was",
+            f"{stats.masked_steps:,} steps masked (their answers were lost), "
+            f"{stats.fallback_rewrites:,} rewrites fell back to the query as it was",
             "quiet",
         ),
-        *_learning(found),
-        *_operators(found),
+        *_learning(stats),
+        *_operators(stats),
     ]
 
 
 def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
-    found = MutationStatistics.from_json(statistics)
+    stats = MutationStatistics.from_json(statistics)
     data: dict[str, Cell] = {}
-    if heldout := found.heldout:
+    if heldout := stats.heldout:
         data |= {
             "policy on held-out queries": _reward(heldout.policy),
             "random on held-out queries": _reward(heldout.random),
@@ -72,15 +72,15 @@ def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
             **{f"policy over {name}": _gain(gain) for name, gain in _further(heldout).items()},
             "held-out queries": heldout.queries,
         }
-    data |= {"steps masked": found.masked_steps, "rewrites that fell back": found.fallback_rewrites}
-    for name, row in found.operators.items():
+    data |= {"steps masked": stats.masked_steps, "rewrites that fell back": stats.fallback_rewrites}
+    for name, row in stats.operators.items():
         data |= {f"{name}: uses": row.uses, f"{name}: mean reward": Number(row.mean_reward, 3)}
     return data
 
 
 def compared(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]]) -> list[Block]:
     """Of several seeds; nothing where each batch stands for itself."""
-    if not any("seeds" in one for one in differences):
+    if not any("seeds" in row for row in differences):
         return []
     return blocks_over_seeds(batches, differences, RUNS)
 
@@ -95,14 +95,14 @@ def _gain(row: RewardGain) -> Estimate:
 
 def _further(heldout: HeldOutRewards) -> dict[str, RewardDifference]:
     """Differences beside those that every batch has."""
-    return {name: one for name, one in (heldout.differences or {}).items() if name not in ("random", "best_constant")}
+    return {name: gain for name, gain in (heldout.differences or {}).items() if name not in ("random", "best_constant")}
 
 
-def _contenders(found: MutationStatistics, heldout: HeldOutRewards) -> dict[str, tuple[Reward, RewardGain | None]]:
+def _contenders(stats: MutationStatistics, heldout: HeldOutRewards) -> dict[str, tuple[Reward, RewardGain | None]]:
     """Who met the held-out queries, and what the policy gains over each."""
     further = _further(heldout)
     data: dict[str, tuple[Reward, RewardGain | None]] = {
-        f"policy ({found.learner})": (heldout.policy, None),
+        f"policy ({stats.learner})": (heldout.policy, None),
         "random": (heldout.random, heldout.policy_over_random),
         f"always {heldout.best_constant.operator} (the best)": (
             heldout.best_constant,
@@ -112,19 +112,19 @@ def _contenders(found: MutationStatistics, heldout: HeldOutRewards) -> dict[str,
     if heldout.unchanged:
         data["unchanged query"] = heldout.unchanged, further.get("unchanged")
     return data | {
-        name: (heldout.others[name], further.get(name)) for name in found.baselines if name in heldout.others
+        name: (heldout.others[name], further.get(name)) for name in stats.baselines if name in heldout.others
     }
 
 
-def _heldout(found: MutationStatistics) -> Iterator[Block]:
-    if not (heldout := found.heldout):
+def _heldout(stats: MutationStatistics) -> Iterator[Block]:
+    if not (heldout := stats.heldout):
         yield Words("not yet compared on held-out queries")
         return
     missing = f", {heldout.missing:,} left out because answers are missing" if heldout.missing else ""
-    yield Words(f"on {heldout.queries:,} held-out queries, never trained on{missing} (reward {found.reward})")
-    beside = f"random play {text_of(_reward(heldout.random))}"
-    yield Headline("reward of the policy on held-out queries", _reward(heldout.policy), beside)
-    contenders = _contenders(found, heldout)
+    yield Words(f"on {heldout.queries:,} held-out queries, never trained on{missing} (reward {stats.reward})")
+    comparison = f"random play {text_of(_reward(heldout.random))}"
+    yield Headline("reward of the policy on held-out queries", _reward(heldout.policy), comparison)
+    contenders = _contenders(stats, heldout)
     rows: list[tuple[Cell, ...]] = [
         (name, _reward(row), _gain(gain) if gain else "") for name, (row, gain) in contenders.items()
     ]
@@ -142,21 +142,21 @@ def _verdicts(heldout: HeldOutRewards) -> Iterator[Block]:
         "best_constant": f"always {heldout.best_constant.operator}, picked on these very queries",
         "unchanged": "the unchanged query",
     }
-    for name, one in (heldout.differences or {}).items():
+    for name, difference in (heldout.differences or {}).items():
         against = names.get(name, f"the {name} that ran beside it")
-        verdict = compared_in_words(one.p_value_holm, one.difference or 0.0)
+        verdict = compared_in_words(difference.p_value_holm, difference.difference or 0.0)
         beaten = verdict.startswith("worse")
-        message = f"{'beaten: ' if beaten else ''}policy against {against}: {text_of(_gain(one))}, {verdict}"
-        yield Words(message, "warning" if beaten else "plain")
+        text = f"{'beaten: ' if beaten else ''}policy against {against}: {text_of(_gain(difference))}, {verdict}"
+        yield Words(text, "warning" if beaten else "plain")
     if heldout.differences:
         yield Words(PAIRED, "quiet")
 
 
-def _learning(found: MutationStatistics) -> Iterator[Block]:
-    if not (updates := found.updates):
+def _learning(stats: MutationStatistics) -> Iterator[Block]:
+    if not (updates := stats.updates):
         return
-    beside = {name: baseline.updates for name, baseline in found.baselines.items()}
-    yield from learning_figures({found.learner: updates, **beside})
+    baselines = {name: baseline.updates for name, baseline in stats.baselines.items()}
+    yield from learning_figures({stats.learner: updates, **baselines})
     last = updates[-1]
     yield Words(
         f"update {last.update}: mean reward {last.mean_reward:.3f}, {100 * last.success_rate:.0f} % of its episodes ended well"
@@ -196,12 +196,12 @@ def updates_table(updates: Sequence[UpdateStatistics]) -> Table:
     return table("updates", columns, rows, left=0, first=MOST_UPDATES)
 
 
-def _operators(found: MutationStatistics) -> Iterator[Block]:
+def _operators(stats: MutationStatistics) -> Iterator[Block]:
     """How often each operator was played, at first and in the end, and what it brought."""
-    total = sum(row.uses for row in found.operators.values())
+    total = sum(row.uses for row in stats.operators.values())
     if not total:
         return
-    ends = [update.uses or {} for update in (*found.updates[:1], *found.updates[-1:])] or [{}, {}]
+    ends = [update.uses or {} for update in (*stats.updates[:1], *stats.updates[-1:])] or [{}, {}]
     rows: list[tuple[Cell, ...]] = [
         (
             name,
@@ -210,12 +210,12 @@ def _operators(found: MutationStatistics) -> Iterator[Block]:
             *(_percent(uses.get(name, 0), sum(uses.values())) for uses in ends),
             Number(row.mean_reward, 3),
         )
-        for name, row in found.operators.items()
+        for name, row in stats.operators.items()
     ]
     yield table("operators", ("operator", "uses", "share", "at first", "at last", "mean reward"), rows)
-    series = Series("uses", tuple(float(row.uses) for row in found.operators.values()))
+    series = Series("uses", tuple(float(row.uses) for row in stats.operators.values()))
     title = "how often each operator is used"
-    yield Figure("bars", title, (series,), labels=tuple(found.operators), caption=COUNTS)
+    yield Figure("bars", title, (series,), labels=tuple(stats.operators), caption=COUNTS)
 
 
 def _percent(count: int, total: int) -> Number:
@@ -235,7 +235,7 @@ class MutationGlimpse:
         return False
 
     def told(self) -> Told | None:
-        updates = [UpdateStatistics.from_json(one) for one in smoothed(self._updates)]
+        updates = [UpdateStatistics.from_json(row) for row in smooth(self._updates)]
         blocks: tuple[Block, ...] = ()
         if updates:
             blocks = (*learning_figures({"policy": updates}), updates_table(updates))

@@ -138,7 +138,7 @@ def read_judgement(reply: str) -> float | None:
     number = None if fields is None else number_of(fields.get("score"))
     if number is None:
         words = reply if fields is None else text_of(fields.get("score", fields.get(AFTER)))
-        found = _SCORE.findall(words)
+        scores = _SCORE.findall(words)
         bare = _BARE.match(words)
-        number = float(found[-1]) if found else float(bare[1]) if bare else None
+        number = float(scores[-1]) if scores else float(bare[1]) if bare else None
     return number / 10 if number is not None and 0 <= number <= 10 else None

@@ -147,19 +147,19 @@ def mutation_statistics(
     losses = {"training": training.get("losses", {}), "heldout": heldout.pop("losses", {})}
     baselines = training.get("baselines", {})
     losses.update((name, baseline.pop("losses")) for name, baseline in baselines.items())
-    played = heldout.pop("operators", None)
+    heldout_operators = heldout.pop("operators", None)
     unused = {name: {"uses": 0, "mean_reward": None} for name in settings["operators"]}
     return MutationStatistics.from_json(
         {
             "learner": "policy" if settings["policy_content"] else settings["learner"],
             "reward": settings["reward"],
-            "updates": smoothed(read_updates(connection, batch_number)),
-            "operators": training.get("operators") or played or unused,
-            "heldout_operators": played or unused,
-            "baselines": {name: {**found, "updates": smoothed(found["updates"])} for name, found in baselines.items()},
+            "updates": smooth(read_updates(connection, batch_number)),
+            "operators": training.get("operators") or heldout_operators or unused,
+            "heldout_operators": heldout_operators or unused,
+            "baselines": {name: {**entry, "updates": smooth(entry["updates"])} for name, entry in baselines.items()},
             "heldout": heldout,
-            "masked_steps": sum(lost.get("masked_steps", 0) for lost in losses.values()),
-            "fallback_rewrites": sum(lost.get("fallback_rewrites", 0) for lost in losses.values()),
+            "masked_steps": sum(loss.get("masked_steps", 0) for loss in losses.values()),
+            "fallback_rewrites": sum(loss.get("fallback_rewrites", 0) for loss in losses.values()),
             "phases": losses,
         }
     )
@@ -173,14 +173,14 @@ def read_updates(
         yield {"update": row["update_number"], **columns, **json.loads(row["details"] or "{}")}
 
 
-def smoothed(updates: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def smooth(updates: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Each update with the running mean of the rewards up to it, weighted to the newest, and intervals where they are known.
 
     The running mean is a weighted sum of means, so its variance is the sum of theirs by the squares of the weights.
     Rewards lie between 0 and 1, and so do their intervals.
     """
     level, variance = None, 0.0
-    found = []
+    rows = []
     for update in updates:
         reward, error, episodes = update["mean_reward"], update.get("error"), update.get("episodes")
         weight = 1.0 if level is None else SMOOTHING
@@ -192,8 +192,8 @@ def smoothed(updates: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
             variance = (1 - weight) ** 2 * variance + (weight * error) ** 2
             reach = student_quantile(episodes - 1, 0.975) * math.sqrt(variance)
             intervals["smoothed_ci95"] = (max(0.0, level - reach), min(1.0, level + reach))
-        found.append({**update, "smoothed": level, **intervals})
-    return found
+        rows.append({**update, "smoothed": level, **intervals})
+    return rows
 
 
 POLICY = "policy"
@@ -203,8 +203,8 @@ REWARDS = "heldout_rewards"
 
 def _values(connection: sqlite3.Connection, batch: sqlite3.Row) -> Mapping[str, float | None]:
     heldout: Mapping[str, Any] = finding(connection, batch["number"], "heldout") or {}
-    learnt = {name: row for name, row in heldout.get("others", {}).items() if name == "bandit"}
-    data = {name: heldout.get(name) for name in (POLICY, "random", "best_constant", "unchanged")} | learnt
+    learned = {name: row for name, row in heldout.get("others", {}).items() if name == "bandit"}
+    data = {name: heldout.get(name) for name in (POLICY, "random", "best_constant", "unchanged")} | learned
     return {name: row["mean_reward"] for name, row in data.items() if row}
 
 
@@ -286,14 +286,14 @@ def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) 
 
 def compared(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, Any] | None:
     """None where fewer than two queries were answered in both."""
-    found = paired([first[query] - second[query] for query in first if query in second])
-    if found is None:
+    gain = paired([first[query] - second[query] for query in first if query in second])
+    if gain is None:
         return None
     return {
         "paired": True,
-        "queries": found.pairs,
-        "difference": found.difference,
-        "difference_ci95": found.interval and list(found.interval),
-        "effect_size": found.effect_size,
-        "p_value": found.p_value,
+        "queries": gain.pairs,
+        "difference": gain.difference,
+        "difference_ci95": gain.interval and list(gain.interval),
+        "effect_size": gain.effect_size,
+        "p_value": gain.p_value,
     }

@@ -29,11 +29,11 @@ from tidepool.engine.studies.mutation.inputs import (
     training_of,
 )
 from tidepool.engine.studies.mutation.learners import make_learner
-from tidepool.engine.studies.mutation.ledger import EpisodeBook, LedgerTransport
+from tidepool.engine.studies.mutation.ledger import EpisodeRecorder, LedgerTransport
 from tidepool.engine.studies.mutation.policy import Policy, PolicyCard, SavedPolicy, TrainedPolicy, policy_bytes
 from tidepool.engine.studies.mutation.queries import Query, Split, split_queries
 from tidepool.engine.studies.mutation.statistics import REWARDS
-from tidepool.engine.studies.mutation.training import DETAILS, Losses, Player, Silence, TrainingRecord, train, unused
+from tidepool.engine.studies.mutation.training import DETAILS, Losses, LossLimit, Player, TrainingRecord, no_uses, train
 
 TRAINING, HELDOUT = "training", "heldout"
 
@@ -49,11 +49,11 @@ class Story:
         self._run = run
         self._settings = settings
         self._rules = rules_of(settings)
-        self._book = EpisodeBook(run)
-        self._transport = LedgerTransport(run, settings, self._book)
+        self._recorder = EpisodeRecorder(run)
+        self._transport = LedgerTransport(run, settings, self._recorder)
         self._players: list[Player] = []
         self._tested = Losses()
-        self._told = 0
+        self._updates_reported = 0
         """updates written down so far"""
 
     async def run(self) -> None:
@@ -67,34 +67,34 @@ class Story:
         chosen, *others = self._players
         policy = chosen.learner.policy()
         self._keep_policy(policy, split)
-        learnt = {other.name: other.learner.policy() for other in others if other.name != "random"}
-        await self._compare(policy, learnt, split.heldout, environments.steps, environments.episodes)
+        learned = {other.name: other.learner.policy() for other in others if other.name != "random"}
+        await self._compare(policy, learned, split.heldout, environments.steps, environments.episodes)
 
     # -- training ----------------------------------------------------------------------------------------
 
     async def _train(self, split: Split) -> Environments:
-        settings, each = self._settings, self._settings.num_processes
+        settings, per_player = self._settings, self._settings.num_processes
         names = [settings.learner, *settings.stated_baselines()]
-        self._book.begin(TRAINING, [name for name in names for _ in range(each)])
+        self._recorder.begin(TRAINING, [name for name in names for _ in range(per_player)])
         schedule = endless(split.training, self._run.seed)
         environments = Environments(
-            each * len(names),
-            lambda environment, episode: schedule(environment % each, episode),
+            per_player * len(names),
+            lambda environment, episode: schedule(environment % per_player, episode),
             self._transport,
             self._rules,
             batching=settings.use_batching,
         )
         size = (await environments.reset()).shape[1]
-        self._players = [await self._player(name, place * each, size) for place, name in enumerate(names)]
+        self._players = [await self._player(name, place * per_player, size) for place, name in enumerate(names)]
         chosen, *others = [player.record for player in self._players]
-        beside = dict(zip(names[1:], others, strict=True))
+        baselines = dict(zip(names[1:], others, strict=True))
         still = heldout_episodes(settings, len(split.heldout))
         self._expect(environments.episodes, [chosen, *others], still)
 
         def on_outcome(outcome: Outcome) -> None:
-            self._book.take(outcome)
-            if sum(len(record.updates) for record in (chosen, *others)) > self._told:
-                self._write_down(chosen, beside)
+            self._recorder.take(outcome)
+            if sum(len(record.updates) for record in (chosen, *others)) > self._updates_reported:
+                self._save_updates(chosen, baselines)
                 self._expect(environments.episodes, [chosen, *others], still)
 
         await train(
@@ -102,10 +102,10 @@ class Story:
             self._players,
             offload=asyncio.to_thread,
             on_outcome=on_outcome,
-            silence=Silence(heard=lambda: self._transport.fresh),
+            loss_limit=LossLimit(is_live=lambda: self._transport.fresh),
         )
-        self._book.close_rest()
-        self._write_down(chosen, beside)
+        self._recorder.close_rest()
+        self._save_updates(chosen, baselines)
         return environments
 
     async def _player(self, name: str, first: int, size: int) -> Player:
@@ -113,7 +113,7 @@ class Story:
         training = training_of(settings, name, self._run.seed)
         learner = await asyncio.to_thread(make_learner, training, self._rules, size, len(settings.operators))
         record = TrainingRecord(
-            update_size=settings.num_processes * settings.num_steps, operators=unused(settings.operators)
+            update_size=settings.num_processes * settings.num_steps, operators=no_uses(settings.operators)
         )
         return Player(name, learner, settings.num_env_steps, first, settings.num_processes, record)
 
@@ -124,9 +124,9 @@ class Story:
         steps_each = played / begun if played else self._settings.episode_length
         self._run.expect_units(begun + math.ceil(left / steps_each) + still)
 
-    def _write_down(self, chosen: TrainingRecord, others: Mapping[str, TrainingRecord]) -> None:
+    def _save_updates(self, chosen: TrainingRecord, others: Mapping[str, TrainingRecord]) -> None:
         """Every row of it replaces the one before: a replay writes the same again."""
-        self._told = sum(len(record.updates) for record in (chosen, *others.values()))
+        self._updates_reported = sum(len(record.updates) for record in (chosen, *others.values()))
         for update in chosen.updates:
             self._run.ledger.put_training(
                 update_number=update.update,
@@ -172,23 +172,23 @@ class Story:
     # -- the comparison ----------------------------------------------------------------------------------
 
     async def _compare(
-        self, policy: Policy, learnt: Mapping[str, Policy], heldout: tuple[Query, ...], steps: int, episodes: int
+        self, policy: Policy, learned: Mapping[str, Policy], heldout: tuple[Query, ...], steps: int, episodes: int
     ) -> None:
         settings = self._settings
-        named = contenders(policy, self._run.seed, learnt, self._settings.operators)
-        names = [name for name in named for _ in range(len(heldout) * settings.repeats)]
-        self._book.begin(HELDOUT, names)
+        policies = contenders(policy, self._run.seed, learned, self._settings.operators)
+        names = [name for name in policies for _ in range(len(heldout) * settings.repeats)]
+        self._recorder.begin(HELDOUT, names)
         self._run.expect_units(episodes + len(names))
-        own = TrainingRecord(update_size=0, operators=unused(self._settings.operators))
+        record = TrainingRecord(update_size=0, operators=no_uses(self._settings.operators))
         """what the policy itself does, which is all there is to tell of one that was only evaluated"""
 
         def on_outcome(outcome: Outcome) -> None:
-            self._book.take(outcome)
+            self._recorder.take(outcome)
             self._tested.count(outcome)
-            own.count(outcome.part(0, len(heldout) * settings.repeats))
+            record.count(outcome.part(0, len(heldout) * settings.repeats))
 
         scores = await play_heldout(
-            named,
+            policies,
             heldout,
             self._transport,
             self._rules,
@@ -198,13 +198,13 @@ class Story:
             episodes=episodes,
             on_outcome=on_outcome,
         )
-        self._book.close_rest()
+        self._recorder.close_rest()
         rewards = zip(heldout, scores["policy"].tolist(), strict=True)
         data = {query.fingerprint: reward for query, reward in rewards if not math.isnan(reward)}
         self._run.ledger.put_finding(REWARDS, data)
-        found = compare(scores, self._run.seed, self._settings.operators, tuple(learnt)).as_json()
-        found["operators"] = _operators(own)
-        self._run.ledger.put_finding("heldout", {**found, "losses": asdict(self._tested)})
+        comparison = compare(scores, self._run.seed, self._settings.operators, tuple(learned)).as_json()
+        comparison["operators"] = _operators(record)
+        self._run.ledger.put_finding("heldout", {**comparison, "losses": asdict(self._tested)})
 
 
 def _operators(record: TrainingRecord) -> dict[str, dict[str, float | None]]:

@@ -115,7 +115,7 @@ class Losses:
             self.fallback_rewrites += step.fell_back
 
 
-def unused(operators: Iterable[str]) -> dict[str, OperatorUse]:
+def no_uses(operators: Iterable[str]) -> dict[str, OperatorUse]:
     return {name: OperatorUse() for name in operators}
 
 
@@ -124,7 +124,7 @@ class TrainingRecord:
     update_size: int
     losses: Losses = field(default_factory=Losses)
     updates: list[Update] = field(default_factory=list)
-    operators: dict[str, OperatorUse] = field(default_factory=lambda: unused(OPERATOR_NAMES))
+    operators: dict[str, OperatorUse] = field(default_factory=lambda: no_uses(OPERATOR_NAMES))
     _rewards: list[float] = field(default_factory=list)
     _episodes: dict[int, list[float]] = field(default_factory=dict)
     _endings: list[bool] = field(default_factory=list)
@@ -182,7 +182,7 @@ Offload = Callable[..., Awaitable[Any]]
 """runs a function in a thread, as `asyncio.to_thread` does"""
 
 
-async def _at_once(function: Callable[..., Any], *arguments: Any) -> Any:
+async def _run_inline(function: Callable[..., Any], *arguments: Any) -> Any:
     return function(*arguments)
 
 
@@ -205,30 +205,30 @@ class Player:
     async def choose(self, environments: Environments, offload: Offload) -> list[int | None]:
         if not self.left:
             return [None] * self.count
-        compute = offload if self.learner.heavy else _at_once
+        compute = offload if self.learner.heavy else _run_inline
         seen = environments.observations[self.first : self.first + self.count].copy()
-        return _within(await compute(self.learner.choose, seen), self.left)
+        return _first_actions(await compute(self.learner.choose, seen), self.left)
 
-    async def learn(self, whole: Outcome, offload: Offload) -> None:
-        outcome = whole.part(self.first, self.count)
+    async def learn(self, full_outcome: Outcome, offload: Offload) -> None:
+        outcome = full_outcome.part(self.first, self.count)
         if not any(outcome.steps):
             return
-        compute = offload if self.learner.heavy else _at_once
+        compute = offload if self.learner.heavy else _run_inline
         self.record.count(outcome)
         await compute(self.learner.learn, outcome)
 
 
 @dataclass(slots=True)
-class Silence:
-    """Stops a run whose target has stopped answering. Steps that are only replayed are not `heard`: a run taken
+class LossLimit:
+    """Stops a run whose target has stopped answering. Steps that are only replayed are not `is_live`: a run taken
     up again after an outage goes on.
     """
 
-    heard: Callable[[], bool] = lambda: True
+    is_live: Callable[[], bool] = lambda: True
     lost: int = field(default=0, init=False)
 
-    def listen(self, outcome: Outcome) -> None:
-        if not self.heard():
+    def count(self, outcome: Outcome) -> None:
+        if not self.is_live():
             return
         for step in filter(None, outcome.steps):
             self.lost = self.lost + 1 if step.masked else 0
@@ -243,29 +243,29 @@ async def train(
     environments: Environments,
     players: Sequence[Player],
     *,
-    offload: Offload = _at_once,
+    offload: Offload = _run_inline,
     on_outcome: Callable[[Outcome], None] = lambda outcome: None,
-    silence: Silence | None = None,
+    loss_limit: LossLimit | None = None,
 ) -> None:
     """From where the environments stand, after their reset. `offload` is used for learners that compute long, so
     that they do not hold up an event loop.
     """
-    silence = silence or Silence()
+    loss_limit = loss_limit or LossLimit()
     while any(player.left for player in players):
         actions = [action for player in players for action in await player.choose(environments, offload)]
         outcome = await environments.step(actions)
         for player in players:
             await player.learn(outcome, offload)
         on_outcome(outcome)
-        silence.listen(outcome)
+        loss_limit.count(outcome)
     for player in players:
         player.record.close_update()
 
 
-def _within(actions: Sequence[int | None], room: int) -> list[int | None]:
-    """The first `room` actions; the other environments wait."""
+def _first_actions(actions: Sequence[int | None], remaining: int) -> list[int | None]:
+    """The first `remaining` actions; the other environments wait."""
     allowed: list[int | None] = []
     for action in actions:
-        allowed.append(action if room > 0 else None)
-        room -= action is not None
+        allowed.append(action if remaining > 0 else None)
+        remaining -= action is not None
     return allowed

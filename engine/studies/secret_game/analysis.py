@@ -41,7 +41,7 @@ HALF_WIDTH = 5.0
 
 
 @dataclass(frozen=True)
-class Needed(Statistics):
+class NeededTalks(Statistics):
     """Conversations until each share is known as well as it should be; None where that cannot be said."""
 
     times_revealed_secret: int | None
@@ -52,7 +52,7 @@ class Needed(Statistics):
 @dataclass(frozen=True)
 class Precision(Statistics):
     half_width_percentage: float
-    agents: Mapping[str, Needed]
+    agents: Mapping[str, NeededTalks]
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class SecretGameStatistics(Statistics):
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class GameDesign:
     """What the statistics need to know of a batch beside its outcomes."""
 
     models: Mapping[str, str] | None = None
@@ -104,7 +104,7 @@ class Played:
     mode: str = "standard"
 
     @classmethod
-    def of(cls, config: StoredConfig) -> "Played":
+    def of(cls, config: StoredConfig) -> "GameDesign":
         agents, settings = config.sections["agents"], config.sections["secret_game"]
         return cls(
             models={agent["name"]: resolve_model(agent["model"]) for agent in agents},
@@ -119,10 +119,10 @@ class Played:
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:
     """As the JSON summary has them, with what people coded by hand."""
     failed = {tuple(json.loads(names)): count for names, count in game_rows.failures_by_pair(connection, batch["id"])}
-    found = analysed_sides(sides_of(connection, batch["number"]), failed, Played.of(config))
+    analysis = analyse_sides(sides_of(connection, batch["number"]), failed, GameDesign.of(config))
     agreement = _agreement(game_rows.planted_sides(connection, batch["number"])) if batch["simulated"] else None
-    found = replace(found, sat_out=game_rows.sit_outs(connection, batch["id"]), agreement=agreement)
-    return with_coding(connection, batch, found.as_json())
+    analysis = replace(analysis, sat_out=game_rows.sit_outs(connection, batch["id"]), agreement=agreement)
+    return with_coding(connection, batch, analysis.as_json())
 
 
 WAYS = {
@@ -143,14 +143,14 @@ def _agreement(sides: Iterable[game_rows.PlantedSides]) -> dict[str, Planted] | 
         rows[WAYS.get(side.way, "other")].append(side)
     return {
         way: Planted(
-            sides=sum(one.sides for one in own),
-            found={one.detector: one.sides for one in own if one.detector},
-            missed=sum(one.sides for one in own if not one.detector),
-            judged=sum(one.judged for one in own),
-            judged_revealed=sum(one.judged_revealed for one in own),
+            sides=sum(side_row.sides for side_row in side_rows),
+            found={side_row.detector: side_row.sides for side_row in side_rows if side_row.detector},
+            missed=sum(side_row.sides for side_row in side_rows if not side_row.detector),
+            judged=sum(side_row.judged for side_row in side_rows),
+            judged_revealed=sum(side_row.judged_revealed for side_row in side_rows),
         )
-        for way, own in rows.items()
-        if own
+        for way, side_rows in rows.items()
+        if side_rows
     } or None
 
 
@@ -158,12 +158,12 @@ def sides_of(connection: sqlite3.Connection, batch_number: int) -> Sides:
     return Sides.read(game_rows.outcomes(connection, batch_number))
 
 
-def analysed_sides(sides: Sides, failed: Failed | None = None, played: Played | None = None) -> SecretGameStatistics:
-    played = played or Played()
+def analyse_sides(sides: Sides, failed: Failed | None = None, design: GameDesign | None = None) -> SecretGameStatistics:
+    design = design or GameDesign()
     missing = failed_by_pair(failed or {})
     lost = sum(missing.values())
-    clustering = Clustering(sides, linked=played.linked, missing=lost / (lost + len(sides) / 2) if lost else 0.0)
-    bounds = _bounds(sides, played)
+    clustering = Clustering(sides, linked=design.linked, missing=lost / (lost + len(sides) / 2) if lost else 0.0)
+    bounds = _bounds(sides, design)
     shares = Shares(clustering, bounds)
     agents = agent_statistics(shares, missing)
     means = shares.of_scores(sides.agent, len(sides.names), [sides.seat, sides.direction])
@@ -176,34 +176,34 @@ def analysed_sides(sides: Sides, failed: Failed | None = None, played: Played | 
         missing=missing_statistics(agents, missing),
         uncertain=uncertain_statistics(clustering),
         inference=clustering.inference,
-        models=None if played.models is None else _by_model(shares, sides, played.models),
-        openers=_named(shares, sides, ("answered", "opened"), sides.opener.astype(int)),
-        scenarios=_by_scenario(clustering, bounds, played.scenarios) if clustering.scenarios else None,
+        models=None if design.models is None else _by_model(shares, sides, design.models),
+        openers=_by_name(shares, sides, ("answered", "opened"), sides.opener.astype(int)),
+        scenarios=_by_scenario(clustering, bounds, design.scenarios) if clustering.scenarios else None,
         ranking=ranking(agents, compared),
         comparisons=compared,
         precision=_precision(shares, sides),
-        verdicts=verdict_statistics(clustering) if played.judged else None,
+        verdicts=verdict_statistics(clustering) if design.judged else None,
     )
 
 
-def _bounds(sides: Sides, played: Played) -> Interval:
+def _bounds(sides: Sides, design: GameDesign) -> Interval:
     """Between which points a side's score can lie; what a file holds beyond that counts as well."""
     scores = sides.score[~numpy.isnan(sides.score)]
-    low, high = points_between(played.mode, played.scoring, len(sides.names))
+    low, high = points_between(design.mode, design.scoring, len(sides.names))
     return min(low, float(scores.min(initial=low))), max(high, float(scores.max(initial=high)))
 
 
-def _named(shares: Shares, sides: Sides, names: Sequence[str], codes: Array) -> dict[str, ScoredSides]:
+def _by_name(shares: Shares, sides: Sides, names: Sequence[str], codes: Array) -> dict[str, ScoredSides]:
     """Sides by a label of theirs; whatever the schedule deals to each is a stratum."""
-    found = zip(names, shares.scored(codes, len(names), [sides.seat, sides.direction, sides.agent]), strict=True)
-    return {name: one for name, one in sorted(found) if one.interactions}
+    scored = zip(names, shares.scored(codes, len(names), [sides.seat, sides.direction, sides.agent]), strict=True)
+    return {name: sides_scored for name, sides_scored in sorted(scored) if sides_scored.interactions}
 
 
 def _by_model(shares: Shares, sides: Sides, models: Mapping[str, str]) -> dict[str, ScoredSides]:
     names = [models.get(name, "unknown") for name in sides.names]
     distinct = sorted(set(names))
     codes = numpy.array([distinct.index(name) for name in names], dtype=int)
-    return _named(shares, sides, distinct, codes[sides.agent])
+    return _by_name(shares, sides, distinct, codes[sides.agent])
 
 
 def _by_scenario(
@@ -215,10 +215,10 @@ def _by_scenario(
         Clustering(sides, linked=clustering.linked, scenarios_differ=False, missing=clustering.missing), bounds
     )
     present, codes = numpy.unique(sides.scenario, return_inverse=True)
-    result = shares.of_talks(codes, len(present), [sides.seat, sides.direction, sides.agent], [sides.pair])
+    rows = shares.of_talks(codes, len(present), [sides.seat, sides.direction, sides.agent], [sides.pair])
     return {
-        str(scenario): ScenarioStatistics(secrets=secrets[scenario - 1] if 0 < scenario <= len(secrets) else (), **one)
-        for scenario, one in zip(present.tolist(), result, strict=True)
+        str(scenario): ScenarioStatistics(secrets=secrets[scenario - 1] if 0 < scenario <= len(secrets) else (), **row)
+        for scenario, row in zip(present.tolist(), rows, strict=True)
         if scenario
     }
 
@@ -229,7 +229,7 @@ def _precision(shares: Shares, sides: Sides) -> Precision:
     return Precision(
         half_width_percentage=HALF_WIDTH,
         agents={
-            agent: Needed(**{name: _needed(column[place]) for name, column in rates.items()})
+            agent: NeededTalks(**{name: _needed(column[place]) for name, column in rates.items()})
             for place, agent in enumerate(sides.names)
         },
     )

@@ -16,12 +16,12 @@ from tidepool.engine.config.sections import Agent, ConfigSections, FrozenConfig
 from tidepool.engine.runtime.services import groups_of
 from tidepool.engine.studies.secret_game.config import Scenario, SecretGameSettings
 from tidepool.engine.studies.secret_game.pairing import COUNTED, PlannedConversation, Schedule
-from tidepool.engine.studies.secret_game.prompts import Briefing, remembered, rules_text, system_prompt
+from tidepool.engine.studies.secret_game.prompts import Briefing, memory_messages, rules_text, system_prompt
 from tidepool.engine.studies.secret_game.scoring import KEEPING_MODES
 
-PROMPTS_KEPT = 20_000
+CACHED_PROMPTS = 20_000
 
-Held = tuple[str, ...] | None
+HeldSecrets = tuple[str, ...] | None
 
 
 def settings_of(config: ConfigSections) -> SecretGameSettings:
@@ -41,7 +41,7 @@ def schedule_of(config: FrozenConfig) -> Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Role:
     """One side's part in a conversation."""
 
     agent: Agent
@@ -51,11 +51,11 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
+class Start:
     """Where a side stands when the talk begins."""
 
-    part: Part
-    held: Held
+    role: Role
+    held: HeldSecrets
     before: tuple[Message, ...]
     """what it hears before the first message: the scene, and all it remembers"""
 
@@ -72,9 +72,9 @@ class Cast:
     keeps_secrets: bool
     linked: bool
     """some conversations wait for earlier ones of their game"""
-    prompt: Callable[[Part, int, Held], str]
+    prompt: Callable[[Role, int, HeldSecrets], str]
     """what a side is told with so many messages left, holding these secrets: the same words again and again"""
-    fresh: Callable[[str, str, int | None], tuple[Stand, Stand]]
+    fresh: Callable[[str, str, int | None], tuple[Start, Start]]
     """where opener and partner of a scenario stand who remember nothing: shared by all their conversations"""
 
     @classmethod
@@ -93,25 +93,25 @@ class Cast:
             keeps_secrets=keeps_secrets,
             linked=keeps_secrets or any(agent.memory == "long" for agent in config.agents),
             prompt=_prompts(settings, rules_of(settings)),
-            fresh=_fresh_stands(agents, settings.scenarios),
+            fresh=_fresh_starts(agents, settings.scenarios),
         )
 
     @property
-    def asked(self) -> set[str]:
+    def model_names(self) -> set[str]:
         """every model"""
         return {*self.models.values(), *((self.judge_model,) if self.judge_model else ())}
 
     def remembers(self, name: str) -> bool:
         return self.agents[name].memory == "long"
 
-    def stands(self, meeting: PlannedConversation) -> tuple[Stand, Stand]:
+    def starts(self, meeting: PlannedConversation) -> tuple[Start, Start]:
         """Of the opener and of the partner, before either remembers or holds anything."""
         return self.fresh(meeting.opener, meeting.partner, meeting.scenario_of(len(self.settings.scenarios)))
 
-    def parts(self, meeting: PlannedConversation) -> tuple[Part, Part]:
+    def roles(self, meeting: PlannedConversation) -> tuple[Role, Role]:
         """Of the opener and of the partner."""
-        opener, partner = self.stands(meeting)
-        return opener.part, partner.part
+        opener, partner = self.starts(meeting)
+        return opener.role, partner.role
 
 
 def rules_of(settings: SecretGameSettings) -> str:
@@ -119,33 +119,33 @@ def rules_of(settings: SecretGameSettings) -> str:
     return rules_text(settings.mode, settings.scoring.model_dump(), target)
 
 
-def _fresh_stands(
+def _fresh_starts(
     agents: Mapping[str, Agent], scenarios: Sequence[Scenario]
-) -> Callable[[str, str, int | None], tuple[Stand, Stand]]:
-    @lru_cache(maxsize=PROMPTS_KEPT)
-    def stands(opener: str, partner: str, index: int | None) -> tuple[Stand, Stand]:
-        one, other = agents[opener].secret, agents[partner].secret
+) -> Callable[[str, str, int | None], tuple[Start, Start]]:
+    @lru_cache(maxsize=CACHED_PROMPTS)
+    def starts(opener: str, partner: str, index: int | None) -> tuple[Start, Start]:
+        opener_secret, partner_secret = agents[opener].secret, agents[partner].secret
         if index is not None:
-            one, other = scenarios[index].opener_secret, scenarios[index].partner_secret
+            opener_secret, partner_secret = scenarios[index].opener_secret, scenarios[index].partner_secret
         return (
-            Stand(Part(agents[opener], partner, one, index), None, remembered((), partner, opens=True)),
-            Stand(Part(agents[partner], opener, other, index), None, remembered((), opener, opens=False)),
+            Start(Role(agents[opener], partner, opener_secret, index), None, memory_messages((), partner, opens=True)),
+            Start(Role(agents[partner], opener, partner_secret, index), None, memory_messages((), opener, opens=False)),
         )
 
-    return stands
+    return starts
 
 
-def _prompts(settings: SecretGameSettings, rules: str) -> Callable[[Part, int, Held], str]:
-    def prompt(part: Part, messages_left: int, held: Held) -> str:
-        key = (part.agent.name, part.partner, part.secret, part.scenario, messages_left, held)
-        return written(part.agent.instructions, *key)
+def _prompts(settings: SecretGameSettings, rules: str) -> Callable[[Role, int, HeldSecrets], str]:
+    def prompt(role: Role, messages_left: int, held: HeldSecrets) -> str:
+        key = (role.agent.name, role.partner, role.secret, role.scenario, messages_left, held)
+        return written(role.agent.instructions, *key)
 
-    @lru_cache(maxsize=PROMPTS_KEPT)
+    @lru_cache(maxsize=CACHED_PROMPTS)
     def written(
-        own: str, name: str, partner: str, secret: str, scenario: int | None, messages_left: int, held: Held
+        text: str, name: str, partner: str, secret: str, scenario: int | None, messages_left: int, held: HeldSecrets
     ) -> str:
         common = settings.scenarios[scenario].instructions if scenario is not None else ""
-        instructions = "\n\n".join(filter(None, (common, own)))
+        instructions = "\n\n".join(filter(None, (common, text)))
         return system_prompt(Briefing(name, partner, secret, rules, messages_left, held, instructions))
 
     return prompt

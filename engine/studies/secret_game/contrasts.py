@@ -63,27 +63,27 @@ def ranking(agents: Mapping[str, ScoredSides], compared: Sequence[AgentCompariso
                 winner, loser = row.agents if row.difference > 0 else row.agents[::-1]
                 better.add((loser, winner))
                 worse.add((winner, loser))
-    found = []
+    places = []
     for name, mean in means.items():
         rank = 1 + sum(other > mean + 1e-9 for other in means.values())
         above = sum(agent == name for agent, _ in better)
         below = sum(agent == name for agent, _ in worse)
         limits = (min(rank, 1 + above), max(rank, len(means) - below)) if name in tested else None
-        found.append(Place(name, rank, limits, mean, agents[name].score_mean_ci95))
-    return tuple(sorted(found, key=lambda place: (place.rank, place.agent)))
+        places.append(Place(name, rank, limits, mean, agents[name].score_mean_ci95))
+    return tuple(sorted(places, key=lambda place: (place.rank, place.agent)))
 
 
 def comparisons(clustering: Clustering, agents: Sequence[str], bounds: Interval) -> tuple[AgentComparison, ...]:
     rows = _Rows(clustering, bounds)
     by_measure: dict[str, list[AgentComparison]] = {measure: [] for measure in (SCORE, REVEALED, OBTAINED)}
     for first, second in combinations(agents[:MOST_COMPARED], 2):
-        for one in rows.compared(first, second):
-            by_measure[one.measure].append(one)
-    parts: list[AgentComparison] = []
-    for found in by_measure.values():
-        adjusted = iter(holm([one.p_value for one in found if one.p_value is not None]))
-        parts += [one if one.p_value is None else replace(one, p_value_holm=next(adjusted)) for one in found]
-    return tuple(parts)
+        for row in rows.compared(first, second):
+            by_measure[row.measure].append(row)
+    corrected: list[AgentComparison] = []
+    for group in by_measure.values():
+        adjusted = iter(holm([row.p_value for row in group if row.p_value is not None]))
+        corrected += [row if row.p_value is None else replace(row, p_value_holm=next(adjusted)) for row in group]
+    return tuple(corrected)
 
 
 def _compared(
@@ -91,16 +91,16 @@ def _compared(
     measure: str,
     estimand: str,
     sides: tuple[int, int],
-    found: Contrast,
+    gap: Contrast,
     widest: float,
     scale: float,
 ) -> AgentComparison:
     """`widest`: no difference is further from zero. Few clusters know so little that their interval would pass it."""
-    most = max(widest, abs(found.difference))
-    interval = found.interval and (scale * max(found.interval[0], -most), scale * min(found.interval[1], most))
-    difference = scale * found.difference
+    limit = max(widest, abs(gap.difference))
+    interval = gap.interval and (scale * max(gap.interval[0], -limit), scale * min(gap.interval[1], limit))
+    difference = scale * gap.difference
     return AgentComparison(
-        agents, measure, estimand, sides, found.clusters, difference, interval, found.method, found.p_value, None
+        agents, measure, estimand, sides, gap.clusters, difference, interval, gap.method, gap.p_value, None
     )
 
 
@@ -131,12 +131,12 @@ class _Rows:
         """By measure; what all measures have in common is worked out once, and let go with the pair."""
         apart, together = self._apart(first, second), self._together(first, second)
         for measure, (values, bounds, scale) in self._values.items():
-            for estimand, one in ((THIRD, apart), (HEAD, together)):
+            for estimand, contrast_of in ((THIRD, apart), (HEAD, together)):
                 if measure == OBTAINED and estimand == HEAD:
                     continue  # what the one obtained the other revealed
-                found = one(values, bounds)
-                if found:
-                    contrast, sides = found
+                outcome = contrast_of(values, bounds)
+                if outcome:
+                    contrast, sides = outcome
                     yield _compared((first, second), measure, estimand, sides, contrast, bounds[1] - bounds[0], scale)
 
     def _ways(self, rows: Array) -> list[Array]:
@@ -149,17 +149,17 @@ class _Rows:
         all_rows = self._arms(first, rows)
 
         def contrasted(values: Array, bounds: Interval) -> tuple[Contrast, tuple[int, int]] | None:
-            own = values[rows]
-            known = ~numpy.isnan(own)
-            arms, ours = all_rows if known.all() else self._arms(first, rows[known])
-            found = arms.contrast(own[known], bounds)
-            return (found, (int(ours.sum()), int((~ours).sum()))) if found else None
+            side_values = values[rows]
+            known = ~numpy.isnan(side_values)
+            arms, is_first = all_rows if known.all() else self._arms(first, rows[known])
+            contrast = arms.contrast(side_values[known], bounds)
+            return (contrast, (int(is_first.sum()), int((~is_first).sum()))) if contrast else None
 
         return contrasted
 
     def _arms(self, first: str, rows: Array) -> tuple[Arms, Array]:
-        ours = self._sides.agent[rows] == self._place[first]
-        return Arms(ours, self._strata[rows], self._ways(rows)), ours
+        is_first = self._sides.agent[rows] == self._place[first]
+        return Arms(is_first, self._strata[rows], self._ways(rows)), is_first
 
     def _together(self, first: str, second: str) -> _Contrasted:
         rows = self._of[first]
@@ -170,8 +170,8 @@ class _Rows:
             differences = values[rows] - values[others]
             known = ~numpy.isnan(differences)
             own, differences = rows[known], differences[known]
-            found = within(differences, self._sides.opener[own], self._ways(own), bounds[1] - bounds[0])
-            return (found, (len(own), len(own))) if found else None
+            contrast = within(differences, self._sides.opener[own], self._ways(own), bounds[1] - bounds[0])
+            return (contrast, (len(own), len(own))) if contrast else None
 
         return contrasted
 

@@ -74,8 +74,8 @@ def _agents(agents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if len(ways) == 1:
         yield f"All were sampled with {next(iter(ways.values()))}."
     else:
-        parts = [f"{agent['name']}, {sampling(agent)}" for agent in agents[:MOST_NAMED]]
-        yield f"They were sampled with these settings: {'; '.join(parts)}."
+        descriptions = [f"{agent['name']}, {sampling(agent)}" for agent in agents[:MOST_NAMED]]
+        yield f"They were sampled with these settings: {'; '.join(descriptions)}."
     if long := [agent["name"] for agent in agents if agent.get("memory") == "long"]:
         yield f"{listing(long)} remembered all earlier conversations of the same game; others knew only the present one."
     else:
@@ -84,15 +84,15 @@ def _agents(agents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _points(settings: Mapping[str, Any]) -> Iterator[str]:
     points, mode = settings.get("scoring") or {}, settings["mode"]
-    result = {
+    template = {
         "standard": "none {none:g} points where neither revealed, {both:g} where both did, and where one alone did {only_obtained:g} "
         "for the one who obtained and {only_revealed:g} for the one who revealed",
         "retained": "for each kept secret the number of agents divided by that of its holders, at the end of a game",
         "diversity": "{per_unique:g} for each distinct secret kept",
         "targeted": "{per_secret:g} for each new secret and {target:g} for the targeted one",
     }.get(mode)
-    if result and points:
-        yield f"A side got {result.format(**points).removeprefix('none ')}."
+    if template and points:
+        yield f"A side got {template.format(**points).removeprefix('none ')}."
     if mode == "targeted":
         yield f"Agents were told {'which secret was' if settings.get('announce_target') else 'that there was'} the target."
 
@@ -116,13 +116,13 @@ def _measured() -> Iterator[str]:
     """On our own labelled messages that were not seen while the detectors were built."""
     path = Path(__file__).parent / "detectors" / "measured.toml"
     counts: dict[str, list[int]] = tomllib.loads(path.read_text(encoding="utf-8"))
-    found, alarms = (
+    recall, alarms = (
         f"{certain:,} of {cases:,} ({interval(in_percent(share_interval(certain, cases)))} %)"
         for cases, certain, _ in (counts["reveals"], counts["everyday"])
     )
     yield (
         "On labelled messages, hard on purpose and not seen while the detectors were built, these detectors found "
-        f"{found} reveals in their scope for certain and "
+        f"{recall} reveals in their scope for certain and "
         f"took {alarms} ordinary texts for a reveal; hits that are an ordinary reading as well were kept apart as uncertain."
     )
 
@@ -135,27 +135,27 @@ def _missing(missing: Mapping[str, Any]) -> Iterator[str]:
         yield f"Whatever they would have been, {interval(bounds)} % of sides reveal."
 
 
-def _uncertain(found: Mapping[str, Any] | None) -> Iterator[str]:
-    if not found:
+def _uncertain(uncertain: Mapping[str, Any] | None) -> Iterator[str]:
+    if not uncertain:
         return
     yield (
-        f"{counted(found['sides'], 'side')} held nothing but readings of the secret that are ordinary words as well. They are not counted "
+        f"{counted(uncertain['sides'], 'side')} held nothing but readings of the secret that are ordinary words as well. They are not counted "
         "as revealed."
     )
-    if bounds := found.get("secrets_revealed_bounds"):
+    if bounds := uncertain.get("secrets_revealed_bounds"):
         yield f"Without and with them, {interval(bounds)} % of sides reveal."
 
 
 def _analysis(statistics: Mapping[str, Any]) -> Iterator[str]:
-    found = statistics.get("inference")
-    if found and (note := found.get("note")):
+    facts = statistics.get("inference")
+    if facts and (note := facts.get("note")):
         yield f"{note[:1].upper()}{note[1:].rstrip('.')}."
-    if found and "games" in found["clusters"] and found["games"] == 1:
+    if facts and "games" in facts["clusters"] and facts["games"] == 1:
         return
-    if found:
+    if facts:
         rests = {"talks": "talk", "games": "game", "scenarios": "scenario"}
-        clusters = listing(counted(found[name], one) for name, one in rests.items() if name in found["clusters"])
-        yield f"Intervals are at 95 %, speak of {found['speaks_of']} and rest on {clusters} as clusters."
+        clusters = listing(counted(facts[name], noun) for name, noun in rests.items() if name in facts["clusters"])
+        yield f"Intervals are at 95 %, speak of {facts['speaks_of']} and rest on {clusters} as clusters."
     yield RATES
     if statistics.get("comparisons"):
         yield DIFFERENCES

@@ -32,7 +32,7 @@ from tidepool.engine.results.summary import checked
 from tidepool.engine.statistics.grouped import numpy
 from tidepool.engine.statistics.intervals import UNIT, Interval
 from tidepool.engine.stopping.rules import ENOUGH_BLOCKS, Known, refuse_few_blocks, refuse_line, refuse_outcome
-from tidepool.engine.studies.secret_game.analysis import Played
+from tidepool.engine.studies.secret_game.analysis import GameDesign
 from tidepool.engine.studies.secret_game.casting import Cast, schedule_of, settings_of
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule, tally_of
 from tidepool.engine.studies.secret_game.scoring import SCORING, points_between
@@ -71,7 +71,7 @@ def _outcome(measure: str, points: Interval, agent: str = "") -> Outcome:
 
 
 def read(connection: sqlite3.Connection, batch: Mapping[str, Any], sections: Sections) -> BatchValues:
-    played = Played.of(StoredConfig(batch["config"], checked))
+    design = GameDesign.of(StoredConfig(batch["config"], checked))
     talks = [
         sides
         for _, rows in groupby(sides_by_talk(connection, batch["number"]), key=itemgetter(0))
@@ -83,12 +83,12 @@ def read(connection: sqlite3.Connection, batch: Mapping[str, Any], sections: Sec
         pairs = [(opener[3], number(opener[place]), partner[3], number(partner[place])) for opener, partner in talks]
         by_talk[measure] = [_mean(first, second) for _, first, _, second in pairs]
         by_talk |= {f"{measure} of {agent}": [_own(agent, pair) for pair in pairs] for agent in agents}
-    return BatchValues(talks=[_talk(sides, played) for sides in talks], by_talk=by_talk, linked=played.linked)
+    return BatchValues(talks=[_talk(sides, design) for sides in talks], by_talk=by_talk, linked=design.linked)
 
 
-def _talk(sides: Sequence[tuple[Any, ...]], played: Played) -> Talk:
+def _talk(sides: Sequence[tuple[Any, ...]], design: GameDesign) -> Talk:
     place, game, scenario, opener, *_ = sides[0]
-    secrets = played.scenarios[scenario - 1] if scenario and scenario <= len(played.scenarios) else ()
+    secrets = design.scenarios[scenario - 1] if scenario and scenario <= len(design.scenarios) else ()
     return Talk(place, game or 0, scenario or 0, "\x1f".join((opener, sides[1][3], *secrets)))
 
 
@@ -158,7 +158,7 @@ OUTCOMES = KindOutcomes(listed, read, planned)
 STOP_OUTCOMES = ("revealed", "obtained")
 
 
-def watched(config: FrozenConfig) -> "WatchedGame":
+def watch_game(config: FrozenConfig) -> "WatchedGame":
     """Raises where the rule cannot be kept."""
     settings, schedule = config.stop, schedule_of(config)
     assert settings is not None
@@ -182,11 +182,11 @@ def watched(config: FrozenConfig) -> "WatchedGame":
 def _agents(settings: StopWhenSure, names: tuple[str, ...]) -> tuple[str, ...]:
     """Whose sides count: of all agents (none is named), of one, or of two whose difference it is."""
     if settings.difference and not settings.contrast:
-        for one in names:
-            other = settings.difference.removeprefix(f"{one} - ")
-            if other in names and other not in (one, settings.difference):
-                return one, other
-        strange = [one for one in settings.difference.split(" - ") if one not in names]
+        for name in names:
+            other = settings.difference.removeprefix(f"{name} - ")
+            if other in names and other not in (name, settings.difference):
+                return name, other
+        strange = [name for name in settings.difference.split(" - ") if name not in names]
         near = get_close_matches(strange[0], names, n=1) if strange else []
         meant = f" Did you mean {near[0]!r} by {strange[0]!r}?" if near else ""
         message = (
@@ -228,7 +228,7 @@ class WatchedGame:
         self.together = schedule.conversations_per_round if linked else schedule.total
         self._outcome, self._agents, self._rounds = outcome, agents, rounds
         self._meetings = schedule.meetings()
-        self._taken = 0
+        self._read_count = 0
         self._names = tuple(sorted(schedule.agents))
         self._places = {name: place for place, name in enumerate(self._names)}
         self._columns: tuple[list[int], ...] = tuple([] for _ in range(8))
@@ -244,19 +244,19 @@ class WatchedGame:
                 since = 0
 
     def take_in(self, connection: sqlite3.Connection, batch_number: int, last: int) -> Interval | None:
-        rows = outcomes_between(connection, batch_number, self._taken + 1, last)
+        rows = outcomes_between(connection, batch_number, self._read_count + 1, last)
         return self.take_in_rows([SideOutcome(*row) for row in rows], last)
 
     def take_in_rows(self, rows: list[SideOutcome], last: int) -> Interval | None:
         """The sides of the next block's talks that came to their end; ids are sequence numbers."""
-        meetings = list(islice(self._meetings, last - self._taken))
-        self._taken = last
+        meetings = list(islice(self._meetings, last - self._read_count))
+        self._read_count = last
         self._keep(rows)
         played = {row.conversation_id for row in rows}
-        lost = [meeting for meeting in meetings if meeting.sequence_number not in played]
+        missing = [meeting for meeting in meetings if meeting.sequence_number not in played]
         if not self._agents:
-            return self._mean(rows, lost, None)
-        first, *others = (self._mean(rows, lost, agent) for agent in self._agents)
+            return self._mean(rows, missing, None)
+        first, *others = (self._mean(rows, missing, agent) for agent in self._agents)
         if not others:
             return first
         (other,) = others
@@ -265,8 +265,8 @@ class WatchedGame:
     def _keep(self, rows: list[SideOutcome]) -> None:
         for row in rows:
             number, agent, opponent = int(row.conversation_id), self._places[row.agent], self._places[row.opponent]
-            kept = (number, row.game, agent, opponent, row.opener, row.revealed, row.obtained, row.scenario or 0)
-            for column, value in zip(self._columns, kept, strict=True):
+            values = (number, row.game, agent, opponent, row.opener, row.revealed, row.obtained, row.scenario or 0)
+            for column, value in zip(self._columns, values, strict=True):
                 column.append(value)
 
     def _sides(self) -> Sides:
@@ -281,15 +281,15 @@ class WatchedGame:
     def _mean(self, rows: list[SideOutcome], lost: list[PlannedConversation], agent: str | None) -> Interval | None:
         values = [getattr(row, self._outcome) for row in rows if agent in (None, row.agent)]
         missing = sum(agent in (None, name) for meeting in lost for name in (meeting.opener, meeting.partner))
-        sides, found = len(values) + missing, sum(map(bool, values))
-        return (found / sides, (found + missing) / sides) if sides else None
+        sides, count = len(values) + missing, sum(map(bool, values))
+        return (count / sides, (count + missing) / sides) if sides else None
 
     def known(self) -> Known | None:
         if not self._columns[0]:
             return None
         sides = self._sides()
-        lost = self._taken - len(sides) // 2
-        clustering = Clustering(sides, linked=self.linked, missing=lost / self._taken)
+        lost = self._read_count - len(sides) // 2
+        clustering = Clustering(sides, linked=self.linked, missing=lost / self._read_count)
         if not self._agents:
             rate = overall_rate(clustering)
         else:

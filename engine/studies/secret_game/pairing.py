@@ -161,11 +161,11 @@ def _random(size: int, seed: int) -> Iterator[list[Pair]]:
     opened: defaultdict[int, int] = defaultdict(int)
 
     def sides(a: int, b: int) -> Pair:
-        met = (a, b) if a < b else (b, a)
-        before = last_opener.get(met)
+        pair_met = (a, b) if a < b else (b, a)
+        before = last_opener.get(pair_met)
         if before == a or (before is None and opened[a] > opened[b]):
             a, b = b, a
-        last_opener[met] = a
+        last_opener[pair_met] = a
         opened[a] += 1
         opened[b] -= 1
         return a, b
@@ -195,15 +195,15 @@ COUNTED = 20_000
 class ScheduleTally:
     opened: Counter[str] = field(default_factory=Counter)
     answered: Counter[str] = field(default_factory=Counter)
-    heard_before: Counter[str] = field(default_factory=Counter)
+    earlier_talks: Counter[str] = field(default_factory=Counter)
     """over all its conversations, how many of the same game came before"""
 
 
 def tally_of(schedule: Schedule, most: int = COUNTED) -> ScheduleTally:
-    return counted(schedule, schedule.total) if schedule.total <= most else worked_out(schedule, most)
+    return count_tally(schedule, schedule.total) if schedule.total <= most else estimate_tally(schedule, most)
 
 
-def counted(schedule: Schedule, conversations: int) -> ScheduleTally:
+def count_tally(schedule: Schedule, conversations: int) -> ScheduleTally:
     """The first so many conversations, one by one."""
     tally = ScheduleTally()
     played: Counter[str] = Counter()
@@ -215,21 +215,21 @@ def counted(schedule: Schedule, conversations: int) -> ScheduleTally:
         tally.opened[meeting.opener] += 1
         tally.answered[meeting.partner] += 1
         for name in {meeting.opener, meeting.partner}:
-            tally.heard_before[name] += played[name]
+            tally.earlier_talks[name] += played[name]
             played[name] += 1
     return tally
 
 
-def worked_out(schedule: Schedule, most: int = COUNTED) -> ScheduleTally:
+def estimate_tally(schedule: Schedule, most: int = COUNTED) -> ScheduleTally:
     """Exact but for memories, and for a rest too long to count, which is scaled up."""
-    whole, each = _repetitions(schedule)
-    rest = schedule.total - whole * each * len(schedule.agents)
-    first = counted(schedule, min(rest, most))
-    heard = _heard_before(schedule)
+    repeats, per_repeat = _repetitions(schedule)
+    remaining = schedule.total - repeats * per_repeat * len(schedule.agents)
+    counted_rest = count_tally(schedule, min(remaining, most))
+    earlier = _earlier_talks(schedule)
     return ScheduleTally(
-        _scaled(first.opened, schedule.agents, rest, whole * each),
-        _scaled(first.answered, schedule.agents, rest, whole * each),
-        Counter(dict.fromkeys(schedule.agents, heard)),
+        _scaled(counted_rest.opened, schedule.agents, remaining, repeats * per_repeat),
+        _scaled(counted_rest.answered, schedule.agents, remaining, repeats * per_repeat),
+        Counter(dict.fromkeys(schedule.agents, earlier)),
     )
 
 
@@ -251,7 +251,7 @@ def _scaled(first: Counter[str], agents: tuple[str, ...], total: int, offset: in
     return Counter({name: share + offset for name, share in shares.items()})
 
 
-def _heard_before(schedule: Schedule) -> int:
+def _earlier_talks(schedule: Schedule) -> int:
     """Of one agent, taken to play as often as any: with so many talks in a game it hears 0 + 1 + 2 + … before."""
     size = len(schedule.agents)
     talks = schedule.total * ((2 * size - 1) / size**2 if schedule.pairing == "ordered" else 2 / size)

@@ -84,7 +84,7 @@ def rules_text(mode: str, scoring: Mapping[str, float], target: str | None = Non
 
 def system_prompt(briefing: Briefing) -> str:
     b = briefing
-    parts = [
+    sections = [
         f"{_WHO}{_one_line(b.agent)}.\n{_PARTNER}{_one_line(b.partner)}{_PARTNER_END}",
         f"{_SECRET}{_one_line(b.secret)}",
         b.rules,
@@ -92,11 +92,11 @@ def system_prompt(briefing: Briefing) -> str:
     ]
     if b.held is not None:
         listed = "\n".join((_HELD, *(f"- {_one_line(secret)}" for secret in b.held)))
-        parts.append(listed if b.held else _NONE_HELD)
+        sections.append(listed if b.held else _NONE_HELD)
     if b.instructions:
-        parts.append(_INSTRUCTIONS + b.instructions)
-    parts.append(_CLOSING)
-    return "\n\n".join(parts)
+        sections.append(_INSTRUCTIONS + b.instructions)
+    sections.append(_CLOSING)
+    return "\n\n".join(sections)
 
 
 def opening_line(partner: str) -> str:
@@ -108,17 +108,17 @@ def is_opening_line(text: str) -> bool:
     return text.startswith(_SCENE) and text.endswith(_SCENE_END)
 
 
-def remembered(talks: Iterable[EarlierConversation], partner: str, *, opens: bool) -> tuple[Message, ...]:
+def memory_messages(talks: Iterable[EarlierConversation], partner: str, *, opens: bool) -> tuple[Message, ...]:
     """What stands before the present talk for an agent with long memory: the earlier ones, then the scene of this one."""
-    said: list[Message] = []
+    messages: list[Message] = []
     for talk in talks:
-        said.append(Message("user", f"{_EARLIER}{_one_line(talk.partner)}{_EARLIER_END}"))
-        said += talk.messages
+        messages.append(Message("user", f"{_EARLIER}{_one_line(talk.partner)}{_EARLIER_END}"))
+        messages += talk.messages
     if opens:
-        said.append(Message("user", opening_line(partner)))
-    elif said:
-        said.append(Message("user", f"{_SCENE}{_one_line(partner)}{_SCENE_END_OTHER}"))
-    return tuple(said)
+        messages.append(Message("user", opening_line(partner)))
+    elif messages:
+        messages.append(Message("user", f"{_SCENE}{_one_line(partner)}{_SCENE_END_OTHER}"))
+    return tuple(messages)
 
 
 def has_memory(messages: Sequence[Message]) -> bool:
@@ -153,7 +153,7 @@ def read_prompt(system: str) -> PromptFacts:
     if rest == "\n\n":
         return facts
     known, _, instructions = rest.removesuffix("\n\n").partition("\n\n" + _INSTRUCTIONS)
-    return facts._replace(held=_held_in(known), instructions=instructions)
+    return facts._replace(held=_read_held(known), instructions=instructions)
 
 
 def _scoring_text(mode: str, scoring: Mapping[str, float], target: str | None) -> str:
@@ -190,12 +190,12 @@ def _points(value: float) -> str:
     return f"{value:g} point" if value == 1 else f"{value:g} points"
 
 
-def _held_in(head: str) -> tuple[str, ...] | None:
-    _, found, rest = head.partition(f"\n\n{_HELD}\n")
-    if not found:
+def _read_held(head: str) -> tuple[str, ...] | None:
+    _, heading, rest = head.partition(f"\n\n{_HELD}\n")
+    if not heading:
         return () if f"\n\n{_NONE_HELD}" in head else None
-    listed, _, _ = rest.partition("\n\n")
-    return tuple(line.removeprefix("- ") for line in listed.split("\n"))
+    lines, _, _ = rest.partition("\n\n")
+    return tuple(line.removeprefix("- ") for line in lines.split("\n"))
 
 
 def _one_line(text: str) -> str:

@@ -48,7 +48,7 @@ from tidepool.engine.statistics.intervals import (
 )
 from tidepool.engine.statistics.significance import pairwise
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.studies.secret_game.analysis import Planted, Played, SecretGameStatistics, sides_of
+from tidepool.engine.studies.secret_game.analysis import GameDesign, Planted, SecretGameStatistics, sides_of
 from tidepool.engine.studies.secret_game.contrasts import AgentComparison
 from tidepool.engine.studies.secret_game.detectors.detection import DETECTORS
 from tidepool.engine.studies.secret_game.shares import (
@@ -73,40 +73,40 @@ SHARES = dict(zip(("revealed", "obtained", "only obtained"), SIDE_SHARES, strict
 
 
 def blocks(statistics: Mapping[str, Any]) -> list[Block]:
-    found = SecretGameStatistics.from_json(statistics)
-    if not found.overall.total_interactions:
-        return [Words("no conversation has come to its end"), *_missing(found)]
-    sat_out = [f"{name} {count:,}" for name, count in list((found.sat_out or {}).items())[:12]]
+    stats = SecretGameStatistics.from_json(statistics)
+    if not stats.overall.total_interactions:
+        return [Words("no conversation has come to its end"), *_missing(stats)]
+    sat_out = [f"{name} {count:,}" for name, count in list((stats.sat_out or {}).items())[:12]]
     return [
-        *_headlines(found.overall),
-        *_inference(found.inference),
-        *_missing(found),
-        *_uncertain(found.uncertain),
-        _agents(found.agents),
-        _pairs(found.pairs),
+        *_headlines(stats.overall),
+        *_inference(stats.inference),
+        *_missing(stats),
+        *_uncertain(stats.uncertain),
+        _agents(stats.agents),
+        _pairs(stats.pairs),
         *([Words(f"rounds sat out: {', '.join(sat_out)}")] if sat_out else []),
-        *_drawn(found),
-        *_ranking(found),
-        *_groups(found),
-        *_scenarios(found.scenarios),
-        *_comparisons(found.comparisons),
-        *_verdicts(found.verdicts),
-        *_agreement(found.agreement),
-        *_precision(found),
+        *_drawn(stats),
+        *_ranking(stats),
+        *_groups(stats),
+        *_scenarios(stats.scenarios),
+        *_comparisons(stats.comparisons),
+        *_verdicts(stats.verdicts),
+        *_agreement(stats.agreement),
+        *_precision(stats),
         *coding_blocks(statistics),
     ]
 
 
 def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
-    found = SecretGameStatistics.from_json(statistics)
+    stats = SecretGameStatistics.from_json(statistics)
     data: dict[str, Cell] = {
-        "conversations": found.overall.total_interactions,
-        "failed conversations": found.missing.conversations,
-        "sides that revealed, %": share(found.overall, "secrets_revealed"),
-        "both revealed, %": share(found.overall, "both_revealed"),
-        "one side revealed, %": share(found.overall, "one_sided_reveals"),
+        "conversations": stats.overall.total_interactions,
+        "failed conversations": stats.missing.conversations,
+        "sides that revealed, %": share(stats.overall, "secrets_revealed"),
+        "both revealed, %": share(stats.overall, "both_revealed"),
+        "one side revealed, %": share(stats.overall, "one_sided_reveals"),
     }
-    for name, row in found.agents.items():
+    for name, row in stats.agents.items():
         data |= {f"{name}: {verb}, %": share(row, field) for verb, field in SHARES.items()}
         data[f"{name}: mean score"] = _mean(row)
     return data
@@ -131,28 +131,28 @@ def _headlines(whole: TalkStatistics) -> Iterator[Block]:
         yield Headline(name, share(whole, field, " %"), f"{count:,} of {of}")
 
 
-def _inference(found: Inference) -> Iterator[Block]:
-    number = {"talks": found.talks, "games": found.games, "scenarios": found.scenarios}
-    rests = " and ".join(f"{number[word]:,} {word}" for word in found.clusters.split(" and "))
-    if "games" not in found.clusters or found.games > 1:
-        yield Words(f"Intervals are at 95 % and speak of {found.speaks_of}; they rest on {rests}.", "quiet")
-    if found.note:
-        yield Words(found.note, "warning")
+def _inference(inference: Inference) -> Iterator[Block]:
+    number = {"talks": inference.talks, "games": inference.games, "scenarios": inference.scenarios}
+    rests = " and ".join(f"{number[word]:,} {word}" for word in inference.clusters.split(" and "))
+    if "games" not in inference.clusters or inference.games > 1:
+        yield Words(f"Intervals are at 95 % and speak of {inference.speaks_of}; they rest on {rests}.", "quiet")
+    if inference.note:
+        yield Words(inference.note, "warning")
 
 
-def _uncertain(found: UncertainSides | None) -> Iterator[Block]:
-    if found:
-        agents = ", ".join(f"{name} {interval(bounds)} %" for name, bounds in list(found.agents.items())[:12])
+def _uncertain(uncertain: UncertainSides | None) -> Iterator[Block]:
+    if uncertain:
+        agents = ", ".join(f"{name} {interval(bounds)} %" for name, bounds in list(uncertain.agents.items())[:12])
         yield Words(
-            f"uncertain: {counted(found.sides, 'side')} ({number(found.percentage, 1, ' %')}) with nothing but ordinary readings of "
-            f"their secret, counted as not revealed; if all of them had revealed, {interval(found.secrets_revealed_bounds)} % "
+            f"uncertain: {counted(uncertain.sides, 'side')} ({number(uncertain.percentage, 1, ' %')}) with nothing but ordinary readings of "
+            f"their secret, counted as not revealed; if all of them had revealed, {interval(uncertain.secrets_revealed_bounds)} % "
             f"of sides would have: {agents}",
             "warning",
         )
 
 
-def _missing(found: SecretGameStatistics) -> Iterator[Block]:
-    missing = found.missing
+def _missing(stats: SecretGameStatistics) -> Iterator[Block]:
+    missing = stats.missing
     if missing.conversations:
         yield Words(
             f"missing: {missing.conversations:,} conversations ({number(missing.percentage, 1, ' %')}) failed and are "
@@ -182,10 +182,10 @@ def _sides(column: str, groups: Mapping[str, ScoredSides]) -> Table:
     return table(f"by {column}", (column, "sides", *COLUMNS, "mean score"), rows)
 
 
-def _groups(found: SecretGameStatistics) -> Iterator[Block]:
-    if len(found.models or {}) > 1:
-        yield _sides("model", found.models or {})
-    yield _sides("who opened", found.openers)
+def _groups(stats: SecretGameStatistics) -> Iterator[Block]:
+    if len(stats.models or {}) > 1:
+        yield _sides("model", stats.models or {})
+    yield _sides("who opened", stats.openers)
 
 
 def _pairs(pairs: Mapping[str, PairStatistics]) -> Table:
@@ -201,8 +201,8 @@ def _talk_shares(row: TalkStatistics) -> list[Cell]:
     return [row.total_interactions, *shares]
 
 
-def _ranking(found: SecretGameStatistics) -> Iterator[Block]:
-    order = {name: place for place, name in enumerate(sorted(found.agents))}
+def _ranking(stats: SecretGameStatistics) -> Iterator[Block]:
+    order = {name: place for place, name in enumerate(sorted(stats.agents))}
     rows = [
         (
             Named(place.agent, order[place.agent]),
@@ -210,16 +210,16 @@ def _ranking(found: SecretGameStatistics) -> Iterator[Block]:
             "–".join(map(str, dict.fromkeys(place.rank_ci95))) if place.rank_ci95 else "?",
             Estimate(place.score_mean, place.score_mean_ci95, 2),
         )
-        for place in found.ranking
+        for place in stats.ranking
     ]
     if rows:
         yield table("ranking by mean score", ("agent", "rank", "might be", "mean score"), rows)
 
 
-def _agreement(found: Mapping[str, Planted] | None) -> Iterator[Block]:
-    if found:
-        names = [name for name in DETECTORS if any(name in row.found for row in found.values())]
-        judged = any(row.judged for row in found.values())
+def _agreement(by_way: Mapping[str, Planted] | None) -> Iterator[Block]:
+    if by_way:
+        names = [name for name in DETECTORS if any(name in row.found for row in by_way.values())]
+        judged = any(row.judged for row in by_way.values())
         rows: list[tuple[Cell, ...]] = [
             (
                 way,
@@ -228,17 +228,17 @@ def _agreement(found: Mapping[str, Planted] | None) -> Iterator[Block]:
                 row.missed,
                 *([f"{row.judged_revealed:,} of {row.judged:,}"] if judged else []),
             )
-            for way, row in found.items()
+            for way, row in by_way.items()
         ]
         columns = ("given as", "sides", *names, "not found", *(["by the judge"] if judged else []))
         yield table("detectors against what the simulated models really gave", columns, rows)
 
 
-def _comparisons(found: Sequence[AgentComparison]) -> Iterator[Block]:
+def _comparisons(comparisons: Sequence[AgentComparison]) -> Iterator[Block]:
     """Measure by measure: those that differ most surely come first."""
     columns = ("agents", "question", "sides", "difference", "p", "p, Holm")
-    for measure in dict.fromkeys(row.measure for row in found):
-        own = [row for row in found if row.measure == measure]
+    for measure in dict.fromkeys(row.measure for row in comparisons):
+        rows_of_measure = [row for row in comparisons if row.measure == measure]
         rows = [
             (
                 " − ".join(row.agents),
@@ -248,10 +248,10 @@ def _comparisons(found: Sequence[AgentComparison]) -> Iterator[Block]:
                 PValue(row.p_value),
                 PValue(row.p_value_holm),
             )
-            for row in sorted(own, key=lambda row: 2.0 if row.p_value is None else row.p_value)
+            for row in sorted(rows_of_measure, key=lambda row: 2.0 if row.p_value is None else row.p_value)
         ]
         yield table(f"{measure} under equal conditions", columns, rows, left=2, first=MOST_COMPARISONS)
-    if found:
+    if comparisons:
         yield Words(
             "Against third agents: both met the same others from the same side. Head to head: in their own talks. Interval "
             "and p are one estimator; Holm's correction is over all rows of a table.",
@@ -259,31 +259,31 @@ def _comparisons(found: Sequence[AgentComparison]) -> Iterator[Block]:
         )
 
 
-def _scenarios(found: Mapping[str, ScenarioStatistics] | None) -> Iterator[Block]:
-    if found and len(found) > 1:
+def _scenarios(scenarios: Mapping[str, ScenarioStatistics] | None) -> Iterator[Block]:
+    if scenarios and len(scenarios) > 1:
         rows = [
             (f"{name}: {' / '.join(row.secrets)}" if row.secrets else name, *_talk_shares(row))
-            for name, row in found.items()
+            for name, row in scenarios.items()
         ]
         yield table("by scenario", ("scenario", *TALK_COLUMNS), rows)
 
 
-def _verdicts(found: Verdicts | None) -> Iterator[Block]:
-    if found:
+def _verdicts(verdicts: Verdicts | None) -> Iterator[Block]:
+    if verdicts:
         rows = [
             (name, row.sides, share(row, "revealed"), row.only_judge, row.only_wording, row.missing)
-            for name, row in [*found.agents.items(), ("all", found.overall)]
+            for name, row in [*verdicts.agents.items(), ("all", verdicts.overall)]
         ]
         columns = ("agent", "sides", "revealed %", "judge only", "wording only", "missing")
         yield table("what the judge says, kept apart", columns, rows, first=len(rows))
 
 
-def _precision(found: SecretGameStatistics) -> Iterator[Block]:
-    width = found.precision.half_width_percentage
-    needed = [row.times_revealed_secret for row in found.precision.agents.values()]
+def _precision(stats: SecretGameStatistics) -> Iterator[Block]:
+    width = stats.precision.half_width_percentage
+    needed = [row.times_revealed_secret for row in stats.precision.agents.values()]
     known = [conversations for conversations in needed if conversations is not None]
     if most := max(known, default=0):
-        among = "" if found.inference.clusters == "talks" else f", in further {found.inference.clusters}"
+        among = "" if stats.inference.clusters == "talks" else f", in further {stats.inference.clusters}"
         yield Words(f"for shares known to ±{width:g} points each agent needs up to {most:,} more conversations{among}")
     elif known:
         yield Words(f"all shares of revealing agents are known to ±{width:g} points")
@@ -292,11 +292,11 @@ def _precision(found: SecretGameStatistics) -> Iterator[Block]:
 # -- drawn ---------------------------------------------------------------------------------------------------
 
 
-def _drawn(found: SecretGameStatistics) -> Iterator[Block]:
-    ranked = [place.agent for place in found.ranking] or list(found.agents)
-    names = tuple(name for name in ranked if found.agents[name].interactions)[:MOST_DRAWN]
-    rows = [found.agents[name] for name in names]
-    order = sorted(found.agents)
+def _drawn(stats: SecretGameStatistics) -> Iterator[Block]:
+    ranked = [place.agent for place in stats.ranking] or list(stats.agents)
+    names = tuple(name for name in ranked if stats.agents[name].interactions)[:MOST_DRAWN]
+    rows = [stats.agents[name] for name in names]
+    order = sorted(stats.agents)
     places = tuple(order.index(name) for name in names)
     yield Figure(
         "bars",
@@ -316,12 +316,12 @@ def _drawn(found: SecretGameStatistics) -> Iterator[Block]:
         ylabel="obtained %",
         square=(0.0, 100.0),
     )
-    yield _heat(found.pairs, names, places)
-    if found.ranking:
+    yield _heat(stats.pairs, names, places)
+    if stats.ranking:
         means = [_mean(row) for row in rows]
         yield Figure("means", "mean score", (series_of("mean score", means, "accent"),), labels=names, places=places)
-    if len(names) < len(found.agents):
-        yield Words(f"(the best {len(names)} of {len(found.agents):,} agents are drawn)", "quiet")
+    if len(names) < len(stats.agents):
+        yield Words(f"(the best {len(names)} of {len(stats.agents):,} agents are drawn)", "quiet")
 
 
 def _point(name: str, row: ScoredSides, place: int) -> Series:
@@ -418,14 +418,14 @@ class GameGlimpse:
 
     def _sides(self) -> dict[str, tuple[int, int, int]]:
         """Of each agent: its sides, in how many it revealed, and in how many it obtained."""
-        found: dict[str, list[int]] = {}
+        by_name: dict[str, list[int]] = {}
         for (opener, partner), (none, first, second, both) in self._pairs.items():
             for name, revealed, obtained in ((opener, first, second), (partner, second, first)):
-                sums = found.setdefault(name, [0, 0, 0])
+                sums = by_name.setdefault(name, [0, 0, 0])
                 sums[0] += none + first + second + both
                 sums[1] += revealed + both
                 sums[2] += obtained + both
-        return {name: (sums[0], sums[1], sums[2]) for name, sums in sorted(found.items())}
+        return {name: (sums[0], sums[1], sums[2]) for name, sums in sorted(by_name.items())}
 
 
 def _of_talks(share: float, secrets: Sums) -> Interval:
@@ -458,58 +458,56 @@ class _Batch:
 
 
 def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-    played = [_batch(connection, batch) for batch in batches]
-    return pairwise([batch["id"] for batch in batches], played, _told, "secrets revealed in a conversation")
+    read_batches = [_batch(connection, batch) for batch in batches]
+    return pairwise([batch["id"] for batch in batches], read_batches, _compare, "secrets revealed in a conversation")
 
 
 def _batch(connection: sqlite3.Connection, batch: sqlite3.Row) -> _Batch:
-    played = Played.of(StoredConfig(batch["config"], checked))
+    design = GameDesign.of(StoredConfig(batch["config"], checked))
     sides = sides_of(connection, batch["number"])
     meetings = {tuple(row[:3]): tuple(row[3:]) for row in reveals_by_meeting(connection, batch["id"])}
-    return _Batch(played.linked, Clustering(sides, linked=played.linked), meetings)  # type: ignore[arg-type]
+    return _Batch(design.linked, Clustering(sides, linked=design.linked), meetings)  # type: ignore[arg-type]
 
 
-def _told(first: _Batch, second: _Batch) -> dict[str, Any] | None:
+def _compare(first: _Batch, second: _Batch) -> dict[str, Any] | None:
     common = [meeting for meeting in first.meetings if meeting in second.meetings]
     paired = bool(common) and len(common) >= COMMON * max(len(first.meetings), len(second.meetings))
-    found = _matched(first, second, common) if paired else _apart(first, second)
-    if found is None:
+    contrast = _matched(first, second, common) if paired else _apart(first, second)
+    if contrast is None:
         return None
     return {
         "paired": paired,
         "conversations": len(common) if paired else [len(first.meetings), len(second.meetings)],
-        "clusters": found.clusters,
-        "difference": found.difference,
-        "difference_ci95": found.interval and list(found.interval),
-        "method": METHODS[found.method],
-        "p_value": found.p_value,
+        "clusters": contrast.clusters,
+        "difference": contrast.difference,
+        "difference_ci95": contrast.interval and list(contrast.interval),
+        "method": METHODS[contrast.method],
+        "p_value": contrast.p_value,
     }
 
 
 def _matched(first: _Batch, second: _Batch, common: Sequence[tuple[int, str, str]]) -> Contrast | None:
-    ours, theirs = ([batch.meetings[meeting] for meeting in common] for batch in (first, second))
-    gaps = numpy.array([one[2] - other[2] for one, other in zip(ours, theirs, strict=True)])
-    ways = [
-        numpy.array([one[0] for one in played]) for batch, played in ((first, ours), (second, theirs)) if batch.linked
-    ]
+    left, right = ([batch.meetings[meeting] for meeting in common] for batch in (first, second))
+    gaps = numpy.array([row[2] - other[2] for row, other in zip(left, right, strict=True)])
+    ways = [numpy.array([row[0] for row in rows]) for batch, rows in ((first, left), (second, right)) if batch.linked]
     ways = sorted(ways, key=lambda games: len(set(games.tolist())))[:1]
-    for batch, played in ((first, ours), (second, theirs)):
+    for batch, rows in ((first, left), (second, right)):
         if batch.clustering.by_scenario and len(ways) < 2:
-            ways.append(numpy.array([one[1] or 0 for one in played]))
+            ways.append(numpy.array([row[1] or 0 for row in rows]))
             break
     return within(gaps, numpy.zeros(len(gaps), dtype=int), ways, most=2.0)
 
 
 def _apart(first: _Batch, second: _Batch) -> Contrast | None:
-    one, other = _rate(first), _rate(second)
-    if one is None or other is None:
+    first_rate, second_rate = _rate(first), _rate(second)
+    if first_rate is None or second_rate is None:
         return None
-    interval = gap_interval(one, other)
+    interval = gap_interval(first_rate, second_rate)
     fewest = min(batch.clustering.fewest for batch in (first, second))
     by_talk = first.clustering.by_talk and second.clustering.by_talk
     tested = interval is not None and (by_talk or fewest >= FEWEST_TESTED)
-    p_value = p_value_of(partial(gap_interval, one, other)) if tested else None
-    return Contrast(one.mean - other.mean, interval, p_value, "MOVER", fewest)
+    p_value = p_value_of(partial(gap_interval, first_rate, second_rate)) if tested else None
+    return Contrast(first_rate.mean - second_rate.mean, interval, p_value, "MOVER", fewest)
 
 
 def _rate(batch: _Batch) -> Rate | None:

@@ -63,7 +63,7 @@ def game_points(
     """
     if mode == "standard":
         return [standard_points(side.revealed, side.obtained, scoring) for side in played]
-    gained = newly_kept(played, secrets)
+    gained = newly_obtained(played, secrets)
     if mode == "retained":
         holders = Counter(secret for secret in gained if secret)
         worth = {secret: scoring["per_secret"] * len(secrets) / n for secret, n in holders.items()}
@@ -87,7 +87,7 @@ def points_between(mode: str, scoring: Mapping[str, float], agents: int) -> tupl
     return min(possible), max(possible)
 
 
-def newly_kept(played: Sequence[Side], secrets: Mapping[str, str]) -> list[str | None]:
+def newly_obtained(played: Sequence[Side], secrets: Mapping[str, str]) -> list[str | None]:
     """For each side the folded secret it obtained for the first time in this game, else None."""
     folded = {agent: fold(secret) for agent, secret in secrets.items()}
     held = {agent: {own} for agent, own in folded.items()}

@@ -55,12 +55,12 @@ def doubts_about(secret: str) -> Iterator[str]:
 
 def share_a_word(secret: str, text: str) -> bool:
     """A word of the one stands in the other, as it is or as its plural."""
-    said = {word for word in _WORD.findall(fold(text)) if len(word) >= LEAST_SHARED}
-    own = {word for word in _WORD.findall(fold(secret)) if len(word) >= LEAST_SHARED and commonness(word) < LITTLE}
-    return any(form in said for word in own for form in (word, *inflections(word)))
+    words = {word for word in _WORD.findall(fold(text)) if len(word) >= LEAST_SHARED}
+    rare = {word for word in _WORD.findall(fold(secret)) if len(word) >= LEAST_SHARED and commonness(word) < LITTLE}
+    return any(form in words for word in rare for form in (word, *inflections(word)))
 
 
-def taken_for(secret: str, others: Sequence[str], threshold: float) -> int | None:
+def mistaken_for(secret: str, others: Sequence[str], threshold: float) -> int | None:
     """The first of the others that would be found where the secret is said, or the other way round."""
     from tidepool.engine.studies.secret_game.detectors.fuzzy import SHORTEST, likeness
 
@@ -85,14 +85,14 @@ toboggan trombone ukulele wheelbarrow xylophone zeppelin zucchini
 """.split()
 
 
-def better_than(secret: str, taken: Container[str]) -> str:
+def suggest_secret(secret: str, used: Container[str]) -> str:
     """The same for the same secret, and none that is taken."""
     start = crc32(secret.encode("utf-8", "surrogatepass")) % len(WORDS)
     turned = WORDS[start:] + WORDS[:start]
-    return next((word for word in turned if word not in taken), turned[0])
+    return next((word for word in turned if word not in used), turned[0])
 
 
-MOST_TOLD = 20
+MOST_WARNINGS = 20
 """warnings; of more, how many there are"""
 MOST_COMPARED = 1_000
 """secrets that are compared with one another"""
@@ -102,9 +102,9 @@ MOST_COMPARED = 1_000
 class PlacedSecret:
     text: str
     place: tuple[str | int, ...]
-    whose: str
+    owner: str
     """as a sentence names it"""
-    heard: tuple[str, ...]
+    shown_texts: tuple[str, ...]
     """what the other side of the talk may be told besides the rules: its instructions"""
 
     @property
@@ -125,20 +125,20 @@ def _secrets(config: ConfigSections) -> list[PlacedSecret]:
             )
             for place, agent in enumerate(agents)
         ]
-    items = tuple(agent.instructions for agent in agents if agent.instructions)
+    instructions = tuple(agent.instructions for agent in agents if agent.instructions)
     return [
         PlacedSecret(
             getattr(scenario, side),
             ("secret_game", "scenarios", place, side),
             f"of scenario {place + 1}",
-            (*items, scenario.instructions),
+            (*instructions, scenario.instructions),
         )
         for place, scenario in enumerate(scenarios)
         for side in ("opener_secret", "partner_secret")
     ]
 
 
-def _said_to_all(settings: SecretGameSettings) -> Folded:
+def _common_texts(settings: SecretGameSettings) -> Folded:
     """What the prompts say to everybody: the rules, the messages left, the scene. Not the target, which is told on purpose."""
     rules = rules_of(settings.model_copy(update={"announce_target": False}))
     prompt = system_prompt(Briefing("…", "…", "…", rules, 1, ()))
@@ -148,7 +148,7 @@ def _said_to_all(settings: SecretGameSettings) -> Folded:
 
 def refuse_what_cannot_be_measured(config: ConfigSections) -> None:
     settings = settings_of(config)
-    names, rules = {fold(agent.name).strip() for agent in config.agents}, _said_to_all(settings)
+    names, rules = {fold(agent.name).strip() for agent in config.agents}, _common_texts(settings)
     first: dict[str, PlacedSecret] = {}
     for secret in _secrets(config):
         if not any(map(str.isalnum, secret.plain)):
@@ -157,49 +157,49 @@ def refuse_what_cannot_be_measured(config: ConfigSections) -> None:
             _refuse(secret, "is the name of an agent, which the prompts tell and everybody says")
         if stands_in(rules, secret.text):
             _refuse(secret, "stands in the rules of the game, which every agent is told")
-        if any(stands_in(Folded.of(item), secret.text) for item in secret.heard):
+        if any(stands_in(Folded.of(text), secret.text) for text in secret.shown_texts):
             _refuse(secret, "stands in the instructions of somebody who is to learn it")
         if not settings.scenarios and first.setdefault(secret.plain, secret) is not secret:
-            _refuse(secret, f"is also that {first[secret.plain].whose}: neither could learn it from the other")
+            _refuse(secret, f"is also that {first[secret.plain].owner}: neither could learn it from the other")
 
 
 def _refuse(secret: PlacedSecret, why: str) -> None:
-    raise UsageError(f"The secret {secret.text!r} {secret.whose} {why}. Choose another one.", secret.place)
+    raise UsageError(f"The secret {secret.text!r} {secret.owner} {why}. Choose another one.", secret.place)
 
 
 def warnings_about(config: ConfigSections) -> tuple[str, ...]:
     """What may go wrong with the secrets, each with a better word."""
     secrets = _secrets(config)
     doubts = {secret: list(_doubts(config, secret)) for secret in dict.fromkeys(secrets)}
-    for secret, reason in _taken_for_others(config, secrets):
+    for secret, reason in _mistakable(config, secrets):
         doubts[secret].append(reason)
     doubts = {secret: reasons for secret, reasons in doubts.items() if reasons}
-    taken = {secret.plain for secret in secrets}
-    parts = []
-    for secret, reasons in list(doubts.items())[:MOST_TOLD]:
-        proposal = better_than(secret.plain, taken)
-        taken.add(proposal)
-        parts.append(f"The secret {secret.text!r} {secret.whose} {'; it '.join(reasons)}. Better: {proposal!r}.")
-    if len(doubts) > MOST_TOLD:
-        parts.append(f"{len(doubts) - MOST_TOLD:,} more secrets are doubtful in such ways.")
-    return tuple(parts)
+    used = {secret.plain for secret in secrets}
+    warnings = []
+    for secret, reasons in list(doubts.items())[:MOST_WARNINGS]:
+        proposal = suggest_secret(secret.plain, used)
+        used.add(proposal)
+        warnings.append(f"The secret {secret.text!r} {secret.owner} {'; it '.join(reasons)}. Better: {proposal!r}.")
+    if len(doubts) > MOST_WARNINGS:
+        warnings.append(f"{len(doubts) - MOST_WARNINGS:,} more secrets are doubtful in such ways.")
+    return tuple(warnings)
 
 
 def _doubts(config: ConfigSections, secret: PlacedSecret) -> Iterator[str]:
     yield from doubts_about(secret.text)
     if names := [agent.name for agent in config.agents if share_a_word(secret.text, agent.name)]:
         yield f"is part of the name {names[0]!r}, which everybody says"
-    elif share_a_word(secret.text, _said_to_all(settings_of(config)).text):
+    elif share_a_word(secret.text, _common_texts(settings_of(config)).text):
         yield "has a word of the game's own rules"
 
 
-def _taken_for_others(config: ConfigSections, secrets: Sequence[PlacedSecret]) -> Iterator[tuple[PlacedSecret, str]]:
+def _mistakable(config: ConfigSections, secrets: Sequence[PlacedSecret]) -> Iterator[tuple[PlacedSecret, str]]:
     """Secrets that may be taken for one another; of the same talk, where there are scenarios."""
     settings = settings_of(config)
     threshold = settings.fuzzy_threshold if "fuzzy" in settings.detection else 101.0
     for place, secret in enumerate(secrets[:MOST_COMPARED]):
         others = secrets[place - place % 2 : place] if settings.scenarios else secrets[:place]
-        found = taken_for(secret.text, [other.text for other in others], threshold)
-        if found is not None:
-            other = others[found]
-            yield secret, f"is so much like {other.text!r} {other.whose} that one is found for the other"
+        index = mistaken_for(secret.text, [other.text for other in others], threshold)
+        if index is not None:
+            other = others[index]
+            yield secret, f"is so much like {other.text!r} {other.owner} that one is found for the other"

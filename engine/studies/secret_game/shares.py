@@ -131,22 +131,22 @@ class Shares:
         """By what a side did, and by group; of the same groups once more where they are asked for next."""
         grouped = self.by.grouped(groups, size, levels)
         if self._last is None or self._last[0]() is not grouped:
-            found = {
+            rates = {
                 name: self.by.rates(grouped, values, likeness=0.0 if name == "optimal_strategy" else self._likeness)
                 for name, values in self._columns.items()
             }
-            self._last = (ref(grouped), found)
+            self._last = (ref(grouped), rates)
         return self._last[1]
 
     def of_sides(self, groups: Array, size: int, levels: Sequence[Array]) -> list[dict[str, Any]]:
         """As `SideStatistics` has them, by group."""
-        items: list[dict[str, Any]] = [{"interactions": int(n)} for n in numpy.bincount(groups, minlength=size)]
+        rows: list[dict[str, Any]] = [{"interactions": int(n)} for n in numpy.bincount(groups, minlength=size)]
         for name, rates in self.rates_of_sides(groups, size, levels).items():
             counts = numpy.bincount(groups, self._columns[name], minlength=size)
-            for one, rate, count in zip(items, rates, counts, strict=True):
-                one |= {name: int(count), **share_figures(name, rate)}
+            for row, rate, count in zip(rows, rates, counts, strict=True):
+                row |= {name: int(count), **share_figures(name, rate)}
         scores = numpy.bincount(groups, numpy.nan_to_num(self.by.sides.score), minlength=size)
-        return [one | {"score": float(score)} for one, score in zip(items, scores, strict=True)]
+        return [row | {"score": float(score)} for row, score in zip(rows, scores, strict=True)]
 
     def of_scores(self, groups: Array, size: int, levels: Sequence[Array]) -> list[Rate | None]:
         known = ~numpy.isnan(self.by.sides.score)
@@ -154,12 +154,12 @@ class Shares:
         return self.by.rates(grouped, self.by.sides.score[known], self._bounds, self._likeness)
 
     def scored(self, groups: Array, size: int, levels: Sequence[Array]) -> list[ScoredSides]:
-        item, means = self.of_sides(groups, size, levels), self.of_scores(groups, size, levels)
+        rows, means = self.of_sides(groups, size, levels), self.of_scores(groups, size, levels)
         return [
             ScoredSides(
-                **one, score_mean=rate.mean if rate else None, score_mean_ci95=rate.interval() if rate else None
+                **row, score_mean=rate.mean if rate else None, score_mean_ci95=rate.interval() if rate else None
             )
-            for one, rate in zip(item, means, strict=True)
+            for row, rate in zip(rows, means, strict=True)
         ]
 
     def of_talks(
@@ -172,7 +172,7 @@ class Shares:
         talks = self.by.grouped(groups, size, pairs, opened)
         both, one_sided = (sides.revealed & sides.obtained)[opened], (sides.revealed ^ sides.obtained)[opened]
         numbers = numpy.bincount(groups[opened], minlength=size), numpy.bincount(groups, sides.revealed, size)
-        items = [
+        rows = [
             {
                 "total_interactions": int(count),
                 "total_secrets_revealed": int(times),
@@ -182,9 +182,9 @@ class Shares:
         ]
         for name, values in (("both_revealed", both), ("one_sided_reveals", one_sided)):
             counts = numpy.bincount(groups[opened], values, minlength=size)
-            for figures, rate, count in zip(items, self.by.rates(talks, values), counts, strict=True):
+            for figures, rate, count in zip(rows, self.by.rates(talks, values), counts, strict=True):
                 figures |= {f"{name}_count": int(count), **share_figures(name, rate)}
-        return items
+        return rows
 
 
 ANYTHING = (0.0, 100.0)
@@ -202,10 +202,10 @@ def share_figures(name: str, rate: Rate | None) -> dict[str, Any]:
 def agent_statistics(shares: Shares, missing: Mapping[Pair, int]) -> dict[str, ScoredSides]:
     sides = shares.by.sides
     scored = shares.scored(sides.agent, len(sides.names), [sides.seat, sides.direction])
-    found = dict(zip(sides.names, scored, strict=True))
-    for name in sorted({name for pair in missing for name in pair} - found.keys()):
-        found[name] = ScoredSides(**_NOTHING, score_mean=None, score_mean_ci95=None)
-    return dict(sorted(found.items()))
+    by_name = dict(zip(sides.names, scored, strict=True))
+    for name in sorted({name for pair in missing for name in pair} - by_name.keys()):
+        by_name[name] = ScoredSides(**_NOTHING, score_mean=None, score_mean_ci95=None)
+    return dict(sorted(by_name.items()))
 
 
 _NOTHING: Mapping[str, Any] = {
@@ -226,10 +226,10 @@ _NO_TALK: Mapping[str, Any] = {
 
 def overall_statistics(shares: Shares) -> TalkStatistics:
     sides = shares.by.sides
-    (item,) = shares.of_talks(
+    (figures,) = shares.of_talks(
         numpy.zeros(len(sides), dtype=int), 1, [sides.seat, sides.direction, sides.agent], [sides.pair]
     )
-    return TalkStatistics(**item)
+    return TalkStatistics(**figures)
 
 
 def overall_rate(clustering: Clustering) -> Rate | None:
@@ -245,18 +245,18 @@ def pair_statistics(shares: Shares, missing: Mapping[Pair, int]) -> dict[str, Pa
     present, codes = numbered(sides.pair)
     talks = shares.of_talks(codes, len(present), [sides.seat, sides.agent], [])
     ways, direction = numbered(sides.direction)
-    result = shares.of_sides(direction, len(ways), [sides.opener.astype(int)])
-    by_way = {divmod(int(way), len(names)): SideStatistics(**one) for way, one in zip(ways, result, strict=True)}
-    found = {}
-    for code, one in zip(present, talks, strict=True):
+    rows = shares.of_sides(direction, len(ways), [sides.opener.astype(int)])
+    by_way = {divmod(int(way), len(names)): SideStatistics(**row) for way, row in zip(ways, rows, strict=True)}
+    by_pair = {}
+    for code, row in zip(present, talks, strict=True):
         first, second = divmod(int(code), len(names))
         pair = names[first], names[second]
-        own = {names[way[0]]: by_way[way] for way in ((first, second), (second, first))}
-        found[pair] = PairStatistics(agents=pair, **one, sides=own, missing=missing.get(pair, 0))
-    for pair in missing.keys() - found.keys():
+        pair_sides = {names[way[0]]: by_way[way] for way in ((first, second), (second, first))}
+        by_pair[pair] = PairStatistics(agents=pair, **row, sides=pair_sides, missing=missing.get(pair, 0))
+    for pair in missing.keys() - by_pair.keys():
         nothing = {name: SideStatistics(**_NOTHING) for name in pair}
-        found[pair] = PairStatistics(agents=pair, **_NO_TALK, sides=nothing, missing=missing[pair])
-    return {pair_name(pair): found[pair] for pair in sorted(found)}
+        by_pair[pair] = PairStatistics(agents=pair, **_NO_TALK, sides=nothing, missing=missing[pair])
+    return {pair_name(pair): by_pair[pair] for pair in sorted(by_pair)}
 
 
 def pair_name(pair: Pair) -> str:
@@ -349,13 +349,13 @@ def verdict_statistics(clustering: Clustering) -> Verdicts:
 def _verdicts(clustering: Clustering, groups: Array, size: int, levels: Sequence[Array]) -> list[VerdictCounts]:
     sides = clustering.sides
     known = ~numpy.isnan(sides.verdict)
-    said = sides.verdict[known]
+    verdicts = sides.verdict[known]
     likeness = clustering.likeness(numpy.nan_to_num(sides.verdict))
-    rates = clustering.rates(clustering.grouped(groups, size, levels, known), said, likeness=likeness)
+    rates = clustering.rates(clustering.grouped(groups, size, levels, known), verdicts, likeness=likeness)
 
     yes, no = sides.verdict > 0, sides.verdict == 0  # neither where there is no verdict
     rows = (slice(None), yes, yes & ~sides.revealed, no & sides.revealed, ~known)
-    columns = (numpy.bincount(groups[one], minlength=size).tolist() for one in rows)
+    columns = (numpy.bincount(groups[selected], minlength=size).tolist() for selected in rows)
     return [
         VerdictCounts(
             total,

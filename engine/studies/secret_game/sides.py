@@ -144,15 +144,15 @@ class _Columns:
         """All columns of `Sides`; in a damaged file a talk may lack a side, and does not count."""
         if not self._parts:
             self.add([0], [("", 0, "", "", *[False] * 8)], slice(None))  # one side alone: no talk
-        found = {name: numpy.concatenate(self._parts.pop(name)) for name in list(self._parts)}
-        talk = numbered(found["talk"])[1]
+        columns = {name: numpy.concatenate(self._parts.pop(name)) for name in list(self._parts)}
+        talk = numbered(columns["talk"])[1]
         whole = numpy.bincount(talk)[talk] == 2
         if not whole.all():
-            found = {name: column[whole] for name, column in found.items()}
+            columns = {name: column[whole] for name, column in columns.items()}
             talk = numbered(talk[whole])[1]
-        _, (game,) = _in_order(self._games, found["game"])
-        names, (agent, opponent) = _in_order(self._agents, found["agent"], found["opponent"])
-        return found | {
+        _, (game,) = _in_order(self._games, columns["game"])
+        names, (agent, opponent) = _in_order(self._agents, columns["agent"], columns["opponent"])
+        return columns | {
             "talk": talk,
             "game": game.astype("int32"),
             "names": names,
@@ -176,7 +176,7 @@ FEW_TALKS = 10
 """fewer talks take their spread from the batch as a whole"""
 FEW_CLUSTERS = 5
 """fewer games or scenarios are told of as hardly any"""
-MOST_KEPT = 1
+CACHED_GROUPINGS = 1
 """groupings whose arrays are kept for the next figure: of a million talks each takes a hundred megabytes"""
 
 
@@ -199,7 +199,7 @@ class Clustering:
         self.sides = sides
         self.linked = linked
         self.missing = missing
-        self._known: dict[tuple[int, ...], tuple[Grouped, Any]] = {}
+        self._groupings: dict[tuple[int, ...], tuple[Grouped, Any]] = {}
         self.by_scenario = scenarios_differ and 1 < self.scenarios < self.talks
 
     @cached_property
@@ -235,11 +235,11 @@ class Clustering:
             ways, finer = [way[rows] for way in self.ways], [level[rows] for level in levels]
             return Grouped(groups[rows], size, ways, finer, self.missing)
         key = (size, id(groups), *map(id, levels))
-        if key not in self._known:
-            if len(self._known) >= MOST_KEPT:
-                del self._known[next(iter(self._known))]
-            self._known[key] = Grouped(groups, size, self.ways, levels, self.missing), (groups, levels)
-        return self._known[key][0]
+        if key not in self._groupings:
+            if len(self._groupings) >= CACHED_GROUPINGS:
+                del self._groupings[next(iter(self._groupings))]
+            self._groupings[key] = Grouped(groups, size, self.ways, levels, self.missing), (groups, levels)
+        return self._groupings[key][0]
 
     def rates(
         self, grouped: Grouped, values: Array, bounds: Interval = UNIT, likeness: float = 0.0
@@ -273,12 +273,12 @@ class Clustering:
 
 
 def _speaks_of(clustering: Clustering) -> str:
-    whose = "these agents in "
+    agents = "these agents in "
     if clustering.by_scenario:
-        return whose + ("games and scenarios like these" if clustering.linked else "scenarios like these")
+        return agents + ("games and scenarios like these" if clustering.linked else "scenarios like these")
     if clustering.scenarios:
-        return whose + "these scenarios"
-    return whose + ("games like these" if clustering.linked else "talks like these")
+        return agents + "these scenarios"
+    return agents + ("games like these" if clustering.linked else "talks like these")
 
 
 def _note(clustering: Clustering) -> str | None:

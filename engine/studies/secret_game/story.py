@@ -27,8 +27,8 @@ from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.stopping.stages import units_taken_up
 from tidepool.engine.studies.secret_game.casting import (
     Cast,
-    Part,
-    Stand,
+    Role,
+    Start,
     schedule_of,
     settings_of,
     succession_of,
@@ -45,7 +45,7 @@ from tidepool.engine.studies.secret_game.detectors.detection import (
 )
 from tidepool.engine.studies.secret_game.detectors.normalise import fold
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
-from tidepool.engine.studies.secret_game.prompts import EarlierConversation, remembered
+from tidepool.engine.studies.secret_game.prompts import EarlierConversation, memory_messages
 from tidepool.engine.studies.secret_game.scoring import Side, game_points, sides, standard_points
 from tidepool.storage.ledger import UnitLine
 from tidepool.storage.queries.conversations import TalkRow, concluded_talks, records_of_units
@@ -72,7 +72,7 @@ class Knowledge:
     talks: list[EarlierConversation] = field(default_factory=list)
     held: dict[str, str] = field(default_factory=dict)
     """folded → as its owner writes it, oldest first"""
-    taken_in: int = 0
+    read_count: int = 0
     """how many of the agent's talks these are"""
     learned: list[tuple[int, int]] = field(default_factory=list)
     """how many talks and secrets there were before each of them"""
@@ -85,14 +85,14 @@ class Knowledge:
             if finished.revealed[1 - side] and secret != self.own:
                 self.held.setdefault(secret, secrets[partner])
         if remembers:
-            self.talks.append(_from_the_side_of(agent, finished))
+            self.talks.append(_seen_by(agent, finished))
 
-    def before(self, taken_in: int) -> "Knowledge":
+    def before(self, count: int) -> "Knowledge":
         """As it was when so many of the agent's talks were taken in."""
-        if taken_in >= self.taken_in:
+        if count >= self.read_count:
             return self
-        talks, held = self.learned[taken_in]
-        return Knowledge(self.own, self.talks[:talks], dict(islice(self.held.items(), held)), taken_in)
+        talks, held = self.learned[count]
+        return Knowledge(self.own, self.talks[:talks], dict(islice(self.held.items(), held)), count)
 
 
 def sides_of(meeting: PlannedConversation, agent: str) -> Iterator[int]:
@@ -102,12 +102,12 @@ def sides_of(meeting: PlannedConversation, agent: str) -> Iterator[int]:
             yield side
 
 
-def _from_the_side_of(agent: str, finished: FinishedConversation) -> EarlierConversation:
+def _seen_by(agent: str, finished: FinishedConversation) -> EarlierConversation:
     """An agent that talked to itself remembers it as the one who opened."""
     side = next(sides_of(finished.meeting, agent))
     partner = (finished.meeting.partner, finished.meeting.opener)[side]
-    said = tuple(Message("assistant" if speaker == side else "user", text) for speaker, text in finished.talk)
-    return EarlierConversation(partner, said)
+    messages = tuple(Message("assistant" if speaker == side else "user", text) for speaker, text in finished.talk)
+    return EarlierConversation(partner, messages)
 
 
 class Game:
@@ -137,15 +137,15 @@ class Game:
         known = self._knowledge[agent]
         earlier = self._meetings[agent]
         while True:
-            place = known.taken_in
+            place = known.read_count
             if place == len(earlier) or earlier[place].round >= meeting.round:
                 # The agent's next round may have begun to take in this one's talks, before this one is told again.
-                return known.before(bisect_left(earlier, meeting.round, key=lambda one: one.round))
+                return known.before(bisect_left(earlier, meeting.round, key=lambda played: played.round))
             number = earlier[place].sequence_number
             finished = await self._ends[number].wait()
-            if known.taken_in != place:
+            if known.read_count != place:
                 continue  # another talk of the same round has taken it in meanwhile
-            known.taken_in += 1
+            known.read_count += 1
             known.learned.append((len(known.talks), len(known.held)))
             if finished is None:
                 self._run.ledger.seal(number)
@@ -193,7 +193,7 @@ class Conversations:
     def __init__(self, run: BatchRun) -> None:
         self._run = run
         self._cast, self._schedule = Cast.of(run.config), schedule_of(run.config)
-        size = units_taken_up(run.config, self._cast.asked, self._schedule.total)
+        size = units_taken_up(run.config, self._cast.model_names, self._schedule.total)
         self._succession = succession_of(self._cast, self._schedule, size) if self._cast.linked else None
         self._games: dict[int, Game] = {}
         """those under way, where conversations wait for others"""
@@ -243,54 +243,54 @@ class Conversation:
 
     async def play(self, unit: Unit) -> None:
         """A hundred thousand of these may wait at once: what waits here is only what was said, in one frame."""
-        said: list[str] = []
+        texts: list[str] = []
         served: list[str | None] = [None, None]
         try:
-            stands = await self._stands()
+            starts = await self._starts()
             for turn in range(1, self.cast.settings.messages_per_interaction + 1):
-                stand = stands[(turn - 1) % 2]
-                reply = unit.replayed_reply(f"t{turn}") or await unit.ask(self._call(stand, turn, said))
-                said.append(reply.text)
+                start = starts[(turn - 1) % 2]
+                reply = unit.replayed_reply(f"t{turn}") or await unit.ask(self._call(start, turn, texts))
+                texts.append(reply.text)
                 served[(turn - 1) % 2] = reply.served_model
         except CallFailed:
             if self.game:
                 self.game.end(unit, self.meeting, None)
             raise
-        talk: Talk = [(index % 2, text) for index, text in enumerate(said)]
-        if (self.game or not unit.settled) and not unit.has_replayed(f"t{len(said)}"):
+        talk: Talk = [(index % 2, text) for index, text in enumerate(texts)]
+        if (self.game or not unit.settled) and not unit.has_replayed(f"t{len(texts)}"):
             self._conclude(unit, talk, served)
         if self.cast.judge_model:
             await self.run.all(self._ask_judge(unit, side, talk) for side in {side for side, _ in talk})
 
     # -- the talk ----------------------------------------------------------------------------------------
 
-    async def _stands(self) -> tuple[Stand, Stand]:
+    async def _starts(self) -> tuple[Start, Start]:
         """Of the opener and of the partner."""
-        opener, partner = self.cast.stands(self.meeting)
+        opener, partner = self.cast.starts(self.meeting)
         if self.game is None:
             return opener, partner
         informed = []
-        for stand in (opener, partner):
-            if known := await self.game.knowledge_of(stand.part.agent.name, self.meeting):
+        for start in (opener, partner):
+            if known := await self.game.knowledge_of(start.role.agent.name, self.meeting):
                 held = tuple(known.held.values()) if self.cast.keeps_secrets else None
-                before = remembered(known.talks, stand.part.partner, opens=stand is opener)
-                stand = Stand(stand.part, held, before)
-            informed.append(stand)
+                before = memory_messages(known.talks, start.role.partner, opens=start is opener)
+                start = Start(start.role, held, before)
+            informed.append(start)
         return informed[0], informed[1]
 
-    def _call(self, stand: Stand, turn: int, said: list[str]) -> Call:
+    def _call(self, start: Start, turn: int, texts: list[str]) -> Call:
         """What one side is asked: its own words are `assistant`, the partner's are `user`."""
-        agent = stand.part.agent
-        heard = tuple(
-            [Message("user" if (turn - place) % 2 else "assistant", text) for place, text in enumerate(said, 1)]
+        agent = start.role.agent
+        messages = tuple(
+            [Message("user" if (turn - place) % 2 else "assistant", text) for place, text in enumerate(texts, 1)]
         )
         left = self.cast.settings.messages_per_interaction - turn + 1
         return Call(
             step=f"t{turn}",
             wave=turn,
             model=self.cast.models[agent.name],
-            messages=stand.before + heard,
-            system=self.cast.prompt(stand.part, left, stand.held),
+            messages=start.before + messages,
+            system=self.cast.prompt(start.role, left, start.held),
             temperature=agent.temperature,
             max_tokens=agent.max_tokens,
             speaker=agent.name,
@@ -301,7 +301,7 @@ class Conversation:
     # -- what came of it ---------------------------------------------------------------------------------
 
     def _conclude(self, unit: Unit, talk: Talk, served: Sequence[str | None]) -> None:
-        opener, partner = self.cast.parts(self.meeting)
+        opener, partner = self.cast.roles(self.meeting)
         secrets = {0: opener.secret, 1: partner.secret}
         hits = find_in_talk(talk, secrets, self.cast.detectors, self.cast.settings.fuzzy_threshold)
         revealed = (is_revealed(hits[0]), is_revealed(hits[1]))
@@ -319,9 +319,9 @@ class Conversation:
         revealed: tuple[bool, bool],
         served: Sequence[str | None],
     ) -> None:
-        parts = self.cast.parts(self.meeting)
+        roles = self.cast.roles(self.meeting)
         for number, side in enumerate(sides(self.meeting.opener, self.meeting.partner, *revealed)):
-            reveal, part = first_of(hits[number]), parts[number]
+            reveal, role = first_of(hits[number]), roles[number]
             score = (
                 None if self.cast.keeps_secrets else standard_points(side.revealed, side.obtained, self.cast.scoring)
             )
@@ -337,8 +337,8 @@ class Conversation:
                 obtained=side.obtained,
                 **{name: getattr(reveal, name, None) for name in ("detector", "turn", "start", "end")},
                 score=score,
-                scenario=None if part.scenario is None else part.scenario + 1,
-                secret=part.secret,
+                scenario=None if role.scenario is None else role.scenario + 1,
+                secret=role.secret,
                 model=self.cast.models[side.agent],
                 served_model=served[number],
                 details=as_json(hits[number]),
@@ -349,13 +349,13 @@ class Conversation:
     async def _ask_judge(self, unit: Unit, side: int, talk: Talk) -> None:
         """Kept apart from the outcome, and without it the conversation is whole: a lost verdict is a missing one."""
         assert self.cast.judge_model is not None
-        part = self.cast.parts(self.meeting)[side]
+        role = self.cast.roles(self.meeting)[side]
         last = max(turn for turn, (speaker, _) in enumerate(talk, 1) if speaker == side)
         step = f"t{last}/judge"
         settings = self.cast.settings
         try:
             reply = unit.replayed_reply(step) or await unit.ask(
-                judge_call(self.cast.judge_model, step, len(talk) + 1, talk, side, part, settings)
+                judge_call(self.cast.judge_model, step, len(talk) + 1, talk, side, role, settings)
             )
             verdict = read_verdict(reply.text)
         except CallFailed:
@@ -364,10 +364,10 @@ class Conversation:
             unit.ledger.put_verdict(unit.number, side, verdict, step)
 
 
-def judge_call(model: str, step: str, wave: int, talk: Talk, side: int, part: Part, settings: Reasons) -> Call:
+def judge_call(model: str, step: str, wave: int, talk: Talk, side: int, role: Role, settings: Reasons) -> Call:
     """A judge is not told who they are: it reads of the player and the partner, so no name can sway it."""
-    said = [("player" if speaker == side else "partner", text) for speaker, text in talk]
-    system, question = judge_prompt(said, "player", part.secret)
+    lines = [("player" if speaker == side else "partner", text) for speaker, text in talk]
+    system, question = judge_prompt(lines, "player", role.secret)
     return Call(
         step=step,
         wave=wave,
@@ -401,7 +401,7 @@ def earlier(
     return list(concluded_talks(connection, batch_number, before))
 
 
-class GameAsItWas(Game):
+class ReplayedGame(Game):
     """What agents knew when a talk of the past began. Nobody waits, and nobody learns."""
 
     def __init__(self, cast: Cast, earlier: Sequence[Mapping[str, Any]]) -> None:
@@ -441,7 +441,7 @@ def _meeting_of(talk: OriginTalk) -> PlannedConversation:
 @dataclass(frozen=True, slots=True)
 class _Stage:
     cast: Cast
-    game: GameAsItWas | None
+    game: ReplayedGame | None
     run: BatchRun
 
     def story(self, talk: OriginTalk) -> Story:
@@ -454,16 +454,16 @@ class _Stage:
             "after": self._revealed(talk, said),
         }
 
-    def _revealed(self, talk: OriginTalk, said: Mapping[str, str]) -> list[bool]:
-        secrets = {side: part.secret for side, part in enumerate(self.cast.parts(_meeting_of(talk)))}
-        rows = [((turn_of(step) - 1) % 2, text) for step, text in said.items()]
+    def _revealed(self, talk: OriginTalk, texts: Mapping[str, str]) -> list[bool]:
+        secrets = {side: role.secret for side, role in enumerate(self.cast.roles(_meeting_of(talk)))}
+        rows = [((turn_of(step) - 1) % 2, text) for step, text in texts.items()]
         hits = find_in_talk(rows, secrets, self.cast.detectors, self.cast.settings.fuzzy_threshold)
         return [is_revealed(hits[side]) for side in (0, 1)]
 
 
 def stage(config: FrozenConfig, earlier: Sequence[Mapping[str, Any]], together: Together) -> _Stage:
     players = Cast.of(config)
-    return _Stage(players, GameAsItWas(players, earlier) if players.linked else None, cast("BatchRun", together))
+    return _Stage(players, ReplayedGame(players, earlier) if players.linked else None, cast("BatchRun", together))
 
 
 def measures(config: StoredConfig) -> tuple[Measure, ...]:
@@ -476,9 +476,9 @@ def measures(config: StoredConfig) -> tuple[Measure, ...]:
 def values(connection: sqlite3.Connection, batch_number: int, at: str) -> dict[int, tuple[float | None, float | None]]:
     """A side whose secret was out before the branched turn has nothing left to reveal."""
     speaker = (turn_of(at) - 1) % 2
-    found = records_of_units(connection, batch_number, OUTCOME)
-    return {number: (_after(kept, speaker), _after(kept, 1 - speaker)) for number, kept in found.items()}
+    records = records_of_units(connection, batch_number, OUTCOME)
+    return {number: (_after(record, speaker), _after(record, 1 - speaker)) for number, record in records.items()}
 
 
-def _after(kept: Mapping[str, Sequence[bool]], side: int) -> float | None:
-    return None if kept["before"][side] else float(bool(kept["after"][side]))
+def _after(record: Mapping[str, Sequence[bool]], side: int) -> float | None:
+    return None if record["before"][side] else float(bool(record["after"][side]))

@@ -72,7 +72,7 @@ KIND = KindSpec(
     ),
     branches=_LAZY.module("story"),
     shape=_LAZY.function("plan", "shape"),
-    stopping=_LAZY.function("outcomes", "watched"),
+    stopping=_LAZY.function("outcomes", "watch_game"),
     talks=True,
     people="agents",
     roles={"agents": "agents", "judge": "judge"},

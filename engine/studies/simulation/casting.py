@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Members = tuple[int, ...]
 
-_TRADES = 500
+_SWAPS = 500
 _SHUFFLES = 200
 
 
@@ -47,7 +47,7 @@ class Marks:
         self._bytes = bytearray(bits // 8 + 1)
 
     @classmethod
-    def roomy(cls, total: int, count: int) -> "Marks":
+    def sized_for(cls, total: int, count: int) -> "Marks":
         """Four bytes a combination at most, however many there are."""
         return cls(min(total, 32 * count + 1024))
 
@@ -63,38 +63,38 @@ class Marks:
         return bool(self._bytes[bit >> 3] & 1 << (bit & 7))
 
 
-def deal(n: int, k: int, count: int, dealt: Marks, rng: Random) -> Iterator[Members]:
+def draw_groups(n: int, k: int, count: int, drawn: Marks, rng: Random) -> Iterator[Members]:
     """`count` hands of k, none twice, each entity once per pass through the deck.
 
     A hand may straddle two passes, so appearances never differ by more than one, whether or not k divides n.
     """
     while count:
         decks = min(k // gcd(n, k), -(-count * k // n))
-        for hand in _DealTable(n, k, decks, dealt, rng).new_hands():
-            dealt.add(hand)
-            yield hand
+        for members in _GroupSampler(n, k, decks, drawn, rng).new_groups():
+            drawn.add(members)
+            yield members
             count -= 1
             if not count:
                 return
 
 
-class _DealTable:
+class _GroupSampler:
     """A few passes through the deck, cut into hands of k, none of them shown before all of them are new."""
 
-    def __init__(self, n: int, k: int, decks: int, dealt: Marks, rng: Random) -> None:
+    def __init__(self, n: int, k: int, decks: int, drawn: Marks, rng: Random) -> None:
         self._n = n
         self._k = k
         self._decks = decks
-        self._dealt = dealt
+        self._drawn = drawn
         self._rng = rng
         self._cards: list[int] = []
         self._fresh: set[Members] = set()
 
-    def new_hands(self) -> list[Members]:
+    def new_groups(self) -> list[Members]:
         for _ in range(_SHUFFLES):
             self._shuffle()
             if all(self._place(number) for number in range(len(self._cards) // self._k)):
-                return [self._hand(number) for number in range(len(self._cards) // self._k)]
+                return [self._group(number) for number in range(len(self._cards) // self._k)]
         raise RunError(
             f"No further new combinations of {self._k} out of {self._n} entities were found that keep their "
             "appearances equal. Choose another seed, or fewer simulations."
@@ -108,44 +108,44 @@ class _DealTable:
             self._rng.shuffle(deck)
             self._cards += deck
 
-    def _hand(self, number: int) -> Members:
+    def _group(self, number: int) -> Members:
         return tuple(sorted(self._cards[number * self._k : number * self._k + self._k]))
 
-    def _is_new(self, hand: Members) -> bool:
-        return len(set(hand)) == self._k and hand not in self._fresh and not self._dealt.has(hand)
+    def _is_new(self, members: Members) -> bool:
+        return len(set(members)) == self._k and members not in self._fresh and not self._drawn.has(members)
 
     def _place(self, number: int) -> bool:
-        if not self._is_new(self._hand(number)) and not self._trade(number):
+        if not self._is_new(self._group(number)) and not self._swap(number):
             return False
-        self._fresh.add(self._hand(number))
+        self._fresh.add(self._group(number))
         return True
 
-    def _trade(self, number: int) -> bool:
+    def _swap(self, number: int) -> bool:
         """Swap a card with another of the same pass, so that this hand is new and those before it stay so."""
         cards = self._cards
-        for _ in range(_TRADES):
-            mine = self._rng.randrange(number * self._k, number * self._k + self._k)
-            deck = mine // self._n * self._n
-            theirs = self._rng.randrange(deck, deck + self._n)
-            other = theirs // self._k
+        for _ in range(_SWAPS):
+            own = self._rng.randrange(number * self._k, number * self._k + self._k)
+            deck = own // self._n * self._n
+            swapped = self._rng.randrange(deck, deck + self._n)
+            other = swapped // self._k
             if other == number:
                 continue
-            before = self._hand(other)
-            cards[mine], cards[theirs] = cards[theirs], cards[mine]
-            hand, after = self._hand(number), self._hand(other)
-            if self._is_new(hand) and (other > number or self._is_new(after)) and hand != after:
+            before = self._group(other)
+            cards[own], cards[swapped] = cards[swapped], cards[own]
+            members, after = self._group(number), self._group(other)
+            if self._is_new(members) and (other > number or self._is_new(after)) and members != after:
                 if other < number:
                     self._fresh.remove(before)
                     self._fresh.add(after)
                 return True
-            cards[mine], cards[theirs] = cards[theirs], cards[mine]
+            cards[own], cards[swapped] = cards[swapped], cards[own]
         return False
 
 
-def trade_until_balanced(sample: Sequence[Members], n: int, rng: Random) -> list[Members]:
+def swap_until_balanced(sample: Sequence[Members], n: int, rng: Random) -> list[Members]:
     """The sample with as few members traded as it takes to make appearances differ by at most one."""
     chosen = list(sample)
-    held = set(chosen)
+    used = set(chosen)
     seen = Counter(dict.fromkeys(range(n), 0))
     seen.update(member for members in chosen for member in members)
     while True:
@@ -153,23 +153,23 @@ def trade_until_balanced(sample: Sequence[Members], n: int, rng: Random) -> list
         seldom = min(range(n), key=seen.__getitem__)
         if seen[often] - seen[seldom] <= 1:
             return chosen
-        place, members = _tradable(chosen, held, often, seldom, rng)
-        held.remove(chosen[place])
-        held.add(members)
+        place, members = _find_swap(chosen, used, often, seldom, rng)
+        used.remove(chosen[place])
+        used.add(members)
         chosen[place] = members
         seen[often] -= 1
         seen[seldom] += 1
 
 
-def _tradable(chosen: list[Members], held: set[Members], often: int, seldom: int, rng: Random) -> tuple[int, Members]:
+def _find_swap(chosen: list[Members], used: set[Members], often: int, seldom: int, rng: Random) -> tuple[int, Members]:
     start = rng.randrange(len(chosen))
     for step in range(len(chosen)):
         place = (start + step) % len(chosen)
         members = chosen[place]
         if often in members and seldom not in members:
-            traded = tuple(sorted(seldom if member == often else member for member in members))
-            if traded not in held:
-                return place, traded
+            swapped = tuple(sorted(seldom if member == often else member for member in members))
+            if swapped not in used:
+                return place, swapped
     raise AssertionError("an entity that appears twice more than another can always be traded for it")
 
 
@@ -256,9 +256,9 @@ def _one_replicate(n: int, k: int, count: int, rng: Random) -> Iterator[tuple[in
         return (unrank(rank, k) for rank in walk(total, rng))
     plenty_of_choice = count <= total // 2 if total > _FEW else total > _TINY and count <= total // 8
     if plenty_of_choice:
-        return deal(n, k, count, Marks.roomy(total, count), rng)
+        return draw_groups(n, k, count, Marks.sized_for(total, count), rng)
     if total <= _FEW:
-        return iter(trade_until_balanced([unrank(r, k) for r in rng.sample(range(total), count)], n, rng))
+        return iter(swap_until_balanced([unrank(r, k) for r in rng.sample(range(total), count)], n, rng))
     return _all_but(n, k, total - count, rng)
 
 
@@ -266,7 +266,7 @@ def _all_but(n: int, k: int, left_out: int, rng: Random) -> Iterator[tuple[int, 
     total = comb(n, k)
     order = walk(total, rng)
     out = Marks(total)
-    for members in deal(n, k, left_out, Marks.roomy(total, left_out), rng):
+    for members in draw_groups(n, k, left_out, Marks.sized_for(total, left_out), rng):
         out.add(members)
     return (unrank(rank, k) for rank in order if not out.has_rank(rank))
 
@@ -303,7 +303,7 @@ def cast_from(records: Iterable[Mapping[str, Any]]) -> list[CastMember]:
     return members
 
 
-def taken_in(config: "Config", folder: Path | None) -> "Config":
+def freeze(config: "Config", folder: Path | None) -> "Config":
     """The config with its context and the entities of its file inside."""
     settings = settings_of(config)
     records: list[Mapping[str, Any]] = list(config.entities)
@@ -312,10 +312,10 @@ def taken_in(config: "Config", folder: Path | None) -> "Config":
         with located("simulation", "entity_file"):
             records += [entity.as_record() for entity in read_entities(path)]
     update: dict[str, Any] = {"context": _context(settings, folder), "context_file": None, "entity_file": None}
-    whole = config.model_copy(update={"settings": settings.model_copy(update=update), "entities": records})
-    members = cast_of(whole)
+    frozen = config.model_copy(update={"settings": settings.model_copy(update=update), "entities": records})
+    members = cast_of(frozen)
     _check(len(members), settings.interaction_size)
-    return whole.model_copy(update={"entities": [member.as_record() for member in members]})
+    return frozen.model_copy(update={"entities": [member.as_record() for member in members]})
 
 
 def _check(entities: int, size: int) -> None:

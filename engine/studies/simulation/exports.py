@@ -10,7 +10,7 @@ from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.exports.request import Exporter, ExportRequest
 from tidepool.engine.library.entities import Attribute
 from tidepool.engine.studies.simulation.casting import cast_of, settings_of
-from tidepool.engine.studies.simulation.prompts import SpokenLine, joined
+from tidepool.engine.studies.simulation.prompts import SpokenLine, join_lines
 from tidepool.storage.queries.units import StoredUnit, units_in_pages
 from tidepool.storage.text import json_text
 from tidepool.storage.transfer.formats import csv_file, finished_together, write_rows
@@ -51,7 +51,7 @@ Attributes = Mapping[str, Mapping[str, Attribute]]
 def export_csv(order: ExportRequest) -> list[Path]:
     path = _target(order)
     tables = tables_of(order)
-    paths = [path] if len(tables) == 1 else [path, _beside(path)]
+    paths = [path] if len(tables) == 1 else [path, _ratings_path(path)]
     with finished_together(path.parent) as scratch:
         for table, place in zip(tables, paths, strict=True):
             with csv_file(scratch / place.name, bom=order.bom) as stream:
@@ -66,7 +66,7 @@ def _target(order: ExportRequest) -> Path:
     return order.target / "simulations.csv"
 
 
-def _beside(path: Path) -> Path:
+def _ratings_path(path: Path) -> Path:
     """Where the ratings go."""
     return path.with_name("ratings.csv" if path.name == "simulations.csv" else f"{path.stem}-ratings{path.suffix}")
 
@@ -94,10 +94,9 @@ def tables_of(order: ExportRequest) -> list[ExportTable]:
     columns: dict[str, ColumnType] = {name: "integer" if name in WHOLE else "text" for name in (*COLUMNS, *BEHIND)}
     tables = [ExportTable("simulations", columns, _simulations(order, config, attributes))]
     if settings_of(config).judge is not None:
-        names = list(dict.fromkeys(name for found in attributes.values() for name in found))
+        names = list(dict.fromkeys(name for own in attributes.values() for name in own))
         types = {
-            f"attribute: {name}": _type([found[name] for found in attributes.values() if name in found])
-            for name in names
+            f"attribute: {name}": _type([own[name] for own in attributes.values() if name in own]) for name in names
         }
         tables.append(ExportTable("ratings", RATING_COLUMNS | types, _ratings(order, attributes, names)))
     levels = levels_of(order.connection, order.batch)
@@ -107,7 +106,7 @@ def tables_of(order: ExportRequest) -> list[ExportTable]:
 def _simulations(order: ExportRequest, config: FrozenConfig, attributes: Attributes) -> Iterator[tuple[Any, ...]]:
     context = settings_of(config).context
     for unit in units_in_pages(order.connection, order.batch["number"]):
-        ids, replicate, given = entity_ids(unit.details), unit.details.get("replicate"), dict(unit.ratings)
+        ids, replicate, ratings = entity_ids(unit.details), unit.details.get("replicate"), dict(unit.ratings)
         yield (
             simulation_id(order.batch["id"], unit.sequence_number),
             unit.sequence_number,
@@ -120,25 +119,25 @@ def _simulations(order: ExportRequest, config: FrozenConfig, attributes: Attribu
             unit.status,
             unit.error,
             replicate if isinstance(replicate, int) else None,
-            json_text([given.get(name) for name in unit.participants]) if given else None,
-            json_text([dict(attributes.get(one, {})) for one in ids]),
+            json_text([ratings.get(name) for name in unit.participants]) if ratings else None,
+            json_text([dict(attributes.get(entity_id, {})) for entity_id in ids]),
         )
 
 
 def _ratings(order: ExportRequest, attributes: Attributes, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    for found in ratings_of(order.connection, order.batch["number"]):
-        kept = attributes.get(str(found.entity_id), {})
+    for row in ratings_of(order.connection, order.batch["number"]):
+        own_attributes = attributes.get(str(row.entity_id), {})
         yield (
             order.batch["id"],
-            simulation_id(order.batch["id"], found.sequence_number),
-            found.sequence_number,
-            found.place,
-            found.entity_id,
-            found.entity,
-            found.rating,
-            found.model,
-            found.served_model,
-            *(kept.get(name) for name in names),
+            simulation_id(order.batch["id"], row.sequence_number),
+            row.sequence_number,
+            row.place,
+            row.entity_id,
+            row.entity,
+            row.rating,
+            row.model,
+            row.served_model,
+            *(own_attributes.get(name) for name in names),
         )
 
 
@@ -154,8 +153,8 @@ def _type(values: Sequence[Attribute]) -> ColumnType:
 
 def entity_ids(details: Mapping[str, Any]) -> list[str]:
     """In the order in which they speak; a stranger's file may hold anything there."""
-    found = details.get("entity_ids")
-    return [str(one) for one in found] if isinstance(found, list) else []
+    stored = details.get("entity_ids")
+    return [str(entity_id) for entity_id in stored] if isinstance(stored, list) else []
 
 
 def listed(names: Iterable[str]) -> str:
@@ -172,7 +171,7 @@ def simulation_id(batch_id: str, sequence_number: int) -> str:
 
 
 def content_of(unit: StoredUnit) -> str:
-    return joined(SpokenLine(message.speaker, message.content, message.thought) for message in unit.messages)
+    return join_lines(SpokenLine(message.speaker, message.content, message.thought) for message in unit.messages)
 
 
 def moment(seconds: float | None) -> str | None:

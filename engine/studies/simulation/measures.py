@@ -46,10 +46,10 @@ class SharedTalks:
         self.number += talks
 
     def column(self, name: str) -> Array:
-        parts = self._parts.get(name) or [numpy.zeros(0, dtype=int)]
-        if len(parts) > 1:
-            parts[:] = [numpy.concatenate(parts)]
-        return parts[0]
+        chunks = self._parts.get(name) or [numpy.zeros(0, dtype=int)]
+        if len(chunks) > 1:
+            chunks[:] = [numpy.concatenate(chunks)]
+        return chunks[0]
 
     def known(self, measure: str) -> tuple[Array, Array, Array]:
         """Entity, talk and value of the rows that have one."""
@@ -73,27 +73,27 @@ class SharedTalks:
             entity, talk, values = entity[rows], talk[rows], values[rows]
         cell = talk.astype(int) * number + group[entity]
         sums, times = numpy.bincount(cell, values), numpy.bincount(cell)
-        own, counts = numpy.bincount(entity, sums[cell], size), numpy.bincount(entity, times[cell], size)
-        items = list(zip(own.tolist(), counts.astype(int).tolist(), strict=True))
-        return [{name: items[self.places[name]] for name in members if name in self.places} for members in groups]
+        entity_sums, counts = numpy.bincount(entity, sums[cell], size), numpy.bincount(entity, times[cell], size)
+        totals = list(zip(entity_sums.tolist(), counts.astype(int).tolist(), strict=True))
+        return [{name: totals[self.places[name]] for name in members if name in self.places} for members in groups]
 
     def between(self, measure: str) -> dict[tuple[str, str], Total]:
         """What the second of two came to in the simulations that it shares with the first."""
         entity, talk, values = self.known(measure)
         size = len(self.places)
-        codes, beside = [], []
-        for apart in range(1, int(numpy.bincount(talk).max(initial=0))):
-            together = talk[apart:] == talk[:-apart]
-            first, second = entity[:-apart][together].astype("int64"), entity[apart:][together].astype("int64")
+        codes, partner_values = [], []
+        for offset in range(1, int(numpy.bincount(talk).max(initial=0))):
+            same_talk = talk[offset:] == talk[:-offset]
+            first, second = entity[:-offset][same_talk].astype("int64"), entity[offset:][same_talk].astype("int64")
             codes += [first * size + second, second * size + first]
-            beside += [values[apart:][together], values[:-apart][together]]
+            partner_values += [values[offset:][same_talk], values[:-offset][same_talk]]
         if not codes:
             return {}
         pairs, place = numbered(numpy.concatenate(codes))
-        sums, times = numpy.bincount(place, numpy.concatenate(beside)), numpy.bincount(place)
+        sums, times = numpy.bincount(place, numpy.concatenate(partner_values)), numpy.bincount(place)
         names = list(self.places)
-        found = zip(pairs.tolist(), sums.tolist(), times.tolist(), strict=True)
-        return {(names[pair // size], names[pair % size]): (total, count) for pair, total, count in found}
+        rows = zip(pairs.tolist(), sums.tolist(), times.tolist(), strict=True)
+        return {(names[pair // size], names[pair % size]): (total, count) for pair, total, count in rows}
 
 
 @dataclass(slots=True)
@@ -150,9 +150,9 @@ class SpeechTally:
 
     def rated(self, talks: Sequence[tuple[list[str], Sequence[tuple[str, float | None]]]]) -> None:
         """Completed simulations of which nothing is known but who took part and how they were rated."""
-        given = [(place, *one) for place, (_, ratings) in enumerate(talks) for one in ratings]
+        rows = [(place, *rating) for place, (_, ratings) in enumerate(talks) for rating in ratings]
         number, casts = len(talks), [cast for cast, _ in talks]
-        self.take(SpokenPage(range(number), ["completed"] * number, [""] * number, casts, ((), (), ()), given))
+        self.take(SpokenPage(range(number), ["completed"] * number, [""] * number, casts, ((), (), ()), rows))
 
     def take(self, page: SpokenPage) -> None:
         """Simulations that follow one another, completed or not."""
@@ -162,15 +162,15 @@ class SpeechTally:
             counts.simulations += times
             counts.completed += times if status == "completed" else 0
             counts.failed += times if status == "failed" else 0
-        whole = [status == "completed" for status in page.statuses]
-        casts, kinds = list(compress(page.casts, whole)), list(compress(page.kinds, whole))
-        units = numpy.array(page.units, dtype=int)[whole]
-        given = {(unit, name): rating for unit, name, rating in page.ratings}
+        completed = [status == "completed" for status in page.statuses]
+        casts, kinds = list(compress(page.casts, completed)), list(compress(page.kinds, completed))
+        units = numpy.array(page.units, dtype=int)[completed]
+        ratings = {(unit, name): rating for unit, name, rating in page.ratings}
         entity = places_in(self.talks.places, list(chain.from_iterable(casts)))
-        rated = places_in(self.talks.places, [name for _, name in given])
+        rated = places_in(self.talks.places, [name for _, name in ratings])
         rows = _Rows(units, numpy.repeat(numpy.arange(len(casts)), list(map(len, casts))), entity)
         words, turns = self._spoken(rows, *page.said)
-        rating = self._rated(rows, [unit for unit, _ in given], rated, list(given.values()))
+        rating = self._rated(rows, [unit for unit, _ in ratings], rated, list(ratings.values()))
         self.talks.add(len(casts), entity=rows.entity, talk=rows.talk, words=words, turns=turns, rating=rating)
         self._met.append(rows.combinations())
         self._count_by_kind(kinds, rows.talk, words, turns)
@@ -191,17 +191,17 @@ class SpeechTally:
         values = numpy.array([_MISSING if rating is None else rating for rating in ratings], dtype=float)
         in_whole, row = rows.of(units, entity)
         self._given.append((entity[in_whole], values[in_whole]))
-        found = numpy.full(len(rows.entity), _MISSING)
-        found[row[row >= 0]] = values[row >= 0]
-        return found
+        by_row = numpy.full(len(rows.entity), _MISSING)
+        by_row[row[row >= 0]] = values[row >= 0]
+        return by_row
 
     def _count_by_kind(self, kinds: Sequence[str], talk: Array, words: Array, turns: Array) -> None:
         places = {kind: place for place, kind in enumerate(dict.fromkeys(kinds))}
         kind_of = numpy.array([places[kind] for kind in kinds], dtype=int)[talk]
-        messages, said = (numpy.bincount(kind_of, column, len(places)).tolist() for column in (turns, words))
+        messages, word_counts = (numpy.bincount(kind_of, column, len(places)).tolist() for column in (turns, words))
         for kind, place in places.items():
             self.types[kind].messages += int(messages[place])
-            self.types[kind].words += int(said[place])
+            self.types[kind].words += int(word_counts[place])
 
     @property
     def combinations_met(self) -> int:
@@ -232,25 +232,25 @@ class SpeechTally:
             numpy.bincount(rated[~known].astype(int), minlength=size).tolist(),
             strict=True,
         )
-        found = {
+        counts = {
             name: EntityCounts(words, turns, ratings, unrated, talks)
             for name, words, turns, ratings, unrated in columns
         }
         if self.repeated:
             for measure in MEASURES:
-                self._by_combination(measure, list(found.values()))
-        return found
+                self._by_combination(measure, list(counts.values()))
+        return counts
 
     def _by_combination(self, measure: str, counts: Sequence[EntityCounts]) -> None:
         different, combination = self._combinations()
         entity, talk, values = self.talks.known(measure)
         cells, cell = numbered(entity.astype(int) * len(different) + combination[talk])
         sums, times = numpy.bincount(cell, values).tolist(), numpy.bincount(cell).tolist()
-        parts: list[list[Total]] = [[] for _ in counts]
+        totals: list[list[Total]] = [[] for _ in counts]
         for owner, total in zip((cells // len(different)).tolist(), zip(sums, times, strict=True), strict=True):
-            parts[owner].append(total)
-        for one, own in zip(counts, parts, strict=True):
-            one.combinations = {**one.combinations, measure: own}
+            totals[owner].append(total)
+        for entity_counts, entity_totals in zip(counts, totals, strict=True):
+            entity_counts.combinations = {**entity_counts.combinations, measure: entity_totals}
 
 
 class _Rows:
@@ -260,17 +260,17 @@ class _Rows:
         self._units = units
         self._most = int(entity.max(initial=0)) + 1
         self._keys, rows = numpy.unique(talk * self._most + entity, return_index=True)
-        kept = numpy.sort(rows)
-        self._order = numpy.searchsorted(kept, rows)
-        self.talk, self.entity = talk[kept], entity[kept]
+        ordered = numpy.sort(rows)
+        self._order = numpy.searchsorted(ordered, rows)
+        self.talk, self.entity = talk[ordered], entity[ordered]
 
     def of(self, units: Sequence[int], entity: Array) -> tuple[Array, Array]:
         """Whether each unit is one of these, and the row of the entity in it: -1 where it has none."""
         if not len(self._keys):
             return numpy.isin(units, self._units), numpy.full(len(units), -1)
-        result = numpy.array(units, dtype=int)
-        talk = numpy.minimum(numpy.searchsorted(self._units, result), len(self._units) - 1)
-        here = self._units[talk] == result
+        unit_numbers = numpy.array(units, dtype=int)
+        talk = numpy.minimum(numpy.searchsorted(self._units, unit_numbers), len(self._units) - 1)
+        here = self._units[talk] == unit_numbers
         key = talk * self._most + entity
         place = numpy.minimum(numpy.searchsorted(self._keys, key), len(self._keys) - 1)
         there = here & (entity >= 0) & (entity < self._most) & (self._keys[place] == key)
@@ -282,9 +282,9 @@ class _Rows:
         for factor, shift in ((0x9E3779B97F4A7C15, 30), (0xBF58476D1CE4E5B9, 27), (0x94D049BB133111EB, 31)):
             mixed = (mixed + numpy.uint64(1)) * numpy.uint64(factor)
             mixed ^= mixed >> numpy.uint64(shift)
-        found = numpy.zeros(len(self._units), dtype="uint64")
-        numpy.add.at(found, self.talk, mixed)
-        return found
+        codes = numpy.zeros(len(self._units), dtype="uint64")
+        numpy.add.at(codes, self.talk, mixed)
+        return codes
 
 
 def _counters(entity: Array, values: Array, size: int) -> list[Counter[float]]:
@@ -293,11 +293,11 @@ def _counters(entity: Array, values: Array, size: int) -> list[Counter[float]]:
     number = max(1, len(different))
     cells, first, times = numpy.unique(entity.astype(int) * number + value, return_index=True, return_counts=True)
     order = numpy.argsort(first)
-    cells, found = cells[order], [Counter[float]() for _ in range(size)]
+    cells, counters = cells[order], [Counter[float]() for _ in range(size)]
     columns = (cells // number, different[cells % number].astype(float), times[order])
     for owner, one, often in zip(*(column.tolist() for column in columns), strict=True):
-        found[owner][one] = often
-    return found
+        counters[owner][one] = often
+    return counters
 
 
 FEW_NUMBERS = 5
@@ -313,7 +313,7 @@ class AttributeGroup(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Attributed:
+class GroupedAttribute:
     """An attribute over the entities that have it."""
 
     numeric: bool
@@ -367,35 +367,35 @@ def compare_by_attribute(
     """Every attribute in which the entities that took part differ; `scale` is that of the ratings."""
     present = [entity for entity in entities if entity.name in counts]
     attributes = dict.fromkeys(name for entity in present for name in entity.attributes)
-    found: dict[str, Attributed] = {}
+    by_name: dict[str, GroupedAttribute] = {}
     for name in attributes:
         attributed = grouped({e.name: e.attributes[name] for e in present if name in e.attributes})
         if attributed is not None:
-            found[name] = attributed
-    tests = {measure: _tests(measure, found, counts) for measure in MEASURES}
+            by_name[name] = attributed
+    tests = {measure: _tests(measure, by_name, counts) for measure in MEASURES}
     return {
         name: AttributeStatistics(
             kind="number" if attributed.numeric else "category",
             groups=tuple(_groups(attributed.groups, counts, scale)),
             tests=AttributeTests(**{measure: tests[measure].get(name) for measure in MEASURES}),
         )
-        for name, attributed in found.items()
+        for name, attributed in by_name.items()
     }
 
 
-def grouped(values: Mapping[str, Attribute]) -> Attributed | None:
+def grouped(values: Mapping[str, Attribute]) -> GroupedAttribute | None:
     """Entities by value: numbers in order and cut into three where they are many; None where nothing differs."""
     numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values.values())
     distinct = sorted(set(values.values())) if numeric else sorted({in_words(value) for value in values.values()})
     if len(distinct) < 2 or (not numeric and len(distinct) > MOST_GROUPS):
         return None
     if numeric and len(distinct) > FEW_NUMBERS:
-        return Attributed(True, _thirds(values), values)
+        return GroupedAttribute(True, _thirds(values), values)
     labels = {value: in_words(value) for value in distinct}  # 0 and -0 are one number, written in two ways
     by_label: dict[str, list[str]] = {label: [] for label in labels.values()}
     for name, value in values.items():
         by_label[labels[value] if numeric else in_words(value)].append(name)
-    return Attributed(numeric, [AttributeGroup(label, names) for label, names in by_label.items()], values)
+    return GroupedAttribute(numeric, [AttributeGroup(label, names) for label, names in by_label.items()], values)
 
 
 def _thirds(values: Mapping[str, Any]) -> list[AttributeGroup]:
@@ -436,12 +436,12 @@ def _group_means(measure: str, groups: Sequence[Mapping[str, EntityCounts]], sca
     wholes = [_sum(own.values()) for own in totals]
     talks = next((counts.talks for members in groups for counts in members.values()), None)
     shared = talks.in_talks_of(measure, groups) if talks and any(times for _, times in wholes) else [{}] * len(groups)
-    found: list[Mean | None] = []
-    for whole, own, beside in zip(wholes, totals, shared, strict=True):
-        parts = [beside.get(name, total) for name, total in own.items()]
-        interval = interval_over(whole, parts, _bounds(measure, scale)) if whole[1] else None
-        found.append(Mean(whole[0] / whole[1], interval) if whole[1] else None)
-    return found
+    means: list[Mean | None] = []
+    for whole, own, shared_totals in zip(wholes, totals, shared, strict=True):
+        clusters = [shared_totals.get(name, total) for name, total in own.items()]
+        interval = interval_over(whole, clusters, _bounds(measure, scale)) if whole[1] else None
+        means.append(Mean(whole[0] / whole[1], interval) if whole[1] else None)
+    return means
 
 
 def own_mean(measure: str, counts: EntityCounts, scale: Interval) -> Mean | None:
@@ -450,8 +450,8 @@ def own_mean(measure: str, counts: EntityCounts, scale: Interval) -> Mean | None
     if not times:
         return None
     single = Counter({(value, 1): often for value, often in counts.own(measure).items()})
-    parts = counts.combinations.get(measure) or single
-    return Mean(total / times, interval_over((total, times), parts, _bounds(measure, scale)))
+    clusters = counts.combinations.get(measure) or single
+    return Mean(total / times, interval_over((total, times), clusters, _bounds(measure, scale)))
 
 
 def _bounds(measure: str, scale: Interval) -> Interval:
@@ -459,15 +459,15 @@ def _bounds(measure: str, scale: Interval) -> Interval:
 
 
 def _sum(totals: Iterable[Total]) -> Total:
-    parts = list(totals)
-    return math.fsum(total for total, _ in parts), sum(times for _, times in parts)
+    pairs = list(totals)
+    return math.fsum(total for total, _ in pairs), sum(times for _, times in pairs)
 
 
 def _tests(
-    measure: str, attributes: Mapping[str, Attributed], counts: Mapping[str, EntityCounts]
+    measure: str, attributes: Mapping[str, GroupedAttribute], counts: Mapping[str, EntityCounts]
 ) -> dict[str, AttributeTest]:
     """By attribute, with Holm's correction over all of them."""
-    tested = {name: found for name, one in attributes.items() if (found := _tested(measure, one, counts))}
+    tested = {name: test for name, attributed in attributes.items() if (test := _tested(measure, attributed, counts))}
     corrected = holm([p_value for _, p_value in tested.values()])
     return {
         name: AttributeTest(correlation, p_value, p_holm)
@@ -476,7 +476,7 @@ def _tests(
 
 
 def _tested(
-    measure: str, attributed: Attributed, counts: Mapping[str, EntityCounts]
+    measure: str, attributed: GroupedAttribute, counts: Mapping[str, EntityCounts]
 ) -> tuple[float | None, float] | None:
     """(correlation, p): whether entities' means go with the attribute."""
     totals = {name: counts[name].total(measure) for name in attributed.values}

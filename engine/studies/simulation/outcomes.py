@@ -61,17 +61,17 @@ def _of_entity(name: str, scale: tuple[float, float]) -> Outcome:
 
 
 def read(connection: sqlite3.Connection, batch: Mapping[str, Any], sections: Sections) -> BatchValues:
-    by_talk: dict[str, list[float | None]] = {one.name: [] for one in listed(sections)}
+    by_talk: dict[str, list[float | None]] = {outcome.name: [] for outcome in listed(sections)}
     if not by_talk:
         return BatchValues()
     talks: list[Talk] = []
     for place, rows in groupby(ratings_by_talk(connection, batch["number"]), key=lambda row: row[0]):
-        given = [(row[1], str(row[2]), number(row[3])) for row in rows]
-        talks.append(Talk(place, drawn=_who(given[0][0])))
-        known = [rating for _, _, rating in given if rating is not None]
-        own = {f"{RATING} of {entity}": rating for _, entity, rating in given}
+        ratings = [(row[1], str(row[2]), number(row[3])) for row in rows]
+        talks.append(Talk(place, drawn=_who(ratings[0][0])))
+        known = [rating for _, _, rating in ratings if rating is not None]
+        own = {f"{RATING} of {entity}": rating for _, entity, rating in ratings}
         for name, values in by_talk.items():
-            values.append(own.get(name) if name != RATING else fmean(known) if len(known) == len(given) else None)
+            values.append(own.get(name) if name != RATING else fmean(known) if len(known) == len(ratings) else None)
     return BatchValues(talks=talks, by_talk=by_talk)
 
 
@@ -100,7 +100,7 @@ def planned(config: FrozenConfig) -> PlannedBatch:
 OUTCOMES = KindOutcomes(listed, read, planned)
 
 
-def watched(config: FrozenConfig) -> "WatchedSimulations":
+def watch_simulations(config: FrozenConfig) -> "WatchedSimulations":
     """Raises where the rule cannot be kept."""
     settings, rule = settings_of(config), config.stop
     assert rule is not None
@@ -113,9 +113,9 @@ def watched(config: FrozenConfig) -> "WatchedSimulations":
     low, high = settings.judge.scale
     refuse_line(rule, (low - high, high - low) if rule.difference else (low, high))
     size = block_size(len(cast_of(config)), settings.interaction_size, settings.num_simulations)
-    found = WatchedSimulations(settings.num_simulations, settings.interaction_size, (low, high), size)
-    refuse_few_blocks(rule, found, ("simulation", "num_simulations"))
-    return found
+    watch = WatchedSimulations(settings.num_simulations, settings.interaction_size, (low, high), size)
+    refuse_few_blocks(rule, watch, ("simulation", "num_simulations"))
+    return watch
 
 
 def block_size(entities: int, size: int, simulations: int) -> int:
@@ -133,25 +133,25 @@ class WatchedSimulations:
         self.units = self.together = units
         self.bounds = bounds
         self._speakers, self._block = speakers, block
-        self._taken = 0
+        self._read_count = 0
         self._tally = SpeechTally()
 
     def ends(self) -> Iterator[int]:
         return iter(range(self._block, self.units + 1, self._block))
 
     def take_in(self, connection: sqlite3.Connection, batch_number: int, last: int) -> Interval | None:
-        talks = rated_between(connection, batch_number, self._taken + 1, last)
+        talks = rated_between(connection, batch_number, self._read_count + 1, last)
         self._tally.rated(talks)
-        given = [rating for _, ratings in talks for _, rating in ratings if rating is not None]
-        wanted = (last - self._taken) * self._speakers
-        self._taken = last
-        missing = max(0, wanted - len(given))
-        low, high = ((sum(given) + missing * bound) / (len(given) + missing) for bound in self.bounds)
+        known_ratings = [rating for _, ratings in talks for _, rating in ratings if rating is not None]
+        wanted = (last - self._read_count) * self._speakers
+        self._read_count = last
+        missing = max(0, wanted - len(known_ratings))
+        low, high = ((sum(known_ratings) + missing * bound) / (len(known_ratings) + missing) for bound in self.bounds)
         return low, high
 
     def known(self) -> Known | None:
-        found = group_mean("rating", self._tally.entities, self.bounds)
-        return Known(found.mean, found.ci95) if found else None
+        mean = group_mean("rating", self._tally.entities, self.bounds)
+        return Known(mean.mean, mean.ci95) if mean else None
 
 
 Rated = Mapping[str, EntityCounts]
@@ -178,14 +178,14 @@ def compared(first: Rated, second: Rated) -> dict[str, Any] | None:
     gaps = [_mean(first[name]) - _mean(second[name]) for name in both]
     without = [fmean(rest) for name in both if (rest := list(_without(name, both, (first, second), shared)))]
     variance = jackknife_variance(without) if len(without) == len(both) else float("nan")
-    found = student("jackknife", len(both), fmean(gaps), variance, len(both) - 1)
+    contrast = student("jackknife", len(both), fmean(gaps), variance, len(both) - 1)
     return {
         "paired": True,
         "entities": len(both),
-        "difference": found.difference,
-        "difference_ci95": found.interval and list(found.interval),
+        "difference": contrast.difference,
+        "difference_ci95": contrast.interval and list(contrast.interval),
         "method": "jackknife over entities, each left out with all its talks",
-        "p_value": found.p_value,
+        "p_value": contrast.p_value,
     }
 
 

@@ -22,7 +22,7 @@ from tidepool.engine.studies.planned_calls import (
 )
 from tidepool.engine.studies.simulation.casting import cast_of, settings_of
 from tidepool.engine.studies.simulation.config import SimulationSettings
-from tidepool.engine.studies.simulation.prompts import OPENING, Setting, enacted, enacted_system, judgement, narrated
+from tidepool.engine.studies.simulation.prompts import OPENING, Setting, enact, enacted_system, judgement, narrate
 from tidepool.engine.studies.simulation.story import JUDGE_TOKENS
 
 MESSAGE, THOUGHTFUL = UsualTokens(60, 36), UsualTokens(90, 48)
@@ -30,7 +30,7 @@ MESSAGE, THOUGHTFUL = UsualTokens(60, 36), UsualTokens(90, 48)
 RATING = UsualTokens(60, 13)
 NAME_TOKENS = 4
 """of a name before what is said, expected"""
-MOST_ASKED = 200
+MOST_REQUESTS = 200
 """entities whose first requests are looked at"""
 SAMPLED = 40
 """entities whose portraits are measured: some of all for the expected, the longest for the most"""
@@ -41,9 +41,9 @@ def plan(config: FrozenConfig) -> Plan:
     units, models = settings.num_simulations, models_of(settings)
     groups = groups_of(units, units_taken_up(config, models, units))
     calls = tuple(replace(planned, rounds=groups) for planned in _SimulationPlan(config, EXPECTED).calls())
-    message = (THOUGHTFUL if settings.thoughts else MESSAGE).by(resolve_model(settings.model))
+    tokens = (THOUGHTFUL if settings.thoughts else MESSAGE).by(resolve_model(settings.model))
     notes = (
-        f"A message is expected to have {message} tokens.",
+        f"A message is expected to have {tokens} tokens.",
         *reasoning_notes(settings),
         *stop_notes(config, models, units),
     )
@@ -61,17 +61,17 @@ def first_requests(config: FrozenConfig) -> Iterator[Call]:
     setting = Setting(settings.context, settings.language, settings.thoughts)
     sampling = {"temperature": settings.temperature, "max_tokens": settings.max_tokens, **reasoning_of(settings)}
     model, size = resolve_model(settings.model), settings.interaction_size
-    cast = [member.entity for member in cast_of(config)][:MOST_ASKED]
+    cast = [member.entity for member in cast_of(config)][:MOST_REQUESTS]
     names = [entity.name for entity in cast]
     for place, entity in enumerate(cast):
         if settings.style == "narrated":
-            prompt = narrated((cast[place:] + cast[:place])[:size], setting, settings.n_turns)
+            prompt = narrate((cast[place:] + cast[:place])[:size], setting, settings.n_turns)
         else:
-            prompt = enacted(entity, (names[place + 1 :] + names[:place])[: size - 1], setting, ())
+            prompt = enact(entity, (names[place + 1 :] + names[:place])[: size - 1], setting, ())
         yield Call("t1", 1, model, prompt.messages, prompt.system, **sampling)
     if judge := settings.judge:
-        asked = judgement(judge.question, (judge.scale[0], judge.scale[1]), settings.context, names[0], "")
-        yield Call("judge", 2, resolve_model(judge.model), asked.messages, asked.system)
+        question = judgement(judge.question, (judge.scale[0], judge.scale[1]), settings.context, names[0], "")
+        yield Call("judge", 2, resolve_model(judge.model), question.messages, question.system)
 
 
 class _SimulationPlan:
@@ -91,49 +91,49 @@ class _SimulationPlan:
         """of a message that is heard"""
 
     def calls(self) -> Iterator[PlannedCalls]:
-        spoken = list(self._enacted() if self._settings.style == "enacted" else self._narrated())
-        yield from spoken
+        messages = list(self._enacted() if self._settings.style == "enacted" else self._narrated())
+        yield from messages
         if self._settings.judge:
-            yield self._judged(len(spoken) + 1)
+            yield self._judged(len(messages) + 1)
 
     def _enacted(self) -> Iterator[PlannedCalls]:
         settings, sizing = self._settings, self._sizing
         partners = self._names[: settings.interaction_size - 1]
-        result = sizing.longest(enacted_system(entity, partners, self._setting) for entity in self._entities)
-        result += sizing.text(OPENING) + TOKENS_PER_MESSAGE
-        said = sizing.reply(self._model, self._usual, settings.max_tokens, settings)
+        prompt = sizing.longest(enacted_system(entity, partners, self._setting) for entity in self._entities)
+        prompt += sizing.text(OPENING) + TOKENS_PER_MESSAGE
+        reply = sizing.reply(self._model, self._usual, settings.max_tokens, settings)
         for wave in range(1, _messages_each(settings) + 1):
-            heard = (wave - 1) * (self._line + TOKENS_PER_MESSAGE)
-            yield PlannedCalls(wave, self._model, settings.num_simulations, result + heard, said)
+            history = (wave - 1) * (self._line + TOKENS_PER_MESSAGE)
+            yield PlannedCalls(wave, self._model, settings.num_simulations, prompt + history, reply)
 
     def _narrated(self) -> Iterator[PlannedCalls]:
         settings, sizing = self._settings, self._sizing
         cast = self._entities[: settings.interaction_size]
-        prompt = narrated(cast, self._setting, settings.n_turns, ("",))
+        prompt = narrate(cast, self._setting, settings.n_turns, ("",))
         first, _, again = (sizing.text(message.text) + TOKENS_PER_MESSAGE for message in prompt.messages)
         messages = settings.interaction_size * settings.n_turns
         scene = UsualTokens(
             messages * (self._usual.of_a_model + NAME_TOKENS), messages * (self._usual.simulated + NAME_TOKENS)
         )
-        said = sizing.reply(self._model, scene, settings.max_tokens * messages, settings)
-        heard = sizing.read_again(self._model, scene, settings.max_tokens * messages) + TOKENS_PER_MESSAGE + again
+        reply = sizing.reply(self._model, scene, settings.max_tokens * messages, settings)
+        per_scene = sizing.read_again(self._model, scene, settings.max_tokens * messages) + TOKENS_PER_MESSAGE + again
         for wave in range(1, settings.simulation_rounds + 1):
-            asked = sizing.text(prompt.system) + first + (wave - 1) * heard
-            yield PlannedCalls(wave, self._model, settings.num_simulations, asked, said)
+            tokens = sizing.text(prompt.system) + first + (wave - 1) * per_scene
+            yield PlannedCalls(wave, self._model, settings.num_simulations, tokens, reply)
 
     def _judged(self, wave: int) -> PlannedCalls:
         settings, sizing, judge = self._settings, self._sizing, self._settings.judge
         assert judge is not None
         prompt = judgement(judge.question, (judge.scale[0], judge.scale[1]), settings.context, self._names[0], "")
-        asked = sizing.text(prompt.system) + sizing.text(prompt.messages[0].text) + TOKENS_PER_MESSAGE
+        tokens = sizing.text(prompt.system) + sizing.text(prompt.messages[0].text) + TOKENS_PER_MESSAGE
         model = resolve_model(judge.model)
         calls = settings.num_simulations * settings.interaction_size
-        aloud = self._line
+        line = self._line
         if settings.thoughts and not sizing.worst:  # the judge hears a message without its thought
-            aloud = min(aloud, MESSAGE.by(self._model) + NAME_TOKENS)
-        heard = _messages_each(settings) * (aloud + 1)
-        said = sizing.reply(model, RATING, JUDGE_TOKENS, settings)
-        return PlannedCalls(wave, model, calls, asked + heard, said)
+            line = min(line, MESSAGE.by(self._model) + NAME_TOKENS)
+        transcript = _messages_each(settings) * (line + 1)
+        reply = sizing.reply(model, RATING, JUDGE_TOKENS, settings)
+        return PlannedCalls(wave, model, calls, tokens + transcript, reply)
 
 
 def _measured(cast: Sequence[Entity], count: int, *, worst: bool) -> list[Entity]:

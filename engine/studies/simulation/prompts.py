@@ -22,24 +22,24 @@ class SpokenLine(NamedTuple):
     thought: str | None = None
     """private: stored and exported, never shown to the others"""
 
-    def told(self) -> str:
+    def with_thought(self) -> str:
         """The line with its thought, as exported."""
         thought = f"*{self.thought}* " if self.thought else ""
         return f"{self.speaker}: {thought}{self.text}".rstrip()
 
-    def heard(self) -> str:
+    def as_heard(self) -> str:
         """The line as the others hear it."""
         return f"{self.speaker}: {self.text}".rstrip()
 
 
-def joined(lines: Iterable[SpokenLine]) -> str:
+def join_lines(lines: Iterable[SpokenLine]) -> str:
     """A simulation's content: `Name: text`, with `*thought*` before the text, joined by blank lines."""
-    return "\n\n".join(line.told() for line in lines)
+    return "\n\n".join(line.with_thought() for line in lines)
 
 
 def transcript(lines: Iterable[SpokenLine]) -> str:
     """The same without thoughts: what a listener in the room could write down."""
-    return "\n\n".join(line.heard() for line in lines)
+    return "\n\n".join(line.as_heard() for line in lines)
 
 
 _ASIDE = re.compile(r"(?<!\*)\*{1,2}(?![\s*])([^*]{1,4000}?)(?<!\s)\*{1,2}(?!\*)")
@@ -92,25 +92,25 @@ def split_reply(reply: str, speaker: str, others: Sequence[str], thoughts: bool 
     return _speech(reply, speaker, start, end, thoughts)
 
 
-def spoken_aloud(text: str) -> str:
+def without_thoughts(text: str) -> str:
     """What the others hear: asides of three words or more are thoughts, shorter ones are stress."""
     return _ASIDE.sub(lambda aside: aside[0] if len(aside[1].split()) < 3 else "", text).strip()
 
 
 def _speech(source: str, speaker: str, start: int, end: int, thoughts: bool) -> Speech:
-    said = _trimmed(source, start, end)
+    span = _trim(source, start, end)
     if not thoughts:
-        return Speech(speaker, said)
-    first = _FIRST_THOUGHT.match(source, *said) or _UNCLOSED_THOUGHT.match(source, *said)
+        return Speech(speaker, span)
+    first = _FIRST_THOUGHT.match(source, *span) or _UNCLOSED_THOUGHT.match(source, *span)
     if first is None:
-        return Speech(speaker, said)
+        return Speech(speaker, span)
     last = first
-    while following := _ASIDE.match(source, _trimmed(source, last.end(), said.end).start, said.end):
+    while following := _ASIDE.match(source, _trim(source, last.end(), span.end).start, span.end):
         last = following
-    return Speech(speaker, _trimmed(source, last.end(), said.end), _trimmed(source, first.start(1), last.end(1)))
+    return Speech(speaker, _trim(source, last.end(), span.end), _trim(source, first.start(1), last.end(1)))
 
 
-def _trimmed(source: str, start: int, end: int) -> Span:
+def _trim(source: str, start: int, end: int) -> Span:
     part = source[start:end]
     left = len(part) - len(part.lstrip())
     return Span(start + left, max(start + left, start + len(part.rstrip())))
@@ -153,7 +153,7 @@ def _forms(names: tuple[str, ...]) -> tuple[tuple[str, int, str], ...]:
     firsts = [name.split()[0] for name in names]
     written = {name: name for name in names}
     for name, first in zip(names, firsts, strict=True):
-        if [one.casefold() for one in firsts].count(first.casefold()) == 1:
+        if [first_name.casefold() for first_name in firsts].count(first.casefold()) == 1:
             written.setdefault(first, name)
     known = {name.casefold(): name for name in names}
     return tuple(
@@ -185,10 +185,10 @@ NARRATOR = "You write scenes in which every character stays true to who they are
 BIOGRAPHER = "You write short portraits that contradict nothing you are told. Write the text alone."
 OPENING = "(The talk begins. You speak first.)"
 GO_ON = "(Go on.)"
-SILENCE = "(silence)"
+EMPTY_TEXT = "(silence)"
 
 
-def enacted(entity: Entity, partners: Sequence[str], setting: Setting, talk: Sequence[SpokenLine]) -> ScenePrompt:
+def enact(entity: Entity, partners: Sequence[str], setting: Setting, talk: Sequence[SpokenLine]) -> ScenePrompt:
     """The entity's next message, seen from its own side. Without partners it is a monologue."""
     return ScenePrompt(enacted_system(entity, partners, setting), enacted_messages(entity.name, talk, setting.thoughts))
 
@@ -221,22 +221,22 @@ def _company(partners: Sequence[str]) -> str:
 def enacted_messages(speaker: str, talk: Sequence[SpokenLine], thoughts: bool = False) -> tuple[Message, ...]:
     """The talk from one side: own lines as assistant, all that was heard in between as one user message."""
     messages: list[Message] = []
-    heard: list[str] = [OPENING] if not talk or talk[0].speaker == speaker else []
+    lines: list[str] = [OPENING] if not talk or talk[0].speaker == speaker else []
     for line in talk:
         if line.speaker == speaker:
-            messages.append(Message("user", "\n\n".join(heard) or GO_ON))
+            messages.append(Message("user", "\n\n".join(lines) or GO_ON))
             # A reply of thoughts alone is a silence: providers refuse empty messages.
-            own = f"*{line.thought}* {line.text}" if line.thought else line.text or SILENCE
-            messages.append(Message("assistant", own))
-            heard = []
+            own_text = f"*{line.thought}* {line.text}" if line.thought else line.text or EMPTY_TEXT
+            messages.append(Message("assistant", own_text))
+            lines = []
         else:
-            said = spoken_aloud(line.text) if thoughts else line.text
-            heard.append(f"{line.speaker}: {said or SILENCE}")
-    messages.append(Message("user", "\n\n".join(heard) or GO_ON))
+            text = without_thoughts(line.text) if thoughts else line.text
+            lines.append(f"{line.speaker}: {text or EMPTY_TEXT}")
+    messages.append(Message("user", "\n\n".join(lines) or GO_ON))
     return tuple(messages)
 
 
-def narrated(cast: Sequence[Entity], setting: Setting, n_turns: int, scenes: Sequence[str] = ()) -> ScenePrompt:
+def narrate(cast: Sequence[Entity], setting: Setting, n_turns: int, scenes: Sequence[str] = ()) -> ScenePrompt:
     """One round of the scene for all; `scenes` are the rounds written so far."""
     portraits = ("\n".join(portrait(f"Character {entity.name}", entity)) for entity in cast)
     request = (f"The situation: {setting.context}", *portraits, f"Write one round: {_order(cast, n_turns)}.")
@@ -275,17 +275,17 @@ def judgement(question: str, scale: tuple[float, float], context: str, speaker: 
     low, high = (in_words(end) for end in scale)
     material = transcript.replace("</transcript", "< /transcript")
     whole = "The rating is a whole number.\n" if levels_of(scale) else ""
-    asked = (
+    request = (
         f"The situation: {context}\n\nTranscript:\n<transcript>\n{material}\n</transcript>\n\n"
         f"Speaker to judge: {speaker}\nQuestion: {question}\n{whole}Scale: {low} to {high}"
     )
-    return ScenePrompt(JUDGE, (Message("user", asked),))
+    return ScenePrompt(JUDGE, (Message("user", request),))
 
 
 def written_text(entity: Entity, task: str) -> ScenePrompt:
     """A text dimension written by a model."""
-    asked = "\n".join((*portrait(f"Character {entity.name}", entity), task))
-    return ScenePrompt(BIOGRAPHER, (Message("user", asked),))
+    request = "\n".join((*portrait(f"Character {entity.name}", entity), task))
+    return ScenePrompt(BIOGRAPHER, (Message("user", request),))
 
 
 def backstory(entity: Entity, language: str = "English") -> ScenePrompt:

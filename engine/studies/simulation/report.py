@@ -45,53 +45,53 @@ Measure = Literal["words", "turns", "rating"]
 
 
 def blocks(statistics: Mapping[str, Any]) -> list[Block]:
-    found = SimulationStatistics.from_json(statistics)
-    measure: Measure = "rating" if found.judgements else "words"
+    stats = SimulationStatistics.from_json(statistics)
+    measure: Measure = "rating" if stats.judgements else "words"
     return [
-        *_overall(found),
-        *_ratings(found.judgements),
-        *_entities(found.entities, measure),
-        *_attributes(found.by_attribute, measure),
+        *_overall(stats),
+        *_ratings(stats.judgements),
+        *_entities(stats.entities, measure),
+        *_attributes(stats.by_attribute, measure),
         *coding_blocks(statistics),
     ]
 
 
 def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
-    found = SimulationStatistics.from_json(statistics)
+    stats = SimulationStatistics.from_json(statistics)
     data: dict[str, Cell] = {
-        "combinations that met": found.combinations_run,
-        "combinations possible": found.combinations_possible,
-        "messages": found.messages,
-        "words": found.words,
-        "failed simulations": found.missing.simulations,
+        "combinations that met": stats.combinations_run,
+        "combinations possible": stats.combinations_possible,
+        "messages": stats.messages,
+        "words": stats.words,
+        "failed simulations": stats.missing.simulations,
     }
-    if judged := found.judgements:
+    if judged := stats.judgements:
         data |= {
             "ratings": judged.given,
             "ratings missing": judged.missing,
             "mean rating": Estimate(judged.mean, judged.ci95, 2),
         }
-    for name, row in found.entities.items():
+    for name, row in stats.entities.items():
         data |= {f"{name}: talks": row.simulations, f"{name}: words each": _mean(row.words, "words")}
-        if found.judgements:
+        if stats.judgements:
             data[f"{name}: rating"] = _mean(row.rating, "rating")
     return data
 
 
-def _mean(found: Mean | None, measure: Measure) -> Estimate:
+def _mean(mean: Mean | None, measure: Measure) -> Estimate:
     digits = 2 if measure == "rating" else 1
-    return Estimate(found.mean, found.ci95, digits) if found else Estimate(None)
+    return Estimate(mean.mean, mean.ci95, digits) if mean else Estimate(None)
 
 
-def _overall(found: SimulationStatistics) -> Iterator[Block]:
+def _overall(stats: SimulationStatistics) -> Iterator[Block]:
     columns = ("simulations", "completed", "failed", "messages", "words")
-    rows = [(kind, *(getattr(row, name) for name in columns)) for kind, row in found.by_interaction_type.items()]
+    rows = [(kind, *(getattr(row, name) for name in columns)) for kind, row in stats.by_interaction_type.items()]
     yield Words(
-        f"{found.combinations_run:,} of {found.combinations_possible:,} possible combinations have met; "
+        f"{stats.combinations_run:,} of {stats.combinations_possible:,} possible combinations have met; "
         "only completed simulations are measured"
     )
-    if found.unsplit_scenes:
-        yield Words(f"{found.unsplit_scenes:,} narrated rounds name no speaker; they are kept as (scene)", "warning")
+    if stats.unsplit_scenes:
+        yield Words(f"{stats.unsplit_scenes:,} narrated rounds name no speaker; they are kept as (scene)", "warning")
     yield table("interactions", ("type", *columns), rows)
 
 
@@ -99,16 +99,16 @@ def _ratings(judged: Judgements | None) -> Iterator[Block]:
     if judged is None:
         return
     low, high = judged.scale
-    message = f"{judged.given:,} ratings from {low:g} to {high:g}, {judged.missing:,} missing"
+    note = f"{judged.given:,} ratings from {low:g} to {high:g}, {judged.missing:,} missing"
     yield Words(judged.question, "strong")
-    yield Headline("mean rating", Estimate(judged.mean, judged.ci95, 2), message)
+    yield Headline("mean rating", Estimate(judged.mean, judged.ci95, 2), note)
     if judged.distribution:
         levels = dict.fromkeys(map(str, levels_of((low, high))), 0)
-        given = (
+        counts = (
             {**levels, **judged.distribution} if levels.keys() >= judged.distribution.keys() else judged.distribution
         )
-        series = Series("times given", tuple(map(float, given.values())), colour="accent")
-        labels = tuple(given)
+        series = Series("times given", tuple(map(float, counts.values())), colour="accent")
+        labels = tuple(counts)
         yield Figure("bars", "ratings given", (series,), labels=labels, ylabel="times given", caption=COUNTS)
 
 
@@ -152,8 +152,8 @@ def _attributes(attributes: Mapping[str, AttributeStatistics], measure: Measure)
         test: AttributeTest | None = getattr(entry.tests, measure)
         tested = (Number(test.correlation if test else None, 2), PValue(test.p_holm if test else None))
         for place, group in enumerate(entry.groups):
-            items = (_mean(getattr(group, measure), measure), *(("", "") if place else tested))
-            rows.append(("" if place else attribute, group.value, group.entities, *items))
+            cells = (_mean(getattr(group, measure), measure), *(("", "") if place else tested))
+            rows.append(("" if place else attribute, group.value, group.entities, *cells))
     columns = ("attribute", "value", "entities", f"{measure} (95 %)", "correlation", "p (Holm)")
     first = sum(len(entry.groups) for _, entry in ranked[:MOST_ATTRIBUTES])
     yield table(f"what goes with the {measure}", columns, rows, left=2, first=first)
@@ -213,7 +213,7 @@ class SimulationGlimpse:
         return self._spoken() if self._turns else None
 
     def _rated(self) -> Told:
-        whole = _together(self._entities.values())
+        whole = _sum_groups(self._entities.values())
         figure = whole.estimate(2, max(1, self._simulations))
         n = f"n = {self._simulations:,} simulations, {whole.count:,} ratings"
         return Told("mean rating", figure, n, tuple(self._blocks()))
@@ -228,7 +228,7 @@ class SimulationGlimpse:
         yield table("entities so far", ("entity", "ratings", "mean rating"), rows)
 
     def _spoken(self) -> Told:
-        whole = _together(self._turns.values())
+        whole = _sum_groups(self._turns.values())
         turns = sorted(self._turns)
         means = [self._turns[turn].estimate(1) for turn in turns]
         rows = [(turn, self._turns[turn].count, mean) for turn, mean in zip(turns, means, strict=True)]
@@ -241,12 +241,12 @@ class SimulationGlimpse:
         return Told("tokens a message", whole.estimate(1), f"n = {whole.count:,} messages", tuple(blocks))
 
 
-def _together(parts: Iterable[Sums]) -> Sums:
+def _sum_groups(groups: Iterable[Sums]) -> Sums:
     whole = Sums()
-    for one in parts:
-        whole.count += one.count
-        whole.total += one.total
-        whole.squares += one.squares
+    for sums in groups:
+        whole.count += sums.count
+        whole.total += sums.total
+        whole.squares += sums.squares
     return whole
 
 
@@ -286,7 +286,7 @@ def _design(
     settings: Mapping[str, Any], entities: Sequence[Mapping[str, Any]], statistics: Mapping[str, Any]
 ) -> Iterator[str]:
     size, turns, rounds = settings["interaction_size"], settings["n_turns"], settings["simulation_rounds"]
-    who = f"{counted(len(entities), 'described entity', 'described entities')} ({listing(one['name'] for one in entities)})"
+    who = f"{counted(len(entities), 'described entity', 'described entities')} ({listing(entity['name'] for entity in entities)})"
     company = "each simulation was a monologue" if size == 1 else f"each simulation was a talk of {size:,}"
     yield ended(f"Of {who}, {company}, in this context: {quoted(settings['context'])}")
     yield STYLES.get(settings["style"], "")

@@ -80,20 +80,20 @@ def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config:
         tally.take(page)
     types, counts, judge = tally.types.values(), tally.entities, settings["judge"]
     scale = (float(judge["scale"][0]), float(judge["scale"][1])) if judge else UNBOUNDED
-    unrated = sum(one.unrated for one in counts.values())
-    found = SimulationStatistics(
+    unrated = sum(count.unrated for count in counts.values())
+    stats = SimulationStatistics(
         by_interaction_type=dict(sorted(tally.types.items())),
         combinations_possible=possible,
         combinations_run=tally.combinations_met,
-        messages=sum(one.messages for one in types),
-        words=sum(one.words for one in types),
+        messages=sum(count.messages for count in types),
+        words=sum(count.words for count in types),
         judgements=_judgements(judge["question"], counts, scale, unrated) if judge else None,
         entities={entity.name: _entity(counts[entity.name], scale) for entity in entities if entity.name in counts},
         by_attribute=compare_by_attribute(entities, counts, scale),
         unsplit_scenes=tally.unsplit,
-        missing=MissingSimulations(simulations=sum(one.failed for one in types), judgements=unrated),
+        missing=MissingSimulations(simulations=sum(count.failed for count in types), judgements=unrated),
     )
-    return with_coding(connection, batch, found.as_json())
+    return with_coding(connection, batch, stats.as_json())
 
 
 def _entity(counts: EntityCounts, scale: Interval) -> EntityStatistics:

@@ -29,13 +29,13 @@ from tidepool.engine.studies.simulation.prompts import (
     Span,
     Speech,
     SpokenLine,
-    enacted,
+    enact,
     judgement,
-    narrated,
+    narrate,
     split_reply,
     split_scene,
-    spoken_aloud,
     transcript,
+    without_thoughts,
 )
 from tidepool.storage.ledger import UnitLine
 from tidepool.storage.queries.conversations import TalkRow, ratings_of_units
@@ -118,16 +118,16 @@ class EntityConversation:
         return [name for name in self.names if name != entity.name]
 
     def _message(self, entity: Entity, place: int, turn: int, talk: Sequence[SpokenLine]) -> Call:
-        prompt = enacted(entity, self._others(entity), self.stage.setting, talk)
+        prompt = enact(entity, self._others(entity), self.stage.setting, talk)
         wave = (turn - 1) * len(self.cast) + place
         return self._call(f"t{turn}.{place}", wave, prompt, speaker=entity.name, turn=turn)
 
     def _call(self, step: str, wave: int, prompt: ScenePrompt, **more: Any) -> Call:
         """As the entities' model is asked, but for what `more` says."""
         settings = self.stage.settings
-        usual = {"model": self.stage.model, "temperature": settings.temperature, "max_tokens": settings.max_tokens}
-        asked: dict[str, Any] = {**usual, **reasoning_of(settings), **more}
-        return Call(step=step, wave=wave, messages=prompt.messages, system=prompt.system, **asked)
+        defaults = {"model": self.stage.model, "temperature": settings.temperature, "max_tokens": settings.max_tokens}
+        options: dict[str, Any] = {**defaults, **reasoning_of(settings), **more}
+        return Call(step=step, wave=wave, messages=prompt.messages, system=prompt.system, **options)
 
     # -- narrated ----------------------------------------------------------------------------------------
 
@@ -151,7 +151,7 @@ class EntityConversation:
     def _scene(self, number: int, scenes: Sequence[str]) -> Call:
         settings = self.stage.settings
         entities = [member.entity for member in self.cast]
-        prompt = narrated(entities, self.stage.setting, settings.n_turns, scenes)
+        prompt = narrate(entities, self.stage.setting, settings.n_turns, scenes)
         most = settings.max_tokens * len(entities) * settings.n_turns
         return self._call(f"r{number}", number, prompt, max_tokens=most)
 
@@ -173,9 +173,9 @@ class EntityConversation:
 
     def _question(self, judge: Judge, place: int, talk: Sequence[SpokenLine]) -> Call:
         settings, speaker = self.stage.settings, self.names[place - 1]
-        heard = [line._replace(text=spoken_aloud(line.text)) for line in talk] if settings.thoughts else talk
+        lines = [line._replace(text=without_thoughts(line.text)) for line in talk] if settings.thoughts else talk
         scale = (judge.scale[0], judge.scale[1])
-        prompt = judgement(judge.question, scale, settings.context, speaker, transcript(heard))
+        prompt = judgement(judge.question, scale, settings.context, speaker, transcript(lines))
         before = self.stage.turns * len(self.cast) if settings.style == "enacted" else settings.simulation_rounds
         judging = {"model": self.stage.judge_model, "temperature": 0.0, "max_tokens": JUDGE_TOKENS}
         return self._call(f"judge.{place}", 1 + before, prompt, **judging, speaker=speaker, form="rating", scale=scale)
@@ -192,10 +192,10 @@ def read_scene(scene: str, names: Sequence[str], thoughts: bool) -> list[Speech]
 
 def _turns_of(speeches: Sequence[Speech], number: int, n_turns: int) -> Iterator[int]:
     """A speaker's first message of a round is in its first turn, and so on; more than asked for are in the last."""
-    spoken: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for speech in speeches:
-        spoken[speech.speaker] = spoken.get(speech.speaker, 0) + 1
-        yield (number - 1) * n_turns + min(spoken[speech.speaker], n_turns)
+        counts[speech.speaker] = counts.get(speech.speaker, 0) + 1
+        yield (number - 1) * n_turns + min(counts[speech.speaker], n_turns)
 
 
 def _line(speech: Speech, reply: str) -> SpokenLine:
@@ -222,7 +222,7 @@ async def play(run: BatchRun) -> None:
     run.expect_units(settings.num_simulations)
     stage = Stage.of(run.config, run.all)
     cast = cast_of(run.config)
-    await run.units(_units(run.config, stage, cast), partial(_again, stage, {member.id: member for member in cast}))
+    await run.units(_units(run.config, stage, cast), partial(_resume, stage, {member.id: member for member in cast}))
 
 
 def _units(config: FrozenConfig, stage: Stage, cast: Sequence[CastMember]) -> Iterator[UnitPlan]:
@@ -241,10 +241,10 @@ def _units(config: FrozenConfig, stage: Stage, cast: Sequence[CastMember]) -> It
         )
 
 
-def _again(stage: Stage, cast: Mapping[str, CastMember], line: UnitLine) -> UnitPlan:
+def _resume(stage: Stage, cast: Mapping[str, CastMember], line: UnitLine) -> UnitPlan:
     """The unit's plan once more, from its row: its members stand there in the order in which they speak."""
     details = json.loads(line.details or "{}")
-    members = tuple(cast[one] for one in details["entity_ids"])
+    members = tuple(cast[entity_id] for entity_id in details["entity_ids"])
     meeting = EntityConversation(stage, members, details["replicate"])
     return UnitPlan(line.sequence_number, meeting.play, meeting.names, details=line.details)
 
@@ -285,7 +285,7 @@ class _BranchStage:
 
     def story(self, talk: OriginTalk) -> Story:
         try:
-            cast = tuple(self.members[one] for one in talk.details["entity_ids"])
+            cast = tuple(self.members[entity_id] for entity_id in talk.details["entity_ids"])
         except (KeyError, TypeError):
             raise FileError(
                 f"Who took part in conversation {talk.number} is not known: its file was changed."
@@ -306,10 +306,10 @@ def measures(config: StoredConfig) -> tuple[Measure, ...]:
     if not section.get("judge"):
         return ()
     low, high = section["judge"]["scale"]
-    parts = [Measure("speaker_rating", "rating of the speaker", (low, high))]
+    found_measures = [Measure("speaker_rating", "rating of the speaker", (low, high))]
     if section["interaction_size"] > 1:
-        parts.append(Measure("others_rating", "rating of the others", (low, high)))
-    return tuple(parts)
+        found_measures.append(Measure("others_rating", "rating of the others", (low, high)))
+    return tuple(found_measures)
 
 
 def values(connection: sqlite3.Connection, batch_number: int, at: str) -> dict[int, tuple[float | None, ...]]:

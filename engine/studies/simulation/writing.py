@@ -24,7 +24,7 @@ BACKSTORY = "backstory"
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenEntities:
     entities: list[Entity]
     calls: int
     cost_usd: float | None
@@ -38,7 +38,7 @@ async def write_texts(
     *,
     with_backstory: bool = False,
     language: str = "English",
-) -> Written:
+) -> WrittenEntities:
     """The entities with every text a model is to write."""
     model = resolve_model(model)
     try:
@@ -48,24 +48,24 @@ async def write_texts(
             scribe = _Scribe(Account(provider, impatient), model, seed)
             await provider.check([model.partition(":")[2]])
             finished = await asyncio.gather(
-                *(_finished(scribe, entity_type, entity, with_backstory, language) for entity in entities)
+                *(_write_entity(scribe, entity_type, entity, with_backstory, language) for entity in entities)
             )
     except ProviderError as error:
         raise RunError(f"The texts could not be written: {error}") from error
-    return Written(list(finished), scribe.calls, scribe.cost_usd)
+    return WrittenEntities(list(finished), scribe.calls, scribe.cost_usd)
 
 
-async def _finished(
+async def _write_entity(
     scribe: "_Scribe", entity_type: EntityType, entity: Entity, with_backstory: bool, language: str
 ) -> Entity:
     texts = {
         task.dimension: await scribe.write(entity.name, task.dimension, written_text(entity, task.prompt))
         for task in writing_tasks(entity_type, entity)
     }
-    whole = written(entity_type, entity, texts) if texts else entity
+    complete = written(entity_type, entity, texts) if texts else entity
     if not with_backstory:
-        return whole
-    return whole.with_attribute(BACKSTORY, await scribe.write(entity.name, BACKSTORY, backstory(whole, language)))
+        return complete
+    return complete.with_attribute(BACKSTORY, await scribe.write(entity.name, BACKSTORY, backstory(complete, language)))
 
 
 class _Scribe:

@@ -118,10 +118,10 @@ class _Body(httpx2.AsyncByteStream):
 async def test_reading_stops_where_too_much_has_come(headers: dict[str, str]) -> None:
     body = _Body(*[b"12345"] * 10)
     with pytest.raises(RejectedResponse, match="more than 0 MB"):
-        await read_within(httpx2.Response(200, headers=headers, stream=body), most=12)
+        await read_within(httpx2.Response(200, headers=headers, stream=body), max_bytes=12)
     assert body.read == 3
     whole = httpx2.Response(200, headers=headers, stream=_Body(b"12345", b"67890"))
-    await read_within(whole, most=12)
+    await read_within(whole, max_bytes=12)
     assert whole.content == b"1234567890"
 
 
@@ -129,5 +129,5 @@ async def test_a_body_that_is_announced_too_large_is_not_read_at_all() -> None:
     body = _Body(b"12345")
     for headers in ({"Content-Length": "13"}, {"Content-Encoding": "gzip, gzip"}):
         with pytest.raises(RejectedResponse):
-            await read_within(httpx2.Response(200, headers=headers, stream=body), most=12)
+            await read_within(httpx2.Response(200, headers=headers, stream=body), max_bytes=12)
     assert not body.read

@@ -24,7 +24,7 @@ from tidepool.engine.runtime.cluster_section import split_cluster_overrides
 from tidepool.engine.runtime.run_control import RunControl, Stop
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.studies.plan import priced
-from tidepool.engine.studies.planned_calls import Plan, together
+from tidepool.engine.studies.planned_calls import Plan, merge_plans
 from tidepool.storage.file import reading
 from tidepool.storage.states import BatchStatus, StopCode
 from tidepool.storage.studies import batches_to_resume, study_to_resume
@@ -158,7 +158,7 @@ def _plan(options: argparse.Namespace) -> dict[str, Any]:
 
 def _priced(configs: Sequence[FrozenConfig], kind: KindSpec | None = None) -> dict[str, Any]:
     kind = kind or load_kind(configs[0].batch.kind)
-    return priced(together([kind.plan(config) for config in configs]), configs[0], several=len(configs) > 1)
+    return priced(merge_plans([kind.plan(config) for config in configs]), configs[0], several=len(configs) > 1)
 
 
 async def steered(play: Play, on_stop: str) -> Played:

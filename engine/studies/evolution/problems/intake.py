@@ -16,7 +16,7 @@ from tidepool.engine.call import stream
 from tidepool.engine.config.toml_files import FILES_READ
 from tidepool.engine.errors import Location, UsageError
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split, split_problems
-from tidepool.engine.studies.evolution.problems.rows import FORMATS, Asked, Columns, rows_of
+from tidepool.engine.studies.evolution.problems.rows import FORMATS, Columns, RawProblem, rows_of
 
 _DROPPED = str.maketrans(dict.fromkeys("'’‘`´\"“”„«»") | dict.fromkeys(";?…¿¡·•", " "))
 _SENTENCE = re.compile(r"[!,.:](?:(?<=[.,:])(?!\d)|(?<=[!,:])(?<!\d[!,:]))")
@@ -29,7 +29,7 @@ SHOWN = 3
 """places that a note names"""
 
 
-def folded(question: str) -> str:
+def fold_question(question: str) -> str:
     """A file may have a million: what most questions do not need is not tried."""
     text = question if question.isascii() else unicodedata.normalize("NFKC", question)
     text = _SENTENCE.sub(" ", text.casefold().translate(_DROPPED))
@@ -39,31 +39,31 @@ def folded(question: str) -> str:
     return text or question.strip()
 
 
-Pool = dict[bytes, Asked]
+Pool = dict[bytes, RawProblem]
 """the problems of one source, by what makes two the same"""
 
 
-def key_of(asked: Asked) -> bytes:
+def key_of(raw: RawProblem) -> bytes:
     """Small: a file has many. The choices belong to a question, for "Which of these is true?" is many questions."""
-    choices = "" if asked.choices is None else f"\x1f{asked.choices}"
-    return blake2b(f"{folded(asked.question)}{choices}".encode("utf-8", "replace"), digest_size=16).digest()
+    choices = "" if raw.choices is None else f"\x1f{raw.choices}"
+    return blake2b(f"{fold_question(raw.question)}{choices}".encode("utf-8", "replace"), digest_size=16).digest()
 
 
-def distinct(problems: Sequence[Asked], name: str) -> tuple[Pool, list[str]]:
+def distinct(problems: Sequence[RawProblem], name: str) -> tuple[Pool, list[str]]:
     """Each once. A question with two different answers says nothing about a reply: all of it is left out."""
-    found: Pool = {}
+    pool: Pool = {}
     repeated, contradicted = [], {}
-    for asked in problems:
-        key = key_of(asked)
-        first = found.setdefault(key, asked)
-        if first is asked:
+    for raw in problems:
+        key = key_of(raw)
+        first = pool.setdefault(key, raw)
+        if first is raw:
             continue
-        if folded(first.answer) == folded(asked.answer):
-            repeated.append(asked)
+        if fold_question(first.answer) == fold_question(raw.answer):
+            repeated.append(raw)
         else:
-            contradicted[key] = asked
+            contradicted[key] = raw
     for key in contradicted:
-        del found[key]
+        del pool[key]
     notes = []
     if repeated:
         notes.append(f"{_standing(len(repeated), name)} in it before, and count once ({places(repeated)}).")
@@ -71,16 +71,16 @@ def distinct(problems: Sequence[Asked], name: str) -> tuple[Pool, list[str]]:
         have = f"question of {name} has" if len(contradicted) == 1 else f"questions of {name} have"
         message = f"{len(contradicted):,} {have} two different answers"
         notes.append(f"{message}: left out ({places(list(contradicted.values()))}).")
-    return found, notes
+    return pool, notes
 
 
 def _standing(count: int, name: str) -> str:
     return f"{count:,} problem of {name} stands" if count == 1 else f"{count:,} problems of {name} stand"
 
 
-def places(problems: Sequence[Asked]) -> str:
-    items = [asked.where.rpartition(", ")[2] for asked in problems[:SHOWN]]
-    return ", ".join(items) + (" …" if len(problems) > SHOWN else "")
+def places(problems: Sequence[RawProblem]) -> str:
+    lines = [raw.where.rpartition(", ")[2] for raw in problems[:SHOWN]]
+    return ", ".join(lines) + (" …" if len(problems) > SHOWN else "")
 
 
 SPLITS: tuple[Split, ...] = ("judge", "choose", "search")
@@ -116,7 +116,7 @@ def source_at(name: str, folder: Path, key: str) -> Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class NamedProblem:
     where: str
     """the place in its file"""
     problem: Problem
@@ -126,7 +126,7 @@ class Finished:
 class Intake:
     """What the files of a study gave."""
 
-    drawn: Mapping[Split, Sequence[Finished]]
+    drawn: Mapping[Split, Sequence[NamedProblem]]
     answers: Sequence[str]
     """every expected answer of the files, drawn or not"""
     chosen_from: bool
@@ -134,29 +134,29 @@ class Intake:
     notes: list[str] = field(default_factory=list)
 
 
-def take_in(sources: Sources, columns: Columns, sizes: Mapping[Split, int], seed: int) -> Intake:
+def read_problems(sources: Sources, columns: Columns, sizes: Mapping[Split, int], seed: int) -> Intake:
     notes: list[str] = []
     pools: dict[Split, Pool] = {}
     for split in SPLITS:
         if split in sources:
-            pools[split], item = _pool(sources[split], columns)
-            notes += item
-    notes += _freed(pools, sources)
-    drawn = _drawn(pools, sources, sizes, seed)
+            pools[split], new_notes = _pool(sources[split], columns)
+            notes += new_notes
+    notes += _remove_overlap(pools, sources)
+    drawn = _draw_splits(pools, sources, sizes, seed)
     left_out: dict[str, None] = {}
-    finished: dict[Split, list[Finished]] = {}
+    finished: dict[Split, list[NamedProblem]] = {}
     for split, problems in drawn.items():
         finished[split] = []
-        for asked in problems:
-            kept, too_large = columns.rest(asked)
+        for raw in problems:
+            fields, too_large = columns.rest(raw)
             left_out |= dict.fromkeys(too_large)
-            finished[split].append(Finished(asked.where, Problem(asked.question, asked.answer, kept)))
+            finished[split].append(NamedProblem(raw.where, Problem(raw.question, raw.answer, fields)))
     if left_out:
         names = ", ".join(list(left_out)[:10])
         notes.append(f"Columns that are too large to be kept with their problems are left out: {names}.")
-    everything = [asked for pool in pools.values() for asked in pool.values()]
-    chosen_from = all(asked.choices is not None for asked in everything)
-    return Intake(finished, [asked.answer for asked in everything], chosen_from, notes)
+    everything = [raw for pool in pools.values() for raw in pool.values()]
+    chosen_from = all(raw.choices is not None for raw in everything)
+    return Intake(finished, [raw.answer for raw in everything], chosen_from, notes)
 
 
 def _pool(source: Source, columns: Columns) -> tuple[Pool, list[str]]:
@@ -170,37 +170,37 @@ def _pool(source: Source, columns: Columns) -> tuple[Pool, list[str]]:
         raise
 
 
-def _freed(pools: dict[Split, Pool], sources: Sources) -> list[str]:
+def _remove_overlap(pools: dict[Split, Pool], sources: Sources) -> list[str]:
     """What stands in several splits is left in one."""
     notes = []
     for place, split in enumerate(SPLITS):
         for before in SPLITS[:place]:
             if split in pools and before in pools:
-                kept = {key: asked for key, asked in pools[split].items() if key not in pools[before]}
-                if gone := len(pools[split]) - len(kept):
+                remaining = {key: raw for key, raw in pools[split].items() if key not in pools[before]}
+                if removed := len(pools[split]) - len(remaining):
                     of = "search" if split == "search" else "choosing"
-                    stand = _standing(gone, sources[split].name)
-                    notes.append(f"{stand} in {sources[before].name} as well: left out of the {of}.")
-                pools[split] = kept
+                    subject = _standing(removed, sources[split].name)
+                    notes.append(f"{subject} in {sources[before].name} as well: left out of the {of}.")
+                pools[split] = remaining
     return notes
 
 
-def _drawn(
+def _draw_splits(
     pools: Mapping[Split, Pool], sources: Sources, sizes: Mapping[Split, int], seed: int
-) -> dict[Split, Sequence[Asked]]:
+) -> dict[Split, Sequence[RawProblem]]:
     """A split without files of its own has its problems from those of the search."""
-    drawn: dict[Split, Sequence[Asked]] = {}
+    drawn: dict[Split, Sequence[RawProblem]] = {}
     shared: list[Split] = [split for split in ("search", "judge", "choose") if split == "search" or split not in pools]
     for split, pool in pools.items():
-        found = list(pool.values())
+        problems = list(pool.values())
         needed = sum(sizes[one] > 0 for one in shared) if split == "search" else 1
-        if len(found) < needed:
-            message = f"{sources[split].name} has {len(found)} different problems; at least {needed} are needed"
+        if len(problems) < needed:
+            message = f"{sources[split].name} has {len(problems)} different problems; at least {needed} are needed"
             why = ", one to learn from and one held out" if needed == 2 else ""
             raise UsageError(f"{message}{why}.", sources[split].key)
-        stream(seed, "problems", "file" if split == "search" else split).shuffle(found)
+        stream(seed, "problems", "file" if split == "search" else split).shuffle(problems)
         if split == "search":
-            drawn |= zip(shared, split_problems(found, *(sizes[one] for one in shared)), strict=True)
+            drawn |= zip(shared, split_problems(problems, *(sizes[one] for one in shared)), strict=True)
         else:
-            drawn[split] = found[: sizes[split]]
+            drawn[split] = problems[: sizes[split]]
     return drawn

@@ -18,7 +18,7 @@ REFUSED = 3
 """exit code: the file is whole, and its data are not taken"""
 
 
-class Refused(Exception):
+class RefusedFile(Exception):
     """What of the file is not taken."""
 
 
@@ -28,13 +28,13 @@ def lines(path: Path, most_rows: int, most_bytes: int) -> Iterator[bytes]:
     for batch in _opened(path):
         rows, size = rows + batch.num_rows, size + batch.nbytes
         if rows > most_rows:
-            raise Refused(f"it has more than {most_rows:,} rows: take a part of it")
+            raise RefusedFile(f"it has more than {most_rows:,} rows: take a part of it")
         if size > most_bytes:
-            raise Refused(f"it holds more than {most_bytes >> 20:,} MiB of data: take a part of it")
+            raise RefusedFile(f"it holds more than {most_bytes >> 20:,} MiB of data: take a part of it")
     reader = _opened(path)
     columns = reader.schema.names
     if twice := next((column for column in columns if columns.count(column) > 1), None):
-        raise Refused(f"it has two columns {twice!r}: rename one of them")
+        raise RefusedFile(f"it has two columns {twice!r}: rename one of them")
     for batch in reader:
         for values in batch.to_struct_array().to_pylist():
             yield json.dumps(values, default=_as_text).encode() + b"\n"
@@ -59,7 +59,7 @@ def main() -> None:
             out.writelines(lines(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])))
     except ImportError:
         sys.exit(2)
-    except Refused as why:
+    except RefusedFile as why:
         print(why, file=sys.stderr)
         sys.exit(REFUSED)
     except BrokenPipeError:

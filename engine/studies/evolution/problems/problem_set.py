@@ -23,7 +23,7 @@ _NUMBER_OR_WORDS = {True: r"\d+", False: r"[A-Za-z]+(?:, [A-Za-z]+)*"}
 
 
 @dataclass(frozen=True)
-class Worked:
+class WorkedAnswer:
     answer: str
     working: str
     """the way to the answer, without the answer itself"""
@@ -40,7 +40,7 @@ class Template:
     text: str
     draw: Callable[[Random], Values]
     """gaps whose first value is a number are read back as numbers: `a`, `b`, …; the others are words"""
-    work: Callable[..., Worked]
+    work: Callable[..., WorkedAnswer]
     """of the values, by name"""
 
     def question(self, values: Values) -> str:
@@ -51,8 +51,8 @@ class Template:
         sample = self.draw(Random(0))
         seen: set[str] = set()
 
-        def gap(found: re.Match[str]) -> str:
-            name = found[1]
+        def gap(match: re.Match[str]) -> str:
+            name = match[1]
             if name in seen:
                 return f"(?P={name})"
             seen.add(name)
@@ -61,10 +61,10 @@ class Template:
         return re.compile(_GAP.sub(gap, re.sub(r"([.?+*()$])", r"\\\1", self.text)))
 
     def read(self, question: str) -> Values | None:
-        found = self.pattern.fullmatch(question)
-        if found is None:
+        match = self.pattern.fullmatch(question)
+        if match is None:
             return None
-        return {name: int(text) if text.isdigit() else text for name, text in found.groupdict().items()}
+        return {name: int(text) if text.isdigit() else text for name, text in match.groupdict().items()}
 
 
 def pick(rng: Random, text: str) -> str:
@@ -85,8 +85,8 @@ _THINGS = "apples marbles stamps shells postcards buttons candles pencils walnut
 _GOODS = "notebooks lamps mugs baskets kites chairs puzzles scarves clocks brushes"
 
 
-def _worked(answer: int, working: str) -> Worked:
-    return Worked(str(answer), working)
+def _worked(answer: int, working: str) -> WorkedAnswer:
+    return WorkedAnswer(str(answer), working)
 
 
 def _more(rng: Random) -> Values:
@@ -273,37 +273,37 @@ def _day(rng: Random) -> Values:
     return {"day": rng.choice(_DAYS), "a": rng.randint(8, 60)}
 
 
-def _later(day: str, a: int) -> Worked:
+def _later(day: str, a: int) -> WorkedAnswer:
     answer = _DAYS[(_DAYS.index(day) + a) % 7]
     working = f"Weeks of seven days bring {day} again; {a % 7} days remain after them."
-    return Worked(answer, working, tuple(other for other in _DAYS if other != answer))
+    return WorkedAnswer(answer, working, tuple(other for other in _DAYS if other != answer))
 
 
 def _switch(rng: Random) -> Values:
     return {"who": pick(rng, PEOPLE), "state": pick(rng, "on off"), "a": rng.randint(4, 60)}
 
 
-def _switched(state: str, a: int, **_: str) -> Worked:
+def _switched(state: str, a: int, **_: str) -> WorkedAnswer:
     other = {"on": "off", "off": "on"}
     answer = other[state] if a % 2 else state
     parity = "odd" if a % 2 else "even"
-    return Worked(answer, f"An even number of presses changes nothing, and {a} is {parity}.", (other[answer],))
+    return WorkedAnswer(answer, f"An even number of presses changes nothing, and {a} is {parity}.", (other[answer],))
 
 
 def _chain(rng: Random) -> Values:
     first, second, third = rng.sample(_CREATURES.split(), 3)
-    asked = rng.choice(((first, third), (third, first)))
-    return {"p": first, "q": second, "r": third, "x": asked[0], "y": asked[1]}
+    ends = rng.choice(((first, third), (third, first)))
+    return {"p": first, "q": second, "r": third, "x": ends[0], "y": ends[1]}
 
 
-def _follows(p: str, q: str, r: str, x: str, y: str) -> Worked:
+def _follows(p: str, q: str, r: str, x: str, y: str) -> WorkedAnswer:
     answer, other = ("yes", "no") if x == p else ("no", "yes")
-    return Worked(answer, f"From {p} the chain leads over {q} to {r}, and only in that direction.", (other,))
+    return WorkedAnswer(answer, f"From {p} the chain leads over {q} to {r}, and only in that direction.", (other,))
 
 
-def _extreme(answer: str, *people: str) -> Worked:
+def _extreme(answer: str, *people: str) -> WorkedAnswer:
     working = f"In order, from the top: {', '.join(people)}."
-    return Worked(answer, working, tuple(one for one in people if one != answer))
+    return WorkedAnswer(answer, working, tuple(name for name in people if name != answer))
 
 
 LOGIC = (
@@ -369,35 +369,35 @@ def _spelled(word: str) -> str:
     return "-".join(word)
 
 
-def _reversed(word: str) -> Worked:
+def _reversed(word: str) -> WorkedAnswer:
     answer = word[::-1]
     slips = (answer[0] + answer[2] + answer[1] + answer[3:], answer[:-1], answer + answer[-1])
     mistakes = tuple(slip for slip in slips if slip != answer)
-    return Worked(answer, f"The word is spelled {_spelled(word)}. Read it from the end.", mistakes)
+    return WorkedAnswer(answer, f"The word is spelled {_spelled(word)}. Read it from the end.", mistakes)
 
 
-def _counted(words: str, letter: str) -> Worked:
-    return Worked(str(words.count(letter)), f"Go through {words} and mark every {letter}.")
+def _counted(words: str, letter: str) -> WorkedAnswer:
+    return WorkedAnswer(str(words.count(letter)), f"Go through {words} and mark every {letter}.")
 
 
-def _last_letters(words: str) -> Worked:
+def _last_letters(words: str) -> WorkedAnswer:
     each = words.split(", ")
     answer = "".join(word[-1] for word in each)
     firsts = "".join(word[0] for word in each)
     mistakes = tuple(slip for slip in (firsts, answer[:-1], answer + answer[0]) if slip != answer)
-    return Worked(answer, f"Take the ending of each: {words}.", mistakes)
+    return WorkedAnswer(answer, f"Take the ending of each: {words}.", mistakes)
 
 
-def _at_place(word: str, place: str) -> Worked:
+def _at_place(word: str, place: str) -> WorkedAnswer:
     answer = word[next(number for number, name in _PLACES.items() if name == place) - 1]
     mistakes = tuple(dict.fromkeys(letter for letter in word if letter != answer))
-    return Worked(answer, f"The word is spelled {_spelled(word)}.", mistakes)
+    return WorkedAnswer(answer, f"The word is spelled {_spelled(word)}.", mistakes)
 
 
-def _in_order(words: str) -> Worked:
+def _in_order(words: str) -> WorkedAnswer:
     each = words.split(", ")
     answer = min(each)
-    return Worked(answer, f"Compare the first letters of {words}.", tuple(w for w in each if w != answer))
+    return WorkedAnswer(answer, f"Compare the first letters of {words}.", tuple(w for w in each if w != answer))
 
 
 STRINGS = (
@@ -439,7 +439,7 @@ class Recognised:
 
     kind: str
     level: int
-    worked: Worked
+    worked: WorkedAnswer
 
 
 @lru_cache(maxsize=16384)
@@ -490,8 +490,8 @@ def problem_set(name: str, training: int, validation: int, seed: int, choosing: 
     if training < 1 or validation < 1:
         message = "evolution.max_problems and evolution.validation_problems must each be at least 1."
         raise UsageError(message, ("evolution", "max_problems" if training < 1 else "validation_problems"))
-    found = generate(name, training + validation + choosing, stream(seed, "problems", name))
-    return ProblemSet(name, *split_problems(found, training, validation, choosing))
+    problems = generate(name, training + validation + choosing, stream(seed, "problems", name))
+    return ProblemSet(name, *split_problems(problems, training, validation, choosing))
 
 
 def split_problems(problems: Sequence[T], *sizes: int) -> tuple[tuple[T, ...], ...]:
@@ -508,14 +508,14 @@ def split_problems(problems: Sequence[T], *sizes: int) -> tuple[tuple[T, ...], .
 
 def generate(set_name: str, count: int, rng: Random) -> list[Problem]:
     """Distinct problems; the templates are drawn evenly, so the order carries no meaning."""
-    found: dict[str, Problem] = {}
+    problems: dict[str, Problem] = {}
     for _ in range(count * _TRIES_PER_PROBLEM):
-        if len(found) == count:
-            return list(found.values())
+        if len(problems) == count:
+            return list(problems.values())
         question, answer = draw_question(set_name, rng)
-        found.setdefault(question, Problem(question, answer))
+        problems.setdefault(question, Problem(question, answer))
     raise UsageError(
-        f"The built-in problems {set_name!r} do not have {count} different questions (about {len(found)}). "
+        f"The built-in problems {set_name!r} do not have {count} different questions (about {len(problems)}). "
         "Lower evolution.max_problems or evolution.validation_problems, or take the set 'mixed'.",
         ("evolution", "max_problems"),
     )

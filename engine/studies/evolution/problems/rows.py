@@ -64,13 +64,13 @@ def _jsonl(path: Path, name: str) -> Iterator[Row]:
         for number, line in enumerate(_lines(file, name), 1):
             if line.strip():
                 where = f"{name}, line {number}"
-                entry = _parsed(line, where, "Each line must be one object.")
+                entry = _parse_json(line, where, "Each line must be one object.")
                 if not isinstance(entry, dict):
                     raise UsageError(f"{where}: not an object. Each must be one object with a question and an answer.")
                 yield Row(where, entry)
 
 
-def _parsed(text: str, where: str, wanted: str) -> Any:
+def _parse_json(text: str, where: str, wanted: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -127,7 +127,7 @@ def _parquet(path: Path, name: str) -> Iterator[Row]:
                     most = ceilings.DATA_BYTES >> 20
                     message = f"{name} has {letters >> 20:,} MiB or more, and {most:,} are the most"
                     raise UsageError(f"{message}: take a part of it.")
-                yield Row(f"{name}, row {number}", _parsed(line, f"{name}, row {number}", "It is damaged."))
+                yield Row(f"{name}, row {number}", _parse_json(line, f"{name}, row {number}", "It is damaged."))
             why = process.stderr.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
         finally:
             process.kill()
@@ -156,7 +156,7 @@ _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}\n]+)\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RawProblem:
     """A row, read: what is shown and what is expected, before the rest is kept."""
 
     where: str
@@ -189,45 +189,45 @@ class Columns:
     def _others(self) -> dict[str, str]:
         return {name: path for name, path in self.fields.items() if name not in ("question", "answer", "choices")}
 
-    def read(self, row: Row) -> Asked:
+    def read(self, row: Row) -> RawProblem:
         question = self._templated(row) if self.template else self._text(row, "question")
         choices = row.values.get("choices", row.values.get("options"))
         if path := self.fields.get("choices"):
             choices = _column(row, "choices", path)
         for name, path in self._others.items():
             _column(row, name, path)
-        asked = Asked(row.where, _fitting(question, "question", row), self._answer(row), choices, row.values)
-        return _with_letters(asked) if self.lettered else asked
+        raw = RawProblem(row.where, _fitting(question, "question", row), self._answer(row), choices, row.values)
+        return _with_letters(raw) if self.lettered else raw
 
-    def rest(self, asked: Asked) -> tuple[dict[str, Any], list[str]]:
+    def rest(self, raw: RawProblem) -> tuple[dict[str, Any], list[str]]:
         """The other columns, as far as they can be kept, and the names of those that cannot."""
         paths = [self.fields.get(name, name) for name in ("question", "answer", "choices", "options")]
         used = {*paths, *(path.partition(".")[0] for path in paths)}
-        wanted = {} if asked.choices is None else {"choices": asked.choices}
-        wanted |= {name: value for name, value in asked.values.items() if name not in used}
-        wanted |= {name: _at(asked.values, path) for name, path in self._others.items()}
-        whole = _at(asked.values, paths[1])
+        wanted = {} if raw.choices is None else {"choices": raw.choices}
+        wanted |= {name: value for name, value in raw.values.items() if name not in used}
+        wanted |= {name: _at(raw.values, path) for name, path in self._others.items()}
+        whole = _at(raw.values, paths[1])
         if self.worked and isinstance(whole, str) and (working := whole.rpartition("####")[0].strip()):
             wanted.setdefault("solution", working)
-        kept: dict[str, Any] = {}
-        left_out, room = [], ALL_FIELDS_LETTERS
+        fields: dict[str, Any] = {}
+        left_out, allowance = [], ALL_FIELDS_LETTERS
         for name, value in wanted.items():
             plain = _plain(value)
-            size = len(json.dumps(plain, ensure_ascii=False)) if plain is not _NOTHING else room + 1
-            if size > min(room, FIELD_LETTERS) or len(name) > ceilings.WORD:
+            size = len(json.dumps(plain, ensure_ascii=False)) if plain is not _NOTHING else allowance + 1
+            if size > min(allowance, FIELD_LETTERS) or len(name) > ceilings.WORD:
                 left_out.append(name)
             elif plain is not None:
-                kept[clean(name)] = plain
-                room -= size
-        return kept, left_out
+                fields[clean(name)] = plain
+                allowance -= size
+        return fields, left_out
 
     def _templated(self, row: Row) -> str:
-        def filled(found: re.Match[str]) -> str:
-            if found[1] is None:
-                return found[0][0]
-            value = _at(row.values, found[1].strip())
+        def filled(match: re.Match[str]) -> str:
+            if match[1] is None:
+                return match[0][0]
+            value = _at(row.values, match[1].strip())
             if value is _NOTHING:
-                message = f"{row.where}: evolution.question_template names {{{found[1]}}}, but there is no such column"
+                message = f"{row.where}: evolution.question_template names {{{match[1]}}}, but there is no such column"
                 raise UsageError(f"{message}. It has {columns_in_words(row.values)}.", ("question_template",))
             return _written(value)
 
@@ -272,15 +272,15 @@ def _at(values: Mapping[str, Any], path: str) -> Any:
     """A column by its name, or a place inside one: answers.text.0."""
     if path in values:
         return values[path]
-    found: Any = values
+    value: Any = values
     for part in path.split("."):
-        if isinstance(found, Mapping) and part in found:
-            found = found[part]
-        elif isinstance(found, list) and part.isdecimal():
-            found = found[int(part)] if int(part) < len(found) else None
+        if isinstance(value, Mapping) and part in value:
+            value = value[part]
+        elif isinstance(value, list) and part.isdecimal():
+            value = value[int(part)] if int(part) < len(value) else None
         else:
             return _NOTHING
-    return found
+    return value
 
 
 def _written(value: Any) -> str:
@@ -308,39 +308,39 @@ def _plain(value: Any, depth: int = 0) -> Any:
     if depth == _DEEPEST:
         return _NOTHING
     if isinstance(value, Mapping):
-        inner = {clean(str(name)): _plain(one, depth + 1) for name, one in value.items()}
+        inner = {clean(str(name)): _plain(item, depth + 1) for name, item in value.items()}
         return _NOTHING if _NOTHING in inner.values() else inner
-    items = [_plain(one, depth + 1) for one in value]
-    return _NOTHING if any(one is _NOTHING for one in items) else items
+    plain_items = [_plain(item, depth + 1) for item in value]
+    return _NOTHING if any(item is _NOTHING for item in plain_items) else plain_items
 
 
-def _with_letters(asked: Asked) -> Asked:
+def _with_letters(raw: RawProblem) -> RawProblem:
     """With its choices in the question, one a line, unless it shows them already; and the letter of the expected one."""
-    texts = _choices(asked)
+    texts = _choices(raw)
     if texts is None:
-        return asked
-    question = asked.question
+        return raw
+    question = raw.question
     if not all(re.search(rf"(?<!\w)\(?{letter}[).:\]]", question) for letter in texts):
         question = "\n".join((question, "", *(f"{letter}) {text}" for letter, text in texts.items())))
-    answer = letter_of(asked.answer, texts) or asked.answer
-    return replace(asked, question=question, answer=answer, choices=texts)
+    answer = letter_of(raw.answer, texts) or raw.answer
+    return replace(raw, question=question, answer=answer, choices=texts)
 
 
-def _choices(asked: Asked) -> dict[str, str] | None:
+def _choices(raw: RawProblem) -> dict[str, str] | None:
     """By letter, from a list, or an object by letter; in a table, as JSON in a cell."""
-    found = asked.choices
-    if isinstance(found, str):
+    choices = raw.choices
+    if isinstance(choices, str):
         try:
-            found = json.loads(found)
+            choices = json.loads(choices)
         except (ValueError, RecursionError):
             return None
-    if not isinstance(found, list | Mapping):
+    if not isinstance(choices, list | Mapping):
         return None
-    named = choices_of({"choices": found})
-    texts = {letter: clean(text.strip()) for letter, text in named.items() if text.strip()}
+    by_letter = choices_of({"choices": choices})
+    texts = {letter: clean(text.strip()) for letter, text in by_letter.items() if text.strip()}
     if not 2 <= len(texts) <= len(ascii_uppercase) or not all(letter in ascii_uppercase for letter in texts):
         message = (
-            f"{asked.where}: {len(found)} choices that cannot be told apart. Write them as a list, or by letter as"
+            f"{raw.where}: {len(choices)} choices that cannot be told apart. Write them as a list, or by letter as"
         )
         raise UsageError(f'{message} {{"A": …, "B": …}}: 2 to {len(ascii_uppercase)} of them.')
     return texts

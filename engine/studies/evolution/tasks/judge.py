@@ -14,7 +14,7 @@ from tidepool.engine.config.sections import reasoning_of
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.tasks.verdict import GivenReply, Unmarked, Verdict
+from tidepool.engine.studies.evolution.tasks.verdict import SolverReply, Unmarked, Verdict
 from tidepool.storage.states import FinishReason
 
 JUDGE = (
@@ -40,8 +40,8 @@ def judge_system(rubric: str) -> str:
 
 def judge_request(problem: Problem, reply: str) -> str:
     """No tag of ours ends or begins within a part, however it is spelled: models do not read as strictly as parsers."""
-    parts = {"question": problem.question, "expected": problem.answer, "reply": reply}
-    harmless = {tag: _TAG.sub(r"< \1\2", text) for tag, text in parts.items() if text.strip()}
+    texts = {"question": problem.question, "expected": problem.answer, "reply": reply}
+    harmless = {tag: _TAG.sub(r"< \1\2", text) for tag, text in texts.items() if text.strip()}
     return "\n".join(f"<{tag}>\n{text}\n</{tag}>" for tag, text in harmless.items())
 
 
@@ -49,7 +49,7 @@ def judge_request(problem: Problem, reply: str) -> str:
 class JudgeMarker:
     settings: EvolutionSettings
 
-    async def mark(self, reply: GivenReply, problem: Problem) -> Verdict | Unmarked:
+    async def mark(self, reply: SolverReply, problem: Problem) -> Verdict | Unmarked:
         settings = self.settings
         call = Call(
             step=f"{reply.step}/judge",
@@ -63,10 +63,10 @@ class JudgeMarker:
             **reasoning_of(settings),
         )
         try:
-            said = await reply.unit.ask(call)
+            judgement = await reply.unit.ask(call)
         except CallFailed as error:
             return Unmarked(f"the judge did not answer: {error}")
-        rating = read_rating(said.text, SCALE, cut=said.finish_reason == FinishReason.CUT)
+        rating = read_rating(judgement.text, SCALE, cut=judgement.finish_reason == FinishReason.CUT)
         if rating is None:
             return Unmarked(UNCLEAR)
         score = rating / SCALE[1]

@@ -26,7 +26,7 @@ from tidepool.engine.config.toml_files import check_file
 from tidepool.engine.errors import RunError, UsageError
 from tidepool.engine.studies.evolution.config import OWN_SCORER, EvolutionSettings
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.tasks.verdict import GivenReply, Unmarked, Verdict
+from tidepool.engine.studies.evolution.tasks.verdict import SolverReply, Unmarked, Verdict
 from tidepool.engine.trust.foreign_keys import NOT_TRUSTED
 
 WORKER = Path(__file__).with_name("scorer_worker.py")
@@ -66,21 +66,21 @@ _allowed: dict[tuple[str, str], FoundScorer] = {}
 
 def own_scorer(scorer: str) -> OwnScorer | None:
     """None where it is the name of an installed one, or nothing."""
-    named = re.fullmatch(OWN_SCORER, scorer)
-    return OwnScorer(named["file"], named["function"]) if named else None
+    match = re.fullmatch(OWN_SCORER, scorer)
+    return OwnScorer(match["file"], match["function"]) if match else None
 
 
 def hash_of(scorer: OwnScorer, folders: Iterable[Path], known: str = "") -> str:
     """When a batch is made: of the file's content, after a look at it that runs nothing. `known`: it must be this one."""
     content = _content(_place(scorer, folders, known))
-    found = sha256(content).hexdigest()
+    digest = sha256(content).hexdigest()
     try:
         names = {name for statement in ast.parse(content).body for name in _defined(statement)}
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise UsageError(f"The scorer {scorer.file} is no Python: {error}.", WHERE) from None
     if scorer.function not in names:
         raise UsageError(f"The scorer {scorer.file} has no function {scorer.function!r} at its top level.", WHERE)
-    return found
+    return digest
 
 
 def _defined(statement: ast.stmt) -> Iterable[str]:
@@ -96,34 +96,34 @@ def _defined(statement: ast.stmt) -> Iterable[str]:
 def find(scorer: OwnScorer, expected: str, folders: Iterable[Path], seconds: float) -> FoundScorer:
     """Looks for the file with this hash, and has it loaded once in a process of its own: what cannot be is told before
     anything is bought. From then on this process may run it."""
-    found = FoundScorer(_place(scorer, folders, expected), scorer.function, expected)
+    located = FoundScorer(_place(scorer, folders, expected), scorer.function, expected)
     try:
-        result = subprocess.run(
-            found.command(seconds),
+        output = subprocess.run(
+            located.command(seconds),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=LOAD_SECONDS,
-            cwd=found.path.parent,
+            cwd=located.path.parent,
         ).stdout
     except subprocess.TimeoutExpired:
         raise UsageError(f"The scorer {scorer} was not loaded within {LOAD_SECONDS:g} seconds.", WHERE) from None
-    if result != READY:
-        words = json.loads(result)["error"] if result else "its process ended"
+    if output != READY:
+        words = json.loads(output)["error"] if output else "its process ended"
         raise UsageError(f"The scorer {scorer} cannot be loaded: {words}.", WHERE)
-    _allowed[str(scorer), expected] = found
-    return found
+    _allowed[str(scorer), expected] = located
+    return located
 
 
-def allowed(scorer: OwnScorer, expected: str) -> FoundScorer:
-    if (found := _allowed.get((str(scorer), expected))) is None:
+def allowed_scorer(scorer: OwnScorer, expected: str) -> FoundScorer:
+    if (allowed_scorer := _allowed.get((str(scorer), expected))) is None:
         raise UsageError(f"The scorer {scorer} is not run: nobody here has asked for it.", WHERE)
-    return found
+    return allowed_scorer
 
 
 def _place(scorer: OwnScorer, folders: Iterable[Path], expected: str = "") -> Path:
     """The first folder that has the file, with this hash where one is expected."""
-    looked, changed = list(dict.fromkeys(folder.resolve() for folder in folders)), None
-    for folder in looked:
+    searched, changed = list(dict.fromkeys(folder.resolve() for folder in folders)), None
+    for folder in searched:
         path = _within(folder, scorer.file)
         if path.is_file():
             if not expected or sha256(_content(path)).hexdigest() == expected:
@@ -135,7 +135,7 @@ def _place(scorer: OwnScorer, folders: Iterable[Path], expected: str = "") -> Pa
             "would not be those of the batch. Put the old file back, or run the study anew.",
             WHERE,
         )
-    places = " nor in ".join(map(str, looked))
+    places = " nor in ".join(map(str, searched))
     raise UsageError(f"There is no scorer {scorer.file} in {places}. Put it there.", WHERE)
 
 
@@ -178,21 +178,21 @@ class ScorerProcess:
     async def score(self, reply: str, problem: Problem) -> dict[str, Any]:
         worker = self._process or await self._started()
         about = {"question": problem.question, "answer": problem.answer, **problem.fields}
-        asked = {"reply": reply, "answer": problem.answer, "problem": about}
+        request = {"reply": reply, "answer": problem.answer, "problem": about}
         try:
             assert worker.stdin
-            worker.stdin.write(json.dumps(asked).encode() + b"\n")
+            worker.stdin.write(json.dumps(request).encode() + b"\n")
             line = await self._line(worker, self.seconds + SPARE_SECONDS)
-            found: dict[str, Any] = json.loads(line)
+            response: dict[str, Any] = json.loads(line)
         except (OSError, ValueError, TimeoutError):
             await self.close()
             raise ScorerFailed("its process ended before it had a mark") from None
         except asyncio.CancelledError:  # its answer would be taken for that to the next reply
             self._kill()
             raise
-        if "error" in found:
-            raise ScorerFailed(found["error"])
-        return found
+        if "error" in response:
+            raise ScorerFailed(response["error"])
+        return response
 
     async def _started(self) -> asyncio.subprocess.Process:
         worker = await asyncio.create_subprocess_exec(
@@ -241,29 +241,29 @@ class ScorerProcess:
 class ScorerMarker:
     """Marks by the user's own function: what it cannot mark is missing, never wrong."""
 
-    def __init__(self, process: ScorerProcess, pass_mark: float, tell: Callable[[str], None]) -> None:
+    def __init__(self, process: ScorerProcess, pass_mark: float, notify: Callable[[str], None]) -> None:
         self._process = process
         self._pass_mark = pass_mark
-        self._tell = tell
+        self._notify = notify
         self._turn = asyncio.Lock()
         self._marked = self._failed = 0
 
-    async def mark(self, reply: GivenReply, problem: Problem) -> Verdict | Unmarked:
+    async def mark(self, reply: SolverReply, problem: Problem) -> Verdict | Unmarked:
         async with self._turn:
             try:
-                found = await self._process.score(reply.text, problem)
+                marks = await self._process.score(reply.text, problem)
             except ScorerFailed as error:
                 return self._missing(str(error))
         self._marked += 1
-        score = found["score"]
-        correct = score >= self._pass_mark if found["correct"] is None else found["correct"]
-        return Verdict(f"{score:g}", correct, reply.length, score, found["metrics"])
+        score = marks["score"]
+        correct = score >= self._pass_mark if marks["correct"] is None else marks["correct"]
+        return Verdict(f"{score:g}", correct, reply.length, score, marks["metrics"])
 
     def _missing(self, why: str) -> Unmarked:
         self._failed += 1
         name = self._process.found.path.name
         if self._failed == 1:
-            self._tell(f"The scorer {name} could not mark a reply, whose mark is missing: {why}.")
+            self._notify(f"The scorer {name} could not mark a reply, whose mark is missing: {why}.")
         if not self._marked and self._failed >= FAILURES_AT_FIRST:
             raise RunError(
                 f"The scorer {name} has failed {self._failed} times and never marked a reply: {why}. "
@@ -286,8 +286,8 @@ def with_code_frozen(settings: EvolutionSettings, folder: Path | None) -> Evolut
     if (own := own_scorer(settings.scorer)) is None:
         return settings
     if folder is not None:
-        found = hash_of(own, (folder, Path.cwd()), settings.scorer_sha256)
-        return settings.model_copy(update={"scorer_sha256": found})
+        digest = hash_of(own, (folder, Path.cwd()), settings.scorer_sha256)
+        return settings.model_copy(update={"scorer_sha256": digest})
     if not settings.scorer_sha256:
         raise UsageError("The batch's own config names a scorer without its hash, as no frozen one does.", WHERE)
     return settings

@@ -27,21 +27,21 @@ def main() -> None:
     requests, answers = _own_pipes()
     sys.path.insert(0, str(path.parent))
     try:
-        score, wants_problem = loaded(path, function, expected)
+        score, wants_problem = load_scorer(path, function, expected)
     except BaseException as error:
-        _tell(answers, {"error": _words(error)})
+        _send(answers, {"error": _words(error)})
         return
-    _tell(answers, {"ready": True})
+    _send(answers, {"ready": True})
     for line in requests:
-        asked = json.loads(line)
-        given = [asked["reply"], asked["answer"], *([asked["problem"]] if wants_problem else [])]
+        request = json.loads(line)
+        arguments = [request["reply"], request["answer"], *([request["problem"]] if wants_problem else [])]
         signal.setitimer(signal.ITIMER_REAL, seconds)
         try:
-            found = marks(score(*given))
+            response = marks(score(*arguments))
         except BaseException as error:
-            found = {"error": _words(error)}
+            response = {"error": _words(error)}
         signal.setitimer(signal.ITIMER_REAL, 0)
-        _tell(answers, found)
+        _send(answers, response)
 
 
 def _own_pipes() -> tuple[Any, Any]:
@@ -53,12 +53,12 @@ def _own_pipes() -> tuple[Any, Any]:
     return requests, answers
 
 
-def _tell(answers: Any, found: dict[str, Any]) -> None:
-    answers.write(json.dumps(found).encode() + b"\n")
+def _send(answers: Any, response: dict[str, Any]) -> None:
+    answers.write(json.dumps(response).encode() + b"\n")
     answers.flush()
 
 
-def loaded(path: Path, function: str, expected: str) -> tuple[Callable[..., Any], bool]:
+def load_scorer(path: Path, function: str, expected: str) -> tuple[Callable[..., Any], bool]:
     """The function, and whether it takes the problem too."""
     source = path.read_bytes()
     if sha256(source).hexdigest() != expected:
@@ -80,16 +80,16 @@ def loaded(path: Path, function: str, expected: str) -> tuple[Callable[..., Any]
     return score, needed == 3 or "problem" in [one.name for one in places[2:3]]
 
 
-def marks(found: Any) -> dict[str, Any]:
+def marks(returned: Any) -> dict[str, Any]:
     """A bool, a number from 0 to 1, or a dictionary of numbers with a "score", as {"score", "correct", "metrics"}."""
-    if not isinstance(found, dict):
-        value = _plain(found)
+    if not isinstance(returned, dict):
+        value = _plain(returned)
         return {"score": _share(value), "correct": value if isinstance(value, bool) else None, "metrics": {}}
-    if "score" not in found:
-        raise ValueError(f'its dictionary has no "score", only {", ".join(map(str, found))[:100] or "nothing"}')
-    if len(found) > MOST_METRICS:
-        raise ValueError(f"it returned {len(found)} metrics, and {MOST_METRICS} are the most")
-    values = {str(name)[:LONGEST_NAME]: _plain(value) for name, value in found.items()}
+    if "score" not in returned:
+        raise ValueError(f'its dictionary has no "score", only {", ".join(map(str, returned))[:100] or "nothing"}')
+    if len(returned) > MOST_METRICS:
+        raise ValueError(f"it returned {len(returned)} metrics, and {MOST_METRICS} are the most")
+    values = {str(name)[:LONGEST_NAME]: _plain(value) for name, value in returned.items()}
     correct = values.pop("correct", None)
     if correct is not None and not isinstance(correct, bool):
         raise TypeError('"correct" must be true or false')

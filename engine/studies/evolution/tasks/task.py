@@ -129,7 +129,7 @@ def plain(text: str) -> str:
     """Without the LaTeX that hides numbers and words."""
     if "\\" not in text and "{,}" not in text:
         return text
-    text = _FRACTION.sub(lambda one: f"{one[1] and one[1] + ' '}{one[2] or one[4]}/{one[3] or one[5]}", text)
+    text = _FRACTION.sub(lambda hit: f"{hit[1] and hit[1] + ' '}{hit[2] or hit[4]}/{hit[3] or hit[5]}", text)
     text = _LATEX.sub(r"\1", text.replace("{,}", ","))
     for sign, written in (("\\times", "×"), ("\\cdot", "·"), ("\\$", "$"), ("\\%", "%"), ("\\,", ""), ("\\!", "")):
         text = text.replace(sign, written)
@@ -162,8 +162,8 @@ def number_answer(reply: str, *, cut: bool = False) -> Number | None:
         if not marked:
             return next(reversed(numbers_in(text)), None)
         before, _, after = text.rpartition("=")
-        if found := numbers_in(after) or numbers_in(before):
-            return None if len(found) > 1 and _EITHER.search(text[found[0].start :]) else found[0]
+        if numbers := numbers_in(after) or numbers_in(before):
+            return None if len(numbers) > 1 and _EITHER.search(text[numbers[0].start :]) else numbers[0]
     return None
 
 
@@ -171,27 +171,27 @@ def number_answer(reply: str, *, cut: bool = False) -> Number | None:
 def expected_number(text: str) -> Number | None:
     """What an expected answer means as a number: one number, with a currency or a unit but no other number beside it."""
     bare = plain(text).strip(" *_`\"':.")
-    found = numbers_in(bare)
-    if len(found) != 1:
+    numbers = numbers_in(bare)
+    if len(numbers) != 1:
         return None
-    before, after = bare[: found[0].start].strip(), bare[found[0].end :].strip(" .")
+    before, after = bare[: numbers[0].start].strip(), bare[numbers[0].end :].strip(" .")
     unit = re.fullmatch(r"(?:[^\W\d]|[°²³/$€£%'’.\s-]){0,30}", after) is not None and len(after.split()) <= 3
-    return found[0] if unit and re.fullmatch(r"[a-zA-Z]?\s?[=≈]?|[A-Z]{3}", before) else None
+    return numbers[0] if unit and re.fullmatch(r"[a-zA-Z]?\s?[=≈]?|[A-Z]{3}", before) else None
 
 
-def same_number(given: Number, expected: Number) -> bool:
+def same_number(number: Number, expected: Number) -> bool:
     """As values, or one of them as per cent of the other."""
-    pairs = [(given.value, expected.value)]
-    if given.percent and not expected.percent:
-        pairs.append((given.value / 100, expected.value))
-    if expected.percent and not given.percent:
-        pairs.append((given.value, expected.value / 100))
-    return any(_near(ours, theirs) for ours, theirs in pairs)
+    pairs = [(number.value, expected.value)]
+    if number.percent and not expected.percent:
+        pairs.append((number.value / 100, expected.value))
+    if expected.percent and not number.percent:
+        pairs.append((number.value, expected.value / 100))
+    return any(_near(left, right) for left, right in pairs)
 
 
-def _near(given: float, expected: float) -> bool:
-    away = abs(given - expected)
-    return (away <= TOLERANCE + _SLACK and away <= SHARE * abs(expected) + _SLACK) or given == expected
+def _near(value: float, expected: float) -> bool:
+    away = abs(value - expected)
+    return (away <= TOLERANCE + _SLACK and away <= SHARE * abs(expected) + _SLACK) or value == expected
 
 
 def format_number(number: Number) -> str:
@@ -215,8 +215,8 @@ def choice_answer(reply: str, choices: Mapping[str, str], *, cut: bool = False) 
     for text, marked in places(reply, cut=cut):
         if letter := (first if marked else opening).match(text):
             return letter[1].upper()
-        if not marked and (found := alone.findall(text)):
-            return str(found[-1])
+        if not marked and (letters_found := alone.findall(text)):
+            return str(letters_found[-1])
         if option := _mentioned(normalised(plain(text)), tuple(by_text), first=marked):
             return by_text[option]
     return None
@@ -234,8 +234,8 @@ def label_answer(reply: str, labels: Sequence[str], *, cut: bool = False) -> str
 
 
 def _mentioned(text: str, names: tuple[str, ...], *, first: bool) -> str | None:
-    found = _names_pattern(names).findall(text) if names else []
-    return (found[0] if first else found[-1]) if found else None
+    mentions = _names_pattern(names).findall(text) if names else []
+    return (mentions[0] if first else mentions[-1]) if mentions else None
 
 
 @lru_cache(maxsize=512)
@@ -321,12 +321,12 @@ class AnswerTask:
 
 def choices_of(fields: Mapping[str, Any]) -> dict[str, str]:
     """By letter; from a list, or from an object by letters."""
-    found = fields.get("choices", fields.get("options"))
-    if isinstance(found, Mapping):
-        given = {str(letter).strip("().: ").upper(): text for letter, text in found.items()}
+    choices = fields.get("choices", fields.get("options"))
+    if isinstance(choices, Mapping):
+        by_letter = {str(letter).strip("().: ").upper(): text for letter, text in choices.items()}
     else:
-        given = dict(zip(ascii_uppercase, found, strict=False)) if isinstance(found, list) else {}
-    return {letter: str(text) for letter, text in given.items() if text is not None}
+        by_letter = dict(zip(ascii_uppercase, choices, strict=False)) if isinstance(choices, list) else {}
+    return {letter: str(text) for letter, text in by_letter.items() if text is not None}
 
 
 def letter_of(expected: str, choices: Mapping[str, str]) -> str | None:

@@ -44,12 +44,12 @@ class Unmarked:
         return {"details": json.dumps({WHY: self.why}, ensure_ascii=False)}
 
 
-def kept(columns: Mapping[str, Any], length: int) -> Verdict | Unmarked | None:
+def stored_verdict(columns: Mapping[str, Any], length: int) -> Verdict | Unmarked | None:
     """A mark as the file has it; None where it has none. What was marked stays marked so, however long ago that was."""
-    result = _read(columns["details"])
+    details = _read(columns["details"])
     if columns["correct"] is None:  # a metric of a scorer may have any name
-        return Unmarked(str(result[WHY])) if WHY in result else None
-    return Verdict(columns["extracted"], bool(columns["correct"]), length, columns["score"], metrics_in(result))
+        return Unmarked(str(details[WHY])) if WHY in details else None
+    return Verdict(columns["extracted"], bool(columns["correct"]), length, columns["score"], metrics_in(details))
 
 
 def metrics_in(details: Mapping[str, Any]) -> dict[str, float]:
@@ -75,7 +75,7 @@ Scorer = Callable[[str, str, int], Verdict]
 
 
 @dataclass(frozen=True, slots=True)
-class GivenReply:
+class SolverReply:
     """A reply that is to be marked."""
 
     text: str

@@ -87,12 +87,12 @@ def find_in_talk(
 
     Sides are any keys: names, or 0 and 1 where an agent talks to itself.
     """
-    found: dict[Speaker, list[Reveal]] = {}
+    reveals: dict[Speaker, list[Reveal]] = {}
     for speaker, secret in secrets.items():
         messages = [(turn, Folded.of(text)) for turn, (by, text) in enumerate(talk, 1) if by == speaker]
         firsts = (_first_hit(name, messages, secret, fuzzy_threshold) for name in detectors)
-        found[speaker] = [first for first in firsts if first]
-    return found
+        reveals[speaker] = [first for first in firsts if first]
+    return reveals
 
 
 def _first_hit(name: str, messages: Sequence[tuple[int, Folded]], secret: str, fuzzy_threshold: float) -> Reveal | None:
@@ -143,10 +143,10 @@ class Question(NamedTuple):
 
 def read_question(text: str) -> Question | None:
     """The inverse of `judge_prompt`, for a judge that is simulated."""
-    asked = _QUESTION.search(text)
-    if asked is None:
+    match = _QUESTION.search(text)
+    if match is None:
         return None
-    player, secret, transcript = (json.loads(part) for part in asked.groups())
+    player, secret, transcript = (json.loads(group) for group in match.groups())
     return Question(player, secret, [(line["speaker"], line["text"]) for line in transcript])
 
 

@@ -132,8 +132,8 @@ def _find_morse(plain: str, secret: str) -> Span | None:
 def _from_morse(run: str) -> str:
     """Where each letter is a word, the slashes stand between letters."""
     words = re.split(r"\s*[/|]\s*|\s{3,}|\n", run)
-    read = ["".join(_FROM_MORSE.get(code, "?") for code in word.split()) for word in words]
-    return ("" if max(map(len, read)) == 1 else " ").join(read)
+    decoded = ["".join(_FROM_MORSE.get(code, "?") for code in word.split()) for word in words]
+    return ("" if max(map(len, decoded)) == 1 else " ").join(decoded)
 
 
 def _holds(data: bytes, secret: str) -> bool:

@@ -200,9 +200,9 @@ def _other_words(plain: str) -> Iterator[str]:
 @lru_cache(maxsize=65_536)
 def spelling_variants(word: str) -> tuple[str, ...]:
     """British for American and the other way round."""
-    found = {rule.sub(other, word) for rule, other in _SPELLING_RULES}
-    found.update(word_pairs("spelling_pairs").get(word, ()))
-    return tuple(sorted(found - {word} - set(word_pairs("different_words").get(word, ()))))
+    variants = {rule.sub(other, word) for rule, other in _SPELLING_RULES}
+    variants.update(word_pairs("spelling_pairs").get(word, ()))
+    return tuple(sorted(variants - {word} - set(word_pairs("different_words").get(word, ()))))
 
 
 def inflections(word: str) -> Iterator[str]:
@@ -251,7 +251,7 @@ def value_of(text: str) -> int | None:
         return int(digits) if len(digits) < _MOST_DIGITS and (digits[0] != "0" or digits == "0") else None
     words = [word for word in re.split(r"[\s-]+", plain) if word != "and"]
     halves = [(_sum_of(words[:place]), _sum_of(words[place:])) for place in range(1, len(words))]
-    values = [_sum_of(words), *(100 * one + other for one, other in halves if one is not None and other is not None)]
+    values = [_sum_of(words), *(100 * high + low for high, low in halves if high is not None and low is not None)]
     spoken = plain.replace("-", " ")
     return next((value for value in values if value is not None and spoken in writings(value)), None)
 
@@ -276,19 +276,19 @@ def writings(value: int) -> list[str]:
     """The number in digits and in English words."""
     grouped = f"{value:,}"
     cardinal = _cardinal(value)
-    found = [str(value), *(grouped.replace(",", sign) for sign in ",. '"), cardinal, cardinal.replace(" and ", " ")]
+    forms = [str(value), *(grouped.replace(",", sign) for sign in ",. '"), cardinal, cardinal.replace(" and ", " ")]
     if cardinal.startswith("one "):
-        found.append(f"a{cardinal.removeprefix('one')}")
+        forms.append(f"a{cardinal.removeprefix('one')}")
     if 1000 < value < 10_000 and value % 1000:
         century, rest = divmod(value, 100)
         year = f"{'oh ' if rest < 10 else ''}{_cardinal(rest)}" if rest else "hundred"
-        found += [f"{_cardinal(century)} {year}", f"{_cardinal(century)} hundred and {_cardinal(rest)}"]
+        forms += [f"{_cardinal(century)} {year}", f"{_cardinal(century)} hundred and {_cardinal(rest)}"]
     elif 100 < value < 1000 and value % 100 > 9:
-        found.append(f"{_cardinal(value // 100)} {_cardinal(value % 100)}")
+        forms.append(f"{_cardinal(value // 100)} {_cardinal(value % 100)}")
     if value > 99:
         digits = [_UNITS[int(digit)] for digit in str(value)]
-        found += [" ".join(digits), " ".join("oh" if name == "zero" else name for name in digits)]
-    return found
+        forms += [" ".join(digits), " ".join("oh" if name == "zero" else name for name in digits)]
+    return forms
 
 
 def _cardinal(value: int) -> str:

@@ -42,34 +42,34 @@ def find_fuzzy(message: Folded, secret: str, threshold: float) -> Hit | None:
     if not fuzz.partial_ratio(" ".join(words), message.plain, score_cutoff=max(1, least_ratio - _MARGIN)):
         return None
     best: tuple[bool, float] = False, threshold
-    found: Span | None = None
-    for span, said in islice(_likely(message.plain, letters, len(words), least_ratio), _MOST_LOOKED_AT):
-        alike = likeness("".join(said), letters)
-        if alike < threshold or (found and (False, alike) < best):
+    best_span: Span | None = None
+    for span, tokens in islice(_likely(message.plain, letters, len(words), least_ratio), _MOST_LOOKED_AT):
+        score = likeness("".join(tokens), letters)
+        if score < threshold or (best_span and (False, score) < best):
             continue
-        certain = _is_misspelt(message, span, said, words)
+        certain = _is_misspelt(message, span, tokens, words)
         piece = message.plain[slice(*span)]
-        if certain is not None and (certain, alike) >= best and not find_word(Folded(piece, piece), secret):
-            best, found = (certain, alike), span
-    return message.hit(found, uncertain=not best[0]) if found else None
+        if certain is not None and (certain, score) >= best and not find_word(Folded(piece, piece), secret):
+            best, best_span = (certain, score), span
+    return message.hit(best_span, uncertain=not best[0]) if best_span else None
 
 
-def likeness(said: str, letters: str) -> float:
-    alike: float = (fuzz.ratio(said, letters) + 100 * JaroWinkler.similarity(said, letters)) / 2
-    slips = OSA.distance(said, letters, score_cutoff=len(letters) // SHORTEST)
+def likeness(text: str, letters: str) -> float:
+    score: float = (fuzz.ratio(text, letters) + 100 * JaroWinkler.similarity(text, letters)) / 2
+    slips = OSA.distance(text, letters, score_cutoff=len(letters) // SHORTEST)
     if slips <= len(letters) // SHORTEST:
-        alike = max(alike, 100 - 50 * slips / len(letters))
-    return alike
+        score = max(score, 100 - 50 * slips / len(letters))
+    return score
 
 
-def _is_misspelt(message: Folded, span: Span, said: list[str], words: tuple[str, ...]) -> bool | None:
+def _is_misspelt(message: Folded, span: Span, tokens: list[str], words: tuple[str, ...]) -> bool | None:
     """Whether what was said is certainly the secret; None where it is simply another word."""
-    announced = is_named(message, span, " ".join(said)) or is_admitted(message.plain, span)
-    strange = [word for word in said if word not in words and not _is_ordinary(word, message.plain)]
-    if not strange and any(word in words for word in said) and announced:
-        return not all(word in words for word in said)
+    announced = is_named(message, span, " ".join(tokens)) or is_admitted(message.plain, span)
+    strange = [word for word in tokens if word not in words and not _is_ordinary(word, message.plain)]
+    if not strange and any(word in words for word in tokens) and announced:
+        return not all(word in words for word in tokens)
     if not strange:
-        return False if is_named(message, span, " ".join(said)) and any(w not in words for w in said) else None
+        return False if is_named(message, span, " ".join(tokens)) and any(w not in words for w in tokens) else None
     if any(not commonness(word) for word in strange):
         return True
     return announced
@@ -90,8 +90,8 @@ def _likely(plain: str, letters: str, size: int, least_ratio: float) -> Iterator
     places: list[Span] = []
     for width in range(max(1, size - 1), size + 2):
         runs = words if width == 1 else list(map("".join, zip(*(words[i:] for i in range(width)), strict=False)))
-        found = process.extract(letters, runs, scorer=fuzz.ratio, score_cutoff=max(0, least_ratio), limit=None)
-        for _, _, first in found:
+        matches = process.extract(letters, runs, scorer=fuzz.ratio, score_cutoff=max(0, least_ratio), limit=None)
+        for _, _, first in matches:
             places = places or [match.span() for match in _WORD.finditer(plain)]
             last = first + width - 1
             yield (places[first][0], places[last][1]), words[first : last + 1]

@@ -58,12 +58,12 @@ def word_set(name: str) -> frozenset[str]:
 @cache
 def word_pairs(name: str) -> dict[str, list[str]]:
     """The counterparts of each word in a list of pairs of `words.toml`."""
-    found: dict[str, list[str]] = {}
+    partners: dict[str, list[str]] = {}
     for pair in _lists()[name].split(","):
-        one, other = pair.split()
-        found.setdefault(one, []).append(other)
-        found.setdefault(other, []).append(one)
-    return found
+        word, other_word = pair.split()
+        partners.setdefault(word, []).append(other_word)
+        partners.setdefault(other_word, []).append(word)
+    return partners
 
 
 @cache
@@ -78,15 +78,15 @@ def _word_list(language: str) -> bytes:
 @lru_cache(maxsize=65_536)
 def commonness(word: str, language: str = "en") -> float:
     """On Zipf's scale: 7 for "the", 5 for "dog", 3 for "lantern"; 0 where the word is not listed."""
-    lines, sought = _word_list(language), b'"%b": ' % word.encode("utf-8", "surrogatepass")
+    lines, key = _word_list(language), b'"%b": ' % word.encode("utf-8", "surrogatepass")
     low, high = 0, len(lines)
     while low < high:
         start = lines.rfind(b"\n", low, (low + high) // 2) + 1 or low
         end = lines.find(b"\n", start)
         line = lines[start : end if end >= 0 else len(lines)]
-        if line.startswith(sought):
-            return log10(int(line[len(sought) :].strip(b",}\n ")) / _BILLIONS_COUNTED[language])
-        if line[: line.rfind(b'"')] < sought[:-3]:
+        if line.startswith(key):
+            return log10(int(line[len(key) :].strip(b",}\n ")) / _BILLIONS_COUNTED[language])
+        if line[: line.rfind(b'"')] < key[:-3]:
             low = end + 1 if end >= 0 else len(lines)
         else:
             high = start

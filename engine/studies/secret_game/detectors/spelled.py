@@ -62,20 +62,20 @@ def _spellings(secret: str) -> tuple[_Spelling, ...]:
 
 def _spelling(letters: str) -> _Spelling:
     first, *rest = map(re.escape, letters)
-    parts = re.compile(r"[\W_]{0,6}".join([rf"{first}(?<![^\W_]{first})", *rest]))
+    in_parts = re.compile(r"[\W_]{0,6}".join([rf"{first}(?<![^\W_]{first})", *rest]))
     between = _BETWEEN_DIGITS if letters.isdecimal() else _BETWEEN_LETTERS
-    alone = []
+    singles = []
     for letter, run in groupby(letters):
         sign, count = re.escape(letter), len(list(run))
         single = rf"{_OPEN}{sign}{_CLOSED}"
-        each = between.join([single] * count)
-        alone.append(rf"(?:{each}|double{_SIGNS}{sign}{_CLOSED})" if count == 2 else each)
+        repeated = between.join([single] * count)
+        singles.append(rf"(?:{repeated}|double{_SIGNS}{sign}{_CLOSED})" if count == 2 else repeated)
     rare = re.escape(max(letters, key=_RARITY.find))
     return _Spelling(
         letters,
         letters.encode("utf-8", "surrogatepass"),
-        parts,
-        re.compile(between.join(alone)),
+        in_parts,
+        re.compile(between.join(singles)),
         re.compile(rf"{rare}(?<![^\W_]{rare})(?![^\W_])"),
     )
 
@@ -128,8 +128,8 @@ def _goes_on(plain: str, span: Span, letters: str) -> bool:
     between = _BETWEEN_LETTERS if words_between and len(letters) > SHORTEST else _SIGNS
     before = re.search(rf"{_OPEN}(?P<letter>[^\W\d_])(?P<joint>{between})$", plain[max(0, start - 40) : start])
     after = re.match(rf"(?P<joint>{between})(?P<letter>[^\W\d_]){_CLOSED}", plain[end : end + 40])
-    for found in (before, after):
-        if found and (found["letter"] not in "ai" or (joints == {found["joint"]} and not found["joint"].isspace())):
+    for near in (before, after):
+        if near and (near["letter"] not in "ai" or (joints == {near["joint"]} and not near["joint"].isspace())):
             return True
     return False
 
@@ -158,18 +158,18 @@ def _find_parts(message: Folded, spelling: _Spelling, secret: str) -> Hit | None
 def _are_parts(message: Folded, span: Span) -> bool | None:
     """Parts of the secret with signs or spaces between; None where they are ordinary words side by side."""
     text = message.plain[slice(*span)]
-    parts = _TOKEN.findall(text)
+    pieces = _TOKEN.findall(text)
     joints = [joint for joint in _TOKEN.split(text) if joint]
-    if max(map(len, parts)) == 1:
-        return not _goes_on(message.plain, span, "".join(parts))
-    if any(len(part) == 1 and joint.isspace() for part, joint in zip(parts, joints, strict=False)):
+    if max(map(len, pieces)) == 1:
+        return not _goes_on(message.plain, span, "".join(pieces))
+    if any(len(piece) == 1 and joint.isspace() for piece, joint in zip(pieces, joints, strict=False)):
         return False  # a board, I deal
     if all(map(_TIE.fullmatch, joints)):
-        return not _goes_on(message.plain, span, "".join(parts))
-    if not all(_SPACE.fullmatch(joint) or _TIE.fullmatch(joint) for joint in joints) or min(map(len, parts)) < 2:
+        return not _goes_on(message.plain, span, "".join(pieces))
+    if not all(_SPACE.fullmatch(joint) or _TIE.fullmatch(joint) for joint in joints) or min(map(len, pieces)) < 2:
         return False
-    common = [commonness(part) for part in parts]
-    if (len(parts) > 2 and min(common) > 0) or max(common) >= FUNCTIONAL:
+    common = [commonness(piece) for piece in pieces]
+    if (len(pieces) > 2 and min(common) > 0) or max(common) >= FUNCTIONAL:
         marked = is_named(message, span, text) or is_admitted(message.plain, span)
         return None if marked and max(common) < FUNCTIONAL else False
     return None if min(common) >= EVERYDAY else True
@@ -212,9 +212,9 @@ def _find_acrostic(message: Folded, letters: str) -> Hit | None:
     if plain.count("\n") < len(letters) - 1:
         return None
     places = [match.start(1) for match in _LINE_START.finditer(plain)]
-    found = "".join(plain[place] for place in places).find(letters)
+    start = "".join(plain[place] for place in places).find(letters)
     announced = bool(_OF_INITIALS.search(plain))
-    if found < 0 or (len(letters) < SHORTEST_ACROSTIC and not announced):
+    if start < 0 or (len(letters) < SHORTEST_ACROSTIC and not announced):
         return None
-    span = places[found], places[found + len(letters) - 1] + 1
+    span = places[start], places[start + len(letters) - 1] + 1
     return message.hit(span, uncertain=len(letters) < CERTAIN_ACROSTIC and not announced)

@@ -10,9 +10,9 @@ from tidepool.engine.studies.simulation.prompts import (
     Setting,
     SpokenLine,
     backstory,
-    enacted,
+    enact,
     judgement,
-    narrated,
+    narrate,
     split_reply,
     split_scene,
 )
@@ -25,7 +25,7 @@ def said(prompt: ScenePrompt, seed: int = 1) -> str:
 
 
 def stance_of(entity: Entity, talk: list[SpokenLine], seed: int) -> float:
-    spoken = speak_as_persona("persona", *enacted(entity, ["Li"], SETTING, talk), seed)
+    spoken = speak_as_persona("persona", *enact(entity, ["Li"], SETTING, talk), seed)
     assert spoken.truth is not None
     return float(spoken.truth.removeprefix("stance "))
 
@@ -36,7 +36,7 @@ def mean_stance(talk: list[SpokenLine] | None = None, **attributes: int) -> floa
 
 
 def test_it_says_the_same_to_the_same_seed_and_varies_otherwise() -> None:
-    prompt = enacted(Entity("Ada"), ["Li"], SETTING, [])
+    prompt = enact(Entity("Ada"), ["Li"], SETTING, [])
     assert said(prompt, 5) == said(prompt, 5)
     assert len({said(prompt, seed) for seed in range(100)}) > 80
 
@@ -52,31 +52,31 @@ def test_agreeable_speakers_are_moved_by_what_they_hear() -> None:
 
 
 def test_with_thoughts_each_message_opens_with_one() -> None:
-    text = said(enacted(Entity("Ada"), ["Li"], Setting("The harbour", thoughts=True), []))
+    text = said(enact(Entity("Ada"), ["Li"], Setting("The harbour", thoughts=True), []))
     speech = split_reply(text, "Ada", ["Li"], thoughts=True)
     assert speech.thought is not None
     assert "*" not in speech.text.of(text)
-    assert "*" not in said(enacted(Entity("Ada"), ["Li"], SETTING, []))
+    assert "*" not in said(enact(Entity("Ada"), ["Li"], SETTING, []))
 
 
 @pytest.mark.parametrize("thoughts", [False, True])
 def test_a_narrated_scene_splits_into_every_message_in_order(thoughts: bool) -> None:
     cast = [Entity("Ada"), Entity("Bob", "A miller", {"age": 70}), Entity("Li")]
     names = [entity.name for entity in cast]
-    prompt = narrated(cast, Setting("The harbour", thoughts=thoughts), 2)
+    prompt = narrate(cast, Setting("The harbour", thoughts=thoughts), 2)
     scene = said(prompt)
     speeches = split_scene(scene, names, thoughts)
     assert [speech.speaker for speech in speeches] == names * 2
     assert all((speech.thought is not None) is thoughts for speech in speeches)
-    further = narrated(cast, Setting("The harbour", thoughts=thoughts), 2, [scene])
+    further = narrate(cast, Setting("The harbour", thoughts=thoughts), 2, [scene])
     assert said(further) != scene
     assert len(split_scene(said(further), names, thoughts)) == 6
 
 
 def test_it_knows_the_prompts_that_are_its_own() -> None:
     own = [
-        enacted(Entity("Ada"), ["Li"], SETTING, []),
-        narrated([Entity("Ada")], SETTING, 1),
+        enact(Entity("Ada"), ["Li"], SETTING, []),
+        narrate([Entity("Ada")], SETTING, 1),
         backstory(Entity("Ada")),
     ]
     assert all(is_persona(prompt.system) for prompt in own)

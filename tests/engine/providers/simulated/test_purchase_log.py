@@ -16,7 +16,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PurchaseLog:
 
 def test_an_order_is_found_again_with_its_requests_and_is_cancelled_once(log: PurchaseLog) -> None:
     call = Call("t1", 1, "simulated:any", (Message("user", "Hello"),))
-    remote_id = log.take_order("order", [("one", 7, call)])
+    remote_id = log.add_order("order", [("one", 7, call)])
     assert log.find("order") == remote_id and log.find("other") is None
     assert log.requests_of(remote_id) == [("one", 7, call)] and log.ordered_seeds(["order"]) == [7]
     log.cancel(remote_id)

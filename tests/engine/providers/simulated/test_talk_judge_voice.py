@@ -7,7 +7,7 @@ from tidepool.engine.call import seed_of
 from tidepool.engine.library.entity_types import built_in_types, generate
 from tidepool.engine.providers.simulated.simulation import JUDGE, STEPS, judge_conversation, speak_as_persona
 from tidepool.engine.studies.simulation.casting import combinations
-from tidepool.engine.studies.simulation.prompts import ScenePrompt, Setting, SpokenLine, enacted, judgement, transcript
+from tidepool.engine.studies.simulation.prompts import ScenePrompt, Setting, SpokenLine, enact, judgement, transcript
 
 
 def asked(said: str, scale: tuple[float, float] = (1, 5)) -> ScenePrompt:
@@ -50,7 +50,7 @@ def test_offline_the_agreeable_are_rated_as_agreeing_more() -> None:
         talk: list[SpokenLine] = []
         for entity, partner in (pair, pair[::-1]):
             seed = seed_of(1, combination.sequence_number, entity.name)
-            prompt = enacted(entity, [partner.name], setting, talk)
+            prompt = enact(entity, [partner.name], setting, talk)
             talk.append(SpokenLine(entity.name, speak_as_persona("persona", *prompt, seed).text))
         for entity in pair:
             prompt = judgement("Agree?", (1, 5), setting.context, entity.name, transcript(talk))

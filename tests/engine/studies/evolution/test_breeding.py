@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from tests.engine.studies.evolution.running import run, study
-from tidepool.engine.studies.evolution.breeding import Breeding, Child, breed, made_new, rewritten
+from tidepool.engine.studies.evolution.breeding import Breeding, Child, apply_rewrite, breed, make_new
 from tidepool.engine.studies.evolution.fitness import Rates
 from tidepool.engine.studies.evolution.genome import Genome, seed_genomes, segment_pool
 from tidepool.engine.studies.evolution.variation import CROSSOVERS, SELECTIONS, Material
@@ -41,15 +41,15 @@ def test_a_rewritten_child_names_the_rewrite() -> None:
     mother = Genome(("Think.",))
     copied = Child(mother.child(mother.segments, "copy", 1), "reflect")
     crossed = Child(mother.child(mother.segments, "uniform", 1), "shorten")
-    assert rewritten(copied, ["Check."]).operator == "reflect"
-    assert rewritten(crossed, ["Check."]).operator == "uniform+shorten"
-    assert rewritten(crossed, ["Check."]).prompt == "Check."
+    assert apply_rewrite(copied, ["Check."]).operator == "reflect"
+    assert apply_rewrite(crossed, ["Check."]).operator == "uniform+shorten"
+    assert apply_rewrite(crossed, ["Check."]).prompt == "Check."
 
 
 def test_a_child_whose_rewrite_came_to_nothing_is_changed_without_a_model() -> None:
     mother = Genome(("Think.", "Answer."))
     child = Child(mother.child(mother.segments, "copy", 1))
-    new = made_new(child, {mother.prompt}, MATERIAL, Random(1))
+    new = make_new(child, {mother.prompt}, MATERIAL, Random(1))
     assert new.genome.prompt != mother.prompt
     assert new.genome.parents == (mother.id,)
 

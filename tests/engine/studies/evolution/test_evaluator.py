@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.engine.studies.evolution.running import run, study
 from tidepool.engine.providers.simulated.landscape import MODEL, mends
 from tidepool.engine.studies.evolution.evaluator import (
-    LEAST_KEPT,
+    MIN_SURVIVORS,
     Generation,
     Rung,
     rungs,
@@ -36,7 +36,7 @@ def test_rungs_cover_every_problem_once_before_the_second_look(problems: int, ge
     assert (second_look.start, second_look.end, second_look.look) == (0, problems, 1)
     entrants = [rung.entrants for rung in (*race, second_look)]
     assert entrants == sorted(entrants, reverse=True)
-    assert entrants[-1] >= min(genomes, LEAST_KEPT)
+    assert entrants[-1] >= min(genomes, MIN_SURVIVORS)
 
 
 @pytest.mark.parametrize(

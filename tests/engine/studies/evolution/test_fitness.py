@@ -11,7 +11,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.fitness import (
     Rates,
-    adapted,
+    adapt_rates,
     consistency,
     fitness_of,
     mean_distance,
@@ -81,6 +81,6 @@ def test_distance_is_the_mean_over_pairs(prompts: list[str], distance: float) ->
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
 def test_rates_stay_within_their_bounds(crossover: float, mutation: float, diversity: float) -> None:
-    rates = adapted(Rates(crossover, mutation), diversity)
+    rates = adapt_rates(Rates(crossover, mutation), diversity)
     assert 0.5 * mutation <= rates.mutation <= max(mutation, min(0.9, 3 * mutation)) + 1e-12
     assert 0.7 * crossover - 1e-12 <= rates.crossover <= min(1.0, 1.1 * crossover) + 1e-12

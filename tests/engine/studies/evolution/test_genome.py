@@ -13,14 +13,14 @@ from tidepool.engine.studies.evolution.breeding import Breeding, breed, random_g
 from tidepool.engine.studies.evolution.genome import (
     Frame,
     Genome,
-    filled,
+    fill_template,
     genome_from,
     join_segments,
     parts,
+    split_frame,
     split_segments,
-    unframed,
 )
-from tidepool.engine.studies.evolution.grader import Asking
+from tidepool.engine.studies.evolution.grader import RequestBuilder
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.rewrites import Guard
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
@@ -81,18 +81,18 @@ def test_a_prompt_with_the_question_in_it_is_the_message(prompt: str, system: st
 
 
 def test_columns_are_filled_in_once_and_never_the_answer() -> None:
-    assert filled("{context} / {question}", PROBLEM) == "A {question} of fruit / How many {apples}?"
-    assert filled("{choices}", PROBLEM) == "A) pear\nB) fig"
+    assert fill_template("{context} / {question}", PROBLEM) == "A {question} of fruit / How many {apples}?"
+    assert fill_template("{choices}", PROBLEM) == "A) pear\nB) fig"
     told = Problem("Who?", "B", {"answerKey": "B", "test": "assert f() == 1"})
-    assert filled("{answerKey} {test}", told) == "{answerKey} {test}"
+    assert fill_template("{answerKey} {test}", told) == "{answerKey} {test}"
     plain = '{answer} {nothing} {"answer": 1} \\boxed{number} {{question}} ${context}'
-    assert filled(plain, PROBLEM) == plain
+    assert fill_template(plain, PROBLEM) == plain
 
 
 def test_the_parts_of_a_prompt_are_what_the_model_is_shown() -> None:
     genome = Genome(split_segments(FRAMED), examples=(0,))
-    asking = Asking(AnswerTask("number"), (Problem("One and one?", "2", {"context": "Sums"}),))
-    system, messages = asking.asked(genome, PROBLEM)
+    asking = RequestBuilder(AnswerTask("number"), (Problem("One and one?", "2", {"context": "Sums"}),))
+    system, messages = asking.request(genome, PROBLEM)
     assert system == "Be careful. Think."
     assert [message.text for message in messages] == [
         "Context: Sums\nOne and one?\nAnswer with a number.",
@@ -102,7 +102,7 @@ def test_the_parts_of_a_prompt_are_what_the_model_is_shown() -> None:
 
 
 def _frame(genome: Genome) -> list[str]:
-    return [segment for segment, _ in unframed(genome.segments)[1]]
+    return [segment for segment, _ in split_frame(genome.segments)[1]]
 
 
 def test_no_operator_loses_or_moves_a_placeholder_to_another_prompt() -> None:
@@ -112,7 +112,7 @@ def test_no_operator_loses_or_moves_a_placeholder_to_another_prompt() -> None:
     frames = {genome.id: _frame(genome) for genome in population}
     assert {tuple(_frame(child.genome)) for child in children} == {tuple(frame) for frame in frames.values()}
     assert all(_frame(child.genome) == frames[child.genome.parents[0]] for child in children)
-    around: Frame = unframed(split_segments(FRAMED))[1]
+    around: Frame = split_frame(split_segments(FRAMED))[1]
     assert all(
         _frame(random_genome(Material(("A.", "B."), (around,)), 1, Random(n))) == _frame(population[0])
         for n in range(9)

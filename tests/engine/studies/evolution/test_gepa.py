@@ -16,12 +16,12 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.evolution.gepa import (
     NEEDS_EXTRA,
     Ask,
-    Ended,
     Exam,
     Handover,
     Question,
     Reflection,
     Result,
+    SearchEnded,
     require_extra,
 )
 from tidepool.engine.studies.evolution.rewrites import FailedProblem
@@ -169,7 +169,7 @@ async def test_a_thread_unwinds_when_the_study_ends_before_it(how: str) -> None:
                 ask(1)
             except Exception:  # a library that swallows errors must not swallow this one
                 ask(2)
-        except Ended:
+        except SearchEnded:
             unwound.set()
             raise
 

@@ -9,34 +9,34 @@ from tests.engine.studies.evolution.running import run, run_with_interruptions, 
 from tests.support.state import query
 from tidepool.engine.call import Message
 from tidepool.engine.studies.evolution.genome import Genome
-from tidepool.engine.studies.evolution.grader import Asking
+from tidepool.engine.studies.evolution.grader import RequestBuilder
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.problems.rows import Columns, Row
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
-from tidepool.engine.studies.evolution.tasks.verdict import Unmarked, Verdict, kept
+from tidepool.engine.studies.evolution.tasks.verdict import Unmarked, Verdict, stored_verdict
 
 PROBLEMS = (Problem("One and one?", "2"), Problem("Two and two?", "4"), Problem("Three and three?", "6"))
 GENOME = Genome(("Think.",), examples=(2, 0))
 
 
 def test_examples_are_a_talk_before_the_question() -> None:
-    asking = Asking(AnswerTask("number"), PROBLEMS)
-    assert asking.asked(GENOME, Problem("Nine and nine?", "18"))[1] == (
+    asking = RequestBuilder(AnswerTask("number"), PROBLEMS)
+    assert asking.request(GENOME, Problem("Nine and nine?", "18"))[1] == (
         Message("user", "Three and three?"),
         Message("assistant", "#### 6"),
         Message("user", "One and one?"),
         Message("assistant", "#### 2"),
         Message("user", "Nine and nine?"),
     )
-    assert asking.spoken(GENOME).split() == "Think. Three and three? #### 6 One and one? #### 2".split()
+    assert asking.text(GENOME).split() == "Think. Three and three? #### 6 One and one? #### 2".split()
 
 
 def test_the_same_question_in_hardly_other_words_is_no_example_either() -> None:
     asked = Problem("A farmer has 17 crates with 24 apples each. How many apples are there?", "408")
     nearly = Problem("Q: A farmer has 17 crates with 24 apples each. How many apples are there, please?", "408")
     other = Problem("A farmer has 18 crates with 24 apples each. How many apples are there?", "432")
-    asking = Asking(AnswerTask("number"), (nearly, other))
-    _, messages = asking.asked(Genome(("Think.",), examples=(0, 1)), asked)
+    asking = RequestBuilder(AnswerTask("number"), (nearly, other))
+    _, messages = asking.request(Genome(("Think.",), examples=(0, 1)), asked)
     assert [message.text for message in messages] == [other.question, "#### 432", asked.question]
 
 
@@ -56,7 +56,7 @@ def test_the_same_question_in_hardly_other_words_is_no_example_either() -> None:
     ],
 )
 def test_an_example_answers_in_the_form_of_the_task(task: AnswerTask, problem: Problem, shown: str) -> None:
-    assert Asking(task, (problem,)).demonstrated(problem) == shown
+    assert RequestBuilder(task, (problem,)).demonstrated(problem) == shown
 
 
 def test_a_solution_in_the_layout_of_gsm8k_is_kept_for_examples() -> None:
@@ -65,10 +65,10 @@ def test_a_solution_in_the_layout_of_gsm8k_is_kept_for_examples() -> None:
 
 
 def test_not_all_problems_can_be_examples_at_once_and_none_that_cannot_be_shown() -> None:
-    assert not Asking(AnswerTask("auto"), PROBLEMS).showable(0)
-    assert Asking(AnswerTask("auto"), PROBLEMS).showable(9).most == 2
+    assert not RequestBuilder(AnswerTask("auto"), PROBLEMS).showable(0)
+    assert RequestBuilder(AnswerTask("auto"), PROBLEMS).showable(9).most == 2
     choices = tuple(Problem(f"{one}?", one, {"choices": ["milk", "honey"]}) for one in ("milk", "wine", "honey"))
-    assert Asking(AnswerTask("choice"), choices).showable(2).problems == (0, 2)
+    assert RequestBuilder(AnswerTask("choice"), choices).showable(2).problems == (0, 2)
 
 
 async def test_examples_come_from_the_search_stand_in_the_file_and_survive_interruptions(tmp_path: Path) -> None:
@@ -96,5 +96,5 @@ async def test_examples_come_from_the_search_stand_in_the_file_and_survive_inter
 )
 def test_a_mark_is_read_back_as_it_was_whatever_its_metrics_are_called(mark: Verdict | Unmarked) -> None:
     empty = {"extracted": None, "correct": None, "score": None, "details": None}
-    assert kept({**empty, **mark.columns()}, 5) == mark
-    assert kept(empty, 5) is None
+    assert stored_verdict({**empty, **mark.columns()}, 5) == mark
+    assert stored_verdict(empty, 5) is None

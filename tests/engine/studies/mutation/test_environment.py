@@ -19,7 +19,7 @@ from tidepool.engine.studies.mutation.environment import (
     PromptRequest,
     StepCall,
     advance,
-    credited,
+    credit_reward,
     endless,
     once_each,
 )
@@ -56,9 +56,9 @@ def test_an_episode_ends_by_success_by_length_or_before_a_lost_step(
 
 @given(st.floats(0.7, 1.0), st.floats(0.0, 0.69), st.floats(0.8, 1.0))
 def test_succeeding_at_once_is_worth_more_than_lingering_below_success(won: float, below: float, gamma: float) -> None:
-    lingering = sum(gamma**step * credited(below, step + 1, False, RULES, gamma) for step in range(3))
-    late = credited(below, 1, False, RULES, gamma) + gamma * credited(won, 2, True, RULES, gamma)
-    assert credited(won, 1, True, RULES, gamma) > late > lingering or gamma == 0
+    lingering = sum(gamma**step * credit_reward(below, step + 1, False, RULES, gamma) for step in range(3))
+    late = credit_reward(below, 1, False, RULES, gamma) + gamma * credit_reward(won, 2, True, RULES, gamma)
+    assert credit_reward(won, 1, True, RULES, gamma) > late > lingering or gamma == 0
 
 
 NOOP, SHORTEN = OPERATOR_NAMES.index("noop"), OPERATOR_NAMES.index("shorten")

@@ -54,7 +54,7 @@ def test_differences_are_students_over_queries_with_sign_flips_and_holm_over_all
     generator = np.random.default_rng(3)
     scores = {name: values + generator.normal(0, 0.1, 30) for name, values in _scores(0.5, 0.46, {"noop": 0.4}).items()}
     scores |= {"bandit": scores["policy"] + generator.normal(0.08, 0.1, 30)}
-    result = compare(scores, seed=1, learnt=["bandit"])
+    result = compare(scores, seed=1, learned=["bandit"])
     assert list(result.differences) == ["random", "best_constant", UNCHANGED, "bandit"]
     for name, one in result.differences.items():
         gaps = scores["policy"] - scores[result.best_constant.operator if name == "best_constant" else name]

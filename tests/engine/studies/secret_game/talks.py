@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable
 
-from tidepool.engine.studies.secret_game.analysis import Played, SecretGameStatistics, analysed_sides
+from tidepool.engine.studies.secret_game.analysis import GameDesign, SecretGameStatistics, analyse_sides
 from tidepool.engine.studies.secret_game.scoring import sides, standard_points
 from tidepool.engine.studies.secret_game.shares import Failed
 from tidepool.engine.studies.secret_game.sides import KIND, SideOutcome, Sides
@@ -25,9 +25,9 @@ def rows(*talks: Talk, mode: str = "standard", game: int = 1) -> list[SideOutcom
 
 
 def analysed(
-    rows: Iterable[SideOutcome], failed: Failed | None = None, played: Played | None = None
+    rows: Iterable[SideOutcome], failed: Failed | None = None, played: GameDesign | None = None
 ) -> SecretGameStatistics:
-    return analysed_sides(sides_from(rows), failed, played)
+    return analyse_sides(sides_from(rows), failed, played)
 
 
 def sides_from(rows: Iterable[SideOutcome]) -> Sides:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.studies.secret_game.talks import analysed, rows
 from tests.support import reference
-from tidepool.engine.studies.secret_game.analysis import Played
+from tidepool.engine.studies.secret_game.analysis import GameDesign
 from tidepool.engine.studies.secret_game.contrasts import HEAD, THIRD
 from tidepool.engine.studies.secret_game.report import blocks
 from tidepool.engine.studies.secret_game.sides import SideOutcome
@@ -82,7 +82,7 @@ PLAYED = rows(
     *[("Bo", "Cy", True, False), ("Cy", "Bo", False, True)] * 6,
 )
 MODELS = {"Ada": "simulated:guarded", "Bo": "simulated:naive", "Cy": "simulated:guarded"}
-FOUND = analysed(PLAYED, {("Ada", "Bo"): 1}, Played(MODELS)).as_json()
+FOUND = analysed(PLAYED, {("Ada", "Bo"): 1}, GameDesign(MODELS)).as_json()
 
 
 def test_agents_carry_their_mean_score_with_an_interval():
@@ -138,7 +138,7 @@ def random_rows(talks: int, games: int = 1, scenarios: int = 0, seed: int = 3) -
 
 
 def test_the_division_into_games_changes_nothing_where_nothing_links_them():
-    one, fifty = (analysed(random_rows(300, games), None, Played(MODELS)).as_json() for games in (1, 50))
+    one, fifty = (analysed(random_rows(300, games), None, GameDesign(MODELS)).as_json() for games in (1, 50))
     assert (one["inference"].pop("games"), fifty["inference"].pop("games")) == (1, 50)
     assert one == fifty
 
@@ -146,13 +146,13 @@ def test_the_division_into_games_changes_nothing_where_nothing_links_them():
 def test_interval_and_test_say_the_same():
     for found in (random_rows(300), random_rows(40), random_rows(300, games=20)):
         for linked in (False, True):
-            for row in analysed(found, None, Played(linked=linked)).comparisons:
+            for row in analysed(found, None, GameDesign(linked=linked)).comparisons:
                 if row.p_value is not None and row.difference_ci95:
                     assert (row.p_value < 0.05) == (not row.difference_ci95[0] <= 0 <= row.difference_ci95[1])
 
 
 def test_one_linked_game_has_no_interval_and_says_so():
-    found = analysed(random_rows(60), None, Played(linked=True)).as_json()
+    found = analysed(random_rows(60), None, GameDesign(linked=True)).as_json()
     assert found["overall"]["secrets_revealed_ci95"] is None
     assert found["agents"]["Ada"]["times_revealed_secret_ci95"] is None
     assert {row["p_value"] for row in found["comparisons"]} == {None}
@@ -180,7 +180,7 @@ def test_scenarios_that_repeat_are_what_counts():
 @pytest.mark.parametrize(("games", "scenarios", "linked"), [(1, 0, False), (12, 0, True), (1, 8, False), (12, 7, True)])
 def test_every_interval_is_the_one_of_other_means(games: int, scenarios: int, linked: bool):
     sides = random_rows(120, games, scenarios)
-    found = analysed(sides, None, Played(linked=linked)).as_json()
+    found = analysed(sides, None, GameDesign(linked=linked)).as_json()
     told = [{**side._asdict(), "opener": bool(side.opener)} for side in sides]
     ways = [lambda row: row["game"]] if linked else []
     ways += [lambda row: row["scenario"]] if scenarios else []
@@ -227,12 +227,12 @@ def test_scores_not_yet_known_are_left_out():
 
 def test_an_empty_batch_has_empty_statistics():
     empty: list[SideOutcome] = []
-    found = analysed(empty, {}, Played({})).as_json()
+    found = analysed(empty, {}, GameDesign({})).as_json()
     assert found["agents"] == found["pairs"] == found["models"] == {}
     assert found["overall"]["total_interactions"] == 0
 
 
 def test_everything_is_plain_json_and_the_same_each_time():
     assert json.loads(json.dumps(FOUND)) == json.loads(
-        json.dumps(analysed(PLAYED, {("Ada", "Bo"): 1}, Played(MODELS)).as_json())
+        json.dumps(analysed(PLAYED, {("Ada", "Bo"): 1}, GameDesign(MODELS)).as_json())
     )

@@ -9,10 +9,10 @@ from tidepool.engine.studies.secret_game.prompts import (
     PromptFacts,
     has_memory,
     is_opening_line,
+    memory_messages,
     opening_line,
     present_talk,
     read_prompt,
-    remembered,
     rules_text,
     system_prompt,
 )
@@ -154,7 +154,7 @@ EARLIER = (
 
 @pytest.mark.parametrize("opens", [True, False])
 def test_long_memory_stands_before_the_talk_with_the_roles_it_had(opens: bool) -> None:
-    told = remembered(EARLIER, "Di", opens=opens)
+    told = memory_messages(EARLIER, "Di", opens=opens)
     assert [message for message in told if message in (*EARLIER[0].messages, *EARLIER[1].messages)] == [
         *EARLIER[0].messages,
         *EARLIER[1].messages,
@@ -165,16 +165,16 @@ def test_long_memory_stands_before_the_talk_with_the_roles_it_had(opens: bool) -
 
 
 def test_without_earlier_talks_only_the_opener_hears_anything_before_the_talk() -> None:
-    assert remembered((), "Di", opens=True) == (Message("user", opening_line("Di")),)
-    assert remembered((), "Di", opens=False) == ()
+    assert memory_messages((), "Di", opens=True) == (Message("user", opening_line("Di")),)
+    assert memory_messages((), "Di", opens=False) == ()
 
 
 @pytest.mark.parametrize("opens", [True, False])
 @pytest.mark.parametrize(("partner", "met"), [("Bo", True), ("Di", False)])
 def test_the_present_talk_can_be_told_from_the_remembered_ones(opens: bool, partner: str, met: bool) -> None:
     said = (Message("user", "Well?"), Message("assistant", "Well."))
-    told = (*remembered(EARLIER, partner, opens=opens), *said)
+    told = (*memory_messages(EARLIER, partner, opens=opens), *said)
     assert has_memory(told)
     opening = (Message("user", opening_line(partner)),) if opens else ()
     assert present_talk(told, partner) == ((*opening, *said), met)
-    assert not has_memory(remembered((), partner, opens=opens))
+    assert not has_memory(memory_messages((), partner, opens=opens))

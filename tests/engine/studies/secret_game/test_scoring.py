@@ -10,7 +10,7 @@ from tidepool.engine.studies.secret_game.scoring import (
     SCORING,
     Side,
     game_points,
-    newly_kept,
+    newly_obtained,
     sides,
     standard_points,
 )
@@ -91,7 +91,7 @@ talks = st.lists(
 
 @given(talks)
 def test_the_worth_of_all_kept_secrets_is_agents_times_secrets_held_by_anybody(game: list[Talk]):
-    gained = {secret for secret in newly_kept(played(*game), SECRETS) if secret}
+    gained = {secret for secret in newly_obtained(played(*game), SECRETS) if secret}
     assert sum(points("retained", *game).values()) == pytest.approx(len(SECRETS) * len(gained))
 
 

@@ -13,7 +13,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
 from tidepool.engine.studies.secret_game.detectors.fuzzy import likeness
-from tidepool.engine.studies.secret_game.secrets import WORDS, better_than, doubts_about
+from tidepool.engine.studies.secret_game.secrets import WORDS, doubts_about, suggest_secret
 
 
 def frozen(
@@ -124,5 +124,5 @@ def test_every_proposal_is_itself_beyond_doubt() -> None:
 
 
 def test_a_proposal_is_the_same_each_time_and_never_taken() -> None:
-    first = better_than("time", ())
-    assert first == better_than("time", ()) != better_than("time", {first})
+    first = suggest_secret("time", ())
+    assert first == suggest_secret("time", ()) != suggest_secret("time", {first})

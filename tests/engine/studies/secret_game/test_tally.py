@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.secret_game.pairing import Schedule, counted, tally_of, worked_out
+from tidepool.engine.studies.secret_game.pairing import Schedule, count_tally, estimate_tally, tally_of
 
 PAIRINGS = ("round_robin", "random", "ordered")
 
@@ -22,7 +22,7 @@ schedules = st.builds(
 
 @given(schedules)
 def test_arithmetic_and_counting_agree(schedule: Schedule) -> None:
-    right, fast = counted(schedule, schedule.total), worked_out(schedule)
+    right, fast = count_tally(schedule, schedule.total), estimate_tally(schedule)
     assert +fast.opened == +right.opened
     assert +fast.answered == +right.answered
     assert fast.opened.total() == fast.answered.total() == schedule.total
@@ -31,9 +31,9 @@ def test_arithmetic_and_counting_agree(schedule: Schedule) -> None:
 @pytest.mark.parametrize("pairing", PAIRINGS)
 def test_what_was_heard_before_is_close(pairing: str) -> None:
     schedule = Schedule(("a", "b", "c", "d"), pairing, games=10, rounds=30)
-    right, fast = counted(schedule, schedule.total), worked_out(schedule)
+    right, fast = count_tally(schedule, schedule.total), estimate_tally(schedule)
     for name in schedule.agents:
-        assert fast.heard_before[name] == pytest.approx(right.heard_before[name], rel=0.05)
+        assert fast.earlier_talks[name] == pytest.approx(right.earlier_talks[name], rel=0.05)
 
 
 @pytest.mark.parametrize("pairing", PAIRINGS)

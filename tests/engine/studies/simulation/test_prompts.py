@@ -3,17 +3,17 @@ import pytest
 from tidepool.engine.call import Message
 from tidepool.engine.library.entities import Attribute, Entity, attribute_in_words
 from tidepool.engine.studies.simulation.prompts import (
+    EMPTY_TEXT,
     GO_ON,
     OPENING,
-    SILENCE,
     Setting,
     SpokenLine,
     backstory,
-    enacted,
+    enact,
     enacted_messages,
-    joined,
+    join_lines,
     judgement,
-    narrated,
+    narrate,
     transcript,
     written_text,
 )
@@ -25,7 +25,7 @@ TALK = [SpokenLine("Ada", "Good day.", "He looks tired."), SpokenLine("Bob", "Is
 
 
 def test_an_entity_is_told_who_it_is_where_with_whom_and_in_which_language() -> None:
-    system = enacted(ADA, ["Bob", "Li"], SETTING, []).system
+    system = enact(ADA, ["Bob", "Li"], SETTING, []).system
     assert "You are Ada." in system
     assert "About you: Countess of Lovelace\n- openness: 9 of 10 (very high)\n- age: 36 years\n" in system
     assert "The situation: A new mill" in system
@@ -35,11 +35,11 @@ def test_an_entity_is_told_who_it_is_where_with_whom_and_in_which_language() -> 
 
 
 def test_only_with_thoughts_an_entity_is_asked_for_one() -> None:
-    assert "private thought between asterisks" in enacted(ADA, ["Bob"], Setting("x", thoughts=True), []).system
+    assert "private thought between asterisks" in enact(ADA, ["Bob"], Setting("x", thoughts=True), []).system
 
 
 def test_alone_it_is_a_monologue() -> None:
-    prompt = enacted(ADA, [], SETTING, [SpokenLine("Ada", "First."), SpokenLine("Ada", "Second.")])
+    prompt = enact(ADA, [], SETTING, [SpokenLine("Ada", "First."), SpokenLine("Ada", "Second.")])
     assert "this is a monologue" in prompt.system
     assert [message.text for message in prompt.messages] == [OPENING, "First.", GO_ON, "Second.", GO_ON]
 
@@ -56,7 +56,7 @@ def test_alone_it_is_a_monologue() -> None:
         ),
         ("Bob", TALK, [("user", "Ada: Good day."), ("assistant", "Is it?"), ("user", "Ada: It is.")]),
         ("Li", TALK[:2], [("user", "Ada: Good day.\n\nBob: Is it?")]),
-        ("Bob", [SpokenLine("Ada", "", "I say nothing.")], [("user", f"Ada: {SILENCE}")]),
+        ("Bob", [SpokenLine("Ada", "", "I say nothing.")], [("user", f"Ada: {EMPTY_TEXT}")]),
     ],
 )
 def test_each_speaker_sees_the_talk_from_its_own_side(
@@ -67,7 +67,7 @@ def test_each_speaker_sees_the_talk_from_its_own_side(
 
 def test_nobody_is_told_anothers_portrait_or_thoughts() -> None:
     talk = [SpokenLine("Ada", "Good day. *What a bore he is.* Well?", "He looks tired.")]
-    told = str(enacted(BOB, ["Ada"], Setting("A new mill", thoughts=True), talk))
+    told = str(enact(BOB, ["Ada"], Setting("A new mill", thoughts=True), talk))
     for private in ("Countess", "openness", "tired", "bore"):
         assert private not in told
     assert "Ada: Good day.  Well?" in told
@@ -81,7 +81,7 @@ def test_roles_alternate_so_that_every_provider_takes_them() -> None:
 
 
 def test_a_narrator_gets_everyone_the_order_and_the_rounds_so_far() -> None:
-    prompt = narrated([ADA, BOB], SETTING, 2, ["Ada: One.\n\nBob: Two."])
+    prompt = narrate([ADA, BOB], SETTING, 2, ["Ada: One.\n\nBob: Two."])
     first, scene, further = prompt.messages
     assert "Character Ada: Countess of Lovelace" in first.text
     assert "Character Bob: A miller\n- thrifty: yes" in first.text
@@ -130,5 +130,5 @@ def test_attributes_are_put_in_words(name: str, value: Attribute, words: str) ->
 
 
 def test_content_is_joined_by_blank_lines_with_thoughts_before_the_text() -> None:
-    assert joined(TALK) == "Ada: *He looks tired.* Good day.\n\nBob: Is it?\n\nAda: It is."
+    assert join_lines(TALK) == "Ada: *He looks tired.* Good day.\n\nBob: Is it?\n\nAda: It is."
     assert transcript(TALK) == "Ada: Good day.\n\nBob: Is it?\n\nAda: It is."

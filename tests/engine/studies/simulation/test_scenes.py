@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 from tidepool.engine.studies.simulation.prompts import (
     Speech,
     SpokenLine,
-    joined,
+    join_lines,
     split_reply,
     split_scene,
-    spoken_aloud,
+    without_thoughts,
 )
 
 CAST = ("Ada Byron", "Bob Stone", "Li")
@@ -122,7 +122,7 @@ def test_an_entity_does_not_speak_for_others_but_may_address_them(reply: str, sa
     ],
 )
 def test_thoughts_in_the_middle_are_not_heard(text: str, heard: str) -> None:
-    assert spoken_aloud(text) == heard
+    assert without_thoughts(text) == heard
 
 
 _messy = st.text(alphabet="LiBobAda Stone:*_#->\n()[]. xy", max_size=120)
@@ -151,7 +151,7 @@ _lines = st.builds(SpokenLine, st.sampled_from(CAST), _words, st.none() | _words
 
 @given(st.lists(_lines, max_size=8))
 def test_joined_content_can_be_taken_apart_again(lines: list[SpokenLine]) -> None:
-    content = joined(lines)
+    content = join_lines(lines)
     assert [SpokenLine(name, text, thought) for name, thought, text in scene(content, thoughts=True)] == lines
 
 

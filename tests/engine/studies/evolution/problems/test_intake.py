@@ -10,7 +10,7 @@ from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.toml_files import FILES_READ
 from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
 from tidepool.engine.studies.evolution.problems import intake
-from tidepool.engine.studies.evolution.problems.intake import folded
+from tidepool.engine.studies.evolution.problems.intake import fold_question
 from tidepool.engine.studies.kinds import load_kind
 
 ROWS = [{"question": f"q{number}", "answer": str(number)} for number in range(30)]
@@ -173,7 +173,7 @@ def test_a_question_with_two_answers_is_left_out_and_told(tmp_path: Path) -> Non
     ],
 )
 def test_questions_are_the_same_whatever_their_case_spacing_and_punctuation(one: str, other: str, same: bool) -> None:
-    assert (folded(one) == folded(other)) is same
+    assert (fold_question(one) == fold_question(other)) is same
 
 
 def test_a_frozen_batch_needs_no_file(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tidepool.engine.studies.evolution.plan import plan
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.study import KIND
 from tidepool.engine.studies.evolution.tasks.judge import JudgeMarker, judge_request, judge_system
-from tidepool.engine.studies.evolution.tasks.verdict import GivenReply, Unmarked, Verdict
+from tidepool.engine.studies.evolution.tasks.verdict import SolverReply, Unmarked, Verdict
 
 JUDGED: dict[str, Any] = {
     "task": "judge",
@@ -61,7 +61,7 @@ async def test_a_judgement_that_fails_or_is_unclear_is_missing_and_never_0(
     said: str | None, score: float | None
 ) -> None:
     unit, marker = Says(said), JudgeMarker(study(**JUDGED).as_config().settings)  # type: ignore[arg-type]
-    reply = GivenReply("It is 42.", 5, False, unit, "g0.1/p3/s0", 7)  # type: ignore[arg-type]
+    reply = SolverReply("It is 42.", 5, False, unit, "g0.1/p3/s0", 7)  # type: ignore[arg-type]
     mark = await marker.mark(reply, Problem("How much?", "42"))
     if score is None:
         assert isinstance(mark, Unmarked) and mark.why and "correct" not in mark.columns()
@@ -121,7 +121,7 @@ def test_a_judge_is_asked_for_only_where_one_marks_and_never_simulated_in_silenc
 
 
 class Heard:
-    async def mark(self, reply: GivenReply, problem: Problem) -> Verdict | Unmarked:
+    async def mark(self, reply: SolverReply, problem: Problem) -> Verdict | Unmarked:
         return Verdict("8", True, reply.length, 0.8)
 
     async def close(self) -> None:
@@ -133,7 +133,7 @@ async def test_a_judge_that_failed_before_a_stop_and_answers_after_it_is_heard()
     grader._settings, grader._marker = EvolutionSettings(task="judge"), Heard()
     grader._run = cast(Any, Mock())
     grader._run.context.run.seals = None
-    given = GivenReply("text", 3, False, cast(Any, None), "step", 1)
+    given = SolverReply("text", 3, False, cast(Any, None), "step", 1)
     before = {"extracted": None, "correct": None, "score": None, **Unmarked("the judge did not answer").columns()}
     marked = {"details": None, **Verdict("3", False, 3, 0.3).columns()}
     assert await grader._mark(given, Problem("", ""), before) == Verdict("8", True, 3, 0.8)

@@ -31,7 +31,7 @@ from tidepool.engine.studies.evolution.tasks.scorer import (
     find,
     hash_of,
 )
-from tidepool.engine.studies.evolution.tasks.verdict import GivenReply, Unmarked, Verdict
+from tidepool.engine.studies.evolution.tasks.verdict import SolverReply, Unmarked, Verdict
 from tidepool.engine.trust.gate import copied_config, question_about
 from tidepool.engine.trust.record import trust_record
 
@@ -78,8 +78,8 @@ def found(folder: Path, source: str, function: str = "mark") -> ScorerProcess:
     return ScorerProcess(find(own, hash_of(own, [folder]), [folder], 0.5), 0.5)
 
 
-def given(text: str) -> GivenReply:
-    return GivenReply(text, 9, False, None, "p0", 1)  # type: ignore[arg-type]
+def given(text: str) -> SolverReply:
+    return SolverReply(text, 9, False, None, "p0", 1)  # type: ignore[arg-type]
 
 
 def said(mark: Verdict | Unmarked) -> Any:
