@@ -18,7 +18,7 @@ from tidepool.engine.runtime.context import RunContext
 from tidepool.engine.runtime.unit import PendingCall
 from tidepool.storage.ledger import CallRecord
 from tidepool.storage.purchases import Surplus, SurplusBook
-from tidepool.storage.states import UNDER_WAY, CallStatus, FinishReason, Source
+from tidepool.storage.states import IN_FLIGHT, CallStatus, FinishReason, Source
 from tidepool.storage.text import storable
 
 _ANSWERED = CallStatus.ANSWERED.value
@@ -261,7 +261,7 @@ class CallRecorder:
     async def leaving(self, pending: PendingCall, worst_cost: float | None) -> None:
         """A live call leaves: from now on it may be charged, whatever becomes of this process."""
         call = pending.call
-        about = Surplus(call.provider, pending.address, "", 0, 0, worst_cost, UNDER_WAY)
+        about = Surplus(call.provider, pending.address, "", 0, 0, worst_cost, IN_FLIGHT)
         pending.under_way = self._surplus.leaving(about)
         await self._ledger.writer.committed()
 

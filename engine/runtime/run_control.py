@@ -91,7 +91,7 @@ class RunControl:
                 if number in taken:
                     continue
                 taken.add(number)
-                control.take(ledger.writer, number)
+                control.mark_command_read(ledger.writer, number)
                 if leading.run.closing or not isinstance(arguments, dict):
                     continue
                 if command == "limits":

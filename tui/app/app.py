@@ -28,8 +28,8 @@ from textual.screen import Screen
 
 from tidepool.engine.trust.record import tell_trouble_by
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.queries.lists import study_number, watched_any
-from tidepool.storage.queries.watching import Watched, all_watched, batch_number
+from tidepool.storage.queries.lists import read_batch_or_study, study_number
+from tidepool.storage.queries.watching import BatchLine, batch_number, read_batches
 from tidepool.storage.text import MARK, in_document
 from tidepool.tui.app import launching
 from tidepool.tui.app.background import FileReader, WorkerProcess
@@ -60,7 +60,7 @@ class BatchFinder(Provider):
 
     async def startup(self) -> None:
         app = cast("TidepoolApp", self.app)
-        self._batches = await app.file.look(all_watched, app.path)
+        self._batches = await app.file.look(read_batches, app.path)
 
     async def search(self, query: str) -> Hits:
         """What is typed is looked for as letters in this order."""
@@ -205,21 +205,21 @@ class TidepoolApp(OrderedKeysApp):
         if self.is_running:
             await self.switch_mode(mode)
 
-    def open_batch(self, batch: Watched) -> None:
+    def open_batch(self, batch: BatchLine) -> None:
         """To watch while it goes on, with its results once it has ended."""
         self.current = batch.number
         self.switch_mode("watch" if batch.running or batch.status == "pending" else "results")
 
-    def compare(self, batches: list[Watched]) -> None:
+    def compare(self, batches: list[BatchLine]) -> None:
         self.current = batches[0].number
         self.compared = [batch.number for batch in batches]
         self.switch_mode("results")
 
-    async def current_batch(self) -> Watched | None:
+    async def current_batch(self) -> BatchLine | None:
         """The batch in hand: the one last opened, else one that runs, else the newest."""
-        if self.current is not None and (found := await self.file.look(watched_any, self.path, self.current)):
+        if self.current is not None and (found := await self.file.look(read_batch_or_study, self.path, self.current)):
             return found
-        batches = await self.file.look(all_watched, self.path)
+        batches = await self.file.look(read_batches, self.path)
         found = next((batch for batch in batches if batch.running), next(iter(batches), None))
         self.current = found.number if found else None
         return found
@@ -257,7 +257,7 @@ class TidepoolApp(OrderedKeysApp):
             await self._switch("watch")
         return True
 
-    async def compose_copy(self, batch: Watched) -> None:
+    async def compose_copy(self, batch: BatchLine) -> None:
         """The config of a batch, in Compose. Raises a TidepoolError."""
         from tidepool.tui.drawing.configs import config_of
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidepool.engine.results.blocks import Block, Figure, Headline, from_json
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.queries.watching import Watched
+from tidepool.storage.queries.watching import BatchLine
 
 if TYPE_CHECKING:
     from tidepool.tui.app.app import TidepoolApp
@@ -58,13 +58,13 @@ class EstimateReader:
         self._pace = Pace()
         self._batch: int | None = None
 
-    def due(self, batch: Watched) -> bool:
+    def due(self, batch: BatchLine) -> bool:
         """Whether to `read` now; another batch need not wait for the last one's pause."""
         if batch.number != self._batch:
             self._batch, self._pace = batch.number, Pace()
         return self._pace.begin((batch.status, batch.calls, batch.units_done))
 
-    async def read(self, batch: Watched) -> InterimEstimate | None:
+    async def read(self, batch: BatchLine) -> InterimEstimate | None:
         """None where it is no longer wanted; an empty one where nothing can be told."""
         pace, seconds, more = self._pace, SOONEST, False
         try:
@@ -89,16 +89,16 @@ class BriefReader:
         self._pace = Pace()
         self._known: dict[str, tuple[object, tuple[str, str]]] = {}
 
-    def of(self, batch: Watched) -> tuple[str, str]:
+    def of(self, batch: BatchLine) -> tuple[str, str]:
         """In a few letters, and in a sentence."""
         return self._known.get(batch.id, (None, ("", "")))[1]
 
-    def wanted(self, batches: Sequence[Watched]) -> list[Watched]:
+    def wanted(self, batches: Sequence[BatchLine]) -> list[BatchLine]:
         """Those in view whose figure is old, as soon as it may be asked for; then `read` them."""
         old = [one for one in batches if not one.cells and self._known.get(one.id, (None,))[0] != _state(one)]
         return old[:MOST_AT_ONCE] if old and self._pace.begin([_state(one) for one in old]) else []
 
-    async def read(self, batches: Sequence[Watched]) -> None:
+    async def read(self, batches: Sequence[BatchLine]) -> None:
         """A batch whose rows are many is known only after several times."""
         ids, running = [one.id for one in batches], [one.id for one in batches if one.running]
         data: dict[str, list[str]] = {one: ["", ""] for one in ids}
@@ -119,5 +119,5 @@ class BriefReader:
 MOST_AT_ONCE = 20
 
 
-def _state(batch: Watched) -> object:
+def _state(batch: BatchLine) -> object:
     return batch.number, batch.status, batch.calls, batch.units_done

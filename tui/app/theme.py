@@ -9,7 +9,7 @@ from textual.theme import Theme
 
 from tidepool.engine.results.blocks import INKS, ink_of, luminance, readable, written
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.folders import config_folder, refuse_what_others_wrote
+from tidepool.storage.folders import config_folder, refuse_writable_by_others
 
 STATES = {
     "waiting": ("·", "waiting"),
@@ -92,7 +92,7 @@ def read_theme(path: Path, themes: Collection[str]) -> tuple[str | None, str]:
     try:
         if not path.is_file():
             return None, ""
-        refuse_what_others_wrote(path)
+        refuse_writable_by_others(path)
         from tidepool.engine.config.toml_files import parse_toml
 
         theme = parse_toml(path.read_text(encoding="utf-8-sig"), str(path)).get("theme")

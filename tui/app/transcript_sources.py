@@ -32,7 +32,7 @@ from tidepool.storage.queries.learning import (
     read_answers,
 )
 from tidepool.storage.queries.lists import Transcript, readable, speakers, talk_heads
-from tidepool.storage.queries.watching import Watched, wave_count
+from tidepool.storage.queries.watching import BatchLine, wave_count
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.widgets.rows import Piece, column, marked_names
 from tidepool.tui.drawing.text import count, fitted, one_line
@@ -102,7 +102,7 @@ class TranscriptSource:
     def matching(self, connection: sqlite3.Connection, wanted: Wanted) -> "array[int]":
         return search.matching_units(connection, self.number, filter_of(wanted))
 
-    def count_text(self, numbers: Sequence[int], batch: Watched) -> str:
+    def count_text(self, numbers: Sequence[int], batch: BatchLine) -> str:
         return f"{count(len(numbers))} of {count(batch.units_total)} conversations"
 
     def heads(self, connection: sqlite3.Connection, numbers: Sequence[int]) -> Mapping[int, Any]:
@@ -149,7 +149,7 @@ class Episodes(TranscriptSource):
         kept = of_split(connection, self.number, wanted.part)
         return array("I", (number for number in numbers if number in kept))
 
-    def count_text(self, numbers: Sequence[int], batch: Watched) -> str:
+    def count_text(self, numbers: Sequence[int], batch: BatchLine) -> str:
         return f"{count(len(numbers))} of {count(batch.units_total)} episodes: who played, mean reward, query"
 
     def heads(self, connection: sqlite3.Connection, numbers: Sequence[int]) -> Mapping[int, EpisodeHead]:
@@ -216,7 +216,7 @@ class Answers(TranscriptSource):
             ),
         )
 
-    def count_text(self, numbers: Sequence[int], batch: Watched) -> str:
+    def count_text(self, numbers: Sequence[int], batch: BatchLine) -> str:
         return (
             f"{count(len(numbers))} answers, wrong ones first · enter reads one · #12, @5b34: one problem, one prompt"
         )
@@ -255,5 +255,5 @@ class Answers(TranscriptSource):
 _SOURCES: Mapping[str, type[TranscriptSource]] = {"answers": Answers, "episodes": Episodes}
 
 
-def transcript_source(batch: Watched) -> TranscriptSource:
+def transcript_source(batch: BatchLine) -> TranscriptSource:
     return _SOURCES.get(screens_of(batch.kind).reads, TranscriptSource)(batch.number)

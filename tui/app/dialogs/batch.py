@@ -16,7 +16,7 @@ from textual.widgets import Button, Input, Label, Select, Static
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.export import EXPORTERS
 from tidepool.engine.trust.gate import FOREIGN, MEANING, TrustQuestion
-from tidepool.storage.queries.watching import Watched
+from tidepool.storage.queries.watching import BatchLine
 from tidepool.tui.app.dialogs.basic import Confirm, Dialog, buttons, fault_line, frame, paragraph
 from tidepool.tui.app.kind_screens import installed
 from tidepool.tui.app.launching import command, environment
@@ -70,7 +70,7 @@ FIELDS = {
 class LimitsDialog(Dialog[dict[str, Any]]):
     AUTO_FOCUS = "Input"
 
-    def __init__(self, batch: Watched) -> None:
+    def __init__(self, batch: BatchLine) -> None:
         super().__init__()
         limits = json.loads(batch.limits)
         providers = limits.get("providers", {}).values()
@@ -141,7 +141,7 @@ class ExportDialog(Dialog[tuple[str, str]]):
 
     AUTO_FOCUS = "#path"
 
-    def __init__(self, batch: Watched) -> None:
+    def __init__(self, batch: BatchLine) -> None:
         super().__init__()
         self._batch = batch
 

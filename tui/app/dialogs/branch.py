@@ -10,7 +10,7 @@ from textual.widgets import Checkbox, Input, Label, Select
 from tidepool.engine.branching.making import FEW, MANY, BranchWish, new_branch, steps_of
 from tidepool.engine.branching.talks import MOST_TIMES
 from tidepool.storage.queries.lists import Transcript
-from tidepool.storage.queries.watching import Watched
+from tidepool.storage.queries.watching import BatchLine
 from tidepool.tui.app import launching
 from tidepool.tui.app.dialogs.basic import Confirm, Dialog, buttons, fault_line, frame
 from tidepool.tui.app.widgets.frame import TextLine
@@ -63,7 +63,7 @@ class BranchDialog(Dialog[BranchWish]):
         self.dismiss(BranchWish(self._batch, at, chosen, say if say.strip() else None, int(times)))
 
 
-async def branch(app: "TidepoolApp", batch: Watched, talk: Transcript) -> None:
+async def branch(app: "TidepoolApp", batch: BatchLine, talk: Transcript) -> None:
     """Raises a TidepoolError where it cannot be."""
     from tidepool.engine.run import enlist_branch
 

@@ -13,7 +13,7 @@ from textual.widgets import Input, Label, Static
 
 from tidepool.engine.errors import TidepoolError
 from tidepool.engine.studies.kinds import KINDS
-from tidepool.storage.queries.watching import Watched
+from tidepool.storage.queries.watching import BatchLine
 from tidepool.tui.app.compose.draft import Draft, kind_of
 from tidepool.tui.app.compose.edits import value_at, values_of
 from tidepool.tui.app.dialogs.basic import Choice, Dialog, SearchDialog, buttons, fault_line, frame
@@ -36,11 +36,11 @@ class DraftOrigin:
     text: str | None = None
     path: Path | None = None
     """to be read when chosen"""
-    batch: Watched | None = None
+    batch: BatchLine | None = None
     """whose config is taken"""
 
 
-def origins(folder: Path, draft: Draft, batches: Sequence[Watched] = ()) -> list[DraftOrigin]:
+def origins(folder: Path, draft: Draft, batches: Sequence[BatchLine] = ()) -> list[DraftOrigin]:
     known = [spec for kind in KINDS if (spec := installed(kind))]
     new = [DraftOrigin("new", spec.title.lower(), spec.summary, template(spec.name)) for spec in known]
     starters = [DraftOrigin("starter", one.title, one.text, path=one.path) for one in STARTERS]
@@ -102,7 +102,7 @@ class OriginList(ItemRows[DraftOrigin]):
 class OpenDialog(SearchDialog[DraftOrigin, DraftOrigin]):
     """Answers what to begin from."""
 
-    def __init__(self, draft: Draft, batches: Sequence[Watched] = ()) -> None:
+    def __init__(self, draft: Draft, batches: Sequence[BatchLine] = ()) -> None:
         super().__init__()
         folder = Path(draft.source).parent if draft.source else Path.cwd()
         self._origins = origins(folder, draft, batches)

@@ -12,7 +12,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from tidepool.storage.queries.lists import with_studies
-from tidepool.storage.queries.watching import Watched, all_watched, changes
+from tidepool.storage.queries.watching import BatchLine, changes, read_batches
 from tidepool.tui.app.background import while_open
 from tidepool.tui.app.findings import BriefReader
 from tidepool.tui.app.kind_screens import STARTERS
@@ -45,7 +45,7 @@ class BatchesScreen(BatchActions):
 
     def __init__(self) -> None:
         super().__init__()
-        self._all: Sequence[Watched] = ()
+        self._all: Sequence[BatchLine] = ()
         self._seen = -1
         self._quiet = 0
         self._briefs = BriefReader(self.tidepool)
@@ -62,7 +62,7 @@ class BatchesScreen(BatchActions):
         return self.query_one(BatchList)
 
     @property
-    def shown_batch(self) -> Watched | None:
+    def shown_batch(self) -> BatchLine | None:
         return self.table.current if self.is_mounted else None
 
     async def look(self) -> None:
@@ -80,7 +80,7 @@ class BatchesScreen(BatchActions):
         self._show()
 
     @work(group="find")
-    async def _find(self, batches: list[Watched]) -> None:
+    async def _find(self, batches: list[BatchLine]) -> None:
         await self._briefs.read(batches)
         with while_open(self.app):
             self.table.touch_all()
@@ -163,11 +163,11 @@ class BatchesScreen(BatchActions):
         self.tidepool.run_config(starter.path, starter.title)
 
 
-def _with_studies(connection: sqlite3.Connection, path: Path) -> list[Watched]:
-    return with_studies(connection, all_watched(connection, path))
+def _with_studies(connection: sqlite3.Connection, path: Path) -> list[BatchLine]:
+    return with_studies(connection, read_batches(connection, path))
 
 
-def detail(batch: Watched, finding: str = "") -> Content:
+def detail(batch: BatchLine, finding: str = "") -> Content:
     """On the batch under the cursor: what it came to, what it took, and what can be done."""
     what = (
         f"study of {batch.cells:,} batches"
@@ -185,7 +185,7 @@ def detail(batch: Watched, finding: str = "") -> Content:
     return Content("\n").join([Content.styled(one_line(finding), "bold"), *lines] if finding else lines)
 
 
-def _advice(batch: Watched) -> list[tuple[str, str] | str]:
+def _advice(batch: BatchLine) -> list[tuple[str, str] | str]:
     reason = one_line(batch.reason or "")
     if batch.cells and status_of(batch) in ("completed", "in_progress"):
         return [

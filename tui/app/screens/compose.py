@@ -15,7 +15,7 @@ from textual.widgets import ContentSwitcher, Static, TextArea
 from tidepool.engine.config.toml_files import read_text
 from tidepool.engine.errors import TidepoolError
 from tidepool.storage.library import list_agents, list_entities
-from tidepool.storage.queries.watching import all_watched, changes
+from tidepool.storage.queries.watching import changes, read_batches
 from tidepool.tui.app import launching
 from tidepool.tui.app.background import while_open
 from tidepool.tui.app.compose.draft import DraftHistory, anchored, config_to_run, fresh, keep_draft, read_draft
@@ -487,7 +487,7 @@ class ComposeScreen(ModeScreen):
     @work(group="files")
     async def action_open(self) -> None:
         await self.settled()
-        batches = await self.tidepool.file.look(all_watched, self.tidepool.path)
+        batches = await self.tidepool.file.look(read_batches, self.tidepool.path)
         origin = await self.app.push_screen_wait(OpenDialog(self.history.draft, batches))
         if origin is None:
             return

@@ -23,8 +23,8 @@ from tidepool.engine.results.blocks import (
     table,
 )
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.queries.lists import watched_any
-from tidepool.storage.queries.watching import Watched
+from tidepool.storage.queries.lists import read_batch_or_study
+from tidepool.storage.queries.watching import BatchLine
 from tidepool.tui.app.background import while_open
 from tidepool.tui.app.findings import EstimateReader, InterimEstimate
 from tidepool.tui.app.kind_screens import screens_of
@@ -67,7 +67,7 @@ class ResultsScreen(BatchActions):
 
     def __init__(self) -> None:
         super().__init__()
-        self._batch: Watched | None = None
+        self._batch: BatchLine | None = None
         self._counted: tuple[int, str, bool] | None = None
         self._whole = False
         """the statistics in full were asked for, of a batch that goes on"""
@@ -88,7 +88,7 @@ class ResultsScreen(BatchActions):
             yield _page("Compare", BlockList(id="compare"), offered=False)
 
     @property
-    def shown_batch(self) -> Watched | None:
+    def shown_batch(self) -> BatchLine | None:
         return self._batch
 
     async def look(self) -> None:
@@ -105,7 +105,7 @@ class ResultsScreen(BatchActions):
                 await talks.open(self._batch)
                 strip.rename("panel-talks", talks.source.title)
         else:
-            self._batch = await self.tidepool.file.look(watched_any, self.tidepool.path, self._batch.number)
+            self._batch = await self.tidepool.file.look(read_batch_or_study, self.tidepool.path, self._batch.number)
             if self._batch is None:
                 return
         gauges.show(self._batch, None)
@@ -129,7 +129,7 @@ class ResultsScreen(BatchActions):
         return self._batch is not None and self._batch.running and not self._whole
 
     @work(group="find")
-    async def _find(self, batch: Watched) -> None:
+    async def _find(self, batch: BatchLine) -> None:
         finding = await self._findings.read(batch)
         if finding is None or not self._live or self._batch is None or self._batch.number != batch.number:
             return
@@ -145,7 +145,7 @@ class ResultsScreen(BatchActions):
                 await self._show_family(batch)
 
     @work(exclusive=True, group="count")
-    async def _count(self, batch: Watched) -> None:
+    async def _count(self, batch: BatchLine) -> None:
         try:
             report: Report = from_json(await self._ask("report", batch=batch.id, study=bool(batch.cells)))
         except TidepoolError as error:
@@ -162,7 +162,7 @@ class ResultsScreen(BatchActions):
             await self.query_one("#plots", BlockList).show(drawn or [Words("nothing to draw yet", "quiet")])
             await self._show_family(batch)
 
-    async def _show_family(self, batch: Watched) -> None:
+    async def _show_family(self, batch: BatchLine) -> None:
         """An evolution's champion, and whom it descends from."""
         has_one = screens_of(batch.kind).family and not batch.cells
         self.query_one(PanelStrip).offer("panel-family", has_one)
@@ -182,7 +182,7 @@ class ResultsScreen(BatchActions):
         strip.offer("panel-compare", len(numbers) > 1)
         if len(numbers) < 2:
             return
-        batches = [await self.tidepool.file.look(watched_any, self.tidepool.path, number) for number in numbers]
+        batches = [await self.tidepool.file.look(read_batch_or_study, self.tidepool.path, number) for number in numbers]
         kept = [batch for batch in batches if batch is not None]
         try:
             one_kind = len({batch.kind for batch in kept}) == 1 < len(kept)
@@ -222,7 +222,7 @@ class ResultsScreen(BatchActions):
         self.query_one(ConversationsPane).step(by)
 
     @batch_action
-    async def action_branch(self, batch: Watched) -> None:
+    async def action_branch(self, batch: BatchLine) -> None:
         from tidepool.tui.app.dialogs.branch import branch
 
         if (talk := self.query_one("#talk-text", TranscriptPane).talk) is not None:
@@ -254,7 +254,7 @@ def _overview(report: Report, told: Sequence[Block], drawn: Sequence[Block], *, 
     return [Words(report.title, "strong"), *said, *lead, *report.overview[len(said) :], *waves, *drawn[:1]]
 
 
-def so_far(batch: Watched, finding: InterimEstimate) -> list[Block]:
+def so_far(batch: BatchLine, finding: InterimEstimate) -> list[Block]:
     """What can be said of a batch that goes on."""
     ended = f"{count(batch.units_done)} of {count(batch.units_total)}"
     facts: list[tuple[Cell, ...]] = [

@@ -16,8 +16,8 @@ from textual.widget import Widget
 from tidepool.engine.results.blocks import places_of
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.queries import lists, watching
-from tidepool.storage.queries.lists import Transcript, everybody, readable, watched_any
-from tidepool.storage.queries.watching import LogLine, Watched, WaveLine
+from tidepool.storage.queries.lists import Transcript, everybody, read_batch_or_study, readable
+from tidepool.storage.queries.watching import BatchLine, LogLine, WaveLine
 from tidepool.tui.app.background import while_open
 from tidepool.tui.app.findings import EstimateReader, InterimEstimate
 from tidepool.tui.app.kind_screens import screens_of
@@ -52,7 +52,7 @@ class WatchQuery:
 
 @dataclass(frozen=True, slots=True)
 class WatchData:
-    batch: Watched
+    batch: BatchLine
     units: int
     front: Front
     wave_count: int
@@ -69,7 +69,7 @@ def read_watch_data(
     connection: sqlite3.Connection, path: Path, query: WatchQuery, orders: dict[str, frozenset[int]]
 ) -> WatchData | None:
     """One look: bounded by what is in view. `orders` remembers which units each provider batch holds."""
-    batch = watched_any(connection, path, query.batch_number)
+    batch = read_batch_or_study(connection, path, query.batch_number)
     if batch is None:
         return None
     number = batch.number
@@ -96,7 +96,7 @@ def read_watch_data(
 
 
 def _under_way(
-    connection: sqlite3.Connection, batch: Watched, rows: tuple[int, int], orders: dict[str, frozenset[int]]
+    connection: sqlite3.Connection, batch: BatchLine, rows: tuple[int, int], orders: dict[str, frozenset[int]]
 ) -> dict[int, set[int]]:
     """Of the rows in view, the waves at a provider: live calls by the heartbeat, the rest by open orders."""
     if not batch.running:
@@ -130,7 +130,7 @@ class WatchScreen(BatchActions):
 
     def __init__(self) -> None:
         super().__init__()
-        self._batch: Watched | None = None
+        self._batch: BatchLine | None = None
         self._pulse: Throughput | None = None
         self._orders: dict[str, frozenset[int]] = {}
         self._expected = Expected()
@@ -152,7 +152,7 @@ class WatchScreen(BatchActions):
                 yield Panel("Log", LogLines(id="log"), id="panel-log")
 
     @property
-    def shown_batch(self) -> Watched | None:
+    def shown_batch(self) -> BatchLine | None:
         return self._batch
 
     async def look(self) -> None:
@@ -166,7 +166,7 @@ class WatchScreen(BatchActions):
         if seen is not None and query.batch_number == self.tidepool.current:
             self._show(seen, query)
 
-    async def _batch_in_hand(self) -> Watched | None:
+    async def _batch_in_hand(self) -> BatchLine | None:
         """A batch that was just opened starts with a clean screen and its past."""
         if self._batch is not None and self._batch.number == self.tidepool.current:
             return self._batch
@@ -188,7 +188,7 @@ class WatchScreen(BatchActions):
         return self._batch
 
     @work(group="expect", exclusive=True)
-    async def _expect(self, batch: Watched) -> None:
+    async def _expect(self, batch: BatchLine) -> None:
         with suppress(TidepoolError):
             found = await self.tidepool.counting.ask("expected", path=str(self.tidepool.path), batch=batch.id)
             if self._batch is not None and self._batch.number == batch.number:
@@ -197,7 +197,7 @@ class WatchScreen(BatchActions):
                 self.nudge()
 
     @work(group="find")
-    async def _find(self, batch: Watched) -> None:
+    async def _find(self, batch: BatchLine) -> None:
         finding = await self._findings.read(batch)
         if finding is not None and self._batch is not None and self._batch.number == batch.number:
             with while_open(self.app):
@@ -231,14 +231,14 @@ class WatchScreen(BatchActions):
         if changed:
             self.refresh_bindings()
 
-    def _show_hands(self, batch: Watched) -> None:
+    def _show_hands(self, batch: BatchLine) -> None:
         """Where live calls leave from a cluster, in place of the pace, which the gauges show too."""
-        self.query_one(HandsTable).show(batch.hands)
-        if self.query_one("#panel-hands", Panel).offered != bool(batch.hands):
-            self.query_one(PanelStrip).offer("panel-hands", bool(batch.hands))
-            self.set_class(bool(batch.hands), "-has-hands")
+        self.query_one(HandsTable).show(batch.workers)
+        if self.query_one("#panel-hands", Panel).offered != bool(batch.workers):
+            self.query_one(PanelStrip).offer("panel-hands", bool(batch.workers))
+            self.set_class(bool(batch.workers), "-has-hands")
 
-    def _follow(self, batch: Watched) -> None:
+    def _follow(self, batch: BatchLine) -> None:
         flying = [number for number, _ in json.loads(batch.in_flight)]
         if flying:
             front = self.query_one(Wavefront)

@@ -7,12 +7,12 @@ from textual.binding import Binding
 from textual.message import Message
 
 from tidepool.storage.queries.lists import cell_name
-from tidepool.storage.queries.watching import Watched
+from tidepool.storage.queries.watching import BatchLine
 from tidepool.tui.app.theme import BATCH_STATES
 from tidepool.tui.app.widgets.rows import MarkedRows, Piece, column
 from tidepool.tui.drawing.text import ago, count, dollars, fitted, has_words, one_line, percent
 
-ORDERS: dict[str, tuple[Callable[[Watched], Any], bool]] = {
+ORDERS: dict[str, tuple[Callable[[BatchLine], Any], bool]] = {
     "age": (lambda batch: abs(batch.number), True),
     "name": (lambda batch: one_line(batch.name).casefold(), False),
     "state": (lambda batch: (batch.status, -abs(batch.number)), False),
@@ -24,11 +24,11 @@ ORDERS: dict[str, tuple[Callable[[Watched], Any], bool]] = {
 BAR = 10
 
 
-def status_of(batch: Watched) -> str:
+def status_of(batch: BatchLine) -> str:
     return "paused" if batch.paused and batch.running else batch.status
 
 
-def chosen(batches: Sequence[Watched], words: str, order: str, unfolded: Collection[str] = ()) -> list[Watched]:
+def chosen(batches: Sequence[BatchLine], words: str, order: str, unfolded: Collection[str] = ()) -> list[BatchLine]:
     """Those that have all the words somewhere in name, kind, state or id, sorted; beneath a study that is unfolded its cells."""
     cells = [batch for batch in batches if batch.study_id]
     found = [
@@ -54,13 +54,13 @@ def bar(done: int, failed: int, total: int, width: int = BAR) -> list[Piece]:
     return [piece for piece in pieces if piece[0]]
 
 
-class BatchList(MarkedRows[Watched]):
+class BatchList(MarkedRows[BatchLine]):
     BINDINGS = [Binding("enter", "open", "Open", id="batches.open")]
 
     class SortAsked(Message):
         """The header was clicked."""
 
-    def __init__(self, brief: Callable[[Watched], str] = lambda batch: "", *, id: str | None = None) -> None:
+    def __init__(self, brief: Callable[[BatchLine], str] = lambda batch: "", *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._brief = brief
         """what a batch has found, in a few letters"""
@@ -69,7 +69,7 @@ class BatchList(MarkedRows[Watched]):
         """studies whose cells are shown"""
 
     @property
-    def in_view(self) -> list[Watched]:
+    def in_view(self) -> list[BatchLine]:
         first, last = self.rows_in_view
         return self.items[first : last + 1]
 
@@ -129,7 +129,7 @@ class BatchList(MarkedRows[Watched]):
         ]
         return pieces
 
-    def _told(self, batch: Watched, room: int) -> str:
+    def _told(self, batch: BatchLine, room: int) -> str:
         """A study with its cells told, and each of them a step to the right."""
         if batch.cells:
             return f"{'▾' if batch.id in self.unfolded else '▸'} {one_line(batch.name)} ({batch.cells:,} cells)"

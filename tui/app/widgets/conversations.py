@@ -17,7 +17,7 @@ from tidepool.storage.errors import TidepoolError
 from tidepool.storage.queries import search
 from tidepool.storage.queries.lists import everybody
 from tidepool.storage.queries.search import Hit
-from tidepool.storage.queries.watching import Watched
+from tidepool.storage.queries.watching import BatchLine
 from tidepool.tui.app.background import while_open
 from tidepool.tui.app.transcript_sources import TranscriptSource, Wanted, filter_of, transcript_source
 from tidepool.tui.app.widgets.frame import TextLine
@@ -148,7 +148,7 @@ class ConversationsPane(Vertical):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.source: TranscriptSource = TranscriptSource()
-        self._batch: Watched | None = None
+        self._batch: BatchLine | None = None
         self._ids: tuple[int, int] = (0, -1)
         self._turn: int | None = None
         self._found_at = 0.0
@@ -182,7 +182,7 @@ class ConversationsPane(Vertical):
             part if isinstance(part, str | int) and not isinstance(part, bool) else None,
         )
 
-    async def open(self, batch: Watched) -> None:
+    async def open(self, batch: BatchLine) -> None:
         self._batch, before = batch, self.source.title
         self.source = self.list.source = transcript_source(batch)
         file = self._app.file
@@ -203,7 +203,7 @@ class ConversationsPane(Vertical):
         self._ids = (0, -1)
         self._find(CHOOSING_SECONDS)
 
-    async def look(self, batch: Watched) -> None:
+    async def look(self, batch: BatchLine) -> None:
         """The heads of the rows in view, and what is under the cursor; of a running batch, what has come to the list."""
         if self._batch is None:
             return
@@ -247,7 +247,7 @@ class ConversationsPane(Vertical):
                 self._say(str(error))
 
     @work(exclusive=True, group="find")
-    async def _grow(self, batch: Watched) -> None:
+    async def _grow(self, batch: BatchLine) -> None:
         self._found_at = monotonic()
         with while_open(self.app):
             if self.list.hit is None:
@@ -255,12 +255,12 @@ class ConversationsPane(Vertical):
                 self.list.show_grown(numbers)
                 self._say(self.source.count_text(numbers, batch))
 
-    async def _list(self, batch: Watched, wanted: Wanted) -> None:
+    async def _list(self, batch: BatchLine, wanted: Wanted) -> None:
         numbers = await self._app.file.dig(self.source.matching, wanted)
         self.list.show_all(numbers, search.search_words(self.source.words(wanted.words)))
         self._say(self.source.count_text(numbers, batch))
 
-    async def _search(self, batch: Watched, wanted: Wanted) -> None:
+    async def _search(self, batch: BatchLine, wanted: Wanted) -> None:
         """What is indexed is shown at once; the rest is indexed in small steps meanwhile."""
         file = self._app.file
         show = self._show_hits if self.source.lists_hits else self._list
@@ -282,7 +282,7 @@ class ConversationsPane(Vertical):
         self.list.all_read = True
         await show(batch, wanted)
 
-    async def _show_hits(self, batch: Watched, wanted: Wanted) -> None:
+    async def _show_hits(self, batch: BatchLine, wanted: Wanted) -> None:
         hits = await self._app.file.dig(search.find, batch.number, filter_of(wanted), self._ids)
         self.list.show_hits(hits, search.search_words(wanted.words))
         total = await self._app.file.dig(search.count_hits, filter_of(wanted), self._ids)

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tidepool.engine.results.blocks import Figure, Headline, line
-from tidepool.storage.queries.watching import Stretch, Watched
+from tidepool.storage.queries.watching import BatchLine, Stretch
 from tidepool.storage.states import BatchStatus
 from tidepool.tui.app.theme import BATCH_STATES
 from tidepool.tui.app.widgets.batch_list import bar, status_of
@@ -44,12 +44,12 @@ class Beat:
 
 
 class Throughput:
-    def __init__(self, past: Sequence[Stretch], now: Watched) -> None:
+    def __init__(self, past: Sequence[Stretch], now: BatchLine) -> None:
         self.beats: list[Beat] = _beats(past)
         self._last = now
         self._seen_at: float | None = None
 
-    def take(self, now: Watched, at: float) -> bool:
+    def take(self, now: BatchLine, at: float) -> bool:
         """Adds what happened since the last look; True where that was something to show."""
         before, seen_at = self._last, self._seen_at
         if seen_at is not None and now.running and at - seen_at < SHORTEST:
@@ -176,7 +176,7 @@ MOST_SLOWER = 4
 class Gauges(Static):
     def show(
         self,
-        batch: Watched | None,
+        batch: BatchLine | None,
         pulse: Throughput | None,
         expected: Expected = NOTHING_EXPECTED,
         finding: Headline | None = None,
@@ -191,7 +191,7 @@ class Gauges(Static):
         self.update(Content("\n").join(result), layout=False)
 
 
-def advance(batch: Watched, expected: Expected) -> tuple[float, float]:
+def advance(batch: BatchLine, expected: Expected) -> tuple[float, float]:
     """(done, whole) in calls, since units may all end at the end; in units where the plan is not known, or the batch ended."""
     if batch.status not in UNFINISHED or not expected.calls:
         return batch.units_done, batch.units_total
@@ -201,7 +201,7 @@ def advance(batch: Watched, expected: Expected) -> tuple[float, float]:
     return batch.calls, batch.calls + max(1, left)
 
 
-def seconds_left(batch: Watched, pulse: Throughput | None, expected: Expected) -> float | None:
+def seconds_left(batch: BatchLine, pulse: Throughput | None, expected: Expected) -> float | None:
     """At the steady pace of late where calls are counted, else at that of the whole batch. Calls that are slow to come at the very
     end, when few are left, are not taken for a pace."""
     done, whole = advance(batch, expected)
@@ -213,11 +213,11 @@ def seconds_left(batch: Watched, pulse: Throughput | None, expected: Expected) -
     return by_all
 
 
-def lines(batch: Watched, pulse: Throughput | None, expected: Expected, width: int) -> list[Content]:
+def lines(batch: BatchLine, pulse: Throughput | None, expected: Expected, width: int) -> list[Content]:
     return [_name(batch, width), _progress(batch, pulse, expected, width), _pace(batch, pulse)]
 
 
-def _name(batch: Watched, width: int) -> Content:
+def _name(batch: BatchLine, width: int) -> Content:
     status = status_of(batch)
     glyph, state = BATCH_STATES.get(status, (" ", "waiting"))
     said: str = one_line(status.replace("in_progress", "running"))
@@ -235,7 +235,7 @@ def _name(batch: Watched, width: int) -> Content:
     )
 
 
-def _progress(batch: Watched, pulse: Throughput | None, expected: Expected, width: int) -> Content:
+def _progress(batch: BatchLine, pulse: Throughput | None, expected: Expected, width: int) -> Content:
     done, whole = advance(batch, expected)
     going = batch.status in UNFINISHED and expected.calls > batch.calls
     figures = [
@@ -262,7 +262,7 @@ def _progress(batch: Watched, pulse: Throughput | None, expected: Expected, widt
     return Content.assemble(*pieces, f"  {words}", (f"   {time_words}", "$quiet"))
 
 
-def _pace(batch: Watched, pulse: Throughput | None) -> Content:
+def _pace(batch: BatchLine, pulse: Throughput | None) -> Content:
     speed = pulse.speed if pulse and batch.running else (batch.calls / batch.seconds if batch.seconds else 0.0)
     latency = pulse.latency if pulse else None
     limits = json.loads(batch.limits)

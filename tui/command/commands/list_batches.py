@@ -12,7 +12,7 @@ from tidepool.engine.results.blocks import money
 from tidepool.storage.file import reading, tidy_journal
 from tidepool.storage.lock_files import tidy_locks
 from tidepool.storage.queries.lists import cell_name, with_studies
-from tidepool.storage.queries.watching import Watched, all_watched
+from tidepool.storage.queries.watching import BatchLine, read_batches
 from tidepool.tui.command.saying import say, say_json
 from tidepool.tui.drawing.text import console, one_line, resting, utc
 
@@ -23,7 +23,7 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     with reading(options.db) as connection:
-        lines = all_watched(connection, options.db, -1 if options.json else MOST_SHOWN + 1)
+        lines = read_batches(connection, options.db, -1 if options.json else MOST_SHOWN + 1)
         batches = lines if options.json else with_studies(connection, lines)
     tidy_locks(options.db)
     tidy_journal(options.db)
@@ -57,7 +57,7 @@ LEFT_OUT = ("started", "seed", "branch", "kind", "cost")
 SHORTEST_NAME = 14
 
 
-def batch_table(batches: Sequence[Watched], width: int) -> Table:
+def batch_table(batches: Sequence[BatchLine], width: int) -> Table:
     """One line for each batch: the name is cut where it is long, everything else stands whole."""
     studies = {batch.id: batch.name for batch in batches if batch.cells}
     rows = [_cells(batch) | {"name": _name(batch, studies, width)} for batch in batches]
@@ -79,14 +79,14 @@ def batch_table(batches: Sequence[Watched], width: int) -> Table:
     return table
 
 
-def _name(batch: Watched, studies: Mapping[str, str], room: int) -> str:
+def _name(batch: BatchLine, studies: Mapping[str, str], room: int) -> str:
     """A cell stands under its study, whose name it need not repeat."""
     if not batch.study_id:
         return one_line(batch.name)
     return f"  {one_line(cell_name(batch.name, studies.get(batch.study_id, ''), room - 2))}"
 
 
-def _cells(batch: Watched) -> dict[str, str]:
+def _cells(batch: BatchLine) -> dict[str, str]:
     origin = batch.branched_off
     failed = f", {batch.units_failed:,} failed" if batch.units_failed else ""
     return {

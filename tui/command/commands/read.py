@@ -22,7 +22,7 @@ from tidepool.tui.drawing.text import console, hand_words, resting, utc
 
 if TYPE_CHECKING:
     from tidepool.storage.queries.lists import Transcript
-    from tidepool.storage.queries.watching import Watched
+    from tidepool.storage.queries.watching import BatchLine
 
 
 SPLITS = ("judge", "choose", "search")
@@ -68,10 +68,10 @@ def _show_summary(options: argparse.Namespace) -> None:
         say_json(summary)
         return
     print_summary(options.db, summary, methods=True)
-    if "study_id" not in summary and (batch := _watched(options)) is not None:
+    if "study_id" not in summary and (batch := _batch_line(options)) is not None:
         for provider, rest in batch.resting.items():
             say(one_line(resting(provider, **rest)))
-        for hand in batch.hands:
+        for hand in batch.workers:
             say(one_line(hand_words(hand)))
 
 
@@ -86,11 +86,11 @@ def _summary(options: argparse.Namespace) -> dict[str, Any]:
     return summarise_study(options.db, study.id)
 
 
-def _watched(options: argparse.Namespace) -> "Watched | None":
-    from tidepool.storage.queries.watching import watched
+def _batch_line(options: argparse.Namespace) -> "BatchLine | None":
+    from tidepool.storage.queries.watching import read_batch
 
     with reading(options.db) as connection:
-        return watched(connection, options.db, find_batch(connection, options.batch)["number"])
+        return read_batch(connection, options.db, find_batch(connection, options.batch)["number"])
 
 
 def _show_conversation(options: argparse.Namespace) -> None:
