@@ -178,7 +178,7 @@ async def steered(play: Play, on_stop: str) -> Played:
             if signals.first is not None:
                 error.exit_code = 128 + signals.first
             raise
-    return summary, control.asked, signals.first
+    return summary, control.requested, signals.first
 
 
 async def _run_new(options: argparse.Namespace, listener: Listener, control: RunControl) -> dict[str, Any]:
