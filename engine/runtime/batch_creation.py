@@ -218,12 +218,12 @@ class BatchCreation:
         finally:
             self._account.batch_answered()
 
-    def _pause(self, attempt: int, requested: float, left: float) -> float | None:
+    def _pause(self, attempt: int, asked: float, left: float) -> float | None:
         """Seconds before the next attempt; None where it would come too late. `asked` is what the provider wants."""
-        if left <= 0 or requested > left or (math.isinf(left) and attempt >= self._account.settings.retries):
+        if left <= 0 or asked > left or (math.isinf(left) and attempt >= self._account.settings.retries):
             return None
         growing = self._account.provider.backoff * 2.0 ** min(attempt, 10)
-        return max(requested, min(growing, LONGEST_PAUSE, left))
+        return max(asked, min(growing, LONGEST_PAUSE, left))
 
     # -- after a crash or a cut --------------------------------------------------------------------------
 
