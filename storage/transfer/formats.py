@@ -185,7 +185,7 @@ def export_results(
     return [path]
 
 
-def write_json(path: Path, content: Any) -> list[Path]:
+def echo_json(path: Path, content: Any) -> list[Path]:
     return write_text(path, json_text(content, indent=1) + "\n")
 
 

@@ -63,7 +63,7 @@ async def opened(
         for launched in app._launched:
             launched.process.kill()
             launched.process.wait(timeout=WAIT_SECONDS)
-        app.let_go()
+        app.shut_down()
 
 
 @contextmanager

@@ -35,7 +35,7 @@ def run_alone(app: TidepoolApp) -> None:
     try:
         app.run()
     finally:
-        app.let_go()
+        app.shut_down()
 
 
 def _prepare(path: Path) -> None:

@@ -44,7 +44,7 @@ def origins(folder: Path, draft: Draft, batches: Sequence[BatchLine] = ()) -> li
     known = [spec for kind in KINDS if (spec := installed(kind))]
     new = [DraftOrigin("new", spec.title.lower(), spec.summary, template(spec.name)) for spec in known]
     starters = [DraftOrigin("starter", one.title, one.text, path=one.path) for one in STARTERS]
-    earlier = [DraftOrigin("earlier", *_told(text), text) for text in draft.earlier]
+    earlier = [DraftOrigin("earlier", *_title_and_detail(text), text) for text in draft.earlier]
     ran = [
         DraftOrigin("batch", one.name or one.id, f"{one.kind.replace('_', ' ')}, {one.status}", batch=one)
         for one in batches
@@ -76,7 +76,7 @@ def _configs(folder: Path) -> list[Path]:
     return [path for path in found if path.name != "pyproject.toml"][:MOST_FILES]
 
 
-def _told(text: str) -> tuple[str, str]:
+def _title_and_detail(text: str) -> tuple[str, str]:
     try:
         values = values_of(text)
     except ValueError:
@@ -161,9 +161,9 @@ class SaveDialog(Dialog[str]):
     @on(Input.Changed)
     def _look(self) -> str | None:
         """A word about the path; None where it cannot be."""
-        words = self.query_one("#path", Input).value.strip()
-        path = Path(words).expanduser()
-        if not words:
+        typed = self.query_one("#path", Input).value.strip()
+        path = Path(typed).expanduser()
+        if not typed:
             self.fault("Where to? Give a path.")
             return None
         if path.is_dir() or not path.parent.is_dir():

@@ -105,7 +105,7 @@ class ModeScreen(Screen[None]):
                     with while_open(self.app):
                         await self.look()
                 except TidepoolError as error:
-                    self.tidepool.tell(error)
+                    self.tidepool.show_error(error)
                     await asyncio.sleep(5)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._nudged.wait(), self.PERIOD)
@@ -128,7 +128,7 @@ def screen_action(act: Callable[[ScreenT], Awaitable[None]]) -> Callable[[Screen
         try:
             await act(screen)
         except TidepoolError as error:
-            screen.tidepool.tell(error)
+            screen.tidepool.show_error(error)
 
     return run
 
@@ -222,7 +222,7 @@ class BatchActions(ModeScreen):
             return
         self.notify(one_line(f"Exporting to {answer[1]} …"), markup=False)
         if fault := await export(self.tidepool.path, batch.id, *answer):
-            self.tidepool.tell(fault)
+            self.tidepool.show_error(fault)
         else:
             self.notify(one_line(f"Exported to {answer[1]}."), markup=False)
 
@@ -238,7 +238,7 @@ class BatchActions(ModeScreen):
             with self.app.suspend():
                 subprocess.run(launching.command(self.tidepool.path, "code", batch.id), env=launching.environment())
         except SuspendNotSupported:
-            self.tidepool.tell(f"Coding needs a terminal of its own: run `tidepool code {batch.id}` there.")
+            self.tidepool.show_error(f"Coding needs a terminal of its own: run `tidepool code {batch.id}` there.")
         self.app.refresh(layout=True)
         self.recount()
 

@@ -17,7 +17,7 @@ from tidepool.tui.app.background import while_open
 from tidepool.tui.app.findings import BriefReader
 from tidepool.tui.app.kind_screens import STARTERS
 from tidepool.tui.app.screens.base import BATCH_BINDINGS, BatchActions
-from tidepool.tui.app.widgets.batch_list import ORDERS, BatchList, chosen, status_of
+from tidepool.tui.app.widgets.batch_list import ORDERS, BatchList, arrange, status_of
 from tidepool.tui.app.widgets.frame import Greeting, TextLine
 from tidepool.tui.drawing.text import count, one_line, span
 
@@ -46,7 +46,7 @@ class BatchesScreen(BatchActions):
     def __init__(self) -> None:
         super().__init__()
         self._all: Sequence[BatchLine] = ()
-        self._seen = -1
+        self._change_count = -1
         self._quiet = 0
         self._briefs = BriefReader(self.tidepool)
 
@@ -67,15 +67,15 @@ class BatchesScreen(BatchActions):
 
     async def look(self) -> None:
         """Where nothing was written and nothing runs, nothing is read; a process that died is noticed in a second."""
-        if self._all and (old := self._briefs.wanted(self.table.in_view)):
+        if self._all and (old := self._briefs.outdated(self.table.in_view)):
             self._find(old)
-        seen = await self.tidepool.file.look(changes)
+        change_count = await self.tidepool.file.look(changes)
         self._quiet += 1
-        if seen == self._seen and not (self._quiet >= 4 and any(batch.running for batch in self._all)):
+        if change_count == self._change_count and not (self._quiet >= 4 and any(batch.running for batch in self._all)):
             if self._quiet % 40 == 0:
                 self.table.touch_all()
             return
-        self._seen, self._quiet = seen, 0
+        self._change_count, self._quiet = change_count, 0
         self._all = await self.tidepool.file.look(_with_studies, self.tidepool.path)
         self._show()
 
@@ -90,12 +90,12 @@ class BatchesScreen(BatchActions):
     def _show(self) -> None:
         self.set_class(not self._all, "-empty")
         self.query_one(Greeting).display = not self._all
-        shown = self.query_one("#batch-list")
-        if self._all and not shown.display:
+        list_widget = self.query_one("#batch-list")
+        if self._all and not list_widget.display:
             self.call_after_refresh(self.table.focus)
-        shown.display = bool(self._all)
+        list_widget.display = bool(self._all)
         self.table.show(
-            chosen(self._all, self.query_one("#filter", Input).value, self.table.order, self.table.unfolded)
+            arrange(self._all, self.query_one("#filter", Input).value, self.table.order, self.table.unfolded)
         )
         self._detail()
 
@@ -128,7 +128,7 @@ class BatchesScreen(BatchActions):
         field.display = False
         self.table.focus()
 
-    @on(BatchList.SortAsked)
+    @on(BatchList.SortRequested)
     def action_sort(self) -> None:
         names = list(ORDERS)
         self.table.order = names[(names.index(self.table.order) + 1) % len(names)]
@@ -169,14 +169,14 @@ def _with_studies(connection: sqlite3.Connection, path: Path) -> list[BatchLine]
 
 def detail(batch: BatchLine, finding: str = "") -> Content:
     """On the batch under the cursor: what it came to, what it took, and what can be done."""
-    what = (
+    note = (
         f"study of {batch.cells:,} batches"
         if batch.cells
         else f"cell of study {batch.study_id}"
         if batch.study_id
         else ""
     )
-    first = f"{batch.id} · {f'{what} · ' if what else ''}seed {batch.seed} · {count(batch.calls)} calls · {span(batch.seconds)}"
+    first = f"{batch.id} · {f'{note} · ' if note else ''}seed {batch.seed} · {count(batch.calls)} calls · {span(batch.seconds)}"
     if batch.failed:
         first += f" · {count(batch.failed)} calls failed"
     if batch.simulated:
@@ -197,8 +197,8 @@ def _advice(batch: BatchLine) -> list[tuple[str, str] | str]:
         case "interrupted":
             return [("interrupted", "$state-retried"), f" ({reason or 'its process died'}): u goes on where it stopped"]
         case "partial" | "failed":
-            said = f" {reason}:" if reason else ":"
-            return [(batch.status, "$state-failed"), f"{said} u tries the {batch.units_failed:,} failed units again"]
+            cause = f" {reason}:" if reason else ":"
+            return [(batch.status, "$state-failed"), f"{cause} u tries the {batch.units_failed:,} failed units again"]
         case "in_progress":
             return ["enter watches it"]
         case "paused":

@@ -28,19 +28,19 @@ def status_of(batch: BatchLine) -> str:
     return "paused" if batch.paused and batch.running else batch.status
 
 
-def chosen(batches: Sequence[BatchLine], words: str, order: str, unfolded: Collection[str] = ()) -> list[BatchLine]:
+def arrange(batches: Sequence[BatchLine], words: str, order: str, unfolded: Collection[str] = ()) -> list[BatchLine]:
     """Those that have all the words somewhere in name, kind, state or id, sorted; beneath a study that is unfolded its cells."""
     cells = [batch for batch in batches if batch.study_id]
-    found = [
+    matching = [
         batch
         for batch in batches
         if not batch.study_id and has_words(f"{one_line(batch.name)} {batch.kind} {status_of(batch)} {batch.id}", words)
     ]
     key, reverse = ORDERS[order]
     return [
-        one
-        for batch in sorted(found, key=key, reverse=reverse)
-        for one in (batch, *(cell for cell in cells if batch.id in unfolded and cell.study_id == batch.id))
+        line
+        for batch in sorted(matching, key=key, reverse=reverse)
+        for line in (batch, *(cell for cell in cells if batch.id in unfolded and cell.study_id == batch.id))
     ]
 
 
@@ -57,7 +57,7 @@ def bar(done: int, failed: int, total: int, width: int = BAR) -> list[Piece]:
 class BatchList(MarkedRows[BatchLine]):
     BINDINGS = [Binding("enter", "open", "Open", id="batches.open")]
 
-    class SortAsked(Message):
+    class SortRequested(Message):
         """The header was clicked."""
 
     def __init__(self, brief: Callable[[BatchLine], str] = lambda batch: "", *, id: str | None = None) -> None:
@@ -87,11 +87,11 @@ class BatchList(MarkedRows[BatchLine]):
         return "no batch fits the filter"
 
     def draw_header(self, width: int) -> Sequence[Piece]:
-        name, kind, bar_width, found = _widths(width)
+        name, kind, bar_width, brief = _widths(width)
         titles = [
             " " * 4 + self._title("name", name),
             fitted("kind", kind),
-            fitted("finding", found),
+            fitted("finding", brief),
             self._title("state", 12),
             fitted("progress" if bar_width else "done", bar_width + 6, right=not bar_width),
             self._title("size", 13, right=True),
@@ -110,13 +110,13 @@ class BatchList(MarkedRows[BatchLine]):
         batch = self.items[index]
         status = status_of(batch)
         glyph, colour = BATCH_STATES.get(status, (" ", ""))
-        name, kind, bar_width, found = _widths(width)
+        name, kind, bar_width, brief = _widths(width)
         mark: Piece = ("✓ ", "accent") if batch.id in self.marks else ("  ", "")
-        pieces: list[Piece] = [mark, (f"{glyph} ", colour), column(self._told(batch, name), name)]
+        pieces: list[Piece] = [mark, (f"{glyph} ", colour), column(self._name_text(batch, name), name)]
         if kind:
             pieces.append(column(batch.kind.replace("_", " "), kind, "dim"))
-        if found:
-            pieces.append(column(self._brief(batch), found, "strong"))
+        if brief:
+            pieces.append(column(self._brief(batch), brief, "strong"))
         pieces.append(column(status.replace("in_progress", "running"), 12, colour))
         if bar_width:
             pieces += bar(batch.units_done, batch.units_failed, batch.units_total, bar_width)
@@ -129,17 +129,17 @@ class BatchList(MarkedRows[BatchLine]):
         ]
         return pieces
 
-    def _told(self, batch: BatchLine, room: int) -> str:
+    def _name_text(self, batch: BatchLine, width: int) -> str:
         """A study with its cells told, and each of them a step to the right."""
         if batch.cells:
             return f"{'▾' if batch.id in self.unfolded else '▸'} {one_line(batch.name)} ({batch.cells:,} cells)"
         if not batch.study_id:
             return one_line(batch.name)
         study = next((one.name for one in self.items if one.id == batch.study_id), "")
-        return f"  {one_line(cell_name(batch.name, study, room - 2))}"
+        return f"  {one_line(cell_name(batch.name, study, width - 2))}"
 
     def header_clicked(self, x: int) -> None:
-        self.post_message(self.SortAsked())
+        self.post_message(self.SortRequested())
 
 
 FINDING = 22

@@ -49,7 +49,7 @@ class Throughput:
         self._last = now
         self._seen_at: float | None = None
 
-    def take(self, now: BatchLine, at: float) -> bool:
+    def update_from(self, now: BatchLine, at: float) -> bool:
         """Adds what happened since the last look; True where that was something to show."""
         before, seen_at = self._last, self._seen_at
         if seen_at is not None and now.running and at - seen_at < SHORTEST:
@@ -185,10 +185,10 @@ class Gauges(Static):
         if batch is None:
             self.update(Content("No batch yet. Press 1 for the list, or 2 to compose one."))
             return
-        result = lines(batch, pulse, expected, self.content_size.width or 80)
+        shown_lines = lines(batch, pulse, expected, self.content_size.width or 80)
         if finding is not None:
-            result.append(Content.styled(one_line(finding.text), "bold"))
-        self.update(Content("\n").join(result), layout=False)
+            shown_lines.append(Content.styled(one_line(finding.text), "bold"))
+        self.update(Content("\n").join(shown_lines), layout=False)
 
 
 def advance(batch: BatchLine, expected: Expected) -> tuple[float, float]:
@@ -220,33 +220,33 @@ def lines(batch: BatchLine, pulse: Throughput | None, expected: Expected, width:
 def _name(batch: BatchLine, width: int) -> Content:
     status = status_of(batch)
     glyph, state = BATCH_STATES.get(status, (" ", "waiting"))
-    said: str = one_line(status.replace("in_progress", "running"))
+    state_text: str = one_line(status.replace("in_progress", "running"))
     if batch.reason and not batch.running:
-        said += f": {one_line(batch.reason, LONGEST_REASON)}"
+        state_text += f": {one_line(batch.reason, LONGEST_REASON)}"
     for provider, rest in batch.resting.items():
-        said += f": {one_line(resting(provider, **rest))}"
+        state_text += f": {one_line(resting(provider, **rest))}"
     right: str = one_line(f"{batch.kind.replace('_', ' ')} · {batch.id}")
     if batch.simulated:
         right += " · simulated in part" if batch.partly_simulated else " · simulated"
-    left = f"{glyph} {said}  "
-    room = max(10, width - len(left) - len(right) - 1)
+    left = f"{glyph} {state_text}  "
+    available = max(10, width - len(left) - len(right) - 1)
     return Content.assemble(
-        (left, f"bold $state-{state}"), (fitted(one_line(batch.name), room), "bold"), " ", (right, "$quiet")
+        (left, f"bold $state-{state}"), (fitted(one_line(batch.name), available), "bold"), " ", (right, "$quiet")
     )
 
 
 def _progress(batch: BatchLine, pulse: Throughput | None, expected: Expected, width: int) -> Content:
     done, whole = advance(batch, expected)
-    going = batch.status in UNFINISHED and expected.calls > batch.calls
+    running = batch.status in UNFINISHED and expected.calls > batch.calls
     figures = [
         percent(done, whole),
         f"{count(batch.calls)} of {expected.about}{count(whole)} calls"
-        if going
+        if running
         else requests(batch.calls, batch.bought, batch.cached, batch.failed),
         f"{count(batch.units_done)} of {count(batch.units_total)} units",
     ]
     rare = {"replayed": batch.replayed, "retried": batch.retried}
-    if going:
+    if running:
         rare = {"cached": batch.cached, **rare, "failed": batch.failed}
     figures += [f"{count(value)} {name}" for name, value in rare.items() if value]
     left = seconds_left(batch, pulse, expected)
@@ -254,12 +254,12 @@ def _progress(batch: BatchLine, pulse: Throughput | None, expected: Expected, wi
     most = width - len(time_words) - 5 - SHORTEST_BAR
     while len(figures) > 2 and len(" · ".join(figures)) > most:  # how long it takes is wanted more than the units
         del figures[2]
-    words = " · ".join(figures)
-    room = max(SHORTEST_BAR, width - len(words) - len(time_words) - 5)
+    figures_text = " · ".join(figures)
+    bar_width = max(SHORTEST_BAR, width - len(figures_text) - len(time_words) - 5)
     share = int(1000 * done / whole) if whole else 0
-    lost = int(1000 * batch.units_failed / batch.units_total) if batch.units_total else 0
-    pieces = [(text, f"$state-{name}") for text, name in bar(share, lost, 1000 if whole else 0, room)]
-    return Content.assemble(*pieces, f"  {words}", (f"   {time_words}", "$quiet"))
+    failed_share = int(1000 * batch.units_failed / batch.units_total) if batch.units_total else 0
+    pieces = [(text, f"$state-{name}") for text, name in bar(share, failed_share, 1000 if whole else 0, bar_width)]
+    return Content.assemble(*pieces, f"  {figures_text}", (f"   {time_words}", "$quiet"))
 
 
 def _pace(batch: BatchLine, pulse: Throughput | None) -> Content:
@@ -273,6 +273,6 @@ def _pace(batch: BatchLine, pulse: Throughput | None) -> Content:
     gauges = [Content.assemble((f"{name} ", "$quiet"), (value, "bold")) for name, value in figures.items()]
     if batch.running:
         providers = limits.get("providers", {}).values()
-        flying, allowed = (sum(one.get(name, 0) for one in providers) for name in ("in_flight", "allowed"))
+        flying, allowed = (sum(provider.get(name, 0) for provider in providers) for name in ("in_flight", "allowed"))
         gauges.append(Content.styled(f"{count(flying)}/{count(allowed)} in flight", "$quiet"))
     return Content("   ").join(gauges)
