@@ -92,7 +92,7 @@ class SpokenPage(NamedTuple):
     statuses: Sequence[str]
     kinds: Sequence[str]
     casts: Sequence[list[str]]
-    said: tuple[Sequence[int], Sequence[str], Sequence[bytes]]
+    messages: tuple[Sequence[int], Sequence[str], Sequence[bytes]]
     """units, speakers and words (in UTF-8) of messages, in no order"""
     ratings: Sequence[tuple[int, str, float | None]]
     """unit, entity and what a judge gave"""
@@ -247,7 +247,7 @@ class NewRows:
     """Of one batch: first all it has, by pages of its units, then what comes."""
 
     def __init__(self, table: str, columns: str, where: str = "1") -> None:
-        self._asked = f"SELECT {columns} FROM {table} WHERE {where} AND "
+        self._select = f"SELECT {columns} FROM {table} WHERE {where} AND "
         self._table = table
         self._next_unit = 0
         self._last_row: int | None = None
@@ -273,6 +273,6 @@ class NewRows:
         return self._rows(connection, "unit_id BETWEEN ? AND ?", bounds)
 
     def _rows(self, connection: sqlite3.Connection, which: str, values: tuple[int, ...]) -> list[Sequence[Any]]:
-        cursor = connection.execute(self._asked + which, values)
+        cursor = connection.execute(self._select + which, values)
         cursor.row_factory = None
         return cursor.fetchall()

@@ -104,7 +104,7 @@ class TidepoolApp(OrderedKeysApp):
         super().__init__()
         self.path = path
         self.file = FileReader(path)
-        self.beside = WorkerProcess()
+        self.plotting = WorkerProcess()
         """draws plots"""
         self.counting = WorkerProcess()
         """works out statistics"""
@@ -176,7 +176,7 @@ class TidepoolApp(OrderedKeysApp):
         """Once the app has run: its threads and processes end; the batches it started go on."""
         tell_trouble_by(None)
         self.file.close()
-        self.beside.close()
+        self.plotting.close()
         self.counting.close()
         if "examiner" in self.__dict__:
             self.examiner.close()

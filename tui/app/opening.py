@@ -30,7 +30,7 @@ def open_app(path: Path) -> int:
 def run_alone(app: TidepoolApp) -> None:
     """In a process of its own, with those beside it, to its end."""
     app.alone = True
-    app.beside.start()
+    app.plotting.start()
     app.counting.start()
     try:
         app.run()

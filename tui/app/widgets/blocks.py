@@ -87,7 +87,7 @@ class Plot(Widget, can_focus=False):
         app = cast("TidepoolApp", self.app)
         shape = {"width": size.width, "height": size.height, "colours": colours, "plain": app.no_color}
         try:
-            rows = await app.beside.ask("draw", figure=as_json(figure), **shape)
+            rows = await app.plotting.ask("draw", figure=as_json(figure), **shape)
         except TidepoolError as error:
             rows = [[[f"could not be drawn: {error}", None]]]
         base = self.visual_style.rich_style
