@@ -166,7 +166,7 @@ async def play(database: Path, theme: str, names: list[str]) -> None:
                 (PICTURES / f"{name}{mark}.svg").write_text(slim(svg, name), encoding="utf-8")
                 print(f"{name}{mark}.svg", flush=True)
     finally:
-        app.let_go()
+        app.shut_down()
 
 
 EXAMPLES = ROOT / "examples"
@@ -242,7 +242,7 @@ async def picture(example: Path, folder: Path) -> str:
             await _open(app, pilot, -number if config.design else number, panel)
             svg = app.export_screenshot(title=f"tidepool --run examples/{example.name}", simplify=True)
     finally:
-        app.let_go()
+        app.shut_down()
     return slim(svg, example.stem.replace("_", "-"))
 
 

@@ -95,7 +95,7 @@ def stable_text(text: str) -> str:
     return text
 
 
-def write_json(path: Path, value: Any) -> None:
+def echo_json(path: Path, value: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(stable(value), indent=1, ensure_ascii=False, sort_keys=True) + "\n")
 
@@ -122,7 +122,7 @@ def dump_exports(database: Path, folder: Path, formats: tuple[str, ...]) -> None
                     continue
                 target = folder / name / (path.name if path.name != "out" else f"out.{name}")
                 if path.suffix == ".json":
-                    write_json(target, json.loads(path.read_text()))
+                    echo_json(target, json.loads(path.read_text()))
                 else:
                     target.parent.mkdir(parents=True, exist_ok=True)
                     target.write_text("\n".join(_without_durations(path)) + "\n")
@@ -140,14 +140,14 @@ def _without_durations(path: Path) -> list[str]:
 
 def dump_run(database: Path, folder: Path, config: Path, formats: tuple[str, ...] = FORMATS) -> None:
     plan = json.loads(tidepool(database, "plan", str(config), "--json"))
-    write_json(folder / "plan.json", plan)
+    echo_json(folder / "plan.json", plan)
     tidepool(database, "--run", str(config), "--json")
     dump_results(database, folder, formats)
 
 
 def dump_results(database: Path, folder: Path, formats: tuple[str, ...]) -> None:
     for command in ("show", "stats"):
-        write_json(folder / f"{command}.json", json.loads(tidepool(database, command, "last", "--json")))
+        echo_json(folder / f"{command}.json", json.loads(tidepool(database, command, "last", "--json")))
     (folder / "stats.txt").write_text(stable_text(tidepool(database, "stats", "last")))
     dump_views(database, folder / "views")
     dump_exports(database, folder / "exports", formats)

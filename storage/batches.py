@@ -20,12 +20,12 @@ from tidepool.storage.lock_files import BATCH_ID, is_held
 from tidepool.storage.queries import search
 from tidepool.storage.queries.summary import counts_to_keep
 from tidepool.storage.states import (
-    ASKED,
-    BESIDE_SQL,
+    IN_FLIGHT,
     KILLED,
     OPEN_PHASES_SQL,
     STALE_SECONDS,
-    UNDER_WAY,
+    STUDY_BATCHES_SQL,
+    WAS_SENT,
     BatchStatus,
     CallStatus,
     StopCode,
@@ -94,18 +94,18 @@ def checked_number(number: int) -> int:
     return number
 
 
-def counted_back(reference: str) -> int | None:
+def parse_steps_back(reference: str) -> int | None:
     """0 of `last`, 1 of `last~1`, the one before it; None: it is no such word."""
-    found = re.fullmatch(r"last(?:~([0-9]{1,6}))?", reference)
-    return None if found is None else int(found[1] or 0)
+    matched = re.fullmatch(r"last(?:~([0-9]{1,6}))?", reference)
+    return None if matched is None else int(matched[1] or 0)
 
 
-def newest(connection: sqlite3.Connection, back: int) -> list[sqlite3.Row]:
+def newest(connection: sqlite3.Connection, steps_back: int) -> list[sqlite3.Row]:
     """The last batch, or of the last study, counted back by the rows of `tidepool list`: a study is one."""
     return connection.execute(
         "SELECT * FROM batch WHERE number = (SELECT max(number) AS newest FROM batch GROUP BY coalesce(study_id, id) "
         "ORDER BY newest DESC LIMIT 1 OFFSET ?)",
-        (back,),
+        (steps_back,),
     ).fetchall()
 
 
@@ -117,8 +117,8 @@ def prefix_pattern(reference: str) -> str:
 def find_batch(connection: sqlite3.Connection, reference: str) -> sqlite3.Row:
     """By id, unique prefix of one, `last`, or `last~1` for the one before it; a study of several batches is none of them."""
     pattern = prefix_pattern(reference)
-    if (back := counted_back(reference)) is not None:
-        rows = newest(connection, back)
+    if (steps_back := parse_steps_back(reference)) is not None:
+        rows = newest(connection, steps_back)
         if rows and rows[0]["study_id"]:
             _refuse_study(connection, reference, rows[0]["study_id"])
     else:
@@ -145,13 +145,13 @@ def _refuse_study(connection: sqlite3.Connection, reference: str, study_id: str)
         "ORDER BY b.number",
         (study_id,),
     ).fetchall()
-    if len(cells) == 1 and counted_back(reference) is not None:
+    if len(cells) == 1 and parse_steps_back(reference) is not None:
         return
-    named = [f"{one_line(cell[0])} ({one_line(str(cell[1]).removeprefix(f'{cell[2]} · '))})" for cell in cells]
+    cell_names = [f"{one_line(cell[0])} ({one_line(str(cell[1]).removeprefix(f'{cell[2]} · '))})" for cell in cells]
     more = f" and {len(cells) - MOST_NAMED:,} more" if len(cells) > MOST_NAMED else ""
     raise NotFound(
         f"{reference} is a study, and here one batch of it is meant. Write its id instead of {reference}: "
-        f"{', '.join(named[:MOST_NAMED])}{more}. `tidepool list --cells` shows all."
+        f"{', '.join(cell_names[:MOST_NAMED])}{more}. `tidepool list --cells` shows all."
     )
 
 
@@ -193,16 +193,16 @@ def begin(path: Path, batch_id: str, *, simulated: bool) -> None:
             simulated=simulated,
         )
         db.change(connection, db.Progress, {"batch_number": number}, heartbeat_at=time.time(), replayed=0)
-        book_under_way(connection, number)
-        forget_words(connection, batch_id)
+        count_in_flight_as_bought(connection, number)
+        discard_commands(connection, batch_id)
 
 
-def book_under_way(connection: sqlite3.Connection, batch_number: int) -> int:
+def count_in_flight_as_bought(connection: sqlite3.Connection, batch_number: int) -> int:
     """Nobody runs the batch any more: calls that were under way may have been charged, and count as bought."""
-    under_way = "FROM surplus WHERE batch_number = ? AND reason = ?"
+    rows_in_flight = "FROM surplus WHERE batch_number = ? AND reason = ?"
     calls, cost, unpriced = connection.execute(
-        f"SELECT count(*), coalesce(sum(cost_usd), 0), coalesce(sum(cost_usd IS NULL), 0) {under_way}",
-        (batch_number, UNDER_WAY),
+        f"SELECT count(*), coalesce(sum(cost_usd), 0), coalesce(sum(cost_usd IS NULL), 0) {rows_in_flight}",
+        (batch_number, IN_FLIGHT),
     ).fetchone()
     db.change(
         connection,
@@ -214,11 +214,11 @@ def book_under_way(connection: sqlite3.Connection, batch_number: int) -> int:
         in_flight="[]",
         in_flight_usd=0.0,
     )
-    db.change(connection, db.Surplus, {"batch_number": batch_number, "reason": UNDER_WAY}, reason=KILLED)
+    db.change(connection, db.Surplus, {"batch_number": batch_number, "reason": IN_FLIGHT}, reason=KILLED)
     return int(calls)
 
 
-def forget_words(connection: sqlite3.Connection, batch_id: str) -> None:
+def discard_commands(connection: sqlite3.Connection, batch_id: str) -> None:
     """What was said to a process that runs the batch no longer."""
     number = find_batch(connection, batch_id)["number"]
     db.change(connection, db.Control, {"batch_number": number, "taken_at": None}, taken_at=time.time())
@@ -266,7 +266,7 @@ def end(
         db.insert_rows(connection, db.Finding, findings, "REPLACE")
         ending = {"status": status, "reason": reason and storable(reason), "stop_code": stop_code}
         db.change(connection, db.Batch, {"number": number}, **ending, paused=False, finished_at=time.time())
-        book_under_way(connection, number)
+        count_in_flight_as_bought(connection, number)
 
 
 def reopen_failures(path: Path, batch_id: str) -> int:
@@ -279,15 +279,15 @@ def reopen_failures(path: Path, batch_id: str) -> int:
             "SELECT id FROM unit WHERE batch_number = ? AND status = 'failed' AND NOT sealed", (number,)
         ).fetchall()
         for (unit,) in failed:
-            lost = (db.col(db.Call.unit_id) == unit, db.col(db.Call.status) == CallStatus.FAILED)
+            failed_call = (db.col(db.Call.unit_id) == unit, db.col(db.Call.status) == CallStatus.FAILED)
             paid = db.select(
                 *(db.literal(number), db.func.coalesce(db.Call.order_id, provider)),
                 *(getattr(db.Call, name) for name in copied),
                 db.col(db.Call.finish_reason),
-            ).where(*lost, db.col(db.Call.finish_reason).is_not(None))
+            ).where(*failed_call, db.col(db.Call.finish_reason).is_not(None))
             names = ["batch_number", "order_id", *copied, "reason"]
             db.execute(connection, db.insert(db.Surplus).from_select(names, paid))
-            db.execute(connection, db.delete(db.Call).where(*lost))
+            db.execute(connection, db.delete(db.Call).where(*failed_call))
             db.change(connection, db.Unit, {"id": unit}, status=UnitStatus.IN_PROGRESS, error=None)
         recount(connection, number)
     return len(failed)
@@ -300,11 +300,11 @@ def recount(connection: sqlite3.Connection, batch_number: int) -> None:
         "SELECT count(*), coalesce(sum(status = 'failed'), 0), "
         "coalesce(sum(status = 'answered' AND source = 'cache'), 0), "
         "coalesce(sum((status = 'answered' OR finish_reason IS NOT NULL) AND source <> 'cache'), 0) "
-        f"FROM call WHERE unit_id BETWEEN ? AND ? AND {ASKED}",
+        f"FROM call WHERE unit_id BETWEEN ? AND ? AND {WAS_SENT}",
         bounds,
     ).fetchone()
     surplus = value_of(
-        connection, "SELECT count(*) FROM surplus WHERE batch_number = ? AND reason IS NOT ?", (batch_number, UNDER_WAY)
+        connection, "SELECT count(*) FROM surplus WHERE batch_number = ? AND reason IS NOT ?", (batch_number, IN_FLIGHT)
     )
     units = connection.execute(
         "SELECT coalesce(sum(status = 'completed'), 0), coalesce(sum(status = 'failed'), 0) FROM unit "
@@ -314,17 +314,17 @@ def recount(connection: sqlite3.Connection, batch_number: int) -> None:
     calls, failed, cached, answered = totals
     bought = db.func.max(db.col(db.Progress.bought), answered + surplus)
     counts = {"calls": calls, "failed": failed, "cached": cached, "bought": bought}
-    ended = {"units_completed": units[0], "units_failed": units[1]}
-    own = {"batch_number": batch_number}
-    db.change(connection, db.Progress, own, **counts, **ended)
-    db.change(connection, db.Wave, own, calls=0, failed=0, cached=0)
+    unit_counts = {"units_completed": units[0], "units_failed": units[1]}
+    key = {"batch_number": batch_number}
+    db.change(connection, db.Progress, key, **counts, **unit_counts)
+    db.change(connection, db.Wave, key, calls=0, failed=0, cached=0)
     for row in connection.execute(
         "SELECT wave, count(*) AS calls, sum(status = 'failed') AS failed, sum(source = 'cache') AS cached "
-        f"FROM call WHERE unit_id BETWEEN ? AND ? AND {ASKED} GROUP BY wave",
+        f"FROM call WHERE unit_id BETWEEN ? AND ? AND {WAS_SENT} GROUP BY wave",
         bounds,
     ).fetchall():
         counts = {name: row[name] for name in ("calls", "failed", "cached")}
-        db.change(connection, db.Wave, {**own, "wave": row["wave"]}, **counts)
+        db.change(connection, db.Wave, {**key, "wave": row["wave"]}, **counts)
 
 
 def steer(path: Path, reference: str, command: str, arguments: dict[str, Any] | None = None) -> str:
@@ -332,16 +332,16 @@ def steer(path: Path, reference: str, command: str, arguments: dict[str, Any] | 
     with reading(path) as connection:
         batch = find_batch(connection, reference)
         if not is_running(path, batch, progress_of(connection, batch["number"])):
-            nothing = "no limits to change" if command == "limits" else f"nothing to {command}"
-            raise NotFound(f"Batch {batch['id']} is not running (it is {shown_status(path, batch)}): {nothing}.")
-    leave_word(path, batch["number"], command, arguments)
+            no_effect = "no limits to change" if command == "limits" else f"nothing to {command}"
+            raise NotFound(f"Batch {batch['id']} is not running (it is {shown_status(path, batch)}): {no_effect}.")
+    send_command(path, batch["number"], command, arguments)
     return str(batch["id"])
 
 
-def leave_word(path: Path, batch_number: int, command: str, arguments: dict[str, Any] | None = None) -> None:
-    word = db.Control(batch_number=batch_number, at=time.time(), command=command, arguments=json.dumps(arguments or {}))
+def send_command(path: Path, batch_number: int, command: str, arguments: dict[str, Any] | None = None) -> None:
+    row = db.Control(batch_number=batch_number, at=time.time(), command=command, arguments=json.dumps(arguments or {}))
     with writing(path) as connection:
-        db.add(connection, word)
+        db.add(connection, row)
 
 
 def shown_status(path: Path, batch: sqlite3.Row) -> str:
@@ -387,7 +387,7 @@ def delete_rows(connection: sqlite3.Connection, number: int) -> None:
         db.execute(connection, db.delete(table).where(table.c.batch_number == number))
     for table in db.tables_with("unit_id"):
         db.execute(connection, db.delete(table).where(table.c.unit_id.between(*bounds)))
-    batch, study, call, prompt = (db.table_of(one) for one in (db.Batch, db.Study, db.Call, db.Prompt))
+    batch, study, call, prompt = (db.table_of(model) for model in (db.Batch, db.Study, db.Call, db.Prompt))
     db.execute(connection, db.delete(batch).where(batch.c.number == number))
     studies = db.select(batch.c.study_id).where(batch.c.study_id.is_not(None))
     db.execute(connection, db.delete(study).where(study.c.id.not_in(studies)))
@@ -401,7 +401,7 @@ def open_provider_batches(connection: sqlite3.Connection, batch_number: int) -> 
     """Provider batches that a batch still waits for, or will be attached to when it is resumed."""
     rows = connection.execute(
         "SELECT provider, remote_id, coalesce(remote_state, state) AS state, count, created_at FROM provider_batch "
-        f"WHERE batch_number IN {BESIDE_SQL} AND state IN {OPEN_PHASES_SQL} ORDER BY created_at",
+        f"WHERE batch_number IN {STUDY_BATCHES_SQL} AND state IN {OPEN_PHASES_SQL} ORDER BY created_at",
         {"batch": batch_number},
     ).fetchall()
     return [

@@ -140,7 +140,7 @@ def answer_at(connection: sqlite3.Connection, batch_number: int, place: Place) -
     return None if row is None else ShownAnswer(*row)
 
 
-def who_is_at(connection: sqlite3.Connection, batch_number: int, place: Place) -> tuple[str, str | None]:
+def side_at(connection: sqlite3.Connection, batch_number: int, place: Place) -> tuple[str, str | None]:
     """(whose side it is, the secret it was to keep; None: it has none, or it was not kept)"""
     number = unit_id(batch_number, place[0])
     row = connection.execute(
@@ -179,8 +179,8 @@ def put_codes(path: Path, batch_id: str, coder: str, new: Iterable[NewCode]) -> 
     now = time.time()
     with writing(path) as connection:
         number = find_batch(connection, batch_id)["number"]
-        said = ({"agent": one.agent, "code": one.code, "weight": one.weight, **_key(number, one.place)} for one in new)
-        rows = [{**one, "coder": coder, "at": now} for one in said]
+        base = ({"agent": one.agent, "code": one.code, "weight": one.weight, **_key(number, one.place)} for one in new)
+        rows = [{**one, "coder": coder, "at": now} for one in base]
         db.insert_rows(connection, db.Code, rows, "REPLACE")
 
 

@@ -13,13 +13,13 @@ from sqlalchemy import bindparam, func
 from sqlmodel import col, select, update
 
 from tidepool.storage.sql import compile_statement, update_by
-from tidepool.storage.states import UNDER_WAY, BatchStatus
+from tidepool.storage.states import IN_FLIGHT, BatchStatus
 from tidepool.storage.tables import Batch, Control, Progress, Surplus
 from tidepool.storage.writer import Writer
 
 _IN_FLIGHT_USD = (
     select(func.coalesce(func.sum(Surplus.cost_usd), 0))
-    .where(col(Surplus.batch_number) == col(Progress.batch_number), col(Surplus.reason) == UNDER_WAY)
+    .where(col(Surplus.batch_number) == col(Progress.batch_number), col(Surplus.reason) == IN_FLIGHT)
     .scalar_subquery()
 )
 _BEAT = compile_statement(
@@ -36,7 +36,7 @@ _BEAT = compile_statement(
     ),
     rank=1,
 )
-_TAKEN = update_by(Control, ["id"], ["taken_at"])
+_MARK_READ = update_by(Control, ["id"], ["taken_at"])
 _PAUSED = update_by(Batch, ["number", "status"], ["paused"])
 
 
@@ -50,13 +50,13 @@ def beat(
     limits: Mapping[str, Any],
 ) -> None:
     """The batch lives: how long it has run, what is at the providers (unit and wave of each call), and its limits."""
-    shown = json.dumps(in_flight, separators=(",", ":"))
+    in_flight_json = json.dumps(in_flight, separators=(",", ":"))
     row = _BEAT.row(
         batch=batch_number,
         now=time.time(),
         running=seconds,
         peak=peak_concurrency,
-        calls=shown,
+        calls=in_flight_json,
         rules=json.dumps(limits),
     )
     writer.beat(_BEAT, row)
@@ -71,9 +71,9 @@ def commands_for(connection: sqlite3.Connection, batch_number: int) -> Iterator[
         yield row["id"], row["command"], json.loads(row["arguments"])
 
 
-def take(writer: Writer, number: int) -> None:
+def mark_command_read(writer: Writer, number: int) -> None:
     """A word is taken: it will not be read again."""
-    writer.put(_TAKEN, _TAKEN.row(taken_at=time.time(), id=number))
+    writer.put(_MARK_READ, _MARK_READ.row(taken_at=time.time(), id=number))
 
 
 def set_paused(writer: Writer, batch_number: int, paused: bool) -> None:

@@ -43,25 +43,25 @@ class _Watch:
         now = time.monotonic()
         self.left -= min(now - self.last, LONGEST_LOOK)
         self.last = now
-        _ended.by_its_limit = self.left < 0
+        _query_end.by_its_limit = self.left < 0
         return self.left < 0
 
 
-class _Ended(threading.local):
+class _QueryEnd(threading.local):
     by_its_limit = False
 
 
-_ended = _Ended()
+_query_end = _QueryEnd()
 """why the last query of this thread ended that SQLite calls interrupted: it says no more itself"""
 
 
 def interrupted_by_user(error: Exception) -> bool:
     """Whether Ctrl+C ended a query: it came while SQLite worked, and what it raised was lost there."""
     in_main = threading.current_thread() is threading.main_thread()
-    return "interrupted" in str(error) and in_main and not _ended.by_its_limit
+    return "interrupted" in str(error) and in_main and not _query_end.by_its_limit
 
 
-class WatchedConnection(sqlite3.Connection):
+class LimitedConnection(sqlite3.Connection):
     """In autocommit, so that no forgotten snapshot holds the WAL back."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -79,7 +79,7 @@ class WatchedConnection(sqlite3.Connection):
         self._watch.left = self._watch.limit
         return super().execute(*arguments)
 
-    def take_all_the_time(self) -> None:
+    def lift_time_limit(self) -> None:
         """For work as long as the file is: copies. It still hears Ctrl+C."""
         self._watch.limit = float("inf")
 
@@ -110,19 +110,19 @@ def prepare(path: Path, *, create: bool = True, schema: Schema = CURRENT) -> Non
         pass
 
 
-def connect(path: Path, *, read_only: bool = False) -> WatchedConnection:
+def connect(path: Path, *, read_only: bool = False) -> LimitedConnection:
     """A plain connection in autocommit to a file that is known to be ours."""
     # As a URI, so that files attached later may be named by one, too.
     address = path.absolute().as_uri() + ("?mode=ro" if read_only else "")
     connection = sqlite3.connect(
-        address, uri=True, timeout=BUSY_SECONDS, isolation_level=None, factory=WatchedConnection
+        address, uri=True, timeout=BUSY_SECONDS, isolation_level=None, factory=LimitedConnection
     )
     connection.row_factory = sqlite3.Row
     return connection
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[WatchedConnection]:
+def reading(path: Path) -> Iterator[LimitedConnection]:
     """A short-lived connection for queries; the file is left as it was."""
     with explained(path), closing(_checked(path, create=False)) as connection:
         connection.execute("PRAGMA query_only = ON")
@@ -130,7 +130,7 @@ def reading(path: Path) -> Iterator[WatchedConnection]:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[WatchedConnection]:
+def writing(path: Path) -> Iterator[LimitedConnection]:
     """A short transaction: all of it or nothing, and safe from a power cut. For small writes beside a running batch."""
     with explained(path), closing(_checked(path)) as connection:
         connection.execute("PRAGMA synchronous = FULL")
@@ -138,7 +138,7 @@ def writing(path: Path) -> Iterator[WatchedConnection]:
             yield connection
 
 
-def _checked(path: Path, *, create: bool = True, schema: Schema = CURRENT) -> WatchedConnection:
+def _checked(path: Path, *, create: bool = True, schema: Schema = CURRENT) -> LimitedConnection:
     """Opens the file, which is made when missing, upgraded when old, and refused where it is not as we make it."""
     if not path.exists() or path.stat().st_size == 0:
         if not create:
@@ -149,7 +149,7 @@ def _checked(path: Path, *, create: bool = True, schema: Schema = CURRENT) -> Wa
     _refuse_by_header(path, schema.version)
     connection = connect(path)
     try:
-        if refuse_strangers(path, connection, schema.version) < schema.version:
+        if refuse_foreign_file(path, connection, schema.version) < schema.version:
             _upgrade(path, connection, schema)
         else:
             refuse_odd_schema(path, connection, schema)
@@ -242,7 +242,7 @@ def _identity(path: Path) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def refuse_strangers(path: Path, connection: sqlite3.Connection, newest: int = CURRENT.version) -> int:
+def refuse_foreign_file(path: Path, connection: sqlite3.Connection, newest: int = CURRENT.version) -> int:
     """Raises where the file is not ours, or newer than this program. Returns its version."""
     application_id = _application_id(connection)
     version = version_of(connection)
@@ -279,25 +279,25 @@ def _refuse(path: Path, application_id: int, version: int, newest: int) -> None:
         )
 
 
-def _upgrade(path: Path, connection: WatchedConnection, schema: Schema) -> None:
+def _upgrade(path: Path, connection: LimitedConnection, schema: Schema) -> None:
     """Upgrades an older file in one transaction, after a copy was put beside it, while no batch runs in it.
 
     Of several processes that open an old file at once the first upgrades it, and the others find it new. An upgrade that
     fails leaves the file as it was, and nothing beside it.
     """
     refuse_triggers(path, connection)
-    connection.take_all_the_time()
+    connection.lift_time_limit()
     with transaction(connection):
         version = version_of(connection)
         if version >= schema.version:
             return
-        with _nobody_running(path, connection), _copy_beside(path, version):
+        with _no_batch_running(path, connection), _back_up(path, version):
             schema.upgrade(connection)
             refuse_odd_schema(path, connection, schema)
 
 
 @contextmanager
-def _nobody_running(path: Path, connection: sqlite3.Connection) -> Iterator[None]:
+def _no_batch_running(path: Path, connection: sqlite3.Connection) -> Iterator[None]:
     """The locks of all batches that may be run are held, so that no older program begins with one."""
     from tidepool.storage.lock_files import locked_by_us  # only an upgrade needs filelock
 
@@ -312,13 +312,13 @@ def _nobody_running(path: Path, connection: sqlite3.Connection) -> Iterator[None
 
 
 @contextmanager
-def _copy_beside(path: Path, version: int) -> Iterator[None]:
+def _back_up(path: Path, version: int) -> Iterator[None]:
     """Under a name that is free, and never half a copy; by a reader of its own, for the writer is in a transaction."""
     unfinished = path.with_name(f"{path.name}.v{version}.unfinished")
     unfinished.unlink(missing_ok=True)
     try:
         with closing(connect(path, read_only=True)) as reader:
-            reader.take_all_the_time()
+            reader.lift_time_limit()
             reader.execute("VACUUM INTO ?", (str(unfinished),))
         with unfinished.open("rb") as copy:
             os.fsync(copy.fileno())

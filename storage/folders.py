@@ -18,8 +18,8 @@ CONFIG_VARIABLE = "TIDEPOOL_CONFIG"
 
 def state_folder() -> Path:
     """TIDEPOOL_STATE, else the user's own state folder. It need not exist yet, and is not absolute where there is no home."""
-    if named := os.environ.get(FOLDER_VARIABLE):
-        return Path(named).absolute()
+    if folder := os.environ.get(FOLDER_VARIABLE):
+        return Path(folder).absolute()
     from platformdirs import user_state_path
 
     return user_state_path("tidepool")
@@ -27,14 +27,14 @@ def state_folder() -> Path:
 
 def config_folder() -> Path:
     """TIDEPOOL_CONFIG, else the user's own config folder: what they wrote themselves. It need not exist."""
-    if named := os.environ.get(CONFIG_VARIABLE):
-        return Path(named)
+    if folder := os.environ.get(CONFIG_VARIABLE):
+        return Path(folder)
     from platformdirs import user_config_path
 
     return user_config_path("tidepool")
 
 
-def refuse_what_others_wrote(path: Path) -> None:
+def refuse_writable_by_others(path: Path) -> None:
     """Raises PermissionError where another user may have written this file, the link to it, or may replace it.
 
     Root may own it, as in images and where an administrator installs it. A group of the user alone (its number is the
@@ -45,9 +45,9 @@ def refuse_what_others_wrote(path: Path) -> None:
         status = place.stat()
         if status.st_uid not in owners or place.lstat().st_uid not in owners:
             raise PermissionError(f"another user owns {place}; make it yours with chown")
-        others = 0o002 if status.st_gid == os.getegid() == os.geteuid() else 0o022
+        write_bits = 0o002 if status.st_gid == os.getegid() == os.geteuid() else 0o022
         sticky = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX  # only owners replace files there
-        if status.st_mode & others and not sticky:
+        if status.st_mode & write_bits and not sticky:
             raise PermissionError(f"other users can write to {place}; run chmod go-w on it")
     if not path.is_file():
         raise PermissionError(f"{path} is not a regular file")
@@ -85,18 +85,18 @@ def whole_folder(folder: Path) -> Iterator[Path]:
     each in one step, and what else lies there stays."""
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, "it is a file, not a folder", str(folder))
-    nearest = next(one for one in (folder, *folder.absolute().parents) if one.is_dir())
+    nearest = next(parent for parent in (folder, *folder.absolute().parents) if parent.is_dir())
     with scratch_in(nearest) as scratch:  # on the same disk, so that a move is a change of name
-        made = scratch / "made"
-        made.mkdir()
-        yield made
-        for path in (*made.rglob("*"), made):
+        staging = scratch / "made"
+        staging.mkdir()
+        yield staging
+        for path in (*staging.rglob("*"), staging):
             _to_disk(path)
         folder.parent.mkdir(parents=True, exist_ok=True)
         if not folder.exists():
-            made.replace(folder)
+            staging.replace(folder)
         else:
-            for path in sorted(made.iterdir()):
+            for path in sorted(staging.iterdir()):
                 path.replace(folder / path.name)
         for path in (folder, folder.parent):
             _to_disk(path)

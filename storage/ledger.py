@@ -312,7 +312,7 @@ _RECALL = (
     "SELECT unit_id, step, key, status, text, input_tokens, output_tokens, cost_usd, seconds, source, error, finish_reason, "
     "served_model, seal FROM call WHERE unit_id"
 )
-_TELL = "SELECT unit_id, step, text, error, finish_reason, served_model FROM call WHERE unit_id"
+_REPLIES = "SELECT unit_id, step, text, error, finish_reason, served_model FROM call WHERE unit_id"
 
 LONGEST_REPLY = 4_000_000
 """letters, beyond what any model says: a longer one was put into the file by somebody, and does not serve again"""
@@ -338,14 +338,14 @@ class Ledger:
         """Units first..last (sequence numbers) as the file knows them, with their answered and failed calls."""
         bounds = (unit_id(self.batch_number, first), unit_id(self.batch_number, last))
         offset = unit_id(self.batch_number, 0)
-        found = {
+        units = {
             row["id"] - offset: Remembered(row["status"], {})
             for row in self.reader.execute("SELECT id, status FROM unit WHERE id BETWEEN ? AND ?", bounds)
         }
         for row in self.reader.execute(f"{_RECALL} BETWEEN ? AND ?", bounds):
             number = row["unit_id"] - offset
-            found.setdefault(number, Remembered(UnitStatus.IN_PROGRESS, {})).entries[row["step"]] = row
-        return found
+            units.setdefault(number, Remembered(UnitStatus.IN_PROGRESS, {})).entries[row["step"]] = row
+        return units
 
     def recall_again(self, sequence_numbers: Iterable[int], *, whole: bool) -> Iterator[tuple[UnitLine, Remembered]]:
         """These units once more: what the file says of each, with its calls, whole or as far as a story sees them."""
@@ -354,7 +354,7 @@ class Ledger:
         calls = self.reader.cursor()
         if not whole:
             calls.row_factory = None  # plain tuples are half the work
-        for row in calls.execute(f"{_RECALL if whole else _TELL} IN (SELECT value FROM json_each(?))", (ids,)):
+        for row in calls.execute(f"{_RECALL if whole else _REPLIES} IN (SELECT value FROM json_each(?))", (ids,)):
             entries[row[0]][row[1]] = row
         for identity, number, participants, game, round, kind, details, status in self.reader.execute(
             "SELECT id, sequence_number, participants, game, round, interaction_type, details, status FROM unit "

@@ -47,7 +47,7 @@ class StoredAgent:
     damaged: bool = False
 
 
-Found = TypeVar("Found", StoredEntity, StoredAgent)
+RecordT = TypeVar("RecordT", StoredEntity, StoredAgent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ Stamp = tuple[tuple[int, int, float], ...]
 def stamp(connection: sqlite3.Connection) -> Stamp:
     """Another one whenever the library has changed: cheap, so that a screen need not read all to know."""
     tables = ("library_entity", "library_type", "library_agent")
-    asked = "SELECT count(*), coalesce(max(rowid), 0), coalesce(max(created_at), 0) FROM"
-    return tuple(tuple(connection.execute(f"{asked} {table}").fetchone()) for table in tables)
+    query = "SELECT count(*), coalesce(max(rowid), 0), coalesce(max(created_at), 0) FROM"
+    return tuple(tuple(connection.execute(f"{query} {table}").fetchone()) for table in tables)
 
 
 def list_entities(
@@ -87,11 +87,11 @@ def list_types(connection: sqlite3.Connection) -> list[StoredType]:
 
 def find_entities(connection: sqlite3.Connection, references: Iterable[str]) -> list[StoredEntity]:
     """In the order named; each reference is an id, a unique beginning of one, or a pattern with `*`."""
-    return [_sound(_entity(row), "entity") for row in _found(connection, "entity", references)]
+    return [_sound(_entity(row), "entity") for row in _find_rows(connection, "entity", references)]
 
 
 def find_agents(connection: sqlite3.Connection, references: Iterable[str]) -> list[StoredAgent]:
-    return [_sound(_agent(row), "agent") for row in _found(connection, "agent", references)]
+    return [_sound(_agent(row), "agent") for row in _find_rows(connection, "agent", references)]
 
 
 def add_entities(path: Path, entities: Sequence[StoredEntity]) -> int:
@@ -157,7 +157,7 @@ def remove(path: Path, shelf: Shelf, references: Iterable[str]) -> list[str]:
     """Returns the ids removed."""
     prepare(path, create=False)
     with writing(path) as connection:
-        ids = [str(row["id"]) for row in _found(connection, shelf, references)]
+        ids = [str(row["id"]) for row in _find_rows(connection, shelf, references)]
         _delete(connection, shelf, ids)
     settle(path)
     return ids
@@ -171,8 +171,8 @@ def remove_exactly(path: Path, shelf: Shelf, ids: Sequence[str]) -> None:
 
 
 def _delete(connection: sqlite3.Connection, shelf: Shelf, ids: Sequence[str]) -> None:
-    for one in ids:
-        db.remove(connection, db.LibraryEntity if shelf == "entity" else db.LibraryAgent, id=one)
+    for record_id in ids:
+        db.remove(connection, db.LibraryEntity if shelf == "entity" else db.LibraryAgent, id=record_id)
 
 
 def remove_type(path: Path, name: str) -> None:
@@ -182,31 +182,31 @@ def remove_type(path: Path, name: str) -> None:
     settle(path)
 
 
-def _found(connection: sqlite3.Connection, shelf: Shelf, references: Iterable[str]) -> list[sqlite3.Row]:
+def _find_rows(connection: sqlite3.Connection, shelf: Shelf, references: Iterable[str]) -> list[sqlite3.Row]:
     rows = {row["id"]: row for row in connection.execute(f"SELECT * FROM library_{shelf} ORDER BY rowid").fetchall()}
-    found: dict[str, sqlite3.Row] = {}
+    matching_rows: dict[str, sqlite3.Row] = {}
     for reference in references:
-        for one in _matches(reference, list(rows), shelf):
-            if one in found:
-                raise NotFound(f"The {shelf} {one!r} of the library is named twice. Name it once.")
-            found[one] = rows[one]
-    return list(found.values())
+        for record_id in _matches(reference, list(rows), shelf):
+            if record_id in matching_rows:
+                raise NotFound(f"The {shelf} {record_id!r} of the library is named twice. Name it once.")
+            matching_rows[record_id] = rows[record_id]
+    return list(matching_rows.values())
 
 
 def _matches(reference: str, ids: list[str], shelf: Shelf) -> list[str]:
     if reference in ids:
         return [reference]
     if "*" in reference:
-        matching = [one for one in ids if fnmatchcase(one, reference.replace("[", "[[]"))]
+        matching = [record_id for record_id in ids if fnmatchcase(record_id, reference.replace("[", "[[]"))]
     else:
-        matching = [one for one in ids if reference and one.startswith(reference)]
+        matching = [record_id for record_id in ids if reference and record_id.startswith(reference)]
         if len(matching) > 1:
             raise NotFound(
                 f"{reference!r} fits several of the library ({', '.join(matching[:9])}): give more of the id."
             )
     if not matching:
-        near = get_close_matches(reference, ids, n=1, cutoff=0.4)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        suggestions = get_close_matches(reference, ids, n=1, cutoff=0.4)
+        hint = f" Did you mean {suggestions[0]!r}?" if suggestions else ""
         raise NotFound(
             f"The library of this file has no {shelf} {reference!r}.{hint} `tidepool {_PLURALS[shelf]} list` shows those there are."
         )
@@ -233,13 +233,13 @@ def _moment(row: sqlite3.Row) -> float:
 def _mapping(text: object) -> tuple[dict[str, Any], bool]:
     """A stored JSON object, and whether it is something else: the file may be a stranger's."""
     try:
-        found = json.loads(text)  # type: ignore[arg-type]
+        content = json.loads(text)  # type: ignore[arg-type]
     except (TypeError, ValueError, RecursionError):
         return {}, True
-    return (found, False) if isinstance(found, dict) else ({}, True)
+    return (content, False) if isinstance(content, dict) else ({}, True)
 
 
-def _sound(stored: Found, shelf: Shelf) -> Found:
+def _sound(stored: RecordT, shelf: Shelf) -> RecordT:
     if stored.damaged:
         raise FileError(
             f"The library's {shelf} {stored.id!r} is damaged: what it holds cannot be read. "

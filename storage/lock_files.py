@@ -21,26 +21,26 @@ def lock_path(path: Path, batch_id: str) -> Path:
     if not BATCH_ID.match(batch_id):
         raise FileError("A batch of this file has an id that is none. The file was changed; take care with it.")
     real = Path(os.path.realpath(path))  # by whatever name the file is opened, it has one lock
-    where = real.with_name(f"{real.name}-{batch_id}.lock")
+    lock_file = real.with_name(f"{real.name}-{batch_id}.lock")
     with suppress(OSError):  # it may go away at any moment
-        if not stat.S_ISREG(where.lstat().st_mode):
-            words = "should be the lock of a batch, and is no plain file. Look what it is, and remove it."
-            raise FileError(f"{where} {words}")
-    return where
+        if not stat.S_ISREG(lock_file.lstat().st_mode):
+            complaint = "should be the lock of a batch, and is no plain file. Look what it is, and remove it."
+            raise FileError(f"{lock_file} {complaint}")
+    return lock_file
 
 
 def is_held(path: Path, batch_id: str) -> bool:
     """Whether a process of this host runs the batch. A lock file that a killed one left is removed."""
-    if not BATCH_ID.match(batch_id) or not (where := lock_path(path, batch_id)).exists():
+    if not BATCH_ID.match(batch_id) or not (lock_file := lock_path(path, batch_id)).exists():
         return False
     from filelock import FileLock, Timeout  # loaded where a lock is at stake: it brings asyncio with it
 
-    probe = FileLock(where, blocking=False)
+    probe = FileLock(lock_file, blocking=False)
     try:
         probe.acquire()
     except Timeout:
         return True
-    where.unlink(missing_ok=True)
+    lock_file.unlink(missing_ok=True)
     probe.release()
     return False
 
@@ -52,8 +52,8 @@ def locked_by_us(path: Path, batch_ids: Iterable[str]) -> Iterator[str | None]:
 
     with ExitStack() as stack:
         for batch_id in batch_ids:
-            where = lock_path(path, batch_id)
-            lock = FileLock(where, blocking=False)
+            lock_file = lock_path(path, batch_id)
+            lock = FileLock(lock_file, blocking=False)
             try:
                 lock.acquire()
             except Timeout:
@@ -61,7 +61,7 @@ def locked_by_us(path: Path, batch_ids: Iterable[str]) -> Iterator[str | None]:
                 yield batch_id
                 return
             stack.callback(lock.release)
-            stack.callback(where.unlink, missing_ok=True)
+            stack.callback(lock_file.unlink, missing_ok=True)
         yield None
 
 

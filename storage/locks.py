@@ -48,10 +48,10 @@ def _locked_as(path: Path, batch_id: str) -> str:
         return value_of(connection, "SELECT study_id FROM batch WHERE id = ?", (batch_id,)) or batch_id
 
 
-def _acquired(where: Path, batch_id: str) -> "FileLock":
+def _acquired(lock_file: Path, batch_id: str) -> "FileLock":
     from filelock import FileLock, Timeout
 
-    lock = FileLock(where, timeout=PROBE_SECONDS)
+    lock = FileLock(lock_file, timeout=PROBE_SECONDS)
     try:
         lock.acquire(poll_interval=0.01)
     except Timeout:

@@ -128,16 +128,16 @@ def refuse_triggers(path: Path, connection: sqlite3.Connection) -> None:
 
 def oddities(connection: sqlite3.Connection, schema: Schema = CURRENT) -> Iterator[Oddity]:
     """What is missing, changed or too much in the file."""
-    expected = {one.name: one for one in schema.statements}
+    expected = {statement.name: statement for statement in schema.statements}
     rows = connection.execute("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_schema").fetchall()
     seen: set[str] = set()
     places: set[object] = set()
     for kind, name, table, place, sql in rows:
-        wanted = expected.get(name)
-        if wanted is None and not _is_optional(kind, name, table, sql, expected):
+        required = expected.get(name)
+        if required is None and not _is_optional(kind, name, table, sql, expected):
             yield Oddity(str(name), _describe_extra(kind, name))
-        elif wanted is not None and (wanted.kind != kind or not _same_sql(wanted.sql, sql)):
-            yield Oddity(name, f"{name} is not the {wanted.kind} it should be", in_table=wanted.kind == "table")
+        elif required is not None and (required.kind != kind or not _same_sql(required.sql, sql)):
+            yield Oddity(name, f"{name} is not the {required.kind} it should be", in_table=required.kind == "table")
         elif name in seen or (place and place in places):
             yield Oddity(str(name), f"{_quote(name)} is there twice", in_table=True)
         seen.add(name)
@@ -152,8 +152,8 @@ def normalized(sql: str) -> str:
     return re.sub(r"\s*([(),])\s*", r"\1", re.sub(r"\s+", " ", sql)).strip()
 
 
-def _same_sql(wanted: str, sql: object) -> bool:
-    return isinstance(sql, str) and (wanted == sql or normalized(wanted) == normalized(sql))
+def _same_sql(expected: str, sql: object) -> bool:
+    return isinstance(sql, str) and (expected == sql or normalized(expected) == normalized(sql))
 
 
 def _is_optional(kind: object, name: object, table: object, sql: object, expected: dict[str, SchemaStatement]) -> bool:
@@ -166,9 +166,9 @@ def _is_optional(kind: object, name: object, table: object, sql: object, expecte
 
 
 def _describe_extra(kind: object, name: object) -> str:
-    what = kind if kind in ("table", "index", "view", "trigger") else "thing"
+    kind_name = kind if kind in ("table", "index", "view", "trigger") else "thing"
     acts = ", which would act on its own when the file is written" if kind == "trigger" else ""
-    return f"it holds a {what} {_quote(name)} that is not ours{acts}"
+    return f"it holds a {kind_name} {_quote(name)} that is not ours{acts}"
 
 
 def _quote(name: object) -> str:

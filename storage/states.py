@@ -48,11 +48,11 @@ class Source(StrEnum):
     REPLAY = "replay"
 
 
-UNDER_WAY = "under way"
+IN_FLIGHT = "under way"
 """the reason of a surplus row whose live call has left and not come back"""
 KILLED = "killed"
 """it was under way when its process ended, and was asked again"""
-ASKED = "(attempts > 0 OR source <> 'cache')"
+WAS_SENT = "(attempts > 0 OR source <> 'cache')"
 """of the table `call`: somebody was asked. What a branch takes over, or says itself, is kept there too, and counts as no call"""
 
 
@@ -116,7 +116,7 @@ class StopCode(StrEnum):
     """the study's own stop rule: it is complete"""
 
 
-BESIDE_SQL = (
+STUDY_BATCHES_SQL = (
     "(SELECT number FROM batch WHERE number = :batch OR study_id = (SELECT study_id FROM batch WHERE number = :batch))"
 )
 """the batch, and those of its study: their provider batches hold calls of all of them"""
@@ -124,10 +124,10 @@ BESIDE_SQL = (
 
 def study_status(cells: Collection[str]) -> BatchStatus:
     """Of a study by its cells: what one of them still needs, else how much of it is complete."""
-    for open_one in (BatchStatus.IN_PROGRESS, BatchStatus.INTERRUPTED, BatchStatus.PENDING):
-        if open_one in cells:
-            begun = open_one is BatchStatus.PENDING and any(status != open_one for status in cells)
-            return BatchStatus.INTERRUPTED if begun else open_one
+    for unfinished in (BatchStatus.IN_PROGRESS, BatchStatus.INTERRUPTED, BatchStatus.PENDING):
+        if unfinished in cells:
+            begun = unfinished is BatchStatus.PENDING and any(status != unfinished for status in cells)
+            return BatchStatus.INTERRUPTED if begun else unfinished
     for same in (BatchStatus.COMPLETED, BatchStatus.FAILED):
         if all(status == same for status in cells):
             return same
@@ -141,9 +141,9 @@ def study_reason(cells: Collection[tuple[str, str | None]]) -> str | None:
     reasons = [reason for one, reason in cells if reason and one == status]
     if status is not BatchStatus.COMPLETED or not reasons:
         return next(iter(reasons), None)
-    said = {reason.partition("; saved ")[0] for reason in reasons}
-    alike = len(said) == 1 and len(reasons) == len(cells)
-    return said.pop() if alike else f"{len(reasons):,} of {len(cells):,} cells stopped when sure"
+    distinct_reasons = {reason.partition("; saved ")[0] for reason in reasons}
+    alike = len(distinct_reasons) == 1 and len(reasons) == len(cells)
+    return distinct_reasons.pop() if alike else f"{len(reasons):,} of {len(cells):,} cells stopped when sure"
 
 
 UNIT_BITS = 32

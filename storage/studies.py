@@ -12,16 +12,16 @@ from typing import Any
 from tidepool.storage import db
 from tidepool.storage.batches import (
     NewBatch,
-    counted_back,
     delete_batch,
     find_batch,
     insert_batch,
     is_running,
-    leave_word,
     newest,
     open_provider_batches,
+    parse_steps_back,
     prefix_pattern,
     progress_of,
+    send_command,
     steer,
 )
 from tidepool.storage.errors import BatchLocked, FileError, NotFound
@@ -81,18 +81,18 @@ def _insert(connection: sqlite3.Connection, study_id: str, cells: Sequence[NewCe
 
 def study_of(connection: sqlite3.Connection, reference: str) -> StoredStudy | None:
     """By id, unique prefix of one, `last` or `last~1`, where that is a study and no batch; None: it is none."""
-    if (back := counted_back(reference)) is not None:
-        rows = newest(connection, back)
+    if (steps_back := parse_steps_back(reference)) is not None:
+        rows = newest(connection, steps_back)
         return _known(connection, rows[0]["study_id"]) if rows and rows[0]["study_id"] else None
     pattern = prefix_pattern(reference)
     rows = connection.execute("SELECT id FROM study WHERE id LIKE ? ESCAPE '\\' LIMIT 9", (pattern,)).fetchall()
     ids = [row[0] for row in rows]
-    ids = [one for one in ids if one == reference] or ids
+    ids = [study_id for study_id in ids if study_id == reference] or ids
     if not ids or not reference:
         return None
-    others = connection.execute("SELECT id FROM batch WHERE id LIKE ? ESCAPE '\\' LIMIT 9", (pattern,)).fetchall()
-    if ids != [reference] and (len(ids) > 1 or others):
-        fits = ", ".join([*ids, *(row[0] for row in others)])
+    batch_rows = connection.execute("SELECT id FROM batch WHERE id LIKE ? ESCAPE '\\' LIMIT 9", (pattern,)).fetchall()
+    if ids != [reference] and (len(ids) > 1 or batch_rows):
+        fits = ", ".join([*ids, *(row[0] for row in batch_rows)])
         raise NotFound(f"{reference!r} fits several batches and studies ({fits}): give more of the id.")
     return _known(connection, ids[0])
 
@@ -169,7 +169,7 @@ def steer_any(path: Path, reference: str, command: str, arguments: dict[str, Any
         running = any(is_running(path, batch, progress_of(connection, batch["number"])) for batch in cells)
     if not running:
         raise NotFound(f"Study {study_id} is not running: there is nothing to {command}.")
-    leave_word(path, cells[0]["number"], command, arguments)
+    send_command(path, cells[0]["number"], command, arguments)
     return study_id
 
 
@@ -177,14 +177,14 @@ def delete_any(path: Path, reference: str) -> str:
     """A batch, or a study with all its batches."""
     with reading(path) as connection:
         study = study_of(connection, reference)
-        found = (
+        batch_ids = (
             [_without_orders(connection, reference)["id"]]
             if study is None
             else [cell.batch["id"] for cell in cells_of(connection, study.id)]
         )
-    for batch_id in found:
+    for batch_id in batch_ids:
         delete_batch(path, batch_id)
-    return str(found[0]) if study is None else study.id
+    return str(batch_ids[0]) if study is None else study.id
 
 
 def _without_orders(connection: sqlite3.Connection, reference: str) -> sqlite3.Row:

@@ -103,12 +103,12 @@ class Plain(str):
 class _Table(dict[int, str]):
     """For `str.translate`: what each character becomes, decided when it is first met."""
 
-    def __init__(self, shown: Callable[[str], str]) -> None:
-        self._shown = shown
+    def __init__(self, replace_character: Callable[[str], str]) -> None:
+        self._replace = replace_character
 
     def __missing__(self, code: int) -> str:
-        shown = self[code] = self._shown(chr(code))
-        return shown
+        replacement = self[code] = self._replace(chr(code))
+        return replacement
 
 
 def _shown(character: str) -> str:
@@ -129,8 +129,8 @@ def _on_a_terminal(character: str) -> str:
 
 
 def _in_a_document(character: str) -> str:
-    kept = character == "\t" or "\U000e0020" <= character <= "\U000e007f" or category(character) == "Zs"
-    return character if kept else _shown(character)
+    is_allowed = character == "\t" or "\U000e0020" <= character <= "\U000e007f" or category(character) == "Zs"
+    return character if is_allowed else _shown(character)
 
 
 def _in_json(character: str) -> str:
@@ -169,7 +169,7 @@ def _by_lines(text: str, mended: Callable[[str], str]) -> Plain:
         return Plain(text)
     lines = text.replace("\r\n", "\n").split("\n")
     pieces = (piece for line in lines for piece in (*_pieces(line), "\n"))
-    text = "".join(one if one.isprintable() or one == "\n" else mended(one) for one in pieces)[:-1]
+    text = "".join(chunk if chunk.isprintable() or chunk == "\n" else mended(chunk) for chunk in pieces)[:-1]
     piled = not text.isascii() and re.search(_PILED, text)
     return Plain(
         mask(re.sub(_PILED, rf"\1{MARK}", text) if piled else text)
@@ -190,8 +190,8 @@ def _pieces(line: str) -> Iterator[str]:
 
 def one_line(text: str, most: int = 500) -> Plain:
     """For a row, a cell, a title: no terminal is wider, and measuring what nobody sees takes seconds."""
-    shown = " ".join(plain(text[: 4 * most]).split())
-    return Plain(shown if len(text) <= 4 * most and len(shown) <= most else shown[:most] + "…")
+    line = " ".join(plain(text[: 4 * most]).split())
+    return Plain(line if len(text) <= 4 * most and len(line) <= most else line[:most] + "…")
 
 
 def shortened(text: str, most: int = 4_000) -> Plain:

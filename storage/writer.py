@@ -24,7 +24,7 @@ import aiosqlite
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_random
 
 from tidepool.storage.errors import FileError
-from tidepool.storage.file import BUSY_SECONDS, WatchedConnection, explain
+from tidepool.storage.file import BUSY_SECONDS, LimitedConnection, explain
 from tidepool.storage.sql import Row, Statement
 
 CHECKPOINT_ROWS = 20_000
@@ -83,7 +83,7 @@ class Writer:
         )
         try:
             # A group as large as a million units takes minutes beside a busy loop: no stranger's query holds anybody up here.
-            self._inner.take_all_the_time()
+            self._inner.lift_time_limit()
             await self._enter_wal()
             for pragma in (*_PRAGMAS, "busy_timeout = 0"):
                 await self._connection.execute(f"PRAGMA {pragma}")
@@ -93,8 +93,8 @@ class Writer:
         self._task = asyncio.create_task(self._drain(), name="writer")
         self._task.add_done_callback(self._ended)
 
-    def _make_connection(self, *arguments: Any, **options: Any) -> WatchedConnection:
-        self._inner = WatchedConnection(*arguments, **options)
+    def _make_connection(self, *arguments: Any, **options: Any) -> LimitedConnection:
+        self._inner = LimitedConnection(*arguments, **options)
         return self._inner
 
     async def _enter_wal(self) -> None:

@@ -19,7 +19,7 @@ from tidepool.engine.coding.sample import CodeBook, Instrument, Place, Sample, U
 from tidepool.engine.config.toml_files import check_file
 from tidepool.engine.errors import UsageError
 from tidepool.storage.batches import find_batch
-from tidepool.storage.codes import NewCode, answer_at, codes, put_codes, remove_code, who_is_at
+from tidepool.storage.codes import NewCode, answer_at, codes, put_codes, remove_code, side_at
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import reading
 from tidepool.storage.queries.units import unit_of
@@ -58,7 +58,7 @@ def subject_at(connection: sqlite3.Connection, batch: Mapping[str, Any], place: 
     unit = unit_of(connection, batch["number"], number)
     if unit is None:
         raise FileError("The sample names a conversation that the batch does not have. The file was changed.")
-    agent, secret = who_is_at(connection, batch["number"], place)
+    agent, secret = side_at(connection, batch["number"], place)
     if batch["kind"] != "secret_game":
         said = tuple(Said(one.speaker, one.content, one.speaker == agent) for one in unit.messages)
         return Subject(place, agent, None, agent, said)
@@ -237,7 +237,7 @@ def take_codes(session: CodingSession, source: Path) -> Taken:
     data = {place: code for place, code in codes.items() if before.get(place) != code}
     with reading(session.path) as connection:
         new = [
-            NewCode(place, who_is_at(connection, session.batch["number"], place)[0], code, session.weights[place])
+            NewCode(place, side_at(connection, session.batch["number"], place)[0], code, session.weights[place])
             for place, code in data.items()
         ]
     put_codes(session.path, session.batch_id, session.coder, new)

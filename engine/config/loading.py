@@ -20,7 +20,7 @@ from tidepool.engine.config.toml_text import NO_LINES, Lines
 from tidepool.engine.errors import UsageError
 from tidepool.engine.runtime.cluster_section import Cluster
 from tidepool.engine.studies.kinds import KINDS, load_kind
-from tidepool.storage.folders import CONFIG_VARIABLE, config_folder, refuse_what_others_wrote
+from tidepool.storage.folders import CONFIG_VARIABLE, config_folder, refuse_writable_by_others
 
 FILE_NAME = "providers.toml"
 ADDRESSES = ("base_url", "hosts")
@@ -47,7 +47,7 @@ def _sections() -> dict[str, Any]:
     """A file that others may have written could send the user's keys to any server, so it stops the study."""
     path = user_file()
     try:
-        refuse_what_others_wrote(path)
+        refuse_writable_by_others(path)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:

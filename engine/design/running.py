@@ -263,7 +263,7 @@ class _StudyRun:
     def _begin(self) -> None:
         session = self._session
         with writing(session.path) as connection:
-            batches.forget_words(connection, session.turns[0].batch_id)
+            batches.discard_commands(connection, session.turns[0].batch_id)
         open_turns = [turn for turn in session.turns if not turn.ended]
         for turn, admission in zip(session.turns, self._admissions, strict=True):
             if turn.resumed and not turn.ended:

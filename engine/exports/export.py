@@ -25,7 +25,7 @@ from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.studies import StoredCell, StoredStudy, cells_of, find_study, study_of
-from tidepool.storage.transfer.formats import export_results, finished_together, write_json, write_text
+from tidepool.storage.transfer.formats import echo_json, export_results, finished_together, write_text
 from tidepool.storage.transfer.tables import ExportContents, ExportTable, filled, levels_of, tables_of
 
 FORMATS = ("json", "csv", "sqlite", "html", "markdown", "svg", "parquet", "toml", "policy")
@@ -110,7 +110,7 @@ def _study(study: StoredStudy, cells: Sequence[ExportRequest], format_name: str)
         case "json":
             folder = target if target is not None and target.name == study.id else (target or Path()) / study.id
             with finished_together(folder) as scratch:
-                write_json(scratch / "study.json", summarise_study(database, study.id))
+                echo_json(scratch / "study.json", summarise_study(database, study.id))
             return [folder / "study.json", *(path for one in cells for path in _json(replace(one, target=folder)))]
     known = ", ".join(STUDY_FORMATS)
     raise UsageError(f"A study of several batches cannot be exported as {format_name!r}. It can be as {known}.")
@@ -132,7 +132,7 @@ def _json(order: ExportRequest) -> list[Path]:
         return export_results(order.connection, order.batch, target, head, _contents(order), analysis=analysis)
     with finished_together(folder) as scratch:
         export_results(order.connection, order.batch, scratch / "results.json", head, _contents(order))
-        write_json(scratch / "analysis.json", statistics_of(order.connection, order.batch))
+        echo_json(scratch / "analysis.json", statistics_of(order.connection, order.batch))
     return [folder / "results.json", folder / "analysis.json"]
 
 

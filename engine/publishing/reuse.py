@@ -32,7 +32,7 @@ from tidepool.engine.trust.record import trust_record
 from tidepool.storage import library, studies
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import connect, explained
-from tidepool.storage.transfer.study_files import Imported, OtherBatch, merge, opened_other, other_batches
+from tidepool.storage.transfer.study_files import Imported, OtherBatch, foreign_file, merge, other_batches
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def study_in_file(text: str) -> StudyInFile | None:
 
 
 def import_file(database: Path, other: Path, *, replace: bool = False) -> Imported:
-    with opened_other(other) as path:
+    with foreign_file(other) as path:
         found = other_batches(path)
         configs = {batch.id: _kept_config(other, batch) for batch in found}
         _check_library(other, path)
@@ -185,7 +185,7 @@ def read_again(place: StudyInFile, database: Path, changes: Iterable[str] = (), 
     overrides = tuple(changes)
     if fixed := next((change for change in overrides if change.startswith("design.")), None):
         raise UsageError(f"--set {fixed}: what is run out of a file has the cells and replicates that the file has.")
-    with opened_other(place.file) as path, explained(place.file), closing(connect(path, read_only=True)) as connection:
+    with foreign_file(place.file) as path, explained(place.file), closing(connect(path, read_only=True)) as connection:
         study = studies.study_of(connection, place.reference)
         if study is None:
             batch = find_batch(connection, place.reference)

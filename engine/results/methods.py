@@ -32,10 +32,10 @@ from tidepool.engine.results.simulated_roles import SIMULATED, simulated_parts
 from tidepool.engine.stopping.statistics import stopping_sentences
 from tidepool.engine.studies.kinds import KINDS
 from tidepool.storage.queries.summary import (
-    AskedModel,
+    ModelCalls,
     UsedPrompt,
     distinct_prompts,
-    models_asked,
+    models_used,
     prompts_used,
     transports_used,
 )
@@ -76,7 +76,7 @@ def method_paragraphs(
 ) -> tuple[Block, ...]:
     """Of a batch, or of the batches of a study. Simulated answers are named first."""
     numbers = [batch["number"] for batch in batches]
-    asked = models_asked(connection, numbers, branch=any(batch["origin"] is not None for batch in batches))
+    asked = models_used(connection, numbers, branch=any(batch["origin"] is not None for batch in batches))
     name = batches[0]["kind"]
     items = (
         _simulated(summary["roles"]),
@@ -165,7 +165,7 @@ def _units(summary: Summary, name: str) -> Iterator[str]:
 
 
 def _collection(
-    batches: Sequence[sqlite3.Row], summary: Summary, asked: Sequence[AskedModel], transports: Sequence[str]
+    batches: Sequence[sqlite3.Row], summary: Summary, asked: Sequence[ModelCalls], transports: Sequence[str]
 ) -> Iterator[str]:
     if not asked:
         return

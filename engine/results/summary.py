@@ -16,9 +16,9 @@ from tidepool.storage.batches import find_batch, open_provider_batches, progress
 from tidepool.storage.file import reading
 from tidepool.storage.queries.summary import (
     answers_bought_live,
-    asked_models,
     failures_of,
     has_provider_batches,
+    model_counts,
     moments_of,
     waves_of,
 )
@@ -67,7 +67,7 @@ def count_batch(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row) 
     """The summary without statistics."""
     progress = progress_of(connection, batch["number"])
     config = json.loads(batch["config"])
-    calls_by_model, served = asked_models(connection, batch["number"])
+    calls_by_model, served = model_counts(connection, batch["number"])
     roles = roles_asked(batch["kind"], config, calls_by_model)
     status = status_now(path, batch, progress)
     return {

@@ -45,19 +45,19 @@ def find_order(path: Path, reference: str, order_reference: str) -> tuple[str, P
     with reading(path) as connection:
         batch = batches.find_batch(connection, reference)
         orders = order_lines(connection, batch["number"], most=1_000_000)
-    shown = f"`tidepool orders {batch['id']}` shows those there are."
-    found = [one for one in orders if order_reference in (one.remote_id, one.id)] or [
-        one
-        for one in orders
-        if order_reference and any((name or "").startswith(order_reference) for name in (one.id, one.remote_id))
+    hint = f"`tidepool orders {batch['id']}` shows those there are."
+    matches = [order for order in orders if order_reference in (order.remote_id, order.id)] or [
+        order
+        for order in orders
+        if order_reference and any((name or "").startswith(order_reference) for name in (order.id, order.remote_id))
     ]
-    if not found:
-        raise NotFound(f"Batch {batch['id']} has no provider batch {order_reference!r}. {shown}")
-    if len(found) > 1:
-        raise NotFound(f"{order_reference!r} fits several provider batches: give more of the id. {shown}")
-    if not found[0].open:
-        raise NotFound(f"The provider batch {order_reference!r} is {found[0].state}: there is nothing to give up.")
-    return str(batch["id"]), found[0]
+    if not matches:
+        raise NotFound(f"Batch {batch['id']} has no provider batch {order_reference!r}. {hint}")
+    if len(matches) > 1:
+        raise NotFound(f"{order_reference!r} fits several provider batches: give more of the id. {hint}")
+    if not matches[0].open:
+        raise NotFound(f"The provider batch {order_reference!r} is {matches[0].state}: there is nothing to give up.")
+    return str(batch["id"]), matches[0]
 
 
 async def give_up(path: Path, reference: str, order_reference: str) -> AbandonedBatch:
@@ -106,23 +106,23 @@ async def _abandon(path: Path, batch_id: str, config: FrozenConfig, order: Provi
 
 async def _close(context: RunContext, account: Account, order: ProviderBatchLine) -> AbandonedBatch:
     """Where it has answers it stays open: only the study itself, when it is resumed, knows what they answer."""
-    book, api = ProviderBatchBook(context.ledger), account.provider.batches
-    stored = next((one for one in book.open() if one.order_id == order.id), None)
+    records, api = ProviderBatchBook(context.ledger), account.provider.batches
+    stored = next((row for row in records.open() if row.order_id == order.id), None)
     if stored is None or api is None:
         raise NotFound(f"The provider batch {order.remote_id or order.id} is not open any more.")
     results: dict[str, ProviderBatchResult] | None = None
     if stored.phase is not ProviderBatchPhase.INTENDED:
-        job = BatchAssembly(context.run.run_id, book).restored(stored)
-        results = await BatchLifecycle(context, account, api, book).wind_up(job, GIVE_UP_SECONDS)
+        job = BatchAssembly(context.run.run_id, records).restored(stored)
+        results = await BatchLifecycle(context, account, api, records).wind_up(job, GIVE_UP_SECONDS)
     answers = sum(result.answer is not None for result in (results or {}).values())
     if answers:
-        book.polled(order.id, "given up")
-        words = f"{answers:,} answers of it are used when the batch is resumed"
+        records.polled(order.id, "given up")
+        outcome = f"{answers:,} answers of it are used when the batch is resumed"
     else:
-        book.closed(order.id, ProviderBatchPhase.LOST if results is None else ProviderBatchPhase.CANCELLED)
-        words = "it could not be seen to end, so it may be charged" if results is None else "it had no answers"
+        records.closed(order.id, ProviderBatchPhase.LOST if results is None else ProviderBatchPhase.CANCELLED)
+        outcome = "it could not be seen to end, so it may be charged" if results is None else "it had no answers"
     context.log(
-        "warning", f"The provider batch {order.remote_id or order.id} at {order.provider} was given up: {words}."
+        "warning", f"The provider batch {order.remote_id or order.id} at {order.provider} was given up: {outcome}."
     )
     return AbandonedBatch(
         context.batch_id, order, "kept" if answers else "lost" if results is None else "cancelled", answers

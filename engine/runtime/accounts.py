@@ -54,30 +54,30 @@ class ErrorLog:
 
     def note(self, kind: str, model: str, message: str, *, lost: bool = False) -> None:
         """An attempt that failed; or, where `lost`, a request that no further attempt is made for."""
-        seen = self._counts[kind, model, lost]
-        seen.count += 1
-        if not seen.logged:
-            seen.logged = 1
+        entry = self._counts[kind, model, lost]
+        entry.count += 1
+        if not entry.logged:
+            entry.logged = 1
             short = " ".join(scrub_keys(message).split())[:LONGEST_MESSAGE].rstrip(".")
             then = "Further ones are counted."
             if lost:
                 self._log("error", f"First lost request of {model} ({kind}): {short}. {then}")
             else:
                 self._log("warning", f"First {kind} of {model}: {short}. Requests are retried. {then}")
-        elif seen.count >= 10 * seen.logged:
+        elif entry.count >= 10 * entry.logged:
             self._log_count(kind, model, lost, "so far")
 
     def close(self) -> None:
         """The final numbers, where they grew since they were last logged."""
-        for (kind, model, lost), seen in self._counts.items():
-            if seen.count > seen.logged:
+        for (kind, model, lost), entry in self._counts.items():
+            if entry.count > entry.logged:
                 self._log_count(kind, model, lost, "in this run")
 
-    def _log_count(self, kind: str, model: str, lost: bool, when: str) -> None:
-        seen = self._counts[kind, model, lost]
-        seen.logged = seen.count
-        what = f"requests lost {when} ({kind})" if lost else f"× {kind} {when}"
-        self._log("warning", f"{model}: {seen.count:,} {what}.")
+    def _log_count(self, kind: str, model: str, lost: bool, period: str) -> None:
+        entry = self._counts[kind, model, lost]
+        entry.logged = entry.count
+        summary = f"requests lost {period} ({kind})" if lost else f"× {kind} {period}"
+        self._log("warning", f"{model}: {entry.count:,} {summary}.")
 
 
 class Account:
@@ -180,15 +180,15 @@ class Account:
         patience = self.outage.patience
         return min(seconds, max(0.0, patience - self.outage.refused_for)) if patience else seconds
 
-    def rest(self, asked: float, why: str) -> None:
+    def rest(self, pause: float, cause: str) -> None:
         """The provider wants nothing to leave for so long. A long rest is logged, with its end."""
-        seconds, now = self.bounded(asked), time.monotonic()
+        seconds, now = self.bounded(pause), time.monotonic()
         self.limiter.rest(seconds)
         if seconds < LONG_REST or (self._long_rest is not None and self._long_rest.until > now + seconds - 1):
             return
-        self._long_rest = Resting(why, now, now + seconds, down=False)
-        shorter = f"; it is asked again after {span(seconds)} (outage_patience)" if seconds < asked else ""
-        self.outage.log("warning", f"{self.shown_name} wants {span(asked)} of rest ({why}){shorter}. Its calls wait.")
+        self._long_rest = Resting(cause, now, now + seconds, down=False)
+        shorter = f"; it is asked again after {span(seconds)} (outage_patience)" if seconds < pause else ""
+        self.outage.log("warning", f"{self.shown_name} wants {span(pause)} of rest ({cause}){shorter}. Its calls wait.")
 
     def batch_failed(self, error: ProviderError, since: float, patience: float, pause: float) -> None:
         """A request to the batch API failed and is repeated after `pause`, until `patience` is over, if that ends."""
@@ -206,8 +206,8 @@ class Account:
         if self.outage.down or rest is None or rest.until <= now:
             if (down := self.outage.resting()) is not None:
                 return down
-            if (held := self.limiter.held_for(now)) < LONG_REST:
+            if (delay := self.limiter.held_for(now)) < LONG_REST:
                 return None
-            rest = Resting("its rate limit", now, now + held, down=False)
+            rest = Resting("its rate limit", now, now + delay, down=False)
         ago = time.time() - now
         return replace(rest, since=ago + rest.since, until=ago + rest.until)

@@ -37,9 +37,9 @@ from tidepool.storage.purchases import ProviderBatchBook, StoredProviderBatch
 
 T = TypeVar("T")
 
-GONE_LOOKS = 12
+GONE_POLLS = 12
 """how often in a row a provider may not know a provider batch before it counts as gone"""
-WORDS_EVERY = 10 * GONE_LOOKS
+LOG_EVERY = 10 * GONE_POLLS
 """looks in vain after which that is told again"""
 
 
@@ -57,7 +57,7 @@ class ProviderPoller:
 
     async def poll_until_seen(
         self,
-        look: Callable[[], Awaitable[T]],
+        request: Callable[[], Awaitable[T]],
         *,
         longest: float = math.inf,
         meanwhile: Callable[[], Awaitable[None]] | None = None,
@@ -69,25 +69,25 @@ class ProviderPoller:
         try:
             while True:
                 try:
-                    return await look()
+                    return await request()
                 except ProviderBatchGone:
                     unseen += 1
-                    if unseen >= GONE_LOOKS:
+                    if unseen >= GONE_POLLS:
                         raise
                     pause = wait
                 except ProviderError as error:
                     if error.fault not in (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED):
                         raise
-                    silent = error.no_reply in (NoReply.UNREACHABLE, NoReply.TIMEOUT)
-                    since = time.monotonic() if silent else since
+                    unanswered = error.no_reply in (NoReply.UNREACHABLE, NoReply.TIMEOUT)
+                    since = time.monotonic() if unanswered else since
                     troubled += 1
                     left = since + longest - time.monotonic()
-                    if left <= 0 and (longest or troubled >= GONE_LOOKS):
+                    if left <= 0 and (longest or troubled >= GONE_POLLS):
                         raise
                     pause = min(self._account.provider.backoff * 2.0 ** min(troubled - 1, 10), self._slowest)
                     pause = pause if error.retry_after is None else min(error.retry_after, self._slowest)
                     pause = min(pause, left) if left > 0 else pause
-                    self._account.batch_failed(error, since, math.inf if silent else longest, pause)
+                    self._account.batch_failed(error, since, math.inf if unanswered else longest, pause)
                     self._log_trouble(troubled, error)
                 if meanwhile is not None:
                     await meanwhile()
@@ -102,7 +102,7 @@ class ProviderPoller:
         return max(self._account.settings.poll_interval, LONGEST_PAUSE)
 
     def _log_trouble(self, troubled: int, error: ProviderError) -> None:
-        if troubled == GONE_LOOKS or not troubled % WORDS_EVERY:
+        if troubled == GONE_POLLS or not troubled % LOG_EVERY:
             self._context.log(
                 "warning",
                 f"Looking after provider batches does not work ({error}); trying on. `tidepool orders "
@@ -110,7 +110,7 @@ class ProviderPoller:
             )
 
 
-LOOKS = 4
+SEARCHES = 4
 """how often a list is searched, a poll interval apart, before a provider batch counts as never created"""
 SOON = 3600.0
 """seconds after which a creation that was cut off is no longer on its way: one look more is enough"""
@@ -121,17 +121,17 @@ class BatchCreation:
     """Creates the provider batches of one account."""
 
     def __init__(
-        self, context: RunContext, account: Account, api: BatchApi, book: ProviderBatchBook, poller: ProviderPoller
+        self, context: RunContext, account: Account, api: BatchApi, records: ProviderBatchBook, poller: ProviderPoller
     ) -> None:
         self._context = context
         self._account = account
         self._api = api
-        self._book = book
+        self._records = records
         self._poller = poller
         self._one_at_a_time = asyncio.Lock()
         """one creation in flight per account"""
         self._creations: set[asyncio.Task[str]] = set()
-        self.strangers: set[str] = set()
+        self.foreign_ids: set[str] = set()
         """provider batches that looked like ours and were not"""
 
     async def place(self, job: ProviderBatch) -> None:
@@ -150,28 +150,28 @@ class BatchCreation:
                 if await self._created(job, calls, since):
                     return
         # What was taken back can no longer be made; where nothing could be, the list is all there is to go by.
-        words = f"it did not say whether it took it, {tries} times over, and does not show it"
-        raise BatchRefused(words, doubtful=not job.withdrawn)
+        reason = f"it did not say whether it took it, {tries} times over, and does not show it"
+        raise BatchRefused(reason, doubtful=not job.withdrawn)
 
     async def _intend(self, job: ProviderBatch) -> None:
         job.ticket, job.since = replace(job.ticket, created_at=time.time()), time.monotonic()
         reserved, ticket = sum(pending.reserved for pending in job.waiting.values()), job.ticket
-        calls, what = list(job.addresses.items()), (ticket.wave, ticket.content_hash, reserved, ticket.created_at)
-        self._book.intend(StoredProviderBatch(ticket.order_id, job.provider, job.group, calls, *what))
+        calls, details = list(job.addresses.items()), (ticket.wave, ticket.content_hash, reserved, ticket.created_at)
+        self._records.intend(StoredProviderBatch(ticket.order_id, job.provider, job.group, calls, *details))
         await self._context.ledger.writer.committed(durable=True)
 
     async def _upload(self, job: ProviderBatch, calls: list[BatchedCall], since: float) -> None:
         if self._api.uploads:
-            job.upload_id = await self._taken(lambda: self._api.upload(job.ticket, calls), since)
+            job.upload_id = await self._retry_refused(lambda: self._api.upload(job.ticket, calls), since)
             job.withdrawn = False
-        self._book.creating(job.id, job.upload_id)
+        self._records.creating(job.id, job.upload_id)
         await self._context.ledger.writer.committed(durable=True)
 
     async def _created(self, job: ProviderBatch, calls: list[BatchedCall], since: float) -> bool:
         """False: it is as good as certain that nothing was created."""
         await self._wait_where_closing()
         try:
-            job.remote_id = await self._taken(lambda: self._create(job, calls), since)
+            job.remote_id = await self._retry_refused(lambda: self._create(job, calls), since)
             job.known = True
         except CreationUnclear as unclear:
             self._context.log(
@@ -186,18 +186,18 @@ class BatchCreation:
 
     async def _create(self, job: ProviderBatch, calls: list[BatchedCall]) -> str:
         """A stop waits for the request, and for the row that remembers its answer."""
-        creation = asyncio.ensure_future(self._asked_and_noted(job, calls))
+        creation = asyncio.ensure_future(self._create_and_record(job, calls))
         self._creations.add(creation)
         creation.add_done_callback(self._creations.discard)
         return await asyncio.shield(creation)
 
-    async def _asked_and_noted(self, job: ProviderBatch, calls: list[BatchedCall]) -> str:
+    async def _create_and_record(self, job: ProviderBatch, calls: list[BatchedCall]) -> str:
         remote_id = await self._api.create(job.ticket, calls, job.upload_id)
-        self._book.created(job.id, remote_id, False)
+        self._records.created(job.id, remote_id, False)
         await self._context.ledger.writer.committed(durable=True)
         return remote_id
 
-    async def _taken(self, request: Callable[[], Awaitable[T]], since: float) -> T:
+    async def _retry_refused(self, request: Callable[[], Awaitable[T]], since: float) -> T:
         """Repeats what was certainly not taken for as long as an outage is waited for, counted from `since`; without
         `outage_patience`, as often as a call is retried."""
         attempt, patience = 0, self._poller.patience
@@ -231,7 +231,7 @@ class BatchCreation:
         """After a restart: finds the batch whose creation may have been asked for. False: it was never created."""
         async with self._one_at_a_time:
             try:
-                return await self._found(job, math.inf)
+                return await self._find_again(job, math.inf)
             except ProviderError as error:
                 raise RunError(str(error)) from error
             except ProviderBatchGone as gone:
@@ -241,7 +241,7 @@ class BatchCreation:
     async def _searched(self, job: ProviderBatch) -> bool:
         """After a creation that was cut off. A list that cannot be searched leaves a doubt."""
         try:
-            return await self._found(job, self._poller.patience)
+            return await self._find_again(job, self._poller.patience)
         except (ProviderError, ProviderBatchGone) as error:
             self._log_unsearchable(job, error)
             raise BatchRefused(
@@ -251,17 +251,17 @@ class BatchCreation:
     def _log_unsearchable(self, job: ProviderBatch, error: Exception) -> None:
         self._context.log("warning", f"The list of provider batches at {job.provider} cannot be searched ({error}).")
 
-    async def _found(self, job: ProviderBatch, longest: float) -> bool:
+    async def _find_again(self, job: ProviderBatch, longest: float) -> bool:
         """In doubt: look, make sure that nothing more can come, wait, and look again."""
         interval = self._account.settings.poll_interval
-        poller, pause = (LOOKS, interval) if job.age < SOON else (2, min(interval, SHORT_WAIT))
-        for look in range(poller):
-            if look:
+        attempts, pause = (SEARCHES, interval) if job.age < SOON else (2, min(interval, SHORT_WAIT))
+        for attempt in range(attempts):
+            if attempt:
                 await asyncio.sleep(pause)
-            remote_id = await self._poller.poll_until_seen(partial(self.found_once, job), longest=longest)
+            remote_id = await self._poller.poll_until_seen(partial(self.find_once, job), longest=longest)
             if remote_id is not None:
                 job.remote_id, job.unsure = remote_id, True
-                self._book.created(job.id, remote_id, True)
+                self._records.created(job.id, remote_id, True)
                 await self._context.ledger.writer.committed(durable=True)
                 self._context.log("info", f"Found the provider batch {remote_id} at {job.provider} again.")
                 return True
@@ -270,10 +270,10 @@ class BatchCreation:
                 job.withdrawn = True
         return False
 
-    async def found_once(self, job: ProviderBatch) -> str | None:
+    async def find_once(self, job: ProviderBatch) -> str | None:
         """One search of the provider's list."""
-        others = (self._book.remote_ids() | self.strangers) - {job.remote_id or ""}
-        return await self._api.find(job.ticket, others)
+        excluded = (self._records.remote_ids() | self.foreign_ids) - {job.remote_id or ""}
+        return await self._api.find(job.ticket, excluded)
 
     # -- stopping ----------------------------------------------------------------------------------------
 

@@ -25,9 +25,9 @@ from tidepool.engine.providers.protocol import (
     ResultsIncomplete,
 )
 from tidepool.engine.runtime.accounts import Account
-from tidepool.engine.runtime.batch_creation import GONE_LOOKS, BatchCreation, ProviderPoller
+from tidepool.engine.runtime.batch_creation import GONE_POLLS, BatchCreation, ProviderPoller
 from tidepool.engine.runtime.context import RunContext
-from tidepool.engine.runtime.provider_batch import KEPT_SECONDS, ProviderBatch, ResultCollection
+from tidepool.engine.runtime.provider_batch import RETENTION_SECONDS, ProviderBatch, ResultCollection
 from tidepool.storage.purchases import ProviderBatchBook
 from tidepool.storage.states import ProviderBatchPhase
 
@@ -70,7 +70,7 @@ class BatchLifecycle:
         context: RunContext,
         account: Account,
         api: BatchApi,
-        book: ProviderBatchBook,
+        records: ProviderBatchBook,
         may_read: Callable[[ProviderBatch], Awaitable[None]] = at_once,
     ) -> None:
         """`may_read` waits until the results of a provider batch may be brought into memory."""
@@ -78,9 +78,9 @@ class BatchLifecycle:
         self.account = account
         self.api = api
         self._context = context
-        self._book = book
+        self._records = records
         self._poller = ProviderPoller(context, account)
-        self.creation = BatchCreation(context, account, api, book, self._poller)
+        self.creation = BatchCreation(context, account, api, records, self._poller)
 
     async def place(self, job: ProviderBatch) -> None:
         """Raises BatchRefused."""
@@ -95,14 +95,14 @@ class BatchLifecycle:
             try:
                 state = await self._until_ended(job, overdue)
             except ProviderBatchGone as gone:
-                return self._gone(job, str(gone))
+                return self._ending_of_unknown(job, str(gone))
             if state.failed_reason is not None:
                 return Ending(refusal=BatchRefused(state.failed_reason, too_large=state.too_large))
             await self._may_read(job)
-            found = await self._collected(job)
-            if not job.unsure or not found.is_foreign:
-                return Ending(found.by_key, found.unread or found.has_strayed)
-            self.creation.strangers.add(job.remote_id or "")
+            collection = await self._collected(job)
+            if not job.unsure or not collection.is_foreign:
+                return Ending(collection.by_key, collection.unread or collection.has_strayed)
+            self.creation.foreign_ids.add(job.remote_id or "")
             self._context.log("info", f"The provider batch {job.remote_id} is somebody else's: the search goes on.")
             if not await self.creation.recover(job):
                 return Ending(lost="it was never created")
@@ -119,13 +119,13 @@ class BatchLifecycle:
                 raise RunError(str(error)) from error
             job.known = True
             self._changed(job, state.label)
-            self._book.polled(job.id, state.label)
+            self._records.polled(job.id, state.label)
             if state.ended:
                 return state
             unclear = unclear + 1 if state.unclear else 0
-            if unclear == GONE_LOOKS:
+            if unclear == GONE_POLLS:
                 self._log_unclear(job, state.label)
-            await self._hurry(job, overdue, UNCLEAR_SECONDS if unclear >= GONE_LOOKS else 0.0)
+            await self._hurry(job, overdue, UNCLEAR_SECONDS if unclear >= GONE_POLLS else 0.0)
             interval = self.account.settings.poll_interval
             await self._wait(job, state.label, min(wait, interval))
             wait = min(wait * 1.5, interval)
@@ -162,12 +162,12 @@ class BatchLifecycle:
         if time.monotonic() - job.cancelled_at > min(CANCEL_SECONDS, max(after, 10.0)):
             overdue(job)
 
-    def _gone(self, job: ProviderBatch, reason: str) -> Ending:
+    def _ending_of_unknown(self, job: ProviderBatch, reason: str) -> Ending:
         """Results are kept for about a month. Before that, one that was never seen by this run means another account,
         not a loss."""
         if job.known:
             return Ending(lost=f"{job.provider} knows it no longer ({reason})")
-        if job.age > KEPT_SECONDS:
+        if job.age > RETENTION_SECONDS:
             return Ending(lost=f"{job.provider} keeps it no longer ({reason})")
         raise RunError(
             f"{job.provider} does not know the provider batch {job.remote_id} of this study ({reason}). Its calls are "
@@ -179,24 +179,24 @@ class BatchLifecycle:
 
     async def _collected(self, job: ProviderBatch) -> ResultCollection:
         """All results that can be read: re-reads are bounded, for a file that is broken stays so."""
-        found, wait = ResultCollection(job.ticket), self.account.provider.backoff
-        for read in range(READS):
+        collection, wait = ResultCollection(job.ticket), self.account.provider.backoff
+        for attempt in range(READS):
             try:
                 await self._poller.poll_until_seen(
-                    lambda: self._read_where_reached(job, found), longest=self._poller.patience
+                    lambda: self._read_where_reached(job, collection), longest=self._poller.patience
                 )
                 break
             except (ResultsIncomplete, ProviderBatchGone, ProviderError) as error:
-                if found.is_whole or (found.is_foreign and job.unsure):
+                if collection.is_whole or (collection.is_foreign and job.unsure):
                     break
-                if read == READS - 1 or isinstance(error, ProviderError):
-                    found.unread = True
-                    self._log_missing(job, found, str(error))
+                if attempt == READS - 1 or isinstance(error, ProviderError):
+                    collection.unread = True
+                    self._log_missing(job, collection, str(error))
                     break
             await asyncio.sleep(wait)
             wait *= 2
-        self._log_odd(job, found)
-        return found
+        self._log_odd(job, collection)
+        return collection
 
     async def _read_where_reached(self, job: ProviderBatch, found: ResultCollection) -> None:
         """A provider that shows the batch and breaks off its results is not down: that is not waited for without an end."""
@@ -222,16 +222,16 @@ class BatchLifecycle:
             f"{len(found.by_key):,} of {job.ticket.count:,} calls have one.",
         )
 
-    def _log_odd(self, job: ProviderBatch, found: ResultCollection) -> None:
-        if found.strangers and not found.is_foreign:
-            words = (
-                f"{found.strangers:,} results of the provider batch {job.remote_id} belong to no call of it: ignored."
+    def _log_odd(self, job: ProviderBatch, results: ResultCollection) -> None:
+        if results.foreign and not results.is_foreign:
+            text = (
+                f"{results.foreign:,} results of the provider batch {job.remote_id} belong to no call of it: ignored."
             )
-            self._context.log("warning", words)
-        if found.repeated:
+            self._context.log("warning", text)
+        if results.repeated:
             self._context.log(
                 "warning",
-                f"{found.repeated:,} results of the provider batch {job.remote_id} came for calls that had one: the first "
+                f"{results.repeated:,} results of the provider batch {job.remote_id} came for calls that had one: the first "
                 "answer counts.",
             )
 
@@ -251,24 +251,24 @@ class BatchLifecycle:
     async def wind_up(self, job: ProviderBatch, patience: float = 0.0) -> dict[str, ProviderBatchResult] | None:
         """Nobody wants to wait for it any more: it is cancelled where it still runs, given `patience` to end, and what it
         finished is fetched. None: it did not end, or was never there."""
-        found = ResultCollection(job.ticket)
+        collection = ResultCollection(job.ticket)
         try:
             async with asyncio.timeout(LAST_LOOK_SECONDS + patience):
                 if job.remote_id is None:  # its looks alone do not tell whose it is: it is read, and not cancelled
                     job.known = True  # as long as no search has shown that there is none
-                    job.remote_id = await self.creation.found_once(job)
+                    job.remote_id = await self.creation.find_once(job)
                     job.known = job.remote_id is not None
                     ended = job.remote_id is not None and (await self.api.poll(job.remote_id)).ended
                 else:
                     ended = await self._ends(job, job.remote_id, patience)
                 if not ended:
                     return None
-                await self._read(job, found)
+                await self._read(job, collection)
         except (TimeoutError, ProviderError, ProviderBatchGone, ResultsIncomplete) as error:
-            words = f"What the provider batch {job.remote_id or job.id} had finished is not known whole: {error or 'no answer'}"
-            self._context.log("warning", words)
-            return found.by_key or None
-        return found.by_key
+            text = f"What the provider batch {job.remote_id or job.id} had finished is not known whole: {error or 'no answer'}"
+            self._context.log("warning", text)
+            return collection.by_key or None
+        return collection.by_key
 
     async def _ends(self, job: ProviderBatch, remote_id: str, patience: float) -> bool:
         if (await self.api.poll(remote_id)).ended:

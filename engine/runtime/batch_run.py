@@ -30,10 +30,10 @@ from tidepool.engine.runtime.services import SERVICES, Admission, batch_from, un
 from tidepool.engine.runtime.tasks import Latch, wait_forever
 from tidepool.engine.runtime.unit import (
     CHUNK,
-    Again,
     Ask,
     CollectedCall,
     PendingCall,
+    RebuildPlan,
     Unit,
     UnitGroup,
     UnitPlan,
@@ -74,14 +74,14 @@ class BatchRun:
         scheduler.join(context.ledger.batch_number, self._recorder)
         self._first_id = unit_id(context.ledger.batch_number, 0)
         # Bound once: these are looked up some ten thousand times a second.
-        self._ask: Ask = self.ask if context.run.in_flight_requests is None else self._ask_beside
+        self._ask: Ask = self.ask if context.run.in_flight_requests is None else self._ask_deduplicated
         self._enter = self._recorder.enter
         self._replay = self._recorder.replay
         self._accounts = context.accounts
         self._batched = SERVICES[self.config.service.name].batched
         self._results: dict[int, Latch[UnitResult]] = defaultdict(lambda: Latch(self.tasks))
         self._study = Unit(context, self._ask, 0, None)
-        self._again: Again | None = None
+        self._rebuild_plan: RebuildPlan | None = None
 
     # -- for studies -------------------------------------------------------------------------------------
 
@@ -99,11 +99,11 @@ class BatchRun:
         self.ledger.set_units_total(total)
         self.context.emit(UnitsExpected(total))
 
-    async def units(self, plans: Iterable[UnitPlan], again: Again | None = None) -> None:
+    async def units(self, plans: Iterable[UnitPlan], rebuild_plan: RebuildPlan | None = None) -> None:
         """Runs units as the service says: all together, so many at a time, or in groups. Later ones may wait for
         earlier ones (`result`), never the other way round. `again` makes a plan once more from its unit's row, so that
         stories that wait for a provider batch need not stay in memory."""
-        self._again = again
+        self._rebuild_plan = rebuild_plan
         if self.gate is not None:
             await self._through(self.gate, iter(plans))
             return
@@ -163,9 +163,9 @@ class BatchRun:
     def give(self, unit: Unit, call: Call, answer: Answer) -> Reply:
         """An answer that nobody is asked for, kept under the call's address like any other. It costs nothing and counts as
         no call; its key is of its own, so that it never serves as cache."""
-        unit.take_address(call.step)
-        given = call._replace(messages=(*call.messages, Message("given", answer.text)))
-        key = given.key(seed_of(self.seed, unit.number, call.step))
+        unit.claim_step(call.step)
+        keyed_call = call._replace(messages=(*call.messages, Message("given", answer.text)))
+        key = keyed_call.key(seed_of(self.seed, unit.number, call.step))
         if (row := unit.recall(call.step)) is not None:
             if row["key"] != key:
                 raise replay_mismatch(unit.number, call.step)
@@ -180,9 +180,9 @@ class BatchRun:
     # -- units -------------------------------------------------------------------------------------------
 
     async def _together(self, plans: Iterable[UnitPlan]) -> None:
-        stories = UnitGroup(self.context, self._run_unit, self._again)
+        stories = UnitGroup(self.context, self._run_unit, self._rebuild_plan)
         is_out = None
-        if self._again is not None:
+        if self._rebuild_plan is not None:
             self.scheduler.suspender.register(self.ledger.batch_number, stories)
             is_out = partial(self.scheduler.suspender.is_out, self.ledger.batch_number) if self.resumed else None
         await stories.play(self._remembered(plans), is_out)
@@ -203,9 +203,9 @@ class BatchRun:
                 await gate.ended(*(plan.sequence_number for plan in group))
         else:
             await self.tasks.all(self._gated_lane(gate, plans) for _ in range(gate.lanes))
-        found = gate.close()
-        if found.stopped_at is not None:
-            self.reason = found.words
+        decision = gate.close()
+        if decision.stopped_at is not None:
+            self.reason = decision.words
             self.expect_units(gate.begun)
 
     async def _gated_lane(self, gate: Gate, plans: Iterator[UnitPlan]) -> None:
@@ -256,7 +256,7 @@ class BatchRun:
     # -- ask ---------------------------------------------------------------------------------------------
 
     async def ask(self, unit: Unit, call: Call) -> Reply:
-        unit.take_address(call.step)
+        unit.claim_step(call.step)
         seed = seed_of(self.seed, unit.number, call.step)
         key = (unit.is_replay and self.scheduler.jobs.key_at((self._first_id | unit.number, call.step))) or call.key(
             seed
@@ -272,7 +272,7 @@ class BatchRun:
         try:
             asked_at = time.monotonic()
             account, identity = self._accounts[call.provider], self._first_id | unit.number
-            bought = self.scheduler.knows(identity, call.step)
+            bought = self.scheduler.holds(identity, call.step)
             if not bought and account.settings.cache and (row := self._cached(key)) is not None:
                 return await self._from_cache(PendingCall(identity, call, key, 0, asked_at), row)
             pending: PendingCall
@@ -281,8 +281,8 @@ class BatchRun:
                 pending = CollectedCall(identity, call, key, seed, asked_at, future=self.tasks.park(), unit=unit)
                 self.scheduler.gather(pending)
                 try:
-                    if (given := await pending.future) is not None:
-                        return given
+                    if (answered := await pending.future) is not None:
+                        return answered
                 except BaseException:
                     del pending  # whose future holds the error, which holds this frame: a circle
                     raise
@@ -298,13 +298,13 @@ class BatchRun:
         finally:
             unit.asking -= 1
 
-    async def _ask_beside(self, unit: Unit, call: Call) -> Reply:
+    async def _ask_deduplicated(self, unit: Unit, call: Call) -> Reply:
         """The same in a study of several batches: what another of them is asking just now is not bought twice."""
         in_flight = self.context.run.in_flight_requests
         if in_flight is None or unit.remembers(call.step) or not self._accounts[call.provider].settings.cache:
             return await self.ask(unit, call)
         key = call.key(seed_of(self.seed, unit.number, call.step))
-        if not (in_flight.is_asked(key) and self.scheduler.knows(self._first_id | unit.number, call.step)):
+        if not (in_flight.is_in_flight(key) and self.scheduler.holds(self._first_id | unit.number, call.step)):
             unit.asking += 1
             await in_flight.turn(key, self.tasks)
             unit.asking -= 1
@@ -320,7 +320,7 @@ class BatchRun:
 
     def _is_gathered(self, unit: Unit, call: Call, account: Account) -> bool:
         """It waits for its wave, which is expected to be worth a provider batch."""
-        if call.operation != "chat" or not self.scheduler.takes(account):
+        if call.operation != "chat" or not self.scheduler.gathers_for(account):
             return False
         least = batch_from(self.config.service, account.name, account.settings)
         return not least or round(self._expected.size(account.name, call.wave, unit.together)) >= least

@@ -14,7 +14,7 @@ _DUST = 1_000
 """what rounding may leave of reservations that were written to the file and read back: far below any price"""
 
 
-def _counted(dollars: float) -> int:
+def _to_pico(dollars: float) -> int:
     return round(dollars * _FINE)
 
 
@@ -24,8 +24,8 @@ class Budget:
         """0: no cap"""
         self.on_exhausted: Callable[[], None] = lambda: None
         self._whole = whole
-        self._spent = _counted(spent)
-        self._reserved = _counted(reserved)
+        self._spent = _to_pico(spent)
+        self._reserved = _to_pico(reserved)
         self._waiting: deque[tuple[asyncio.Future[None], int]] = deque()
 
     @property
@@ -42,12 +42,12 @@ class Budget:
 
     async def reserve(self, amount: float) -> None:
         """Returns when the amount is set aside; where it never will be, `on_exhausted` is called."""
-        counted = _counted(amount)
-        if not self._waiting and self._fits(counted):
-            self._reserved += counted
+        pico_usd = _to_pico(amount)
+        if not self._waiting and self._fits(pico_usd):
+            self._reserved += pico_usd
         else:
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append((future, counted))
+            self._waiting.append((future, pico_usd))
             self._pump()
             await future
         if self._whole:
@@ -56,20 +56,20 @@ class Budget:
     def affordable(self, amounts: Sequence[float]) -> int:
         """How many of a wave's calls, taken in order, may leave now; reserves them."""
         for index, amount in enumerate(amounts):
-            if not all(budget._fits(_counted(amount)) for budget in self._levels()):
+            if not all(budget._fits(_to_pico(amount)) for budget in self._levels()):
                 return index
             for budget in self._levels():
-                budget._reserved += _counted(amount)
+                budget._reserved += _to_pico(amount)
         return len(amounts)
 
     def is_exhausted(self, amount: float) -> bool:
         """It does not fit, and nothing is in flight that could make room for it."""
-        return any(not budget._fits(_counted(amount)) and budget._reserved <= _DUST for budget in self._levels())
+        return any(not budget._fits(_to_pico(amount)) and budget._reserved <= _DUST for budget in self._levels())
 
     def settle(self, reserved: float, cost: float) -> None:
         for budget in self._levels():
-            budget._reserved = max(0, budget._reserved - _counted(reserved))
-            budget._spent += _counted(cost)
+            budget._reserved = max(0, budget._reserved - _to_pico(reserved))
+            budget._spent += _to_pico(cost)
             budget._pump()
 
     def change(self, cap: float) -> None:
@@ -80,17 +80,17 @@ class Budget:
     def _levels(self) -> "tuple[Budget, ...]":
         return (self, self._whole) if self._whole else (self,)
 
-    def _fits(self, counted: int) -> bool:
-        return not self.cap or self._spent + self._reserved + counted <= _counted(self.cap)
+    def _fits(self, pico_usd: int) -> bool:
+        return not self.cap or self._spent + self._reserved + pico_usd <= _to_pico(self.cap)
 
     def _pump(self) -> None:
         while self._waiting:
-            future, counted = self._waiting[0]
+            future, pico_usd = self._waiting[0]
             if future.done():
                 self._waiting.popleft()
-            elif self._fits(counted):
+            elif self._fits(pico_usd):
                 self._waiting.popleft()
-                self._reserved += counted
+                self._reserved += pico_usd
                 future.set_result(None)
             else:
                 if self._reserved <= _DUST:

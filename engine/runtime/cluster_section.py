@@ -18,7 +18,7 @@ from tidepool.engine.config.section import Section, with_keywords_in_help
 from tidepool.engine.config.toml_files import apply_override
 
 PREFIX = "cluster."
-MOST_HANDS = 1_000
+MOST_WORKERS = 1_000
 _ADDRESS = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):([0-9]{1,5})", re.ASCII)
 
 
@@ -39,7 +39,7 @@ class Cluster(Section):
 
     ray: Place = Field(default="local", title="Cluster")
     """local: workers on this machine; auto: the cluster that runs here, or that RAY_ADDRESS names; or its HOST:PORT"""
-    hands: int = Field(default=8, ge=0, le=MOST_HANDS)
+    hands: int = Field(default=8, ge=0, le=MOST_WORKERS)
     """workers that calls leave from; 0: from this process itself"""
     resources: dict[str, Amount] = Field(default_factory=dict, examples=[{"gpu": 1}], max_length=ceilings.SERVERS)
     """what each hand takes of its node, by Ray's names: cpu (1 unless said), gpu, memory, or a node's own such as { llm = 1 }"""

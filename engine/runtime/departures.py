@@ -47,21 +47,21 @@ def reserve_affordable(account: Account, pendings: list[CollectedCall]) -> list[
 class BatchAssembly:
     """Gives each provider batch its ticket: an id that follows from what it holds."""
 
-    def __init__(self, batch_id: str, book: ProviderBatchBook) -> None:
+    def __init__(self, batch_id: str, records: ProviderBatchBook) -> None:
         self._batch_id = batch_id
-        self._book = book
-        self._made: Counter[str] = Counter()
+        self._records = records
+        self._repetitions: Counter[str] = Counter()
         """how many were made so far, by content"""
 
     def resume(self) -> None:
         """After a restart: the same content once more is another provider batch."""
-        self._made = self._book.made_so_far()
+        self._repetitions = self._records.made_so_far()
 
     def new(self, provider: str, group: str, pendings: list[CollectedCall]) -> ProviderBatch:
         addresses = {pending.address: pending.key.hex() for pending in pendings}
         content = content_hash(addresses.values())
-        self._made[content] += 1
-        name = order_id(self._batch_id, content, self._made[content])
+        self._repetitions[content] += 1
+        name = order_id(self._batch_id, content, self._repetitions[content])
         return ProviderBatch(
             self._ticket(name, content, list(addresses.values()), max(pending.call.wave for pending in pendings)),
             provider,
@@ -74,13 +74,13 @@ class BatchAssembly:
     def restored(self, stored: StoredProviderBatch, *, suspended: bool = False) -> ProviderBatch:
         """With the calls that are still open, and those that were answered another way since. `suspended`: there are too many
         to keep, so whoever waits is told when it has come to something."""
-        named = (stored.remote_id, stored.upload_id or None)
-        if not all(one is None or REMOTE_ID.fullmatch(one) for one in named):
+        remote_names = (stored.remote_id, stored.upload_id or None)
+        if not all(name is None or REMOTE_ID.fullmatch(name) for name in remote_names):
             raise FileError(
                 "A provider batch of this file has an id that is none. The file was changed; take care with it."
             )
-        answered = self._book.answered(address for address, _ in stored.calls)
-        recorded = self._book.surplus_of(stored.order_id)
+        answered = self._records.answered(address for address, _ in stored.calls)
+        recorded = self._records.surplus_of(stored.order_id)
         keys = [key for _, key in stored.calls]
         still_open = {address: key for address, key in stored.calls if address not in answered}
         return ProviderBatch(
@@ -138,34 +138,34 @@ class WaveSender:
         """at how many gathered calls some leave"""
         self._most_calls: dict[str, int] = {}
 
-    def keep(self, pending: CollectedCall) -> None:
+    def add(self, pending: CollectedCall) -> None:
         """A call more; where they are enough for a provider batch, that leaves."""
         provider = pending.call.provider
         lifecycle = self._lifecycle_at(provider)
-        lot = provider, lifecycle.api.group(pending.call) if lifecycle is not None else ""
-        gathered = self._gathered[lot]
+        group = provider, lifecycle.api.group(pending.call) if lifecycle is not None else ""
+        gathered = self._gathered[group]
         gathered.append(pending)
-        if lifecycle is not None and len(gathered) >= (self._full.get(lot) or self._most(lifecycle.account)):
-            self._leave_full(lot, lifecycle)
+        if lifecycle is not None and len(gathered) >= (self._full.get(group) or self._most(lifecycle.account)):
+            self._send_full(group, lifecycle)
 
-    def keep_all(self, pendings: Iterable[CollectedCall]) -> None:
+    def add_all(self, pendings: Iterable[CollectedCall]) -> None:
         for pending in pendings:
-            self.keep(pending)
+            self.add(pending)
 
     def halve(self, provider: str, count: int) -> None:
         """So many calls are too large a provider batch."""
         self._most_calls[provider] = count // 2
         self._full = {}
 
-    def leave(self) -> bool:
+    def send_all(self) -> bool:
         """All of them, as far as they may; whether any did."""
         gathered, self._gathered, self._full = self._gathered, defaultdict(list), {}
-        for lot, pendings in gathered.items():
-            lifecycle = self._lifecycle_at(lot[0])
+        for group, pendings in gathered.items():
+            lifecycle = self._lifecycle_at(group[0])
             if lifecycle is None:
                 self._go_live(pendings)
             elif pendings:
-                self._leave_together(lot, lifecycle, list(pendings))
+                self._send_together(group, lifecycle, list(pendings))
         return sum(map(len, self._gathered.values())) < sum(map(len, gathered.values()))
 
     @property
@@ -176,50 +176,50 @@ class WaveSender:
         most = account.settings.batch_size
         return max(2, min(most, self._most_calls.get(account.name, most)))
 
-    def _leave_full(self, lot: BatchGroup, lifecycle: BatchLifecycle) -> None:
+    def _send_full(self, group: BatchGroup, lifecycle: BatchLifecycle) -> None:
         run = self._context.run
         if run.closing or run.paused:
             return
-        pendings = self._gathered.pop(lot)
-        going = self._as_far_as_possible(lot, lifecycle, pendings)
-        most, parts = self._most(lifecycle.account), split(going, self._most(lifecycle.account), lifecycle.api.bounds)
-        rest: list[CollectedCall] = []
-        if len(going) == len(pendings) and parts and len(parts[-1]) < most:
-            rest = parts.pop()
-            for pending in rest:
+        pendings = self._gathered.pop(group)
+        ready = self._reserve_fitting(group, lifecycle, pendings)
+        most, chunks = self._most(lifecycle.account), split(ready, self._most(lifecycle.account), lifecycle.api.bounds)
+        remainder: list[CollectedCall] = []
+        if len(ready) == len(pendings) and chunks and len(chunks[-1]) < most:
+            remainder = chunks.pop()
+            for pending in remainder:
                 self._open.free(pending)
-        for part in parts:
-            self._leave_as(lot, lifecycle, part)
-        self._gathered[lot] = rest + pendings[len(going) :]
+        for chunk in chunks:
+            self._send_chunk(group, lifecycle, chunk)
+        self._gathered[group] = remainder + pendings[len(ready) :]
         # What could not leave now is not tried again with every call that comes.
-        self._full[lot] = len(self._gathered[lot]) + most if len(going) < len(pendings) else most
+        self._full[group] = len(self._gathered[group]) + most if len(ready) < len(pendings) else most
 
-    def _leave_together(self, lot: BatchGroup, lifecycle: BatchLifecycle, pendings: list[CollectedCall]) -> None:
+    def _send_together(self, group: BatchGroup, lifecycle: BatchLifecycle, pendings: list[CollectedCall]) -> None:
         account = lifecycle.account
         pendings.sort(key=lambda pending: pending.call.wave)
         if len(pendings) == 1:
             self._context.log("info", f"A wave of one call of {account.name} goes live.")
             self._go_live(pendings)
             return
-        queue = self._open.queue(*lot)
-        if not queue.waiting and queue.room_for([pending.call for pending in pendings]) < 2:
-            words = f"{account.name} has no room for {len(pendings)} calls in a batch: they go live."
-            self._context.log("warning", words)
+        queue = self._open.queue(*group)
+        if not queue.waiting and queue.count_fitting([pending.call for pending in pendings]) < 2:
+            warning = f"{account.name} has no room for {len(pendings)} calls in a batch: they go live."
+            self._context.log("warning", warning)
             self._go_live(pendings)
             return
-        going = self._as_far_as_possible(lot, lifecycle, pendings)
-        self._gathered[lot] = pendings[len(going) :]
-        for part in split(going, self._most(account), lifecycle.api.bounds):
-            self._leave_as(lot, lifecycle, part)
+        ready = self._reserve_fitting(group, lifecycle, pendings)
+        self._gathered[group] = pendings[len(ready) :]
+        for chunk in split(ready, self._most(account), lifecycle.api.bounds):
+            self._send_chunk(group, lifecycle, chunk)
 
-    def _as_far_as_possible(
-        self, lot: BatchGroup, lifecycle: BatchLifecycle, pendings: list[CollectedCall]
+    def _reserve_fitting(
+        self, group: BatchGroup, lifecycle: BatchLifecycle, pendings: list[CollectedCall]
     ) -> list[CollectedCall]:
         """Those that the queue has room for and the budget pays for: they are reserved."""
-        room = self._open.queue(*lot).room_for([pending.call for pending in pendings])
-        return reserve_affordable(lifecycle.account, pendings[:room]) if room > 1 else []
+        fitting = self._open.queue(*group).count_fitting([pending.call for pending in pendings])
+        return reserve_affordable(lifecycle.account, pendings[:fitting]) if fitting > 1 else []
 
-    def _leave_as(self, lot: BatchGroup, lifecycle: BatchLifecycle, part: list[CollectedCall]) -> None:
-        job = self._assembly.new(*lot, part)
-        self._open.keep(job)
+    def _send_chunk(self, group: BatchGroup, lifecycle: BatchLifecycle, chunk: list[CollectedCall]) -> None:
+        job = self._assembly.new(*group, chunk)
+        self._open.add(job)
         self._send(job, lifecycle)

@@ -89,7 +89,7 @@ class RatePace:
         wait = max(self.next_at, self.soonest) - now
         return wait if pieces <= self.largest else wait + (pieces - self.largest) * self._seconds(USED)
 
-    def take(self, now: float, pieces: float = 1.0) -> None:
+    def consume(self, now: float, pieces: float = 1.0) -> None:
         if self.per_minute:
             self.largest = max(self.largest, pieces)
             if now - self.next_at >= LATEST:
@@ -179,7 +179,7 @@ class Limiter:
         now = time.monotonic()
         if self._delay(now, tokens) > 0:
             return False
-        self._take(now, tokens)
+        self._consume(now, tokens)
         return True
 
     async def enter(self, tokens: int) -> None:
@@ -256,7 +256,7 @@ class Limiter:
             self.allowed = max(self.allowed, self._before)
         self._pump()
 
-    def turn_away(self, error: Callable[[], Exception]) -> None:
+    def fail_waiting(self, error: Callable[[], Exception]) -> None:
         """Those that wait fail."""
         waiting, self._waiting = self._waiting, deque()
         for future, _ in waiting:
@@ -278,9 +278,9 @@ class Limiter:
     def _delay(self, now: float, tokens: int) -> float:
         return max(self.rest_until - now, self.requests.delay(now), self.tokens.delay(now, tokens))
 
-    def _take(self, now: float, tokens: int) -> None:
-        self.requests.take(now)
-        self.tokens.take(now, tokens)
+    def _consume(self, now: float, tokens: int) -> None:
+        self.requests.consume(now)
+        self.tokens.consume(now, tokens)
         self.in_flight += 1
         if self.in_flight > self.peak:
             self.peak = self.in_flight
@@ -295,7 +295,7 @@ class Limiter:
                 return
             self._waiting.popleft()
             if not future.done():
-                self._take(now, tokens)
+                self._consume(now, tokens)
                 future.set_result(None)
 
     def _wake_in(self, delay: float) -> None:

@@ -80,7 +80,7 @@ class LiveCall:
         started, answered = time.monotonic(), limiter.answered
         left = started
         try:
-            if not account.provider.simulated and not pending.under_way:
+            if not account.provider.simulated and not pending.in_flight_id:
                 await self.journal.leaving(pending, account.worst_cost(call))
             if limiter.requests.per_minute:
                 await limiter.departures.next(limiter.requests.per_minute)
@@ -112,7 +112,7 @@ class LiveCall:
 
     def _came_back(self, error: ProviderError) -> None:
         """Without a reply: it is under way no longer, but may have been answered, and charged, where nobody heard it."""
-        if self.pending.under_way:
+        if self.pending.in_flight_id:
             self.journal.returned(self.pending)
         if error.no_reply in (NoReply.TIMEOUT, NoReply.BROKEN, NoReply.LOST):
             self.journal.possibly_paid(self.pending, self.account, error.no_reply.value)

@@ -10,7 +10,7 @@ from tidepool.engine.providers.protocol import ProviderError
 from tidepool.engine.runtime.accounts import Account
 from tidepool.engine.runtime.cluster_section import Cluster
 from tidepool.engine.runtime.remote_provider import RemoteProvider
-from tidepool.engine.runtime.worker_pool import Stopped, WorkerPool
+from tidepool.engine.runtime.worker_pool import AwaitStop, WorkerPool
 from tidepool.storage.text import watch
 
 
@@ -20,12 +20,12 @@ class OpenAccounts:
         models: Iterable[str],
         config: FrozenConfig,
         cluster: Cluster | None = None,
-        stopped: Stopped | None = None,
+        await_stop: AwaitStop | None = None,
     ) -> None:
         """`cluster`: who makes the live calls; None: this process itself. Nobody is waited for once `stopped` comes back."""
         self._config = config
         self._cluster = cluster
-        self._stopped = stopped
+        self._await_stop = await_stop
         self.workers: WorkerPool | None = None
         self._models = sorted(models)
         self.by_provider: dict[str, Account] = {}
@@ -38,8 +38,8 @@ class OpenAccounts:
             if self._cluster is not None:
                 from tidepool.engine.runtime.ray_cluster import start_workers
 
-                self.workers = await start_workers(self._cluster, self._stopped)
-                self.workers.on_change = self._fit_to_hands
+                self.workers = await start_workers(self._cluster, self._await_stop)
+                self.workers.on_change = self._fit_to_workers
             for name in sorted({model.partition(":")[0] for model in self._models}):
                 limits = self._config.limits_for(name)
                 provider = open_provider(name, limits)
@@ -47,7 +47,7 @@ class OpenAccounts:
                     provider = RemoteProvider(provider, self.workers)
                 self.by_provider[name] = Account(provider, limits)
                 await provider.check([self._name(model) for model in self._models if model.startswith(f"{name}:")])
-            self._fit_to_hands()
+            self._fit_to_workers()
             self._refuse_blind_budget()
         except ProviderError as error:
             await self.__aexit__()
@@ -64,7 +64,7 @@ class OpenAccounts:
         if self.workers is not None:
             await self.workers.close()
 
-    def _fit_to_hands(self) -> None:
+    def _fit_to_workers(self) -> None:
         """Servers beside hands come and go with them."""
         for account in self.by_provider.values() if self.workers is not None else ():
             account.limiter.change(max_concurrent=account.provider.concurrency(account.settings.max_concurrent))

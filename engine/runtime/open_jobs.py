@@ -32,14 +32,14 @@ LOST = "lost"
 class OpenJobs:
     """Keeps count of them, and writes their end."""
 
-    def __init__(self, context: RunContext, book: ProviderBatchBook) -> None:
+    def __init__(self, context: RunContext, records: ProviderBatchBook) -> None:
         self._context = context
-        self._book = book
+        self._records = records
         self._queues: dict[tuple[str, str], Queue] = defaultdict(Queue)
         self.all: set[ProviderBatch] = set()
         self.by_address: dict[Address, ProviderBatch] = {}
 
-    def keep(self, job: ProviderBatch) -> None:
+    def add(self, job: ProviderBatch) -> None:
         self.all.add(job)
         job.queued = job.tokens
         self.queue_of(job).waiting += job.queued
@@ -106,7 +106,7 @@ class OpenJobs:
             job.held, pending.reserved = job.held + pending.reserved, 0.0
         return list(waiting.values())
 
-    def leave_in_doubt(self, job: ProviderBatch) -> list[CollectedCall]:
+    def abandon_unseen(self, job: ProviderBatch) -> list[CollectedCall]:
         """Those whose provider batch was never seen: they go another way, and should it exist, it brings surplus."""
         pendings = self.abandon_waiting(job)
         self.leave_queue(job)
@@ -121,7 +121,7 @@ class OpenJobs:
             self.by_address.pop(address, None)
         self.budget_of(job).settle(job.held, 0.0)
         job.held = 0.0
-        self._book.closed(job.id, phase)
+        self._records.closed(job.id, phase)
         self._context.emit(ProviderBatchChanged(job.id, job.provider, phase, job.ticket.count, job.age))
 
     def record_surplus(self, job: ProviderBatch) -> None:
@@ -130,15 +130,15 @@ class OpenJobs:
         for address, key in job.abandoned.items():
             result = (job.results or {}).get(key)
             if result is not None and result.answer is not None:
-                self._book_surplus(job, address, result.answer)
+                self._add_surplus(job, address, result.answer)
             elif job.results is None and job.known and address in job.at_worst:
-                self._book_surplus(job, address, job.at_worst[address], LOST)
+                self._add_surplus(job, address, job.at_worst[address], LOST)
         job.abandoned = {}
 
-    def _book_surplus(self, job: ProviderBatch, address: Address, answer: Answer, reason: str | None = None) -> None:
+    def _add_surplus(self, job: ProviderBatch, address: Address, answer: Answer, reason: str | None = None) -> None:
         figures = (answer.input_tokens, answer.output_tokens, answer.cost_usd)
-        late = Surplus(job.id, address, storable(answer.text), *figures, reason)
-        SurplusBook(self._context.ledger_of(address[0])).add(late, usage_missing=answer.usage_missing)
+        surplus = Surplus(job.id, address, storable(answer.text), *figures, reason)
+        SurplusBook(self._context.ledger_of(address[0])).add(surplus, usage_missing=answer.usage_missing)
         self.budget_of(job).settle(0.0, answer.cost_usd or 0.0)
 
     def budget_of(self, job: ProviderBatch) -> Budget:
@@ -190,7 +190,7 @@ class Settlement:
             self._recorder(pending).unusable(pending, account, self._booked(job, pending, result.answer), job.id)
         return status
 
-    def book_lost(self, job: ProviderBatch, pendings: Iterable[CollectedCall]) -> None:
+    def record_lost(self, job: ProviderBatch, pendings: Iterable[CollectedCall]) -> None:
         """It existed, and nothing of it comes back: its calls may be charged all the same."""
         for pending in pendings:
             self._recorder(pending).possibly_paid(pending, self._context.accounts[job.provider], LOST, job.id)
@@ -202,10 +202,10 @@ class Settlement:
         answer = None if result.answer is None else self._booked(job, pending, result.answer)
         self._open.budget_of(job).settle(pending.reserved, (answer.cost_usd if answer is not None else None) or 0.0)
         if answer is None or not answer.usable:
-            kind, words = "unusable reply", explain_unusable(answer) if answer is not None else ""
+            kind, error_text = "unusable reply", explain_unusable(answer) if answer is not None else ""
             if answer is None:
-                kind, words = "rejected request", result.error or "no answer"
-            return await self._recorder(pending).record_failure(pending, kind, words, attempts, job.id, answer)
+                kind, error_text = "rejected request", result.error or "no answer"
+            return await self._recorder(pending).record_failure(pending, kind, error_text, attempts, job.id, answer)
         return await self._recorder(pending).record(
             pending, answer, seconds=job.age, source=Source.BATCH, attempts=attempts, order_id=job.id
         )

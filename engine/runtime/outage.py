@@ -62,7 +62,7 @@ class Outage:
         self._paused_at = 0.0
         self._failures = 0
         self._calls: set[tuple[int, str]] = set()
-        self._why = ""
+        self._reason = ""
         self._deadline: asyncio.TimerHandle | None = None
 
     def failed(self, address: tuple[int, str], error: ProviderError, asked_at: float, *, alone: bool) -> bool:
@@ -88,7 +88,7 @@ class Outage:
             if self.since is not None:
                 self.answered()
             self.since, self._refusing = now, True
-        self._failures, self._why = 0, str(error)
+        self._failures, self._reason = 0, str(error)
         self._calls.clear()
         # Nothing is sent during a pause, so the time before and during it does not count.
         self.refused_for = now - max(self.since or now, self._limiter.resumed_at)
@@ -120,7 +120,7 @@ class Outage:
         if not (self.down or refused):
             return None
         ago = time.time() - time.monotonic()
-        return Resting(self._why, ago + self.since, ago + self.since + self.patience, down=True)
+        return Resting(self._reason, ago + self.since, ago + self.since + self.patience, down=True)
 
     def close(self) -> None:
         if self._deadline is not None:
@@ -132,7 +132,7 @@ class Outage:
         return len(self._calls) >= SEVERAL and self._failures >= enough
 
     def _begin(self, now: float, error: ProviderError) -> None:
-        self.down, self._refusing, self._why = True, False, str(error)
+        self.down, self._refusing, self._reason = True, False, str(error)
         # Calls that timed out may have been too many for the server, so these come back one by one.
         self._limiter.hold(regain=error.no_reply is not NoReply.TIMEOUT)
         self._rest(now)
@@ -175,7 +175,7 @@ class Outage:
             "waited fail. Resume the batch when it is back: failed units are tried again, nothing is bought twice.",
         )
         self._limiter.reopen(wholly=True)
-        self._limiter.turn_away(self.failure)
+        self._limiter.fail_waiting(self.failure)
 
     @property
     def _trouble(self) -> str:
@@ -185,5 +185,5 @@ class Outage:
         """Of a call that waited in vain."""
         return ProviderDown(
             ErrorClass.CLIENT,
-            f"{self.name} {self._trouble} for longer than {span(self.patience)} (outage_patience): {self._why}",
+            f"{self.name} {self._trouble} for longer than {span(self.patience)} (outage_patience): {self._reason}",
         )

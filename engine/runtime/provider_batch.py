@@ -28,7 +28,7 @@ def custom_id(order_id: str, key: str) -> str:
     return f"{order_id}_{key}"
 
 
-def parts_of(name: str) -> tuple[str, str]:
+def split_custom_id(name: str) -> tuple[str, str]:
     """(id of its provider batch, key) in the id of a result."""
     order_id, _, key = name.rpartition("_")
     return order_id, key
@@ -50,13 +50,13 @@ class CallNames:
         return self._keys[place * KEY_BYTES : (place + 1) * KEY_BYTES]
 
     def __contains__(self, name: object) -> bool:
-        order_id, key = parts_of(str(name))
+        order_id, key = split_custom_id(str(name))
         try:
-            wanted = bytes.fromhex(key)
+            digest = bytes.fromhex(key)
         except ValueError:
             return False
-        place = bisect_left(self, wanted)
-        return order_id == self._order_id and place < len(self) and self[place] == wanted and key == wanted.hex()
+        place = bisect_left(self, digest)
+        return order_id == self._order_id and place < len(self) and self[place] == digest and key == digest.hex()
 
 
 class SuspendedUnits:
@@ -83,7 +83,7 @@ class SuspendedUnits:
     def between(self, first: int, last: int) -> list[int]:
         return sorted(set(self._ids[bisect_left(self._ids, first) : bisect_right(self._ids, last)]))
 
-    def take(self, ids: "set[int]") -> None:
+    def discard(self, ids: "set[int]") -> None:
         """These are in memory again."""
         self._ids = array("q", [one for one in self._ids if one not in ids])
 
@@ -92,7 +92,7 @@ SMALL_REMAINDER = 10
 SMALL_SHARE = 0.02
 WRAPPING = 400
 """bytes around the texts of a call in a provider batch"""
-KEPT_SECONDS = 28 * 86400.0
+RETENTION_SECONDS = 28 * 86400.0
 """after this the providers no longer keep results"""
 
 
@@ -218,18 +218,18 @@ def call_bytes(call: Call) -> int:
 def split(pendings: Sequence[CollectedCall], most: int, bounds: ProviderBatchBounds) -> list[list[CollectedCall]]:
     """Cuts a wave into parts of at most `most` calls, within the provider's bounds, in the order of asking. What is asked
     twice, by two batches of a study that use no cache, goes into two of them: a result is known by what was asked."""
-    parts: list[list[CollectedCall]] = []
-    size, asked = 0, set[bytes]()
+    chunks: list[list[CollectedCall]] = []
+    size, keys = 0, set[bytes]()
     for pending in pendings:
         weight = call_bytes(pending.call)
-        full = not parts or len(parts[-1]) >= min(most, bounds.max_calls) or size + weight > bounds.max_bytes
-        if full or pending.key in asked:
-            parts.append([])
-            size, asked = 0, set()
-        parts[-1].append(pending)
-        asked.add(pending.key)
+        full = not chunks or len(chunks[-1]) >= min(most, bounds.max_calls) or size + weight > bounds.max_bytes
+        if full or pending.key in keys:
+            chunks.append([])
+            size, keys = 0, set()
+        chunks[-1].append(pending)
+        keys.add(pending.key)
         size += weight
-    return parts
+    return chunks
 
 
 @dataclass(slots=True)
@@ -239,7 +239,7 @@ class Queue:
     allowed: float = float("inf")
     waiting: int = 0
 
-    def room_for(self, calls: Sequence[Call]) -> int:
+    def count_fitting(self, calls: Sequence[Call]) -> int:
         """How many of the calls, taken in order, fit now."""
         if self.allowed == float("inf"):
             return len(calls)
@@ -267,25 +267,25 @@ class ResultCollection:
         self.unread = False
         """it could not be read whole, however often"""
         self._read: set[str] = set()
-        self.strangers = 0
+        self.foreign = 0
         """results of the last reading that belong to no call of ours"""
         self.repeated = 0
         """results of the last reading whose call had one already"""
 
     def begin_reading(self) -> None:
         self._read = set()
-        self.strangers = self.repeated = 0
+        self.foreign = self.repeated = 0
 
     def add(self, result: ProviderBatchResult) -> None:
         name = result.custom_id
         if name not in self._ticket.custom_ids:
-            self.strangers += 1
+            self.foreign += 1
             return
         self.repeated += name in self._read
         self._read.add(name)
-        _, key = parts_of(name)
+        _, key = split_custom_id(name)
         known = self.by_key.get(key)
-        if known is None or _worth(result) > _worth(known):
+        if known is None or _rank(result) > _rank(known):
             self.by_key[key] = result
 
     @property
@@ -296,14 +296,14 @@ class ResultCollection:
     @property
     def has_strayed(self) -> bool:
         """Results came that cannot be told whose they are, and calls have none: those may be theirs."""
-        return self.strangers > 0 and len(self.by_key) < self._ticket.count
+        return self.foreign > 0 and len(self.by_key) < self._ticket.count
 
     @property
     def is_foreign(self) -> bool:
         """There are results, and none of them is ours."""
-        return self.strangers > 0 and not self.by_key
+        return self.foreign > 0 and not self.by_key
 
 
-def _worth(result: ProviderBatchResult) -> int:
+def _rank(result: ProviderBatchResult) -> int:
     """An answer is worth more than a reply that is none, and that more than an error."""
     return 0 if result.answer is None else 1 + result.answer.usable

@@ -20,7 +20,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.runtime.cluster_section import Cluster
 from tidepool.engine.runtime.gc_tuning import gc_tuned
 from tidepool.engine.runtime.worker import Worker
-from tidepool.engine.runtime.worker_pool import Stopped, WorkerPool, first_line
+from tidepool.engine.runtime.worker_pool import AwaitStop, WorkerPool, first_line
 
 ENVIRONMENT = {
     "RAY_AUTH_MODE": "token",
@@ -38,13 +38,13 @@ LEAST_STORE = 80_000_000
 _OWN_NAMES = {"cpu": "num_cpus", "gpu": "num_gpus", "memory": "memory"}
 
 
-async def start_workers(cluster: Cluster, stopped: Stopped | None = None) -> WorkerPool:
+async def start_workers(cluster: Cluster, await_stop: AwaitStop | None = None) -> WorkerPool:
     """The hands that a config asks for, at work. Raises UsageError where there is no such cluster, or no room in it."""
     ray_cluster = RayCluster(cluster)
     workers = WorkerPool(ray_cluster, cluster.hands)
     try:
         await ray_cluster.join()
-        await workers.gather(stopped)
+        await workers.gather(await_stop)
     except BaseException:
         await workers.close()
         raise
@@ -77,7 +77,7 @@ class RayCluster:
                 ("cluster",),
             )
         self._refuse_crowd()
-        await self._refuse_nobody()
+        await self._refuse_unreachable()
         await asyncio.get_running_loop().run_in_executor(self._thread, self._join)
 
     def _refuse_crowd(self) -> None:
@@ -90,7 +90,7 @@ class RayCluster:
                 ("cluster", "hands"),
             )
 
-    async def _refuse_nobody(self) -> None:
+    async def _refuse_unreachable(self) -> None:
         """Ray waits for minutes where nobody listens."""
         host, _, port = self._cluster.ray.rpartition(":")
         if not host:
@@ -99,36 +99,36 @@ class RayCluster:
             async with asyncio.timeout(CONNECT_SECONDS):
                 _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
         except (OSError, TimeoutError) as error:
-            why = "no answer in time" if isinstance(error, TimeoutError) else first_line(error)
-            raise UsageError(_not_joined(self._cluster.ray, why), ("cluster", "ray")) from None
+            reason = "no answer in time" if isinstance(error, TimeoutError) else first_line(error)
+            raise UsageError(_not_joined(self._cluster.ray, reason), ("cluster", "ray")) from None
         writer.close()
 
     async def start(self) -> "RayWorker":
         return RayWorker(self._actor.remote())
 
     async def close(self) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._leave)
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._shut_down)
         self._thread.shutdown(wait=False)
 
-    def room(self) -> str:
+    def capacity(self) -> str:
         import ray
 
-        takes = ", ".join(f"{name} {amount:g}" for name, amount in self._takes().items())
+        needs = ", ".join(f"{name} {amount:g}" for name, amount in self._needs().items())
         try:
             there, free = ray.cluster_resources(), ray.available_resources()
         except Exception:
-            return f"A hand takes {takes}."
+            return f"A hand takes {needs}."
         plain = sorted(name for name in there if ":" not in name and "memory" not in name)
         has = ", ".join(f"{name} {there[name]:g} ({free.get(name, 0.0):g} free)" for name in plain)
-        return f"A hand takes {takes}; the cluster has {has} in all."
+        return f"A hand takes {needs}; the cluster has {has} in all."
 
-    def _takes(self) -> dict[str, float]:
+    def _needs(self) -> dict[str, float]:
         return {"cpu": 1.0, **self._cluster.resources}
 
     def _options(self) -> dict[str, Any]:
-        takes = self._takes()
-        options: dict[str, Any] = {_OWN_NAMES[name]: amount for name, amount in takes.items() if name in _OWN_NAMES}
-        options["resources"] = {name: amount for name, amount in takes.items() if name not in _OWN_NAMES}
+        needs = self._needs()
+        options: dict[str, Any] = {_OWN_NAMES[name]: amount for name, amount in needs.items() if name in _OWN_NAMES}
+        options["resources"] = {name: amount for name, amount in needs.items() if name not in _OWN_NAMES}
         return options
 
     def _join(self) -> None:
@@ -139,24 +139,24 @@ class RayCluster:
         logging.getLogger("ray").setLevel(logging.ERROR)  # importing it has set another
         if not ray.is_initialized():
             try:
-                ray.init(**self._way(), log_to_driver=False, configure_logging=False)
+                ray.init(**self._init_options(), log_to_driver=False, configure_logging=False)
             except Exception as error:
                 raise UsageError(_not_joined(self._cluster.ray, first_line(error)), ("cluster", "ray")) from error
             self._undo.callback(ray.shutdown)
         # Lost hands are started anew by the crew, which knows what they had: Ray starts and repeats nothing itself.
-        kept = {"max_restarts": 0, "max_task_retries": 0, "max_concurrency": 100, "scheduling_strategy": "SPREAD"}
-        self._actor = ray.remote(WorkerActor).options(**kept, **self._options())
+        fixed = {"max_restarts": 0, "max_task_retries": 0, "max_concurrency": 100, "scheduling_strategy": "SPREAD"}
+        self._actor = ray.remote(WorkerActor).options(**fixed, **self._options())
 
-    def _way(self) -> dict[str, Any]:
+    def _init_options(self) -> dict[str, Any]:
         if self._cluster.ray != "local":
             return {"address": self._cluster.ray}
-        own = self._options()
+        per_worker = self._options()
         workers = self._cluster.hands
-        way: dict[str, Any] = {name: amount * workers for name, amount in own["resources"].items()}
+        resources: dict[str, Any] = {name: amount * workers for name, amount in per_worker["resources"].items()}
         return {
             "address": "local",
-            "num_cpus": max(1, round(own["num_cpus"] * workers)),
-            "resources": way or None,
+            "num_cpus": max(1, round(per_worker["num_cpus"] * workers)),
+            "resources": resources or None,
             "include_dashboard": False,
             "object_store_memory": LEAST_STORE,
             "_temp_dir": self._make_private(),
@@ -188,7 +188,7 @@ class RayCluster:
         if self._actor is not None:  # the logs of a failed start stay: its error names them
             rmtree(folder, ignore_errors=True)
 
-    def _leave(self) -> None:
+    def _shut_down(self) -> None:
         self._undo.close()
 
 
@@ -209,8 +209,8 @@ class RayWorker:
 def _not_joined(place: str, why: str) -> str:
     if place == "local":
         return f"Ray could not be started on this machine: {why}"
-    what = "There is no Ray cluster that this machine is a node of" if place == "auto" else f"{place} cannot be joined"
+    fault = "There is no Ray cluster that this machine is a node of" if place == "auto" else f"{place} cannot be joined"
     return (
-        f"{what} ({why}). Start a cluster with `ray start --head`, or join one with `ray start --address=HOST:PORT`, on this "
+        f"{fault} ({why}). Start a cluster with `ray start --head`, or join one with `ray start --address=HOST:PORT`, on this "
         'machine too, with the same ~/.ray/auth_token on all nodes; or use this machine alone: ray = "local".'
     )

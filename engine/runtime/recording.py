@@ -18,7 +18,7 @@ from tidepool.engine.runtime.context import RunContext
 from tidepool.engine.runtime.unit import PendingCall
 from tidepool.storage.ledger import CallRecord
 from tidepool.storage.purchases import Surplus, SurplusBook
-from tidepool.storage.states import UNDER_WAY, CallStatus, FinishReason, Source
+from tidepool.storage.states import IN_FLIGHT, CallStatus, FinishReason, Source
 from tidepool.storage.text import storable
 
 _ANSWERED = CallStatus.ANSWERED.value
@@ -189,7 +189,7 @@ class CallRecorder:
     ) -> Reply:
         """Queues an answer's row; its story may see the reply once the writer has committed."""
         text = storable(answer.text)
-        if pending.under_way:
+        if pending.in_flight_id:
             self.returned(pending)
         seal = None if self._seals is None else self._seals.received(pending.key, text)
         entry = answered_row(pending, answer, text, seconds, attempts, source, order_id, seal)
@@ -233,7 +233,7 @@ class CallRecorder:
         """Commits a final failure; what it returns is the caller's to raise. `reply` came, and is no answer."""
         error = storable(error)[:LONGEST_ERROR]
         self._context.accounts[pending.call.provider].errors.note(kind, pending.call.model, error, lost=True)
-        if pending.under_way:
+        if pending.in_flight_id:
             self.returned(pending)
         if reply is not None:
             reply = reply._replace(text=storable(reply.text), thought=reply.thought and storable(reply.thought))
@@ -261,14 +261,14 @@ class CallRecorder:
     async def leaving(self, pending: PendingCall, worst_cost: float | None) -> None:
         """A live call leaves: from now on it may be charged, whatever becomes of this process."""
         call = pending.call
-        about = Surplus(call.provider, pending.address, "", 0, 0, worst_cost, UNDER_WAY)
-        pending.under_way = self._surplus.leaving(about)
+        about = Surplus(call.provider, pending.address, "", 0, 0, worst_cost, IN_FLIGHT)
+        pending.in_flight_id = self._surplus.leaving(about)
         await self._ledger.writer.committed()
 
     def returned(self, pending: PendingCall) -> None:
         """It is under way no longer."""
-        self._surplus.arrived(pending.under_way)
-        pending.under_way = 0
+        self._surplus.arrived(pending.in_flight_id)
+        pending.in_flight_id = 0
 
     def unusable(self, pending: PendingCall, account: Account, answer: Answer, order_id: str | None = None) -> None:
         """A reply that is no answer, of a call that is asked once more: it is paid for."""

@@ -49,9 +49,9 @@ class RunControl:
 
     def __init__(self, on_stop: str = "leave") -> None:
         self.on_stop = on_stop
-        self.asked: Stop | None = None
+        self.requested: Stop | None = None
         """the first stop that was asked for"""
-        self.at_once: Callable[[], None] = lambda: None
+        self.on_request: Callable[[], None] = lambda: None
         """called with it: no call leaves any more, however long it takes until all else is told"""
         self.on_limits: Callable[[Sequence[str]], Awaitable[None]] = _ignored
         """called with limits that were changed, as `--set` has them, so that they hold for a resume too"""
@@ -60,18 +60,18 @@ class RunControl:
         self._rested = False
 
     def stop(self, stop: Stop) -> None:
-        if self.asked is None:
-            self.asked = stop
+        if self.requested is None:
+            self.requested = stop
             self._event.set()
-            self.at_once()
+            self.on_request()
 
     def stop_for(self, code: StopCode, words: str = "") -> None:
         self.stop(Stop(code, words, cancel_batches=self.on_stop == "cancel"))
 
     async def stopped(self) -> Stop:
         await self._event.wait()
-        assert self.asked is not None
-        return self.asked
+        assert self.requested is not None
+        return self.requested
 
     async def watch(self, leading: RunContext, playing: Callable[[], Sequence[tuple[RunContext, float]]]) -> None:
         """Beats, and takes the words left in the file, until cancelled. Words to a study are left with its first batch.
@@ -80,7 +80,7 @@ class RunControl:
         """
         ledger = leading.ledger
         last_beat = 0.0
-        taken = set[int]()
+        commands_read = set[int]()
         """commands that were read; the file says so only after the next commit"""
         while True:
             if time.monotonic() - last_beat >= HEARTBEAT_SECONDS:
@@ -88,10 +88,10 @@ class RunControl:
                 for context, earlier_seconds in playing():
                     self.beat(context, earlier_seconds)
             for number, command, arguments in control.commands_for(ledger.reader, ledger.batch_number):
-                if number in taken:
+                if number in commands_read:
                     continue
-                taken.add(number)
-                control.take(ledger.writer, number)
+                commands_read.add(number)
+                control.mark_command_read(ledger.writer, number)
                 if leading.run.closing or not isinstance(arguments, dict):
                     continue
                 if command == "limits":
@@ -123,7 +123,7 @@ class RunControl:
                 "asks": sorted(context.asks),
                 "budget_usd": context.budget.cap,
                 "reserved_usd": context.budget.reserved,
-                **({"hands": hands} if (hands := context.run.hands()) else {}),
+                **({"hands": workers} if (workers := context.run.worker_rows()) else {}),
             },
         )
 
@@ -159,7 +159,7 @@ def _limits_of(account: Account) -> dict[str, Any]:
 
 def change_limits(context: RunContext, changes: dict[str, Any]) -> dict[str, Any]:
     """New limits while running, as KEY = VALUE; `providers.NAME.KEY` changes one provider's. Those that were taken."""
-    taken: dict[str, Any] = {}
+    changed: dict[str, Any] = {}
     for key, value in changes.items():
         try:
             name, provider, checked = limit_change(key, value)
@@ -173,8 +173,8 @@ def change_limits(context: RunContext, changes: dict[str, Any]) -> dict[str, Any
             context.log("warning", f"The limit {key} = {value} was not taken: {error}")
         else:
             context.log("info", f"Limit changed: {key} = {value}.")
-            taken[key] = checked
-    return taken
+            changed[key] = checked
+    return changed
 
 
 def _change_limit(context: RunContext, name: str, value: Any, accounts: Mapping[str, Account], *, whole: bool) -> None:

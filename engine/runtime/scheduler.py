@@ -71,28 +71,28 @@ class BatchScheduler:
         self._context = context
         self._run = context.run
         self._recorders: dict[int, CallRecorder] = {}
-        self._book = ProviderBatchBook(context.ledger)
-        self._assembly = BatchAssembly(context.run.run_id, self._book)
-        self.jobs = OpenJobs(context, self._book)
+        self._records = ProviderBatchBook(context.ledger)
+        self._assembly = BatchAssembly(context.run.run_id, self._records)
+        self.jobs = OpenJobs(context, self._records)
         self._lifecycles: dict[str, BatchLifecycle] = {}
         self._departures = WaveSender(
             context, self._assembly, self.jobs, self._lifecycle_taking, self._send, self._go_live
         )
-        self.suspender = UnitSuspender(context, self.jobs, self._book)
+        self.suspender = UnitSuspender(context, self.jobs, self._records)
         self._suspended_since_restart = False
         self._placing = 0
         """provider batches that are being created"""
         self._reading = asyncio.Lock()
-        self._tasks = JobTasks(context, self.consider_leaving)
+        self._tasks = JobTasks(context, self.consider_sending)
         self._returned: Counter[Address] = Counter()
         """how often calls that are still open came back from a provider batch"""
         self._settlement = Settlement(context, self._recorders, self.jobs, self._returned)
         self._refused: set[str] = set()
         """providers whose batch API takes nothing"""
         self._losers: set[str] = set()
-        self._leaving: asyncio.Handle | None = None
+        self._sending_handle: asyncio.Handle | None = None
         self._run.give_up = self.give_up
-        self._run.tasks.on_idle = self.consider_leaving
+        self._run.tasks.on_idle = self.consider_sending
 
     def join(self, batch_number: int, recorder: CallRecorder) -> None:
         """A batch of the run, whose calls may be gathered from now on."""
@@ -100,14 +100,14 @@ class BatchScheduler:
 
     # -- gathering ---------------------------------------------------------------------------------------
 
-    def knows(self, unit_id: int, step: str) -> bool:
+    def holds(self, unit_id: int, step: str) -> bool:
         if (unit_id, step) in self.jobs.by_address:
             return True
         if self._suspended_since_restart:
             self.suspender.reattach_unit(unit_id)
         return (unit_id, step) in self.jobs.by_address
 
-    def takes(self, account: Account) -> bool:
+    def gathers_for(self, account: Account) -> bool:
         """Calls of this account are gathered: it has a batch API that has not refused."""
         return account.provider.batches is not None and account.name not in self._refused
 
@@ -115,7 +115,7 @@ class BatchScheduler:
         """Keeps a parked call until its wave leaves, or attaches it to the provider batch that holds it already."""
         job = self.jobs.by_address.get(pending.address)
         if job is None:
-            self._departures.keep(pending)
+            self._departures.add(pending)
             return
         pending.reserved = min(job.held_each, job.held)
         job.held -= pending.reserved
@@ -125,25 +125,25 @@ class BatchScheduler:
 
     # -- leaving -----------------------------------------------------------------------------------------
 
-    def consider_leaving(self) -> None:
+    def consider_sending(self) -> None:
         """Where no task can go on by itself, what was gathered leaves: soon, when the loop has come to rest."""
-        if not self._run.tasks.busy and self._leaving is None:
-            self._leaving = asyncio.get_running_loop().call_soon(self._leave_if_idle)
+        if not self._run.tasks.busy and self._sending_handle is None:
+            self._sending_handle = asyncio.get_running_loop().call_soon(self._send_if_idle)
 
-    def _leave_if_idle(self) -> None:
-        self._leaving = None
+    def _send_if_idle(self) -> None:
+        self._sending_handle = None
         run = self._run
         if run.tasks.busy or run.closing or run.paused or (run.window.wanted and self._placing):
             return  # what is being placed makes room for whoever waits for it
-        self._leave()
+        self._send_gathered()
 
-    def _leave(self) -> None:
+    def _send_gathered(self) -> None:
         """Everything gathered leaves, as far as it may."""
-        if late := [job for job in self.jobs.all if job.handler is not None and self._can_go_on(job)]:
-            for job in late:
+        if ready := [job for job in self.jobs.all if job.handler is not None and self._can_go_on(job)]:
+            for job in ready:
                 self._tasks.start_busy(self._handle_results(job))
             return
-        if self._departures.leave() or self._run.window.let_in_urgent():
+        if self._departures.send_all() or self._run.window.release_urgent():
             return
         waiting = self.jobs.all or self._tasks or not self._departures.is_empty
         busy = any(tasks.busy for tasks in self._run.all_tasks)
@@ -170,8 +170,8 @@ class BatchScheduler:
             return
         finally:
             self._placing -= 1
-            self._run.window.ask()
-            self.consider_leaving()
+            self._run.window.suspend_excess()
+            self.consider_sending()
         await self._see_through(job, lifecycle)
 
     async def _see_through(self, job: ProviderBatch, lifecycle: BatchLifecycle) -> None:
@@ -184,7 +184,7 @@ class BatchScheduler:
         else:
             self._lose(job, ending.lost or str(ending.refusal))
 
-    async def _my_turn_to_read(self, job: ProviderBatch) -> None:
+    async def _acquire_reading(self, job: ProviderBatch) -> None:
         """Where stories were let go there are many results: those of one provider batch are in memory at a time."""
         if job.suspended and not job.reads:
             await self._reading.acquire()
@@ -206,8 +206,8 @@ class BatchScheduler:
         job.results, job.unread = ending.results, ending.unread
         if job.unread and not job.results:
             self._refused.add(job.provider)
-            words = f"Nothing of a provider batch at {job.provider} can be read"
-            self._context.log("warning", f"{words}: its calls, and those that follow, go live.")
+            warning = f"Nothing of a provider batch at {job.provider} can be read"
+            self._context.log("warning", f"{warning}: its calls, and those that follow, go live.")
         self.jobs.queue_of(job).served()
         self.jobs.record_surplus(job)
         self._conclude(job, self._settle)
@@ -230,16 +230,16 @@ class BatchScheduler:
     async def _settle(self, job: ProviderBatch) -> None:
         """Gives each waiting story its answer, all together. What is unanswered goes live or into another batch."""
         assert job.results is not None
-        done: list[CollectedCall] = []
+        settled: list[CollectedCall] = []
         remainder: list[CollectedCall] = []
         for pending in self.jobs.take_waiting(job):
             status = self._settlement.judge(job, pending)
-            (remainder if status is ResultStatus.UNANSWERED else done).append(pending)
-        outcomes = await asyncio.gather(*(self._settlement.record(job, pending) for pending in done))
+            (remainder if status is ResultStatus.UNANSWERED else settled).append(pending)
+        outcomes = await asyncio.gather(*(self._settlement.record(job, pending) for pending in settled))
         in_time = job.cancelled_at is None and not job.given_up
         self._close_if_over(job, ProviderBatchPhase.COLLECTED if in_time else ProviderBatchPhase.CANCELLED)
-        self._send_again(job, remainder)
-        for pending, outcome in zip(done, outcomes, strict=True):
+        self._resend(job, remainder)
+        for pending, outcome in zip(settled, outcomes, strict=True):
             self._returned.pop(pending.address, None)
             self._run.tasks.release(pending.future, outcome)
 
@@ -252,7 +252,7 @@ class BatchScheduler:
             job.reads = False
             self._reading.release()
 
-    def _send_again(self, job: ProviderBatch, remainder: list[CollectedCall]) -> None:
+    def _resend(self, job: ProviderBatch, remainder: list[CollectedCall]) -> None:
         """Missing, expired, straggling: one rule. A small rest goes live, a large one into another provider batch."""
         if not remainder:
             return
@@ -264,16 +264,16 @@ class BatchScheduler:
         hurried = job.cancelled_at is not None or is_small(len(remainder), job.ticket.count)
         hurried = hurried or job.provider in self._refused
         live: list[CollectedCall] = []
-        again: list[CollectedCall] = []
+        to_resend: list[CollectedCall] = []
         for pending in remainder:
             worn = self._returned[pending.address] > retries
-            (live if hurried or worn else again).append(pending)
+            (live if hurried or worn else to_resend).append(pending)
         self._context.log(
             "warning",
             f"{len(remainder):,} of {job.ticket.count:,} calls came back unanswered from a provider batch at "
-            f"{job.provider}: {len(live):,} go live, {len(again):,} into another provider batch.",
+            f"{job.provider}: {len(live):,} go live, {len(to_resend):,} into another provider batch.",
         )
-        self._departures.keep_all(again)
+        self._departures.add_all(to_resend)
         self._go_live(live)
 
     def _refuse(self, job: ProviderBatch, refusal: BatchRefused) -> None:
@@ -282,16 +282,16 @@ class BatchScheduler:
         smaller = refusal.too_large and count > 2
         if smaller and job.remote_id is not None:
             self.jobs.queue_of(job).refused(job.tokens)
-            words = f"{provider} has no room for a batch of {count:,} ({refusal}): less follows."
+            warning = f"{provider} has no room for a batch of {count:,} ({refusal}): less follows."
         elif smaller:
             self._departures.halve(provider, count)
-            words = f"{provider} finds a batch of {count:,} too large ({refusal}): halves follow."
+            warning = f"{provider} finds a batch of {count:,} too large ({refusal}): halves follow."
         else:
             self._refused.add(provider)
-            words = f"{provider} refused a provider batch ({refusal}): {count:,} calls go live."
-        self._context.log("warning", words)
+            warning = f"{provider} refused a provider batch ({refusal}): {count:,} calls go live."
+        self._context.log("warning", warning)
         if refusal.doubtful:
-            self._go_live(self.jobs.leave_in_doubt(job))
+            self._go_live(self.jobs.abandon_unseen(job))
             return
         self._conclude(job, partial(self._dissolve, phase=ProviderBatchPhase.REFUSED, live=not smaller))
 
@@ -299,7 +299,7 @@ class BatchScheduler:
         """The provider batch is no more: its calls look for another way. `paid`: they may be charged all the same."""
         pendings = self.jobs.take_waiting(job)
         if paid:
-            self._settlement.book_lost(job, pendings)
+            self._settlement.record_lost(job, pendings)
         self._close_if_over(job, phase)
         for pending in pendings:
             self._returned[pending.address] += 1
@@ -307,7 +307,7 @@ class BatchScheduler:
         if live:
             self._go_live(pendings)
         else:
-            self._departures.keep_all(pendings)
+            self._departures.add_all(pendings)
 
     def _give_up_waiting(self, job: ProviderBatch) -> None:
         """It takes too long, even to cancel: its calls go live, and what it still brings is surplus."""
@@ -325,8 +325,8 @@ class BatchScheduler:
         """Somebody does not want to wait for this provider batch any more, by its id here or at its provider."""
         job = next((job for job in self.jobs.all if order_id in (job.id, job.remote_id)), None)
         if job is None or job.results is not None or (job.remote_id is None and job.waiting):
-            what = "is just being created" if job is not None and job.results is None else "is not open"
-            self._context.log("info", f"The provider batch {order_id} {what}: nothing was given up.")
+            state = "is just being created" if job is not None and job.results is None else "is not open"
+            self._context.log("info", f"The provider batch {order_id} {state}: nothing was given up.")
             return
         self._tasks.start(self._give_up_job(job))
 
@@ -359,8 +359,8 @@ class BatchScheduler:
     def resume(self) -> None:
         """After a restart: the open provider batches of the file are followed again."""
         self._assembly.resume()
-        self._suspended_since_restart = self._book.calls_open() > self._run.window.most
-        for stored in self._book.open():
+        self._suspended_since_restart = self._records.calls_open() > self._run.window.most
+        for stored in self._records.open():
             job = self._assembly.restored(stored, suspended=self._suspended_since_restart)
             lifecycle = self._lifecycle_at(stored.provider)
             if lifecycle is None:
@@ -372,7 +372,7 @@ class BatchScheduler:
                 job.addresses, job.suspended = {}, SuspendedUnits()
                 self.jobs.close(job, ProviderBatchPhase.LOST)
                 continue
-            self.jobs.keep(job)
+            self.jobs.add(job)
             self.suspender.add_restored(job)
             if not job.is_over or job.abandoned:
                 job.life = self._tasks.start(self._resume_job(job, lifecycle))
@@ -415,7 +415,7 @@ class BatchScheduler:
         if account is None or (api := account.provider.batches) is None:
             return None
         if provider not in self._lifecycles:
-            lifecycle = BatchLifecycle(self._context, account, api, self._book, self._my_turn_to_read)
+            lifecycle = BatchLifecycle(self._context, account, api, self._records, self._acquire_reading)
             self._lifecycles[provider] = lifecycle
         return self._lifecycles[provider]
 

@@ -18,7 +18,7 @@ class ServicePlan:
     admission: Admission
     transport: Transport
     """batch: by each provider's batch API where it has one"""
-    named: str = ""
+    provider: str = ""
     """the provider it is named after, whose waves go by batch API whatever their size"""
 
     @property
@@ -58,6 +58,6 @@ def batch_from(service: Service, provider: str, limits: Limits) -> int:
 
     Whoever names a provider's batch API has decided. Simulated models stand in for those of the provider that is named.
     """
-    named = SERVICES[service.name].named
+    batch_provider = SERVICES[service.name].provider
     family = getattr(limits, "like", None) or provider
-    return 0 if named and family in (named, "simulated") else limits.batch_from
+    return 0 if batch_provider and family in (batch_provider, "simulated") else limits.batch_from

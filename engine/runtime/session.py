@@ -109,14 +109,14 @@ class Session:
                 session = _Session(self, writer, reader)
                 stop = await session.play(play)
             finally:
-                lost = await _closed(writer)
+                write_error = await _closed(writer)
                 reader.close()
         except asyncio.CancelledError:
             return [SessionOutcome(Stop(StopCode.CANCELLED)) for _ in self.turns]
         except TidepoolError as fault:
             return [SessionOutcome(Stop(StopCode.FAULT, fault=fault)) for _ in self.turns]
-        if lost is not None:
-            stop = stop or Stop(StopCode.FAULT, fault=lost)
+        if write_error is not None:
+            stop = stop or Stop(StopCode.FAULT, fault=write_error)
             return [SessionOutcome(stop) for _ in self.turns]
         return [session.outcome(place, stop) for place in range(len(self.turns))]
 
@@ -152,7 +152,7 @@ class _Session:
         self._shared = SharedRun(session.run_id, several=len(session.turns) > 1)
         if any(turn.runs_code for turn in session.turns):
             self._shared.seals = ReplySeals()
-        self._shared.window.at_once = self._shared.live_window.at_once = self._at_once
+        self._shared.window.concurrency = self._shared.live_window.concurrency = self._concurrency
         rows = [batches.find_batch(reader, turn.batch_id) for turn in session.turns]
         numbers = [int(row["number"]) for row in rows]
         self._progress = [batches.progress_of(reader, number) for number in numbers]
@@ -180,25 +180,25 @@ class _Session:
         self._mains: list[asyncio.Task[None] | None] = [None] * len(self.runs)
         self._ends: set[asyncio.Task[None]] = set()
 
-    def _at_once(self) -> int:
+    def _concurrency(self) -> int:
         """Live calls that may be in flight, as limits are at the moment."""
         return sum(account.limiter.ceiling for account in self._accounts.values())
 
     def _has_waves(self, turn: RunningBatch) -> bool:
         """Whether calls of it may wait for a wave."""
         apis = {name: account.provider.batches for name, account in self._accounts.items()}
-        asked = {planned.model.partition(":")[0] for planned in turn.plan.calls}
-        return SERVICES[turn.config.service.name].batched and any(apis.get(name) is not None for name in asked)
+        providers = {planned.model.partition(":")[0] for planned in turn.plan.calls}
+        return SERVICES[turn.config.service.name].batched and any(apis.get(name) is not None for name in providers)
 
     def _budgets(self, reader: sqlite3.Connection, numbers: Sequence[int]) -> Budget:
         """The budget of the whole; each account gets its own part of it."""
         config = next(turn.config for turn in self._session.turns if not turn.ended)
         money = money_by_provider(reader, numbers)
         spent = sum(progress["cost_usd"] for progress in self._progress)
-        whole = Budget(config.service.budget_usd, spent, sum(part.reserved for part in money.values()))
+        whole = Budget(config.service.budget_usd, spent, sum(amounts.reserved for amounts in money.values()))
         for name, account in self._accounts.items():
-            part = money.get(name, Money())
-            account.budget = Budget(config.budget_of(name), part.spent, part.reserved, whole=whole)
+            amounts = money.get(name, Money())
+            account.budget = Budget(config.budget_of(name), amounts.spent, amounts.reserved, whole=whole)
         for budget in (whole, *(account.budget for account in self._accounts.values())):
             budget.on_exhausted = lambda: self._control.stop(Stop(StopCode.BUDGET))
         return whole
@@ -212,7 +212,7 @@ class _Session:
     async def play(self, play: Play) -> Stop | None:
         """The study to its end (None), or to what stopped it."""
         self._open()
-        if self._control.asked is not None:  # while hands were waited for
+        if self._control.requested is not None:  # while hands were waited for
             self._no_new_calls()
         watch = asyncio.create_task(self._control.watch(self._context, self._playing))
         watch.add_done_callback(self._context.fail_if_raised)  # nobody could steer the run
@@ -220,20 +220,20 @@ class _Session:
             if not turn.ended:
                 tasks = run.context.tasks
                 self._mains[place] = tasks.spawn(_play_logged(play, run), tasks.ending(partial(self._ended, place)))
-        everything = asyncio.gather(*filter(None, self._mains))
-        everything.add_done_callback(_look_at)
-        stopped = asyncio.ensure_future(self._control.stopped())
-        self._control.at_once = self._no_new_calls
+        all_runs = asyncio.gather(*filter(None, self._mains))
+        all_runs.add_done_callback(_retrieve_error)
+        stop_request = asyncio.ensure_future(self._control.stopped())
+        self._control.on_request = self._no_new_calls
         try:
-            ends: list[asyncio.Future[Any]] = [everything, stopped, self._shared.fault]
+            ends: list[asyncio.Future[Any]] = [all_runs, stop_request, self._shared.fault]
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-            return await self._close(everything, stopped)
+            return await self._close(all_runs, stop_request)
         except asyncio.CancelledError:
             await self._halt(cancel_batches=False)
             return Stop(StopCode.CANCELLED)
         finally:
             watch.cancel()
-            stopped.cancel()
+            stop_request.cancel()
             for account in self._accounts.values():
                 account.errors.close()
             await asyncio.gather(watch, *self._ends, return_exceptions=True)
@@ -252,7 +252,7 @@ class _Session:
         turns, context = self._session.turns, self._context
         if (workers := self._session.accounts.workers) is not None:
             workers.notices.listen(partial(context.log, "warning"))
-            self._shared.hands = workers.shown
+            self._shared.worker_rows = workers.worker_rows
         for account in self._accounts.values():
             account.provider.notices.listen(partial(context.log, "warning"))
             account.outage.log = context.log
@@ -260,7 +260,7 @@ class _Session:
             if not turn.ended:
                 self._open_one(turn, run)
         if workers is not None:
-            context.log("info", workers.in_words)
+            context.log("info", workers.summary)
         exact = self._plan.exact and not any(turn.rule for turn in turns)
         context.emit(CallsExpected(self._plan.calls_expected, exact))
         self._log_transport()
@@ -291,9 +291,9 @@ class _Session:
     def _ended(self, place: int, main: "asyncio.Task[None]") -> None:
         """The batch has come to its end; the run goes on while another has not."""
         tasks = self._shared.tasks
-        waiting = zip(self.runs, self._mains, strict=True)
+        pairs = zip(self.runs, self._mains, strict=True)
         self._shared.finished = all(
-            one is None or one is main or one.done() for run, one in waiting if run.context.tasks is tasks
+            other is None or other is main or other.done() for run, other in pairs if run.context.tasks is tasks
         )
         if len(self.runs) > 1 and self._session.on_end and not main.cancelled() and main.exception() is None:
             end = asyncio.ensure_future(self._announce_end(place))
@@ -307,7 +307,7 @@ class _Session:
         await context.ledger.writer.committed()
         await self._session.on_end(self._session.turns[place], self.outcome(place, None))
 
-    async def _close(self, everything: "asyncio.Future[Any]", stopped: "asyncio.Future[Stop]") -> Stop | None:
+    async def _close(self, all_runs: "asyncio.Future[Any]", stop_request: "asyncio.Future[Stop]") -> Stop | None:
         if self._shared.fault.done():
             fault = self._shared.fault.result()
             self._context.ledger.log("error", f"Stopping: {fault}")
@@ -315,15 +315,15 @@ class _Session:
                 await self._drain()
             await self._halt(cancel_batches=False)
             return Stop(StopCode.FAULT, fault=fault)
-        if everything.done():
-            if error := everything.exception():
+        if all_runs.done():
+            if error := all_runs.exception():
                 self._context.ledger.log("error", f"Stopping: {_fault_of(error)}")
                 await self._drain()
                 await self._halt(cancel_batches=False)
                 return Stop(StopCode.FAULT, fault=_fault_of(error))
             await self._scheduler.finish()
             return None
-        stop = stopped.result()
+        stop = stop_request.result()
         for context, _ in self._playing():
             context.log("info", f"Stopping: {stop.reason}.")
         await self._drain()
@@ -371,10 +371,10 @@ def _gate(turn: RunningBatch, context: RunContext) -> Gate | None:
     return gate
 
 
-def _look_at(everything: "asyncio.Future[Any]") -> None:
+def _retrieve_error(all_runs: "asyncio.Future[Any]") -> None:
     """Whoever stops a run cancels its batches: asyncio is not to tell of that as of an error that nobody saw."""
-    if not everything.cancelled():
-        everything.exception()
+    if not all_runs.cancelled():
+        all_runs.exception()
 
 
 def _fault_of(error: BaseException) -> TidepoolError:

@@ -20,10 +20,10 @@ from tidepool.storage.states import batch_number_of, sequence_number_of, unit_id
 class UnitSuspender:
     """Lets stories go, and brings them back."""
 
-    def __init__(self, context: RunContext, open_jobs: OpenJobs, book: ProviderBatchBook) -> None:
+    def __init__(self, context: RunContext, open_jobs: OpenJobs, records: ProviderBatchBook) -> None:
         self._context = context
         self._open = open_jobs
-        self._book = book
+        self._records = records
         self._stories: dict[int, UnitGroup] = {}
         """by the number of the batch"""
         self._restored: set[ProviderBatch] = set()
@@ -32,7 +32,7 @@ class UnitSuspender:
         """units that wait for such a one and were replayed because of another one"""
         self._out: tuple[range, set[int]] = range(0), set()
         """of these units those that are out"""
-        context.run.window.make = self.make_room
+        context.run.window.suspend = self.suspend_units
 
     def register(self, batch_number: int, stories: UnitGroup) -> None:
         """The units of this batch can be replayed by this group."""
@@ -40,58 +40,58 @@ class UnitSuspender:
 
     # -- letting go --------------------------------------------------------------------------------------
 
-    def make_room(self, stories: int) -> None:
+    def suspend_units(self, stories: int) -> None:
         """Lets go of so many, where they wait for provider batches and for nothing else: of the newest, which others come
         before."""
-        together: dict[int, list[tuple[ProviderBatch, CollectedCall]]] = defaultdict(list)
+        calls_by_unit: dict[int, list[tuple[ProviderBatch, CollectedCall]]] = defaultdict(list)
         for job in sorted(self._open.all, key=lambda job: job.since, reverse=True):
             if job.remote_id is None or job.handler is not None:
                 continue
-            going: list[CollectedCall] = []
+            to_suspend: list[CollectedCall] = []
             for pending in job.waiting.values():
                 if batch_number_of(pending.unit_id) not in self._stories:
                     continue
                 if pending.unit.asking == 1:
-                    going.append(pending)
+                    to_suspend.append(pending)
                     stories -= 1
                 else:
-                    others = together[pending.unit_id]
-                    others.append((job, pending))
-                    stories -= len(others) == pending.unit.asking
+                    calls = calls_by_unit[pending.unit_id]
+                    calls.append((job, pending))
+                    stories -= len(calls) == pending.unit.asking
                 if stories <= 0:
                     break
-            self._suspend(job, going)
+            self._suspend(job, to_suspend)
             if stories <= 0:
                 break
-        for waiting in together.values():
-            if len(waiting) == waiting[0][1].unit.asking:
-                for job, pending in waiting:
+        for unit_calls in calls_by_unit.values():
+            if len(unit_calls) == unit_calls[0][1].unit.asking:
+                for job, pending in unit_calls:
                     self._suspend(job, [pending])
 
-    def _suspend(self, job: ProviderBatch, going: list[CollectedCall]) -> None:
-        if not going:
+    def _suspend(self, job: ProviderBatch, calls: list[CollectedCall]) -> None:
+        if not calls:
             return
         tasks = self._context.run.tasks
-        for pending in going:
+        for pending in calls:
             job.held += pending.reserved
             self._open.detach(job, pending.address)
             self._stories[batch_number_of(pending.unit_id)].suspend(pending.unit_number)
             tasks.release(pending.future, UnitSuspended())
-        job.suspended.add(pending.unit_id for pending in going)
+        job.suspended.add(pending.unit_id for pending in calls)
         if job in self._restored:
-            self._replayed.update(pending.unit_id for pending in going)
+            self._replayed.update(pending.unit_id for pending in calls)
         job.held_each = job.held / len(job.suspended)
 
     # -- bringing back -----------------------------------------------------------------------------------
 
     async def bring_back(self, job: ProviderBatch) -> None:
         """The next of those who wait for it, as soon as there is room for them."""
-        await self._context.run.window.wait_in_need(self._context.run.tasks)
+        await self._context.run.window.wait_urgently(self._context.run.tasks)
         units = set(islice(filter(self._can_replay, job.suspended), CHUNK))
         unknown = units - self._replayed if job in self._restored else set[int]()
-        for part, checked in ((unknown, True), (units - unknown, False)):
-            if part:
-                self._reattach(part, checked=checked)
+        for group, checked in ((unknown, True), (units - unknown, False)):
+            if group:
+                self._reattach(group, checked=checked)
 
     def can_bring_back(self, job: ProviderBatch) -> bool:
         return not job.bringing_back and any(map(self._can_replay, job.suspended))
@@ -105,9 +105,9 @@ class UnitSuspender:
         """All that is asked by these units, whichever provider batch holds it; then their stories."""
         first, last = min(units), max(units)
         for job in self._open.all:
-            if job.suspended and (held := units.intersection(job.suspended.between(first, last))):
-                self._open.reattach(job, self._calls_of(job, held))
-                job.suspended.take(held)
+            if job.suspended and (suspended_units := units.intersection(job.suspended.between(first, last))):
+                self._open.reattach(job, self._calls_of(job, suspended_units))
+                job.suspended.discard(suspended_units)
         by_batch: dict[int, list[int]] = defaultdict(list)
         for identity in sorted(units):
             by_batch[batch_number_of(identity)].append(sequence_number_of(identity))
@@ -117,10 +117,10 @@ class UnitSuspender:
 
     def _calls_of(self, job: ProviderBatch, units: set[int]) -> Iterator[tuple[Address, str]]:
         """Its calls that these units wait for."""
-        calls = [call for call in self._book.calls_of(job.id) if call[0][0] in units]
+        calls = [call for call in self._records.calls_of(job.id) if call[0][0] in units]
         if job not in self._restored:
             return iter(calls)
-        answered = self._book.answered(address for address, _ in calls)
+        answered = self._records.answered(address for address, _ in calls)
         return (call for call in calls if call[0] not in answered)
 
     # -- restarts ----------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ class UnitSuspender:
         for job in [job for job in self._restored if identity in job.suspended]:
             everyone = set(job.suspended)
             self._open.reattach(job, self._calls_of(job, everyone))
-            job.suspended.take(everyone)
+            job.suspended.discard(everyone)
 
     def left_out(self, job: ProviderBatch) -> dict[Address, str]:
         """Its calls whose units were never replayed, when the study is over."""

@@ -97,14 +97,14 @@ class Tasks:
         """Like `all`, with at most `at_once` stories begun and not ended: each is taken when a lane is free. Lanes
         need no semaphore, so nobody waits uncounted."""
         shared = enumerate(stories)
-        found: dict[int, T] = {}
+        results: dict[int, T] = {}
 
         async def lane() -> None:
             for place, story in shared:
-                found[place] = await story
+                results[place] = await story
 
         await self.all(lane() for _ in range(at_once))
-        return [found[place] for place in sorted(found)]
+        return [results[place] for place in sorted(results)]
 
     async def cancel(self) -> None:
         """Ends every task; used when a run stops."""
@@ -160,7 +160,7 @@ class InFlightRequests:
         queue.append((tasks, future))
         await future
 
-    def is_asked(self, key: bytes) -> bool:
+    def is_in_flight(self, key: bytes) -> bool:
         return key in self._waiting
 
     def done(self, key: bytes) -> None:
@@ -177,7 +177,7 @@ NARROWEST, EACH, WIDEST = 50, 10, 10_000
 """stories begun and not ended where calls are live: ten for each call that may be in flight, so that none is idle towards the
 end. More than needed would be slower, since they leave the processor's cache between two turns; and nothing would come to
 its end, to be seen, before all are near theirs."""
-KEPT = 50_000
+MOST_IN_MEMORY = 50_000
 """stories in memory where calls are gathered: below this none is let go"""
 FREED = 10
 """those who wait go on when one part in so many is free: not one by one"""
@@ -187,12 +187,12 @@ class UnitWindow:
     """The stories in memory of all batches that share it."""
 
     def __init__(self) -> None:
-        self.at_once: Callable[[], int] = lambda: 0
+        self.concurrency: Callable[[], int] = lambda: 0
         """live calls that may be in flight"""
         self.gathers = False
         """calls wait for a wave, so units may wait for the calls of others"""
         self.stories = 0
-        self.make: Callable[[int], None] = lambda stories: None
+        self.suspend: Callable[[int], None] = lambda stories: None
         """lets go of so many stories, where it can"""
         self._waiting: list[tuple[Tasks, asyncio.Future[None]]] = []
         self._urgent: list[tuple[Tasks, asyncio.Future[None]]] = []
@@ -202,8 +202,8 @@ class UnitWindow:
     def most(self) -> int:
         """Stories that may be in memory."""
         if self.gathers:
-            return KEPT
-        at_once = self.at_once()
+            return MOST_IN_MEMORY
+        at_once = self.concurrency()
         return max(NARROWEST, min(EACH * at_once, WIDEST), 2 * at_once)
 
     @property
@@ -220,32 +220,32 @@ class UnitWindow:
         while self.stories >= self.most:
             future: asyncio.Future[None] = tasks.park()
             self._waiting.append((tasks, future))
-            self.ask()
+            self.suspend_excess()
             await future
 
-    async def wait_in_need(self, tasks: Tasks) -> None:
+    async def wait_urgently(self, tasks: Tasks) -> None:
         """The same for stories that others in memory may wait for: they come in where nobody else makes room."""
         if self.stories >= self.most:
             future: asyncio.Future[None] = tasks.park()
             self._urgent.append((tasks, future))
-            self.ask()
+            self.suspend_excess()
             await future
 
-    def ask(self) -> None:
+    def suspend_excess(self) -> None:
         """Where somebody waits, stories are let go."""
         if self.wanted and self.stories > self._enough:
-            self.make(self.stories - self._enough)
+            self.suspend(self.stories - self._enough)
 
     def left(self) -> None:
         """A story is in memory no longer."""
         self.stories -= 1
         if self.wanted and self.stories <= self._enough:
-            self.let_in_urgent()
+            self.release_urgent()
             waiting, self._waiting = self._waiting, []
             for tasks, future in waiting:
                 tasks.release(future, None)
 
-    def let_in_urgent(self) -> bool:
+    def release_urgent(self) -> bool:
         """Nobody makes room any more; whether somebody came in."""
         urgent, self._urgent = self._urgent, []
         for tasks, future in urgent:

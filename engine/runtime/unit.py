@@ -36,7 +36,7 @@ class PendingCall:
     asked_at: float
     reserved: float = 0.0
     """what the budget holds for it"""
-    under_way: int = 0
+    in_flight_id: int = 0
     """the number under which the file knows that it left; 0: it did not"""
 
     @property
@@ -100,7 +100,7 @@ class UnitSuspended(BaseException):
 class Unit:
     """A unit's own view of the engine: it asks, draws from its own random stream, and keeps what it finds."""
 
-    __slots__ = ("_ask", "_asked", "_context", "_remembered", "asking", "is_replay", "number", "settled", "together")
+    __slots__ = ("_ask", "_context", "_remembered", "_steps", "asking", "is_replay", "number", "settled", "together")
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class Unit:
         self._context = context
         self._ask = ask
         self._remembered: dict[str, sqlite3.Row] = remembered.entries if remembered else _NOTHING
-        self._asked: list[str] | set[str] = []
+        self._steps: list[str] | set[str] = []
 
     def ask(self, call: Call) -> Coroutine[Any, Any, Reply]:
         return self._replay_reply(call.step) if self.has_replayed(call.step) else self._ask(self, call)
@@ -157,16 +157,16 @@ class Unit:
     def ledger(self) -> Ledger:
         return self._context.ledger
 
-    def take_address(self, step: str) -> None:
-        asked = self._asked
-        if step in asked:
+    def claim_step(self, step: str) -> None:
+        steps = self._steps
+        if step in steps:
             raise RunError(f"Unit {self.number} asked twice under the address {step!r}: this is a bug in the study.")
-        if isinstance(asked, set):
-            asked.add(step)
-        elif len(asked) < FEW_STEPS:
-            asked.append(intern(step))
+        if isinstance(steps, set):
+            steps.add(step)
+        elif len(steps) < FEW_STEPS:
+            steps.append(intern(step))
         else:
-            self._asked = {*asked, step}
+            self._steps = {*steps, step}
 
     def remembers(self, step: str) -> bool:
         """Whether the ledger has this step, so that asking it is a replay."""
@@ -180,7 +180,7 @@ Ask = Callable[[Unit, Call], Coroutine[Any, Any, Reply]]
 """how a unit's questions are answered"""
 
 
-Again = Callable[[UnitLine], UnitPlan]
+RebuildPlan = Callable[[UnitLine], UnitPlan]
 """the plan of a unit once more, from its row"""
 RunUnit = Callable[[UnitPlan, Remembered | None, bool], Coroutine[Any, Any, bool]]
 """tells a unit's story, for the first time or again; whether it came to its end, and was not let go"""
@@ -192,10 +192,10 @@ CHUNK = 1_000
 class UnitGroup:
     """Units that run together, until the last of them has ended."""
 
-    def __init__(self, context: RunContext, run_unit: RunUnit, again: Again | None) -> None:
+    def __init__(self, context: RunContext, run_unit: RunUnit, rebuild_plan: RebuildPlan | None) -> None:
         self._context = context
         self._run_unit = run_unit
-        self._again = again
+        self._rebuild_plan = rebuild_plan
         self._window = context.window
         self._left = 1
         """units that have not ended, in memory or not; and one until all are begun"""
@@ -211,7 +211,7 @@ class UnitGroup:
         """All of them, each as soon as there is room. Where `is_out`, a provider batch holds the unit's call: it is told
         when that brings it back."""
         tasks, window = self._context.tasks, self._window
-        bounded = self._again is not None or not window.gathers
+        bounded = self._rebuild_plan is not None or not window.gathers
         for count, (plan, remembered) in enumerate(plans, 1):
             if bounded and window.stories >= window.most:
                 await window.wait(tasks)
@@ -229,10 +229,10 @@ class UnitGroup:
     def replay_units(self, numbers: Sequence[int], *, checked: bool) -> None:
         """Those of the units that are not in memory. `checked`: this run has not told them before, so that what they ask is
         held against what they asked then."""
-        assert self._again is not None
-        wanted = [number for number in numbers if number not in self._alive]
-        for line, remembered in self._context.ledger.recall_again(wanted, whole=checked):
-            self._begin(self._again(line), remembered, is_replay=not checked)
+        assert self._rebuild_plan is not None
+        missing = [number for number in numbers if number not in self._alive]
+        for line, remembered in self._context.ledger.recall_again(missing, whole=checked):
+            self._begin(self._rebuild_plan(line), remembered, is_replay=not checked)
 
     def suspend(self, number: int) -> None:
         """The unit is dropped from memory: from now on it may be replayed."""

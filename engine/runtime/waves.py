@@ -28,7 +28,7 @@ class _PlannedWaves:
 class ExpectedWaves:
     def __init__(self, plan: Plan, of_all: Plan | None = None) -> None:
         """`of_all`: what all batches of the same run ask, whose waves leave together."""
-        self._beside = _beside(plan, of_all) if of_all is not None and of_all is not plan else {}
+        self._extra_calls = _calls_of_others(plan, of_all) if of_all is not None and of_all is not plan else {}
         sizes: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
         totals: Counter[tuple[str, int]] = Counter()
         for planned in plan.calls:
@@ -62,7 +62,7 @@ class ExpectedWaves:
         """Of the wave with this number, or of the next one that the plan names. `units`: so many go at the same pace;
         0: all that the plan has in the wave."""
         own = self._own_size(provider, wave, units)
-        return own + self._beside.get((provider, wave), 0.0) if self._beside else own
+        return own + self._extra_calls.get((provider, wave), 0.0) if self._extra_calls else own
 
     def _own_size(self, provider: str, wave: int, units: int) -> float:
         if (announced := self._announced.get((provider, wave))) is not None:
@@ -74,19 +74,19 @@ class ExpectedWaves:
         return planned.for_each_unit[place] * units if units else planned.sizes[place]
 
 
-def _beside(plan: Plan, of_all: Plan) -> dict[tuple[str, int], float]:
+def _calls_of_others(plan: Plan, of_all: Plan) -> dict[tuple[str, int], float]:
     """How many calls of others leave with those of a wave: of whoever has no fewer rounds, since others go on without."""
     rounds: dict[tuple[str, int], int] = {}
-    beside: dict[tuple[str, int], float] = defaultdict(float)
+    extra: dict[tuple[str, int], float] = defaultdict(float)
     for planned in plan.calls:
         place = planned.model.partition(":")[0], planned.wave
         rounds[place] = max(rounds.get(place, 0), planned.rounds)
-        beside[place] -= planned.together
+        extra[place] -= planned.together
     for planned in of_all.calls:
         place = planned.model.partition(":")[0], planned.wave
         if planned.rounds >= rounds.get(place, planned.rounds):
-            beside[place] += planned.together
-    return {place: max(0.0, calls) for place, calls in beside.items()}
+            extra[place] += planned.together
+    return {place: max(0.0, calls) for place, calls in extra.items()}
 
 
 class PerformanceLog:
@@ -95,7 +95,7 @@ class PerformanceLog:
         self._since = time.monotonic()
         self._before = context.ledger.tally.so_far()
 
-    def write(self, what: str) -> None:
+    def write(self, scope: str) -> None:
         """Of all that happened since it was last told."""
         before, since = self._before, self._since
         now = self._before = self._context.ledger.tally.so_far()
@@ -116,7 +116,7 @@ class PerformanceLog:
             f"{tokens:,} tokens ({tokens / seconds:,.0f}/s)",
             money(None if now.unpriced > before.unpriced else now.cost_usd - before.cost_usd),
         ]
-        self._context.log("info", f"Performance of {what}: {', '.join(figures)}.")
+        self._context.log("info", f"Performance of {scope}: {', '.join(figures)}.")
 
 
 EVERY_WAVE = 20
@@ -165,6 +165,6 @@ class WaveLog:
         self._open.discard(wave)
         calls, failed, seconds = self._context.ledger.tally.wave_figures(wave)
         mean = f", {span(seconds / calls)} per message" if calls else ""
-        lost = f", {failed:,} lost" if failed else ""
+        failures = f", {failed:,} lost" if failed else ""
         requests = f"{calls:,} request{'s' * (calls != 1)}"
-        self._context.log("info", f"Wave {wave:,} ended: {requests} in {span(seconds)}{mean}{lost}.")
+        self._context.log("info", f"Wave {wave:,} ended: {requests} in {span(seconds)}{mean}{failures}.")

@@ -24,7 +24,7 @@ from tidepool.engine.registries import program_version
 
 WINDOW = 0.015
 """seconds that a bunch gathers, on either way"""
-LONGEST_SILENCE = 2.0
+HEARTBEAT_SECONDS = 2.0
 """seconds after which a hand says that it is there, also where nothing has come back"""
 
 
@@ -81,7 +81,7 @@ class Opening:
     name: str
     settings: ProviderSettings
     models: Sequence[str]
-    beside: bool = False
+    on_node: bool = False
     """it is asked at the hand's own node"""
 
 
@@ -91,10 +91,10 @@ class Worker:
     def __init__(self) -> None:
         self._providers: dict[str, Provider] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._back: list[Returned] = []
+        self._returned: list[Returned] = []
         self._notices: list[tuple[str, str]] = []
-        self._something = asyncio.Event()
-        self._taken_at = 0.0
+        self._ready = asyncio.Event()
+        self._collected_at = 0.0
 
     async def card(self) -> WorkerCard:
         return WorkerCard(socket.gethostname(), os.getpid(), program_version())
@@ -103,7 +103,7 @@ class Worker:
         """Takes up a provider; what keeps it from being asked from here, checked as at the start of a run."""
         try:
             provider = open_provider(opening.name, opening.settings)
-            provider.notices.listen(lambda words: self._notices.append((opening.name, words)))
+            provider.notices.listen(lambda text: self._notices.append((opening.name, text)))
             await provider.check(opening.models)
         except ProviderError as error:
             return _fault(error)
@@ -122,28 +122,28 @@ class Worker:
             if name in self._providers:
                 self._providers[name].settings = changed
 
-    async def give(self, packed: bytes) -> None:
+    async def submit(self, packed: bytes) -> None:
         """New calls. They are made at once: how many may be under way is for the process at home to say."""
         for job in pickle.loads(packed):
             task = asyncio.create_task(self._make(WorkerCall(*job)))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def take(self) -> bytes:
+    async def collect(self) -> bytes:
         """What has come back since it was last asked; it waits for something, and where it has just said
         something, a moment longer for more."""
         try:
-            async with asyncio.timeout(LONGEST_SILENCE):
-                await self._something.wait()
+            async with asyncio.timeout(HEARTBEAT_SECONDS):
+                await self._ready.wait()
         except TimeoutError:
             pass
         else:
-            await asyncio.sleep(max(0.0, self._taken_at + WINDOW - time.monotonic()))
-        self._taken_at = time.monotonic()
-        bunch = CallBatch(self._back, self._notices)
-        self._back, self._notices = [], []
-        self._something.clear()
-        return pickle.dumps(bunch, pickle.HIGHEST_PROTOCOL)
+            await asyncio.sleep(max(0.0, self._collected_at + WINDOW - time.monotonic()))
+        self._collected_at = time.monotonic()
+        batch = CallBatch(self._returned, self._notices)
+        self._returned, self._notices = [], []
+        self._ready.clear()
+        return pickle.dumps(batch, pickle.HIGHEST_PROTOCOL)
 
     async def close(self) -> None:
         for task in self._tasks:
@@ -163,8 +163,8 @@ class Worker:
         except Exception as error:
             # A fault of ours, not of the call: it is told at home, where it stops the run.
             returned = Returned(job.number, None, _unexpected(error))
-        self._back.append(returned)
-        self._something.set()
+        self._returned.append(returned)
+        self._ready.set()
 
 
 def pack_calls(jobs: Sequence[WorkerCall]) -> bytes:

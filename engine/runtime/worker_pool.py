@@ -45,7 +45,7 @@ def distribute_calls(count: int, loads: Mapping[H, int], piece: int = PIECE) -> 
     return [(worker, total - loads[worker]) for worker, total in totals.items() if total > loads[worker]]
 
 
-SILENT_SECONDS = 60.0
+LOST_SECONDS = 60.0
 """without a word, after which a hand is taken for lost: it says something every two"""
 RATE_SECONDS = 10.0
 """over which the calls a second of a hand are counted"""
@@ -62,7 +62,7 @@ class RemoteWorker(Protocol):
         """Ends it at once."""
 
 
-class Waiting(NamedTuple):
+class AnswerSlot(NamedTuple):
     """Who waits for a call that a hand has."""
 
     answer: "asyncio.Future[Answer]"
@@ -80,12 +80,12 @@ class WorkerClient:
         """of providers whose server is beside it, while that is busy, silent or gone"""
         self.troubled: set[str] = set()
         """those of which the last word was a fault"""
-        self.in_flight: dict[int, Waiting] = {}
+        self.in_flight: dict[int, AnswerSlot] = {}
         self.returned = 0
         self.pause = 0.0
         """seconds before another is started where this one is lost"""
-        self.notice: Callable[[str, str], None] = lambda provider, words: None
-        self.heard: Callable[[WorkerClient, Waiting, Fault | None], None] = lambda worker, waiting, fault: None
+        self.notice: Callable[[str, str], None] = lambda provider, text: None
+        self.on_returned: Callable[[WorkerClient, AnswerSlot, Fault | None], None] = lambda worker, slot, fault: None
         """told of each call that came back, with its fault or without"""
         self._on_lost = on_lost
         self._lost = False
@@ -94,13 +94,13 @@ class WorkerClient:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self) -> None:
-        self._spawn(self._take_back())
+        self._spawn(self._collect())
 
-    def give(self, jobs: Sequence[WorkerCall], answers: Sequence["asyncio.Future[Answer]"]) -> None:
+    def submit(self, jobs: Sequence[WorkerCall], answers: Sequence["asyncio.Future[Answer]"]) -> None:
         now = time.monotonic()
         for job, answer in zip(jobs, answers, strict=True):
-            self.in_flight[job.number] = Waiting(answer, job.provider, now)
-        self.send("give", pack_calls(jobs))
+            self.in_flight[job.number] = AnswerSlot(answer, job.provider, now)
+        self.send("submit", pack_calls(jobs))
 
     def send(self, method: str, *arguments: Any) -> None:
         """Calls a method of the worker without waiting for it."""
@@ -126,7 +126,7 @@ class WorkerClient:
         finally:
             self.remote.kill()
 
-    def lose(self, why: str) -> None:
+    def lose(self, reason: str) -> None:
         if self._lost:
             return
         self._lost = True
@@ -134,37 +134,37 @@ class WorkerClient:
         for task in self._tasks:
             if task is not asyncio.current_task():
                 task.cancel()
-        self._on_lost(self, why)
-        for waiting in self.in_flight.values():
-            if not waiting.answer.done():
-                words = f"The hand on {self.card.node} was lost ({why})"
-                waiting.answer.set_exception(ProviderError(ErrorClass.TRANSIENT, words, no_reply=NoReply.LOST))
+        self._on_lost(self, reason)
+        for slot in self.in_flight.values():
+            if not slot.answer.done():
+                error_text = f"The hand on {self.card.node} was lost ({reason})"
+                slot.answer.set_exception(ProviderError(ErrorClass.TRANSIENT, error_text, no_reply=NoReply.LOST))
         self.in_flight.clear()
 
-    async def _take_back(self) -> None:
+    async def _collect(self) -> None:
         while True:
-            async with asyncio.timeout(SILENT_SECONDS):
-                packed = await self.remote.call("take")
+            async with asyncio.timeout(LOST_SECONDS):
+                packed = await self.remote.call("collect")
             self._settle(pickle.loads(packed))
 
-    def _settle(self, bunch: CallBatch) -> None:
-        count = len(bunch.returned)
+    def _settle(self, batch: CallBatch) -> None:
+        count = len(batch.returned)
         if count:
             self.returned += count
             self._recent.append((time.monotonic(), count))
-        for provider, words in bunch.notices:
-            self.notice(provider, words)
-        for number, answer, fault in bunch.returned:
-            waiting = self.in_flight.pop(number, None)
-            if waiting is None:
+        for provider, text in batch.notices:
+            self.notice(provider, text)
+        for number, answer, fault in batch.returned:
+            slot = self.in_flight.pop(number, None)
+            if slot is None:
                 continue
-            self.heard(self, waiting, fault)
-            if waiting.answer.done():  # nobody waits for it any more
+            self.on_returned(self, slot, fault)
+            if slot.answer.done():  # nobody waits for it any more
                 continue
             if fault is not None:
-                waiting.answer.set_exception(fault.error())
+                slot.answer.set_exception(fault.error())
             elif answer is not None:
-                waiting.answer.set_result(answer)
+                slot.answer.set_result(answer)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -174,8 +174,8 @@ class WorkerClient:
     def _ended(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            silent = isinstance(error, TimeoutError)
-            self.lose("it says nothing" if silent else f"{type(error).__name__}: {first_line(error)}")
+            timed_out = isinstance(error, TimeoutError)
+            self.lose("it says nothing" if timed_out else f"{type(error).__name__}: {first_line(error)}")
 
 
 def first_line(error: BaseException) -> str:
@@ -190,7 +190,7 @@ MOST_SHOWN = 200
 """hands that a watcher is shown one by one"""
 
 
-Stopped = Callable[[], Coroutine[Any, Any, object]]
+AwaitStop = Callable[[], Coroutine[Any, Any, object]]
 """comes back when somebody wants the run to stop"""
 
 
@@ -205,7 +205,7 @@ class Starter(Protocol):
 
     async def close(self) -> None: ...
 
-    def room(self) -> str:
+    def capacity(self) -> str:
         """In words, what there is and what a hand takes: told where none can be started."""
 
 
@@ -216,7 +216,7 @@ class WorkerPool:
         self.on_change: Callable[[], None] = lambda: None
         """told when a hand came or went"""
         self._starter = starter
-        self._wanted = workers
+        self._target = workers
         self._openings: dict[str, Opening] = {}
         self._batch_id = ""
         self._listeners: dict[str, Notices] = {}
@@ -226,31 +226,31 @@ class WorkerPool:
         self._starting: set[asyncio.Task[None]] = set()
         self._closed = False
 
-    async def gather(self, stopped: Stopped | None = None) -> None:
+    async def gather(self, await_stop: AwaitStop | None = None) -> None:
         """Starts the hands, and waits for them, or for as many as come in time, or before somebody wants to stop. Raises
         where none does."""
-        first = [self._begin_start() for _ in range(self._wanted)]
-        ends: list[asyncio.Future[Any]] = [asyncio.ensure_future(stopped())] if stopped else []
+        first = [self._begin_start() for _ in range(self._target)]
+        ends: list[asyncio.Future[Any]] = [asyncio.ensure_future(await_stop())] if await_stop else []
         ends.append(asyncio.ensure_future(asyncio.wait(first, timeout=self._starter.start_seconds)))
         try:
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for end in ends:
                 end.cancel()
-        if not self.workers and stopped and ends[0].done():
+        if not self.workers and await_stop and ends[0].done():
             raise UsageError("Stopped before a hand had started: nothing was asked.")
         if not self.workers:
             failed = next((task.exception() for task in first if task.done() and task.exception()), None)
             why = f" ({first_line(failed)})" if failed else ""
             raise UsageError(
-                f"No hand could be started{why}. {self._starter.room()} Say less in [cluster] resources, add nodes, or "
+                f"No hand could be started{why}. {self._starter.capacity()} Say less in [cluster] resources, add nodes, or "
                 "go on without: --set cluster.hands=0.",
                 ("cluster", "resources"),
             )
-        if len(self.workers) < self._wanted:
+        if len(self.workers) < self._target:
             self.notices(
-                f"{len(self.workers)} of {self._wanted} hands have started, and calls leave from them; the others join "
-                f"in as soon as there is room. {self._starter.room()}"
+                f"{len(self.workers)} of {self._target} hands have started, and calls leave from them; the others join "
+                f"in as soon as there is room. {self._starter.capacity()}"
             )
 
     async def open(self, opening: Opening, notices: Notices) -> None:
@@ -262,8 +262,8 @@ class WorkerPool:
             return
         for worker, fault in zip(workers, faults, strict=True):
             if fault is not None:
-                where = f"From no hand can {opening.name} be asked, and each has the keys and the network of its own node. On "
-                raise fault._replace(words=f"{where}{worker.card.node}: {fault.words}").error()
+                prefix = f"From no hand can {opening.name} be asked, and each has the keys and the network of its own node. On "
+                raise fault._replace(words=f"{prefix}{worker.card.node}: {fault.words}").error()
         raise ProviderError(ErrorClass.FATAL, "No hand is left.")
 
     def serve(self, batch_id: str) -> None:
@@ -306,10 +306,10 @@ class WorkerPool:
             try:
                 return await answer
             except ProviderError as error:
-                if not (self._openings[provider].beside and _unasked(error) and self.awake(provider)):
+                if not (self._openings[provider].on_node and _unasked(error) and self.awake(provider)):
                     raise
 
-    def shown(self) -> list[dict[str, Any]]:
+    def worker_rows(self) -> list[dict[str, Any]]:
         """For watchers: each hand with its node, calls in flight, calls that came back, and calls a second."""
         return [
             {
@@ -323,7 +323,7 @@ class WorkerPool:
         ]
 
     @property
-    def in_words(self) -> str:
+    def summary(self) -> str:
         nodes = sorted({worker.card.node for worker in self.workers})
         count = f"{len(self.workers)} hands" if len(self.workers) != 1 else "one hand"
         more = f" and {len(nodes) - MOST_NAMED:,} nodes more" if len(nodes) > MOST_NAMED else ""
@@ -352,20 +352,20 @@ class WorkerPool:
     def _send_outbox(self) -> None:
         self._sent_at = asyncio.get_running_loop().time()
         outbox, self._outbox = self._outbox, {}
-        for provider, waiting in outbox.items():
-            wanted = [(job, answer) for job, answer in waiting if not answer.done()]
+        for provider, jobs in outbox.items():
+            unsent = [(job, answer) for job, answer in jobs if not answer.done()]
             workers = {id(worker): worker for worker in self.awake(provider) or self.having(provider)}
             if not workers:
-                for _, answer in wanted:
+                for _, answer in unsent:
                     answer.set_exception(NoWorkerLeft())
                 continue
-            piece = 1 if self._openings[provider].beside else PIECE
-            taken = iter(wanted)
+            piece = 1 if self._openings[provider].on_node else PIECE
+            queue = iter(unsent)
             for key, share in distribute_calls(
-                len(wanted), {key: len(worker.in_flight) for key, worker in workers.items()}, piece
+                len(unsent), {key: len(worker.in_flight) for key, worker in workers.items()}, piece
             ):
-                part = [next(taken) for _ in range(share)]
-                workers[key].give([job for job, _ in part], [answer for _, answer in part])
+                chunk = [next(queue) for _ in range(share)]
+                workers[key].submit([job for job, _ in chunk], [answer for _, answer in chunk])
 
     # -- coming and going --------------------------------------------------------------------------------
 
@@ -387,7 +387,7 @@ class WorkerPool:
                         f"The node {worker.card.node} has Tidepool {version}, and this is {own}: install the same version on all nodes."
                     )
                 for opening in self._openings.values():
-                    await self._opened(worker, opening)
+                    await self._open_provider(worker, opening)
                 break
             except UsageError:
                 remote.kill()
@@ -398,14 +398,14 @@ class WorkerPool:
                     raise
                 pause = min(LONGEST_PAUSE, pause * 2)
                 await asyncio.sleep(pause)
-        worker.notice = lambda provider, words: self._listeners[provider](words)
-        worker.heard = self._heard
+        worker.notice = lambda provider, text: self._listeners[provider](text)
+        worker.on_returned = self._update_rest
         worker.pause = max(FIRST_PAUSE, 2 * pause)
         worker.begin()
         self.workers.append(worker)
         if pause:
             self.notices(
-                f"A hand was started again, on {worker.card.node}: {len(self.workers)} of {self._wanted} are there."
+                f"A hand was started again, on {worker.card.node}: {len(self.workers)} of {self._target} are there."
             )
         self.on_change()
 
@@ -417,12 +417,12 @@ class WorkerPool:
     async def _open_at(self, worker: WorkerClient, opening: Opening) -> Fault | None:
         """A hand that is lost just then is one less."""
         try:
-            return await self._opened(worker, opening)
+            return await self._open_provider(worker, opening)
         except Exception as error:
             worker.lose(first_line(error))
             return None
 
-    async def _opened(self, worker: WorkerClient, opening: Opening) -> Fault | None:
+    async def _open_provider(self, worker: WorkerClient, opening: Opening) -> Fault | None:
         fault: Fault | None = await worker.remote.call("open", opening)
         if fault is None:
             worker.providers.add(opening.name)
@@ -434,24 +434,24 @@ class WorkerPool:
             )
         return fault
 
-    def _lost(self, worker: WorkerClient, why: str) -> None:
+    def _lost(self, worker: WorkerClient, reason: str) -> None:
         self.workers.remove(worker)
         in_flight = len(worker.in_flight)
-        what = f"its {in_flight:,} calls are asked again" if in_flight else "it had no calls in flight"
-        left = f"{len(self.workers)} of {self._wanted} are left" if self.workers else "none is left"
-        self.notices(f"The hand {worker.card.process} on {worker.card.node} was lost ({why}): {what}; {left}.")
+        effect = f"its {in_flight:,} calls are asked again" if in_flight else "it had no calls in flight"
+        left = f"{len(self.workers)} of {self._target} are left" if self.workers else "none is left"
+        self.notices(f"The hand {worker.card.process} on {worker.card.node} was lost ({reason}): {effect}; {left}.")
         self.on_change()
         if not self._closed:
             self._begin_start(min(LONGEST_PAUSE, worker.pause))
 
-    def _heard(self, worker: WorkerClient, waiting: Waiting, fault: Fault | None) -> None:
+    def _update_rest(self, worker: WorkerClient, slot: AnswerSlot, fault: Fault | None) -> None:
         """What a call says of the server beside its hand. One fault of a server that answers may be the call's."""
-        provider, rest = waiting.provider, worker.rests.get(waiting.provider)
-        if not self._openings[provider].beside:
+        provider, rest = slot.provider, worker.rests.get(slot.provider)
+        if not self._openings[provider].on_node:
             return
         if fault is None:
             worker.troubled.discard(provider)
-            if rest is not None and waiting.asked_at >= rest.until:
+            if rest is not None and slot.asked_at >= rest.until:
                 del worker.rests[provider]
                 if rest.times > 1:
                     self.notices(f"{provider} answers again beside the hand on {worker.card.node}.")
@@ -460,7 +460,7 @@ class WorkerPool:
             at_least = LONGEST_REST if fault.kind is ErrorClass.FATAL else fault.retry_after or 0.0
             if at_least or fault.no_reply is not None or provider in worker.troubled:
                 rest = worker.rests.setdefault(provider, Rest())
-                if rest.begin(waiting.asked_at, time.monotonic(), at_least):
+                if rest.begin(slot.asked_at, time.monotonic(), at_least):
                     if rest.times == 2 or at_least == LONGEST_REST:
                         self.notices(
                             f"{provider} beside the hand on {worker.card.node} is left alone for a while: {fault.words}"

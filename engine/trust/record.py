@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from tidepool.engine.errors import FileError, NotTrusted
-from tidepool.storage.folders import refuse_what_others_wrote, state_folder
+from tidepool.storage.folders import refuse_writable_by_others, state_folder
 
 FILE_NAME = "trust.json"
 BUSY_SECONDS = 10
@@ -230,7 +230,7 @@ class TrustRecord:
     def _refuse_what_others_wrote(self) -> None:
         if self.path.is_symlink():
             raise PermissionError("it is a link, which may lead to an old record")
-        refuse_what_others_wrote(self.path)
+        refuse_writable_by_others(self.path)
         if self.path.stat().st_mode & OTHERS_ANY:
             self.path.chmod(0o600)
 

@@ -207,16 +207,16 @@ def concluded_talks(
             (batch_number, game, round),
         ).fetchall()
         for unit in units:
-            ended = connection.execute(
+            sides = connection.execute(
                 "SELECT revealed FROM outcome WHERE unit_id = ? ORDER BY side", (unit["id"],)
             ).fetchall()
-            if ended:
+            if sides:
                 yield {
                     "number": unit["id"] & MOST_UNITS,
                     "game": game,
                     "round": unit["round"],
                     "participants": json.loads(unit["participants"]),
-                    "revealed": [bool(side["revealed"]) for side in ended],
+                    "revealed": [bool(side["revealed"]) for side in sides],
                     "said": _messages_of(connection, unit["id"]),
                 }
 
@@ -267,7 +267,7 @@ def ratings_of_units(connection: sqlite3.Connection, batch_number: int) -> dict[
         "WHERE j.unit_id BETWEEN ? AND ? AND u.status = 'completed' ORDER BY j.unit_id, j.place",
         unit_range(batch_number, 1),
     )
-    found: dict[int, list[float | None]] = {}
+    ratings: dict[int, list[float | None]] = {}
     for row in rows:
-        found.setdefault(row["unit_id"] & MOST_UNITS, []).append(row["rating"])
-    return dict(found)
+        ratings.setdefault(row["unit_id"] & MOST_UNITS, []).append(row["rating"])
+    return dict(ratings)

@@ -58,19 +58,19 @@ SHAPES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeErro
 
 def blame(path: Path, error: Exception) -> FileError | None:
     """What the user is told where reading `path` ended in an error that nobody foresaw; None: the file is not to blame."""
-    words = damage_in(path)
-    if words is None and isinstance(error, SHAPES) and path.is_file():
+    message_text = damage_in(path)
+    if message_text is None and isinstance(error, SHAPES) and path.is_file():
         # What lies within JSON is too much to check: a stranger may have written anything there.
-        words = (
+        message_text = (
             f"{path} holds something that is not as Tidepool writes it ({type(error).__name__}: {str(error)[:200]}). If somebody sent "
             "you the file, it was changed or is damaged: ask for another copy. If it is your own, the fault is Tidepool's: run "
             "the command again with --debug to see where, and please report it."
         )
-    if words is None:
+    if message_text is None:
         return None
-    result = FileError(words)
-    result.__cause__ = error
-    return result
+    file_error = FileError(message_text)
+    file_error.__cause__ = error
+    return file_error
 
 
 def damage_in(path: Path) -> str | None:
@@ -91,12 +91,12 @@ def damage_in(path: Path) -> str | None:
 def find_damage(connection: sqlite3.Connection) -> str | None:
     """The first thing that is wrong in a file, and where; None: nothing is."""
     values = (_unfit_values(connection, table, columns) for table, columns in our_columns().items())
-    found = chain(*values, _odd_ids(connection), _without_partner(connection))
-    return next(found, None)
+    faults = chain(*values, _odd_ids(connection), _without_partner(connection))
+    return next(faults, None)
 
 
-def _damage(table: str, what: str, row: int, column: str | None = None) -> str:
-    return f"the table {table}, row {row}{f', column {column}' if column else ''}: {what}"
+def _damage(table: str, fault: str, row: int, column: str | None = None) -> str:
+    return f"the table {table}, row {row}{f', column {column}' if column else ''}: {fault}"
 
 
 @cache
@@ -111,15 +111,15 @@ def our_columns() -> Mapping[str, Mapping[str, tuple[str, bool]]]:
 
 def _unfit_values(connection: sqlite3.Connection, table: str, columns: Mapping[str, tuple[str, bool]]) -> Iterator[str]:
     whens = "".join(
-        f"WHEN {condition} THEN '{column}|{what}' "
+        f"WHEN {condition} THEN '{column}|{fault}' "
         for column, (declared, may_be_empty) in columns.items()
-        for condition, what in _conditions(table, column, declared, may_be_empty)
+        for condition, fault in _conditions(table, column, declared, may_be_empty)
     )
-    for row, found in connection.execute(
+    for row, finding in connection.execute(
         f"SELECT * FROM (SELECT rowid, CASE {whens} END AS found FROM {table}) WHERE found IS NOT NULL LIMIT 1"
     ):
-        column, what = found.split("|")
-        yield _damage(table, what, row, column)
+        column, fault = finding.split("|")
+        yield _damage(table, fault, row, column)
 
 
 def _conditions(table: str, column: str, declared: str, may_be_empty: bool) -> Iterator[tuple[str, str]]:
@@ -148,8 +148,8 @@ def _conditions(table: str, column: str, declared: str, may_be_empty: bool) -> I
             f"json_type({name}, '$.batch.metadata') IS NOT 'object'",
             "the config has no metadata, as every config has",
         )
-    if words := _WORDS.get(table, {}).get(column):
-        yield f"{name} NOT IN {_listed(words)}", "a word that Tidepool does not use there"
+    if allowed_words := _WORDS.get(table, {}).get(column):
+        yield f"{name} NOT IN {_listed(allowed_words)}", "a word that Tidepool does not use there"
 
 
 def _listed(words: tuple[str, ...]) -> str:
@@ -166,9 +166,9 @@ def _odd_ids(connection: sqlite3.Connection) -> Iterator[str]:
         if not BATCH_ID.match(study_id):
             yield _damage("study", f"{study_id[:80]!r} is no id of a study", row, "id")
     for table in ("library_entity", "library_agent"):
-        for row, one in connection.execute(f"SELECT rowid, id FROM {table}"):
-            if not _LIBRARY_ID.match(one):
-                yield _damage(table, f"{one[:80]!r} is no id of the library", row, "id")
+        for row, record_id in connection.execute(f"SELECT rowid, id FROM {table}"):
+            if not _LIBRARY_ID.match(record_id):
+                yield _damage(table, f"{record_id[:80]!r} is no id of the library", row, "id")
 
 
 _PARTNERS = (
@@ -204,6 +204,6 @@ def _without_partner(connection: sqlite3.Connection) -> Iterator[str]:
         elif "unit_id" in columns:
             condition = f"unit_id >> {UNIT_BITS} NOT IN (SELECT number FROM batch)"
             partners.append((table, "it belongs to no batch", condition))
-    for table, what, condition in partners:
+    for table, fault, condition in partners:
         for (row,) in connection.execute(f"SELECT rowid FROM {table} WHERE {condition} LIMIT 1"):
-            yield _damage(table, what, row)
+            yield _damage(table, fault, row)

@@ -39,18 +39,18 @@ def genome_history(connection: sqlite3.Connection, batch_number: int, genome_id:
         (batch_number, genome_id),
     ).fetchone()
     if row is not None:
-        found = dict(row)
-        return found | {"parents": json.loads(found["parents"]), "details": json.loads(found["details"] or "{}")}
-    asked = connection.execute(
+        genome = dict(row)
+        return genome | {"parents": json.loads(genome["parents"]), "details": json.loads(genome["details"] or "{}")}
+    first_use = connection.execute(
         "SELECT u.round AS generation, u.interaction_type AS operator, p.text AS prompt FROM unit u "
         "JOIN call c ON c.unit_id = u.id AND c.step GLOB '*/p[0-9]*/s[0-9]*' AND c.step NOT LIKE '%/judge' JOIN prompt p ON p.hash = c.prompt "
         "WHERE u.id BETWEEN ? AND ? AND u.participants = ? LIMIT 1",
         (*unit_range(batch_number), json.dumps([genome_id])),
     ).fetchone()
-    if asked is None:
+    if first_use is None:
         return None
     unknown: dict[str, Any] = {"parents": [], "fitness": None, "accuracy": None, "missing": None, "details": {}}
-    return {"genome_id": genome_id, **dict(asked), **unknown}
+    return {"genome_id": genome_id, **dict(first_use), **unknown}
 
 
 def genomes_like(connection: sqlite3.Connection, batch_number: int, beginning: str, most: int = 20) -> list[str]:
@@ -83,10 +83,10 @@ def genomes_in_order(connection: sqlite3.Connection, batch_number: int) -> list[
     return [tuple(row) for row in connection.execute(_MEMBER + where, (batch_number,))]
 
 
-def genomes_named(connection: sqlite3.Connection, batch_number: int, ids: Sequence[str]) -> list[tuple[Any, ...]]:
+def genomes_by_id(connection: sqlite3.Connection, batch_number: int, ids: Sequence[str]) -> list[tuple[Any, ...]]:
     """As `genomes_in_order`, of these alone."""
-    named = "WHERE batch_number = ? AND genome_id IN (SELECT value FROM json_each(?))"
-    return [tuple(row) for row in connection.execute(_MEMBER + named, (batch_number, json.dumps(list(ids))))]
+    where = "WHERE batch_number = ? AND genome_id IN (SELECT value FROM json_each(?))"
+    return [tuple(row) for row in connection.execute(_MEMBER + where, (batch_number, json.dumps(list(ids))))]
 
 
 def fittest_of(connection: sqlite3.Connection, batch_number: int, generation: int, most: int) -> list[tuple[Any, ...]]:
@@ -106,9 +106,9 @@ def judged_since(connection: sqlite3.Connection, batch_number: int, last_row: in
 
 def genome_counts(connection: sqlite3.Connection, batch_number: int) -> tuple[int, int, float | None]:
     """Genomes, distinct prompts, and the share of their calls that failed, so one that was asked more counts more."""
-    asked = "json_extract(details, '$.asked')"
+    calls = "json_extract(details, '$.asked')"
     total, prompts, missing = connection.execute(
-        f"SELECT count(*), count(DISTINCT prompt), sum(missing * {asked}) / sum({asked}) FROM genome "
+        f"SELECT count(*), count(DISTINCT prompt), sum(missing * {calls}) / sum({calls}) FROM genome "
         "WHERE batch_number = ?",
         (batch_number,),
     ).fetchone()
@@ -190,11 +190,11 @@ class Answer:
     """what else a scorer measured, and why a reply has no mark"""
 
 
-def matching_answers(connection: sqlite3.Connection, batch_number: int, wanted: AnswerFilter) -> "array[int]":
+def matching_answers(connection: sqlite3.Connection, batch_number: int, filter_by: AnswerFilter) -> "array[int]":
     """Their numbers: the wrong ones first, of them the worst; then by split and problem. Sorting by one number takes half as
     long as by four."""
-    values = _range(connection, batch_number, wanted.conversation)
-    conditions = _conditions(connection, wanted, values)
+    values = _range(connection, batch_number, filter_by.conversation)
+    conditions = _conditions(connection, filter_by, values)
     rows = connection.execute(
         f"SELECT a.id FROM ({_IN_ORDER}) a WHERE {' AND '.join(conditions) or '1'} "
         f"ORDER BY ({_place('a.grade', GRADES)} << 50) + (CAST(coalesce(a.score, 0) * 1000 AS INTEGER) << 40) "
@@ -227,8 +227,8 @@ def read_answers(connection: sqlite3.Connection, batch_number: int, numbers: Seq
         "LEFT JOIN call c ON c.unit_id = a.unit_id AND c.step = a.step "
         "LEFT JOIN call j ON j.unit_id = a.unit_id AND j.step = a.step || '/judge'",
     )
-    found = {row[0]: whole(Answer(row[1] & MOST_UNITS, *row[2:17], *_metrics(row[17]))) for row in rows}
-    return [found[number] for number in numbers if number in found]
+    answers = {row[0]: whole(Answer(row[1] & MOST_UNITS, *row[2:17], *_metrics(row[17]))) for row in rows}
+    return [answers[number] for number in numbers if number in answers]
 
 
 def _numbered(
@@ -252,10 +252,10 @@ def shares_right(
         "AND correct IS NOT NULL AND genome_id IN (SELECT value FROM json_each(?)) GROUP BY genome_id, problem",
         (*unit_range(batch_number), split, json.dumps(list(genomes))),
     )
-    found: dict[str, dict[int, float]] = {}
+    shares: dict[str, dict[int, float]] = {}
     for genome, problem, share in rows:
-        found.setdefault(genome, {})[problem] = share
-    return found
+        shares.setdefault(genome, {})[problem] = share
+    return shares
 
 
 def problem_texts(
@@ -271,8 +271,8 @@ def problem_texts(
 
 
 def _metrics(details: str | None) -> list[dict[str, Any]]:
-    found = json.loads(details) if details else {}
-    return [found if isinstance(found, dict) else {}]
+    metrics = json.loads(details) if details else {}
+    return [metrics if isinstance(metrics, dict) else {}]
 
 
 def _range(connection: sqlite3.Connection, batch_number: int, conversation: int | None) -> dict[str, Any]:
@@ -284,31 +284,31 @@ def _range(connection: sqlite3.Connection, batch_number: int, conversation: int 
     return {"batch": batch_number, "first": first, "last": last, "lowest": lowest, "highest": highest}
 
 
-def _conditions(connection: sqlite3.Connection, wanted: AnswerFilter, values: dict[str, Any]) -> list[str]:
+def _conditions(connection: sqlite3.Connection, filter_by: AnswerFilter, values: dict[str, Any]) -> list[str]:
     conditions = []
     for column in ("grade", "problem", "split"):
-        if (value := getattr(wanted, column)) is not None:
+        if (value := getattr(filter_by, column)) is not None:
             conditions.append(f"a.{column} = :{column}")
             values[column] = value
-    if wanted.genomes:
+    if filter_by.genomes:
         conditions.append("a.genome_id IN (SELECT value FROM json_each(:genomes))")
-        values["genomes"] = json.dumps(wanted.genomes)
-    if search.match_of(wanted.words):
-        conditions.append(_worded(connection, wanted.words, values))
+        values["genomes"] = json.dumps(filter_by.genomes)
+    if search.match_of(filter_by.words):
+        conditions.append(_worded(connection, filter_by.words, values))
     return conditions
 
 
 def _worded(connection: sqlite3.Connection, words: str, values: dict[str, Any]) -> str:
     """Replies by the index, as far as it is filled; questions are few and are looked through."""
-    looked_for = search.search_words(words)[:MOST_WORDS]
-    values |= {f"word{place}": f"%{word[:LONGEST_WORD]}%" for place, word in enumerate(looked_for)}
-    like = " AND ".join(f"question LIKE :word{place}" for place in range(len(looked_for)))
-    found = f"(a.split, a.problem) IN (SELECT split, number FROM problem WHERE batch_number = :batch AND {like})"
+    search_terms = search.search_words(words)[:MOST_WORDS]
+    values |= {f"word{place}": f"%{word[:LONGEST_WORD]}%" for place, word in enumerate(search_terms)}
+    like = " AND ".join(f"question LIKE :word{place}" for place in range(len(search_terms)))
+    where = f"(a.split, a.problem) IN (SELECT split, number FROM problem WHERE batch_number = :batch AND {like})"
     if value_of(connection, "SELECT 1 FROM sqlite_master WHERE name = ?", (SEARCH_INDEX,)) is None:
-        return found
+        return where
     values["match"] = search.match_of(words)
     return (
-        f"({found} OR (a.unit_id, a.step) IN (SELECT c.unit_id, c.step FROM {SEARCH_INDEX} s JOIN call c ON c.id = s.rowid "
+        f"({where} OR (a.unit_id, a.step) IN (SELECT c.unit_id, c.step FROM {SEARCH_INDEX} s JOIN call c ON c.id = s.rowid "
         f"WHERE {SEARCH_INDEX} MATCH :match))"
     )
 
@@ -398,12 +398,12 @@ def split_of(details: Mapping[str, Any]) -> str:
 
 def episode_steps(details: Mapping[str, Any], messages: Sequence[StoredMessage]) -> Iterator[EpisodeStep]:
     """Of an episode under way, what was said so far."""
-    said = {message.turn: message for message in messages}
-    recorded = _recorded_steps(details) or [{} for _ in range((max(said, default=0) + 1) // 2)]
+    messages_by_turn = {message.turn: message for message in messages}
+    recorded = _recorded_steps(details) or [{} for _ in range((max(messages_by_turn, default=0) + 1) // 2)]
     since = int(_number(details.get("since")) or 0)
     text = _text(details.get("asked" if since else "query"))
     for index, step in enumerate(recorded):
-        rewrite, answer = said.get(2 * index + 1), said.get(2 * index + 2)
+        rewrite, answer = messages_by_turn.get(2 * index + 1), messages_by_turn.get(2 * index + 2)
         before = text if index >= since else None
         after = rewrite.content if rewrite else before
         yield EpisodeStep(

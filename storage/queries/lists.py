@@ -19,17 +19,17 @@ from tidepool.storage.queries.watching import (
     LONGEST_NAME,
     LONGEST_WORDS,
     MOST_NAMES,
+    BatchLine,
     LogLine,
     UnitLine,
-    Watched,
     WaveCell,
     WaveLine,
     names_in,
     order_lines,
-    providers_asked,
+    providers_used,
+    read_batch,
     read_log,
     read_waves,
-    watched,
 )
 from tidepool.storage.states import MOST_UNITS, study_reason, study_status, unit_id
 from tidepool.storage.studies import StoredCell, cells_of
@@ -77,16 +77,16 @@ LONGEST_MESSAGE = 200_000
 """a transcript is read by a person; an export holds all of it"""
 
 
-def _shown(message: StoredMessage) -> StoredMessage:
-    if not isinstance(message.content, str):
+def _shown(stored: StoredMessage) -> StoredMessage:
+    if not isinstance(stored.content, str):
         raise TypeError("a message is no text")
-    if len(message.content) <= LONGEST_MESSAGE and len(message.speaker or "") <= LONGEST_NAME:
-        return message
-    content = message.content
+    if len(stored.content) <= LONGEST_MESSAGE and len(stored.speaker or "") <= LONGEST_NAME:
+        return stored
+    content = stored.content
     more = len(content) - LONGEST_MESSAGE
     return replace(
-        message,
-        speaker=message.speaker and message.speaker[:LONGEST_NAME],
+        stored,
+        speaker=stored.speaker and stored.speaker[:LONGEST_NAME],
         content=content if more <= 0 else f"{content[:LONGEST_MESSAGE]} … and {more:,} characters more",
     )
 
@@ -109,7 +109,7 @@ _SUMMED = (
 )
 
 
-def with_studies(connection: sqlite3.Connection, lines: Sequence[Watched]) -> list[Watched]:
+def with_studies(connection: sqlite3.Connection, lines: Sequence[BatchLine]) -> list[BatchLine]:
     """The lines as they come, each study's before its cells, which follow in the order in which they were made. What says that
     it belongs to a study which is not there, as no file of ours does, stands by itself."""
     if not any(line.study_id for line in lines):
@@ -117,33 +117,33 @@ def with_studies(connection: sqlite3.Connection, lines: Sequence[Watched]) -> li
     rows = connection.execute(f"SELECT id, substr(name, 1, {LONGEST_NAME}) FROM study").fetchall()
     names = {row[0]: row[1] for row in rows if isinstance(row[0], str) and BATCH_ID.match(row[0])}
     lines = [line if line.study_id in names else replace(line, study_id=None) for line in lines]
-    cells: dict[str, list[Watched]] = {}
+    cells: dict[str, list[BatchLine]] = {}
     for line in reversed(lines):
         if line.study_id:
             cells.setdefault(line.study_id, []).append(line)
-    found: list[Watched] = []
+    lines_with_studies: list[BatchLine] = []
     for line in lines:
         if not line.study_id:
-            found.append(line)
+            lines_with_studies.append(line)
         elif line.study_id in cells:
             beneath = cells.pop(line.study_id)
-            found.append(study_line(beneath, line.study_id, names[line.study_id]))
-            found += beneath
-    return found
+            lines_with_studies.append(study_line(beneath, line.study_id, names[line.study_id]))
+            lines_with_studies += beneath
+    return lines_with_studies
 
 
-def cell_name(name: str, study: str, room: int) -> str:
+def cell_name(name: str, study: str, width: int) -> str:
     """What of a cell's name is its own; where there is little room, without its models' providers."""
     own = name.removeprefix(f"{study} · ")
-    return own if len(own) <= room else _PROVIDER.sub("", own).replace(" · replicate ", " · ")
+    return own if len(own) <= width else _PROVIDER.sub("", own).replace(" · replicate ", " · ")
 
 
-def study_line(cells: Sequence[Watched], study_id: str, name: str) -> Watched:
+def study_line(cells: Sequence[BatchLine], study_id: str, name: str) -> BatchLine:
     """What its cells come to together. Its number is that of its first batch, below zero: so it meets no batch's."""
     running = next((cell for cell in cells if cell.running), cells[-1])
     ends = [cell.finished_at for cell in cells]
     costs = [cell.cost_usd for cell in cells]
-    asks = {name for cell in cells for name in providers_asked(cell.limits)}
+    asks = {name for cell in cells for name in providers_used(cell.limits)}
     sums: dict[str, Any] = {name: sum(getattr(cell, name) for cell in cells) for name in _SUMMED}
     return replace(
         running,
@@ -166,17 +166,17 @@ def study_line(cells: Sequence[Watched], study_id: str, name: str) -> Watched:
     )
 
 
-def watched_any(connection: sqlite3.Connection, path: Path, number: int) -> Watched | None:
+def read_batch_or_study(connection: sqlite3.Connection, path: Path, number: int) -> BatchLine | None:
     """A batch; or, by a number below zero, the study whose first batch has it."""
     if number >= 0:
-        return watched(connection, path, number)
+        return read_batch(connection, path, number)
     cells = study_cells(connection, number)
-    found = [one for cell in cells if (one := watched(connection, path, cell.batch["number"])) is not None]
-    if not found or found[0].study_id is None:
+    lines = [line for cell in cells if (line := read_batch(connection, path, cell.batch["number"])) is not None]
+    if not lines or lines[0].study_id is None:
         return None
-    study_id = found[0].study_id
+    study_id = lines[0].study_id
     name = value_of(connection, f"SELECT substr(name, 1, {LONGEST_NAME}) FROM study WHERE id = ?", (study_id,))
-    return study_line(found, study_id, name or study_id)
+    return study_line(lines, study_id, name or study_id)
 
 
 def study_cells(connection: sqlite3.Connection, number: int) -> list[StoredCell]:
@@ -204,7 +204,7 @@ def _labels(cell: StoredCell) -> tuple[str, ...]:
 
 def cell_waves(connection: sqlite3.Connection, cells: list[StoredCell], first: int, last: int) -> list[WaveCell]:
     """Of each cell in view how far its waves are: done where every unit's call is answered, else under way."""
-    found: list[WaveCell] = []
+    wave_cells: list[WaveCell] = []
     for place, cell in enumerate(cells, 1):
         if not first <= place <= last:
             continue
@@ -214,10 +214,10 @@ def cell_waves(connection: sqlite3.Connection, cells: list[StoredCell], first: i
             "JOIN progress p ON p.batch_number = w.batch_number WHERE w.batch_number = ? ORDER BY w.wave LIMIT 1000",
             (cell.batch["number"],),
         ):
-            under_way = not ended and calls < units
-            state = "failed" if failed else "running" if under_way else "cached" if cached == calls else "done"
-            found.append(WaveCell(place, wave, state))
-    return found
+            running = not ended and calls < units
+            state = "failed" if failed else "running" if running else "cached" if cached == calls else "done"
+            wave_cells.append(WaveCell(place, wave, state))
+    return wave_cells
 
 
 def study_wave_lines(
@@ -272,17 +272,17 @@ def everybody(connection: sqlite3.Connection, batch_number: int) -> list[str]:
 def speakers(connection: sqlite3.Connection, batch_number: int, most: int = 200) -> list[str]:
     """Who takes part, by the batch's own config."""
     config = json.loads(value_of(connection, "SELECT config FROM batch WHERE number = ?", (batch_number,)) or "{}")
-    items = (config.get(key) for key in ("agents", "entities")) if isinstance(config, dict) else ()
-    people = [person for one in items if isinstance(one, list) for person in one]
+    sections = (config.get(key) for key in ("agents", "entities")) if isinstance(config, dict) else ()
+    people = [person for records in sections if isinstance(records, list) for person in records]
     return [str(person["name"]) for person in people if isinstance(person, dict) and "name" in person][:most]
 
 
 def readable(connection: sqlite3.Connection, batch_number: int, sequence_number: int) -> Transcript | None:
     """The transcript; of a unit that is no talk, such as a genome's evaluation, its prompt and what was answered."""
-    found = transcript(connection, batch_number, sequence_number)
-    if found is None or found.messages:
-        return found
-    return replace(found, messages=_replies(connection, batch_number, sequence_number, found.participants))
+    unit = transcript(connection, batch_number, sequence_number)
+    if unit is None or unit.messages:
+        return unit
+    return replace(unit, messages=_replies(connection, batch_number, sequence_number, unit.participants))
 
 
 def _replies(
@@ -300,7 +300,7 @@ def _replies(
         "SELECT step, text, source, model FROM call WHERE unit_id = ? AND status = 'answered' ORDER BY wave, id LIMIT ?",
         (unit_id(batch_number, sequence_number), most),
     ).fetchall()
-    parts = [StoredMessage(0, "the prompt", prompt[0], None, "live", prompt[1])] if prompt else []
-    return parts + [
+    messages = [StoredMessage(0, "the prompt", prompt[0], None, "live", prompt[1])] if prompt else []
+    return messages + [
         StoredMessage(n, step, text, None, source, model) for n, (step, text, source, model) in enumerate(rows, 1)
     ]

@@ -121,10 +121,10 @@ def match_of(text: str) -> str:
     """An FTS5 expression in which whatever was typed is quoted, so that nothing in it is an operator."""
     terms = []
     for phrase, word in _TERM.findall(text):
-        kept = (phrase or word.rstrip("*")).replace('"', "")
-        if re.search(r"\w", kept):
-            beginning = word.endswith("*") and len(kept) >= SHORTEST_BEGINNING
-            terms.append(f'"{kept}"{"*" if beginning else ""}')
+        term = (phrase or word.rstrip("*")).replace('"', "")
+        if re.search(r"\w", term):
+            beginning = word.endswith("*") and len(term) >= SHORTEST_BEGINNING
+            terms.append(f'"{term}"{"*" if beginning else ""}')
     return " AND ".join(terms)
 
 
@@ -145,23 +145,23 @@ def range_now(connection: sqlite3.Connection, batch_number: int, known: tuple[in
 def find(
     connection: sqlite3.Connection,
     batch_number: int,
-    wanted: Filter,
+    filter_by: Filter,
     ids: tuple[int, int],
     after: int = 0,
     most: int = PAGE,
 ) -> list[Hit]:
     """The next hits after call `after`, in the order in which they were said."""
-    match = match_of(wanted.words)
+    match = match_of(filter_by.words)
     if not match or value_of(connection, _EXISTS) is None:
         return []
-    conditions, values = _unit_conditions(wanted, "c.unit_id", of_messages=True)
+    conditions, values = _unit_conditions(filter_by, "c.unit_id", of_messages=True)
     rows = connection.execute(
         "SELECT c.id, c.unit_id, c.turn, c.wave, c.speaker, c.text FROM message_search s JOIN call c ON c.id = s.rowid "
         "WHERE message_search MATCH ? AND s.rowid BETWEEN ? AND ? AND c.unit_id BETWEEN ? AND ? "
         f"{conditions} ORDER BY s.rowid LIMIT ?",
         (match, max(ids[0], after + 1), ids[1], *unit_range(batch_number), *values, most),
     ).fetchall()
-    words = search_words(wanted.words)
+    words = search_words(filter_by.words)
     return [Hit(row[0], row[1] & MOST_UNITS, row[2], row[3], row[4] or "", excerpt(row[5], words)) for row in rows]
 
 
@@ -172,19 +172,19 @@ def excerpt(text: str, words: Sequence[str], around: int = AROUND, length: int =
     return ("…" if start else "") + text[start : start + length]
 
 
-def count_hits(connection: sqlite3.Connection, wanted: Filter, ids: tuple[int, int], most: int = 10_000) -> int:
+def count_hits(connection: sqlite3.Connection, filter_by: Filter, ids: tuple[int, int], most: int = 10_000) -> int:
     """How many messages have the words, counted up to `most`; other filters are not looked at."""
-    match = match_of(wanted.words)
+    match = match_of(filter_by.words)
     if not match or value_of(connection, _EXISTS) is None:
         return 0
     hits = "SELECT 1 FROM message_search WHERE message_search MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?"
     return int(value_of(connection, f"SELECT count(*) FROM ({hits})", (match, *ids, most)))
 
 
-def matching_units(connection: sqlite3.Connection, batch_number: int, wanted: Filter) -> "array[int]":
+def matching_units(connection: sqlite3.Connection, batch_number: int, filter_by: Filter) -> "array[int]":
     """The sequence numbers of the units that pass the filter (its words apart), as plain numbers: a hundred
     thousand of them are 400 kB."""
-    conditions, values = _unit_conditions(wanted, "u.id")
+    conditions, values = _unit_conditions(filter_by, "u.id")
     rows = connection.execute(
         f"SELECT u.id FROM unit u WHERE u.id BETWEEN ? AND ? {conditions} ORDER BY u.id",
         (*unit_range(batch_number, 1), *values),
@@ -192,29 +192,29 @@ def matching_units(connection: sqlite3.Connection, batch_number: int, wanted: Fi
     return array("I", (row[0] & MOST_UNITS for row in rows))
 
 
-def _unit_conditions(wanted: Filter, column: str, *, of_messages: bool = False) -> tuple[str, list[object]]:
+def _unit_conditions(filter_by: Filter, column: str, *, of_messages: bool = False) -> tuple[str, list[object]]:
     """SQL that keeps the wanted units; `of_messages`: the rows are messages, so the wave is theirs."""
     conditions: list[str] = []
     values: list[object] = []
-    wave = f" AND {'turn' if wanted.show in ('revealed', 'kept') else 'wave'} = ?" if wanted.wave else ""
-    if wanted.show == "revealed":
+    wave = f" AND {'turn' if filter_by.show in ('revealed', 'kept') else 'wave'} = ?" if filter_by.wave else ""
+    if filter_by.show == "revealed":
         conditions.append(f"EXISTS (SELECT 1 FROM outcome WHERE unit_id = {column} AND revealed{wave})")
-        values += [wanted.wave] if wanted.wave else []
-    elif wanted.show == "kept":
+        values += [filter_by.wave] if filter_by.wave else []
+    elif filter_by.show == "kept":
         conditions.append(f"NOT EXISTS (SELECT 1 FROM outcome WHERE unit_id = {column} AND revealed)")
         conditions.append(f"EXISTS (SELECT 1 FROM outcome WHERE unit_id = {column})")
-    elif wanted.show == "failed":
+    elif filter_by.show == "failed":
         conditions.append(f"EXISTS (SELECT 1 FROM call WHERE unit_id = {column} AND status = 'failed'{wave})")
-        values += [wanted.wave] if wanted.wave else []
-    elif wanted.wave and not of_messages:
+        values += [filter_by.wave] if filter_by.wave else []
+    elif filter_by.wave and not of_messages:
         conditions.append(f"EXISTS (SELECT 1 FROM call WHERE unit_id = {column} AND wave = ?)")
-        values.append(wanted.wave)
-    if wanted.wave and of_messages:
+        values.append(filter_by.wave)
+    if filter_by.wave and of_messages:
         conditions.append("c.wave = ?")
-        values.append(wanted.wave)
-    if wanted.agent is not None:
+        values.append(filter_by.wave)
+    if filter_by.agent is not None:
         conditions.append(
             f"EXISTS (SELECT 1 FROM unit n, json_each(n.participants) p WHERE n.id = {column} AND p.value = ?)"
         )
-        values.append(wanted.agent)
+        values.append(filter_by.agent)
     return "".join(f" AND {condition}" for condition in conditions), values

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tidepool.storage.file import value_of
-from tidepool.storage.states import ASKED, BESIDE_SQL, OPEN_PHASES_SQL, UNDER_WAY, UNIT_BITS, unit_range
+from tidepool.storage.states import IN_FLIGHT, OPEN_PHASES_SQL, STUDY_BATCHES_SQL, UNIT_BITS, WAS_SENT, unit_range
 
-ASKED_MODELS, LOST_CALLS = "asked models", "lost calls"
+SERVED_COUNTS, LOST_CALLS = "asked models", "lost calls"
 """no findings of the study: counts over the calls of a large batch, see `counts_to_keep`"""
 
 
@@ -28,7 +28,7 @@ def findings(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any
     """All of them by name, in the order of their names."""
     rows = connection.execute(
         "SELECT name, content FROM finding WHERE batch_number = ? AND name NOT IN (?, ?) ORDER BY name",
-        (batch_number, ASKED_MODELS, LOST_CALLS),
+        (batch_number, SERVED_COUNTS, LOST_CALLS),
     ).fetchall()
     return {name: json.loads(content) for name, content in rows}
 
@@ -52,7 +52,7 @@ LONGEST_WORDS = 2_000
 MANY_CALLS = 100_000
 """a batch with more keeps what a summary would count in them"""
 
-Asked = tuple[str, str | None, int]
+ServedCount = tuple[str, str | None, int]
 """a model, who answered for it as the provider says, and how often"""
 LostCalls = tuple[str, int, int, int]
 """an error, calls that it ended, 0 (units are counted apart), and the unit of the first"""
@@ -76,20 +76,20 @@ def failures_of(connection: sqlite3.Connection, batch_number: int, most: int) ->
         "WHERE batch_number = ? AND status = 'failed' GROUP BY 1 ORDER BY units DESC, first LIMIT ?",
         (batch_number, MOST_REASONS),
     )
-    found = sorted([*lost_calls(connection, batch_number), *map(tuple, units)], key=lambda row: row[3])
+    failures = sorted([*lost_calls(connection, batch_number), *map(tuple, units)], key=lambda row: row[3])
     names = ("error", "calls", "units", "first")
-    return merge_failures((dict(zip(names, row, strict=True)) for row in found), most)
+    return merge_failures((dict(zip(names, row, strict=True)) for row in failures), most)
 
 
 def merge_failures(failures: Iterable[Mapping[str, Any]], most: int) -> list[dict[str, Any]]:
     """Sums calls and units by reason: messages that differ only in numbers and ids are one. The first of them is shown."""
     reasons: dict[str, dict[str, Any]] = {}
-    for one in failures:
-        name = _VARIABLE.sub("#", (one["error"] or "")[:LONGEST_REASON])
-        reason = reasons.setdefault(name, {**one, "calls": 0, "units": 0})
-        reason["calls"] += one["calls"]
-        reason["units"] += one["units"]
-    return sorted(reasons.values(), key=lambda one: -max(one["calls"], one["units"]))[:most]
+    for failure in failures:
+        name = _VARIABLE.sub("#", (failure["error"] or "")[:LONGEST_REASON])
+        reason = reasons.setdefault(name, {**failure, "calls": 0, "units": 0})
+        reason["calls"] += failure["calls"]
+        reason["units"] += failure["units"]
+    return sorted(reasons.values(), key=lambda failure: -max(failure["calls"], failure["units"]))[:most]
 
 
 def lost_calls(connection: sqlite3.Connection, batch_number: int) -> list[LostCalls]:
@@ -113,11 +113,11 @@ def _count_lost(connection: sqlite3.Connection, batch_number: int) -> list[LostC
     return [(str(error or ""), calls, failed, first) for error, calls, failed, first in rows]
 
 
-def asked_models(connection: sqlite3.Connection, batch_number: int) -> tuple[dict[str, int], list[dict[str, Any]]]:
+def model_counts(connection: sqlite3.Connection, batch_number: int) -> tuple[dict[str, int], list[dict[str, Any]]]:
     """How many calls each model had; and which models the providers say have answered for it."""
-    rows: list[Asked] = _stored_counts(connection, batch_number, ASKED_MODELS, (str, str | None, int))
+    rows: list[ServedCount] = _stored_counts(connection, batch_number, SERVED_COUNTS, (str, str | None, int))
     if sum(row[2] for row in rows) != _calls(connection, batch_number):
-        rows = _count_asked(connection, batch_number)
+        rows = _count_model_calls(connection, batch_number)
     calls: Counter[str] = Counter()
     for model, _, replies in rows:
         calls[model] += replies
@@ -125,11 +125,11 @@ def asked_models(connection: sqlite3.Connection, batch_number: int) -> tuple[dic
     return dict(calls.most_common()), [dict(zip(names, row, strict=True)) for row in rows if row[1] is not None]
 
 
-def _count_asked(connection: sqlite3.Connection, batch_number: int) -> list[Asked]:
+def _count_model_calls(connection: sqlite3.Connection, batch_number: int) -> list[ServedCount]:
     bounds = unit_range(batch_number)
     rows = connection.execute(
         f"SELECT substr(model, 1, {LONGEST_WORDS}), substr(served_model, 1, {LONGEST_WORDS}), count(*) AS replies FROM call "
-        f"WHERE unit_id BETWEEN ? AND ? AND {ASKED} GROUP BY 1, 2 ORDER BY 1, replies DESC, 2 LIMIT ?",
+        f"WHERE unit_id BETWEEN ? AND ? AND {WAS_SENT} GROUP BY 1, 2 ORDER BY 1, replies DESC, 2 LIMIT ?",
         (*bounds, MOST_MODELS),
     )
     return [tuple(row) for row in rows.fetchall()]
@@ -139,17 +139,17 @@ def counts_to_keep(connection: sqlite3.Connection, batch_number: int) -> dict[st
     """Counts over the calls of a large batch, stored so that a summary need not repeat them."""
     if _calls(connection, batch_number) <= MANY_CALLS:
         return {}
-    counted = {
-        ASKED_MODELS: _count_asked(connection, batch_number),
+    counts = {
+        SERVED_COUNTS: _count_model_calls(connection, batch_number),
         LOST_CALLS: _count_lost(connection, batch_number),
     }
-    return {name: json.dumps(rows) for name, rows in counted.items() if rows}
+    return {name: json.dumps(rows) for name, rows in counts.items() if rows}
 
 
 def _stored_counts(connection: sqlite3.Connection, batch_number: int, name: str, types: tuple[Any, ...]) -> list[Any]:
     """Counts stored when the batch ended; empty if malformed. The caller checks that they cover all calls."""
-    found = finding(connection, batch_number, name)
-    rows = [tuple(row) for row in found if isinstance(row, list)] if isinstance(found, list) else []
+    content = finding(connection, batch_number, name)
+    rows = [tuple(row) for row in content if isinstance(row, list)] if isinstance(content, list) else []
     shaped = all(len(row) == len(types) and all(map(isinstance, row, types)) for row in rows)
     return rows if shaped else []
 
@@ -159,7 +159,7 @@ def _calls(connection: sqlite3.Connection, batch_number: int) -> int:
 
 
 def has_provider_batches(connection: sqlite3.Connection, batch_number: int) -> bool:
-    query = f"SELECT 1 FROM provider_batch WHERE batch_number IN {BESIDE_SQL} LIMIT 1"
+    query = f"SELECT 1 FROM provider_batch WHERE batch_number IN {STUDY_BATCHES_SQL} LIMIT 1"
     return value_of(connection, query, {"batch": batch_number}) is not None
 
 
@@ -189,12 +189,12 @@ class Money:
 
 def money_by_provider(connection: sqlite3.Connection, batch_numbers: Iterable[int]) -> dict[str, Money]:
     """Of several batches together."""
-    found: dict[str, Money] = {}
+    totals: dict[str, Money] = {}
     for number in batch_numbers:
         for provider, money in _money_of(connection, number).items():
-            before = found.get(provider, Money())
-            found[provider] = Money(before.spent + money.spent, before.reserved + money.reserved)
-    return found
+            before = totals.get(provider, Money())
+            totals[provider] = Money(before.spent + money.spent, before.reserved + money.reserved)
+    return totals
 
 
 def _money_of(connection: sqlite3.Connection, batch_number: int) -> dict[str, Money]:
@@ -214,7 +214,7 @@ def _money_of(connection: sqlite3.Connection, batch_number: int) -> dict[str, Mo
             "LEFT JOIN provider_batch p ON p.id = s.order_id "
             "WHERE s.batch_number = ? AND s.cost_usd > 0 AND s.reason IS NOT ? GROUP BY 1",
             batch_number,
-            UNDER_WAY,
+            IN_FLIGHT,
         )
     )
     reserved = sums(
@@ -232,7 +232,7 @@ _CALLS = (
 """the calls of these batches: each a range of the index, whatever lies between them"""
 
 
-class AskedModel(NamedTuple):
+class ModelCalls(NamedTuple):
     model: str
     calls: int
     failed: int
@@ -259,14 +259,14 @@ class ReplyPairs(NamedTuple):
     models: frozenset[str]
 
 
-def models_asked(connection: sqlite3.Connection, numbers: Sequence[int], *, branch: bool = False) -> list[AskedModel]:
+def models_used(connection: sqlite3.Connection, numbers: Sequence[int], *, branch: bool = False) -> list[ModelCalls]:
     """The most asked first. Of a branch those are left out that nobody was asked for, which takes reading it whole."""
     rows = connection.execute(
         f"SELECT substr(model, 1, {LONGEST_MODEL}), count(*) AS calls, sum(status = 'failed') FROM {_CALLS} "
-        f"{f'WHERE {ASKED} ' if branch else ''}GROUP BY 1 ORDER BY calls DESC, 1 LIMIT ?",
+        f"{f'WHERE {WAS_SENT} ' if branch else ''}GROUP BY 1 ORDER BY calls DESC, 1 LIMIT ?",
         (json.dumps(numbers), MOST_MODELS),
     ).fetchall()
-    return [AskedModel(*row) for row in rows]
+    return [ModelCalls(*row) for row in rows]
 
 
 def transports_used(connection: sqlite3.Connection, numbers: Sequence[int]) -> list[str]:

@@ -92,7 +92,7 @@ class SpokenPage(NamedTuple):
     statuses: Sequence[str]
     kinds: Sequence[str]
     casts: Sequence[list[str]]
-    said: tuple[Sequence[int], Sequence[str], Sequence[bytes]]
+    messages: tuple[Sequence[int], Sequence[str], Sequence[bytes]]
     """units, speakers and words (in UTF-8) of messages, in no order"""
     ratings: Sequence[tuple[int, str, float | None]]
     """unit, entity and what a judge gave"""
@@ -135,20 +135,20 @@ def spoken_in_pages(connection: sqlite3.Connection, batch_number: int) -> Iterat
     while rows := _plain(connection.execute(_UNITS, (low, high, SPOKEN_PAGE))):
         units, statuses, kinds, participants = zip(*rows, strict=True)
         bounds = (units[0], units[-1])
-        spoken = _plain(connection.execute(_SAID, bounds))
+        spoken = _plain(connection.execute(_SPOKEN, bounds))
         ids, speakers, contents = zip(*spoken, strict=True) if spoken else ((), (), ())
-        said = (ids, _texts(speakers), contents)
+        messages = (ids, _texts(speakers), contents)
         ratings = _plain(connection.execute(_RATINGS, bounds))
-        yield SpokenPage(units, statuses, [kind or "" for kind in kinds], _casts(participants), said, ratings)
+        yield SpokenPage(units, statuses, [kind or "" for kind in kinds], _casts(participants), messages, ratings)
         low = units[-1] + 1
 
 
 def _casts(participants: Sequence[object]) -> list[list[str]]:
     """Each from its own JSON; all are read at once where all can be."""
-    found = _read(f"[{','.join(_texts(participants))}]", list)
-    if len(found) != len(participants) or not set(map(type, found)) <= {list}:
-        found = [_read(names, list) for names in participants]
-    return _named(found)
+    casts = _read(f"[{','.join(_texts(participants))}]", list)
+    if len(casts) != len(participants) or not set(map(type, casts)) <= {list}:
+        casts = [_read(names, list) for names in participants]
+    return _named(casts)
 
 
 def _named(casts: list[list[Any]]) -> list[list[str]]:
@@ -173,7 +173,7 @@ _MESSAGES = (
     "FROM call c LEFT JOIN line l ON l.unit_id = c.unit_id AND l.step = c.step "
     "WHERE c.unit_id BETWEEN ? AND ? AND c.status = 'answered' AND (c.turn IS NOT NULL OR l.step IS NOT NULL) "
 )
-_SAID = f"SELECT c.unit_id, coalesce(l.speaker, c.speaker), CAST({_CONTENT} AS BLOB) {_MESSAGES}"
+_SPOKEN = f"SELECT c.unit_id, coalesce(l.speaker, c.speaker), CAST({_CONTENT} AS BLOB) {_MESSAGES}"
 _RATINGS = "SELECT unit_id, entity, rating FROM judgement WHERE unit_id BETWEEN ? AND ? ORDER BY unit_id, place"
 
 
@@ -207,15 +207,15 @@ def _unit(row: sqlite3.Row, messages: list[StoredMessage], ratings: list[tuple[s
 def _read(text: object, kind: type[T]) -> T:
     """The JSON of a column, or an empty one where it holds none."""
     try:
-        found = json.loads(text) if isinstance(text, str) else None
+        content = json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):
-        found = None
-    return found if isinstance(found, kind) else kind()
+        content = None
+    return content if isinstance(content, kind) else kind()
 
 
 def _messages(connection: sqlite3.Connection, bounds: tuple[int, int]) -> dict[int, list[StoredMessage]]:
     """Whole replies, and the parts of replies that hold several messages or a thought; in order of speaking."""
-    found: dict[int, list[StoredMessage]] = defaultdict(list)
+    messages: dict[int, list[StoredMessage]] = defaultdict(list)
     for unit, turn, speaker, content, thought, source, model in connection.execute(
         f"SELECT c.unit_id, coalesce(l.turn, c.turn), coalesce(l.speaker, c.speaker), {_CONTENT}, "
         "CASE WHEN l.thought_start IS NOT NULL THEN substr(c.text, l.thought_start + 1, l.thought_length) "
@@ -223,9 +223,9 @@ def _messages(connection: sqlite3.Connection, bounds: tuple[int, int]) -> dict[i
         f"c.source, c.model {_MESSAGES} ORDER BY c.unit_id, c.wave, l.position",
         bounds,
     ).fetchall():
-        said = StoredMessage(turn, _text(speaker), _text(content), _text(thought) or None, source, model)
-        found[unit].append(said)
-    return found
+        message = StoredMessage(turn, _text(speaker), _text(content), _text(thought) or None, source, model)
+        messages[unit].append(message)
+    return messages
 
 
 def _text(value: object) -> str:
@@ -233,10 +233,10 @@ def _text(value: object) -> str:
 
 
 def _ratings(connection: sqlite3.Connection, bounds: tuple[int, int]) -> dict[int, list[tuple[str, float | None]]]:
-    found: dict[int, list[tuple[str, float | None]]] = defaultdict(list)
+    ratings: dict[int, list[tuple[str, float | None]]] = defaultdict(list)
     for unit, entity, rating in connection.execute(_RATINGS, bounds).fetchall():
-        found[unit].append((entity, rating))
-    return found
+        ratings[unit].append((entity, rating))
+    return ratings
 
 
 NEW_ROWS_PAGE = 50_000
@@ -247,7 +247,7 @@ class NewRows:
     """Of one batch: first all it has, by pages of its units, then what comes."""
 
     def __init__(self, table: str, columns: str, where: str = "1") -> None:
-        self._asked = f"SELECT {columns} FROM {table} WHERE {where} AND "
+        self._select = f"SELECT {columns} FROM {table} WHERE {where} AND "
         self._table = table
         self._next_unit = 0
         self._last_row: int | None = None
@@ -273,6 +273,6 @@ class NewRows:
         return self._rows(connection, "unit_id BETWEEN ? AND ?", bounds)
 
     def _rows(self, connection: sqlite3.Connection, which: str, values: tuple[int, ...]) -> list[Sequence[Any]]:
-        cursor = connection.execute(self._asked + which, values)
+        cursor = connection.execute(self._select + which, values)
         cursor.row_factory = None
         return cursor.fetchall()

@@ -13,10 +13,10 @@ from typing import Any
 from tidepool.storage.batches import status_now
 from tidepool.storage.file import value_of
 from tidepool.storage.queries.units import last_unit, whole
-from tidepool.storage.states import BESIDE_SQL, OPEN_PHASES, BatchStatus, sequence_number_of, unit_id, unit_range
+from tidepool.storage.states import OPEN_PHASES, STUDY_BATCHES_SQL, BatchStatus, sequence_number_of, unit_id, unit_range
 
 LONGEST_NODE = 200
-MOST_HANDS = 1_000
+MOST_WORKERS = 1_000
 _FIGURES = ("process", "in_flight", "returned", "per_second")
 
 
@@ -31,17 +31,17 @@ class WorkerLine:
 
 def workers_in(limits: str) -> tuple[WorkerLine, ...]:
     """As far as they are hands: of a file that somebody changed, nothing."""
-    found = json.loads(limits).get("hands", [])
-    rows = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    content = json.loads(limits).get("hands", [])
+    rows = [row for row in content if isinstance(row, dict)] if isinstance(content, list) else []
     return tuple(
-        WorkerLine(one["node"][:LONGEST_NODE], *(one[name] for name in _FIGURES))
-        for one in rows[:MOST_HANDS]
-        if isinstance(one.get("node"), str) and all(isinstance(one.get(name), int | float) for name in _FIGURES)
+        WorkerLine(row["node"][:LONGEST_NODE], *(row[name] for name in _FIGURES))
+        for row in rows[:MOST_WORKERS]
+        if isinstance(row.get("node"), str) and all(isinstance(row.get(name), int | float) for name in _FIGURES)
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class BatchLine:
     """A batch and its running counters at one moment."""
 
     number: int
@@ -90,24 +90,24 @@ class Watched:
     def branched_off(self) -> dict[str, str] | None:
         """Where a branch was taken; None: it is no branch, or its file was changed."""
         try:
-            found = json.loads(self.origin or "null")
+            origin = json.loads(self.origin or "null")
         except (ValueError, RecursionError):
             return None
         names = ("batch_id", "at")
-        return {name: str(found.get(name, ""))[:LONGEST_NAME] for name in names} if isinstance(found, dict) else None
+        return {name: str(origin.get(name, ""))[:LONGEST_NAME] for name in names} if isinstance(origin, dict) else None
 
     @property
     def resting(self) -> dict[str, Any]:
         return resting_in(self.limits) if self.running else {}
 
     @property
-    def hands(self) -> tuple[WorkerLine, ...]:
+    def workers(self) -> tuple[WorkerLine, ...]:
         """Those that its live calls leave from; none where its process makes them itself."""
         return workers_in(self.limits) if self.running else ()
 
     @property
     def partly_simulated(self) -> bool:
-        return self.simulated and asks_a_provider(self.limits)
+        return self.simulated and uses_real_provider(self.limits)
 
     @property
     def free(self) -> bool:
@@ -125,22 +125,22 @@ class Watched:
 
 def _flights(text: str) -> str:
     """As it is, where it is pairs of numbers; of a file that somebody changed, nothing."""
-    found = json.loads(text)
-    pairs = isinstance(found, list) and all(
-        isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, int) for one in pair) for pair in found
+    content = json.loads(text)
+    pairs = isinstance(content, list) and all(
+        isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, int) for one in pair) for pair in content
     )
     return text if pairs else "[]"
 
 
 def _rules(text: str) -> str:
     """As it is, where every provider has numbers; of a file that somebody changed, nothing."""
-    found = json.loads(text)
-    providers = found.get("providers", {}) if isinstance(found, dict) else None
+    content = json.loads(text)
+    providers = content.get("providers", {}) if isinstance(content, dict) else None
     shaped = isinstance(providers, dict) and all(
-        isinstance(one, dict) and all(isinstance(one.get(name, 0), int | float) for name in _LIMITS)
-        for one in providers.values()
+        isinstance(provider, dict) and all(isinstance(provider.get(name, 0), int | float) for name in _LIMITS)
+        for provider in providers.values()
     )
-    return text if shaped and isinstance(found.get("budget_usd") or 0.0, int | float) else "{}"
+    return text if shaped and isinstance(content.get("budget_usd") or 0.0, int | float) else "{}"
 
 
 _LIMITS = ("in_flight", "allowed", "max_concurrent", "requests_per_minute", "tokens_per_minute")
@@ -149,26 +149,26 @@ _REST = {"why", "since", "until", "down"}
 
 def resting_in(limits: str) -> dict[str, Any]:
     """The providers for which nothing leaves just now: why, since when, and until when, by the wall clock."""
-    found = {name: one.get("resting") for name, one in json.loads(limits).get("providers", {}).items()}
+    rests = {name: provider.get("resting") for name, provider in json.loads(limits).get("providers", {}).items()}
     return {
         name: rest
-        for name, rest in found.items()
+        for name, rest in rests.items()
         if isinstance(rest, dict)
         and rest.keys() == _REST
         and all(isinstance(rest[name], int | float) for name in ("since", "until"))
     }
 
 
-def asks_a_provider(limits: str) -> bool:
+def uses_real_provider(limits: str) -> bool:
     """Whether calls may go to any provider but the simulated one."""
-    return any(name != "simulated" for name in providers_asked(limits))
+    return any(name != "simulated" for name in providers_used(limits))
 
 
-def providers_asked(limits: str) -> list[str]:
+def providers_used(limits: str) -> list[str]:
     """Those of the batch itself: accounts are shared by all batches of a study."""
-    found = json.loads(limits)
-    asks = found.get("asks")
-    return list(map(str, asks)) if isinstance(asks, list) else list(found.get("providers", {}))
+    rules = json.loads(limits)
+    asks = rules.get("asks")
+    return list(map(str, asks)) if isinstance(asks, list) else list(rules.get("providers", {}))
 
 
 LONGEST_NAME = 1_000
@@ -177,7 +177,7 @@ LONGEST_WORDS = 20_000
 a file may be as long as a book, and nobody's terminal is"""
 MOST_BATCHES_SHOWN = 2_000
 
-_WATCHED = (
+_BATCH_LINES = (
     f"SELECT b.number, b.id, b.kind, substr(b.name, 1, {LONGEST_NAME}) AS name, "
     f"substr(b.description, 1, {LONGEST_WORDS}) AS description, b.status, b.paused, "
     f"substr(b.reason, 1, {LONGEST_WORDS}) AS reason, b.seed, b.simulated, b.host, b.study_id, b.origin, "
@@ -188,23 +188,23 @@ _WATCHED = (
 )
 
 
-def watched(connection: sqlite3.Connection, path: Path, batch_number: int) -> Watched | None:
-    row = connection.execute(f"{_WATCHED} WHERE b.number = ?", (batch_number,)).fetchone()
-    return None if row is None else _watched(path, row)
+def read_batch(connection: sqlite3.Connection, path: Path, batch_number: int) -> BatchLine | None:
+    row = connection.execute(f"{_BATCH_LINES} WHERE b.number = ?", (batch_number,)).fetchone()
+    return None if row is None else _batch_line(path, row)
 
 
-def all_watched(connection: sqlite3.Connection, path: Path, most: int = MOST_BATCHES_SHOWN) -> list[Watched]:
+def read_batches(connection: sqlite3.Connection, path: Path, most: int = MOST_BATCHES_SHOWN) -> list[BatchLine]:
     """The batches of the file, newest first; `most` = -1: all."""
-    rows = connection.execute(f"{_WATCHED} ORDER BY b.number DESC LIMIT ?", (most,)).fetchall()
-    return [_watched(path, row) for row in rows]
+    rows = connection.execute(f"{_BATCH_LINES} ORDER BY b.number DESC LIMIT ?", (most,)).fetchall()
+    return [_batch_line(path, row) for row in rows]
 
 
-def _watched(path: Path, row: sqlite3.Row) -> Watched:
-    names = [name for name in Watched.__dataclass_fields__ if name not in ("status", "cost_usd", "spent_usd", "cells")]
-    values = {name: row[name] for name in names}
+def _batch_line(path: Path, row: sqlite3.Row) -> BatchLine:
+    names = [key for key in BatchLine.__dataclass_fields__ if key not in ("status", "cost_usd", "spent_usd", "cells")]
+    values = {key: row[key] for key in names}
     values["paused"], values["simulated"] = bool(row["paused"]), bool(row["simulated"])
     return whole(
-        Watched(
+        BatchLine(
             status=status_now(path, row, row),
             cost_usd=None if row["unpriced"] else row["cost_usd"],
             spent_usd=row["cost_usd"],
@@ -341,7 +341,7 @@ def read_waves(
 def order_lines(connection: sqlite3.Connection, batch_number: int, most: int = 1_000) -> list[ProviderBatchLine]:
     rows = connection.execute(
         "SELECT id, provider, state, remote_state, count, wave, created_at, finished_at, remote_id, reservation_usd "
-        f"FROM provider_batch WHERE batch_number IN {BESIDE_SQL} ORDER BY created_at DESC LIMIT :most",
+        f"FROM provider_batch WHERE batch_number IN {STUDY_BATCHES_SQL} ORDER BY created_at DESC LIMIT :most",
         {"batch": batch_number, "most": most},
     ).fetchall()
     return [whole(ProviderBatchLine(*row)) for row in rows]
@@ -366,11 +366,11 @@ def log_after(connection: sqlite3.Connection, batch_number: int, after: int, mos
     return read_log(connection, "batch_number = ?", batch_number, after, most)
 
 
-def read_log(connection: sqlite3.Connection, where: str, whose: object, after: int, most: int) -> list[LogLine]:
+def read_log(connection: sqlite3.Connection, where: str, value: object, after: int, most: int) -> list[LogLine]:
     rows = connection.execute(
         f"SELECT id, at, substr(level, 1, {LONGEST_NAME}), substr(message, 1, {LONGEST_WORDS}) FROM log_line "
         f"WHERE {where} AND id > ? ORDER BY id DESC LIMIT ?",
-        (whose, after, most),
+        (value, after, most),
     ).fetchall()
     return [whole(LogLine(*row)) for row in reversed(rows)]
 
@@ -395,9 +395,9 @@ def past(connection: sqlite3.Connection, batch_number: int, slices: int = 240) -
     """The life of a batch in equal slices, made once when a screen opens: of a batch with very many units from an even
     sample of them, as large as fits on a screen."""
     step = max(1, last_begun(connection, batch_number) // MOST_SAMPLED)
-    whose, which = _sampled(batch_number, step)
-    first, last, seen = connection.execute(
-        f"SELECT min(at), max(at), count(*) FROM call WHERE {whose}", which
+    condition, bounds = _sampled(batch_number, step)
+    first, last, sampled = connection.execute(
+        f"SELECT min(at), max(at), count(*) FROM call WHERE {condition}", bounds
     ).fetchone()
     if first is None:
         return []
@@ -405,11 +405,11 @@ def past(connection: sqlite3.Connection, batch_number: int, slices: int = 240) -
     rows = connection.execute(
         "SELECT CAST((at - :first) / :width AS INTEGER) AS slice, count(*), coalesce(sum(cost_usd), 0.0), "
         "avg(CASE WHEN source = 'live' AND status = 'answered' THEN seconds END) "
-        f"FROM call WHERE {whose} GROUP BY slice ORDER BY slice",
-        {**which, "first": first, "width": width},
+        f"FROM call WHERE {condition} GROUP BY slice ORDER BY slice",
+        {**bounds, "first": first, "width": width},
     ).fetchall()
     calls = value_of(connection, "SELECT calls FROM progress WHERE batch_number = ?", (batch_number,))
-    scale = calls / seen if step > 1 and calls is not None else 1
+    scale = calls / sampled if step > 1 and calls is not None else 1
     return [Stretch(first + (row[0] + 1) * width, round(row[1] * scale), row[2] * scale, row[3]) for row in rows]
 
 

@@ -56,8 +56,8 @@ def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        shown = path if path.name else path.absolute()
-        raise FileError(f"Cannot write {shown}: {error.strerror or error}. Choose another place with -o.") from error
+        target = path if path.name else path.absolute()
+        raise FileError(f"Cannot write {target}: {error.strerror or error}. Choose another place with -o.") from error
 
 
 def write_text(path: Path, content: str) -> list[Path]:
@@ -109,13 +109,13 @@ def csv_file(path: Path, *, bom: bool = False) -> Iterator[TextIO]:
 
 def write_csv_tables(folder: Path, tables: Iterable[ExportTable], *, bom: bool = False) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
-    written = []
+    paths = []
     for table in tables:
         path = folder / f"{table.name}.csv"
         with csv_file(path, bom=bom) as stream:
             write_rows(stream, tuple(table.columns), table.rows)
-        written.append(path)
-    return written
+        paths.append(path)
+    return paths
 
 
 ROWS_A_GROUP = 20_000
@@ -131,15 +131,15 @@ def write_parquet_tables(folder: Path, tables: Iterable[ExportTable]) -> list[Pa
         raise FileError(
             "Parquet needs two small packages that are not installed: pip install 'tidepool-lab[parquet]'. CSV needs none."
         ) from None
-    written = []
+    paths = []
     for table in tables:
         path = folder / f"{table.name}.parquet"
         with finished(path) as unfinished:
             content = BytesIO()  # given a path, it panics where the disk is full
             write_parquet(_reader(table), content, compression="zstd(1)")
             unfinished.write_bytes(content.getbuffer())
-        written.append(path)
-    return written
+        paths.append(path)
+    return paths
 
 
 def _reader(table: ExportTable) -> Any:
@@ -185,7 +185,7 @@ def export_results(
     return [path]
 
 
-def write_json(path: Path, content: Any) -> list[Path]:
+def echo_json(path: Path, content: Any) -> list[Path]:
     return write_text(path, json_text(content, indent=1) + "\n")
 
 
@@ -236,10 +236,10 @@ def units_of(
             unit["participants"] = json.loads(unit["participants"])
             unit["messages"] = messages.get(row["id"], [])
             if contents.details is not None:
-                kept = details.get(row["id"], {})
-                unit |= {contents.details: kept} if contents.details else kept
-            for view, found in rows_by_view.items():
-                unit[view] = found.get(row["id"], [])
+                stored = details.get(row["id"], {})
+                unit |= {contents.details: stored} if contents.details else stored
+            for view, rows_by_unit in rows_by_view.items():
+                unit[view] = rows_by_unit.get(row["id"], [])
             if row["id"] in left_out:
                 unit["codes_left_out"] = left_out[row["id"]]
             yield unit
@@ -248,14 +248,14 @@ def units_of(
 def _by_unit(
     connection: sqlite3.Connection, view: str, batch: sqlite3.Row, page: RowPage, left_out: Counter[int]
 ) -> dict[int, list[dict[str, Any]]]:
-    found: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    rows_by_unit: dict[int, list[dict[str, Any]]] = defaultdict(list)
     rows = page_of(connection, view, batch, page)
     for row in islice(rows, MOST_CODES if view == "codes" else None):
         content = _without_batch(dict(row))
-        found[content.pop("conversation_id")].append(content)
+        rows_by_unit[content.pop("conversation_id")].append(content)
     for row in rows:
         left_out[row["conversation_id"]] += 1
-    return found
+    return rows_by_unit
 
 
 def _details(connection: sqlite3.Connection, page: RowPage) -> dict[int, dict[str, Any]]:

@@ -17,11 +17,11 @@ from tidepool.storage import db
 from tidepool.storage.batches import checked_number, delete_rows, find_batch
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import (
-    WatchedConnection,
+    LimitedConnection,
     connect,
     explained,
     prepare,
-    refuse_strangers,
+    refuse_foreign_file,
     settle,
     transaction,
     value_of,
@@ -40,9 +40,9 @@ OWN_NUMBERS = {"call", "surplus", "log_line"}
 
 
 @contextmanager
-def attached(connection: WatchedConnection, path: Path, name: str = "origin") -> Iterator[str]:
+def attached(connection: LimitedConnection, path: Path, name: str = "origin") -> Iterator[str]:
     """Another study file, to read from, under a name of its own. Not inside a transaction."""
-    connection.take_all_the_time()
+    connection.lift_time_limit()
     try:
         connection.execute(f"ATTACH ? AS {name}", (f"{path.resolve().as_uri()}?mode=ro",))
     except sqlite3.OperationalError as error:
@@ -62,13 +62,13 @@ def copy_batch(connection: sqlite3.Connection, origin: str, number: int) -> int:
 
     Returns its number here. A batch that was running there is interrupted here.
     """
-    batch, prompt, study = (db.table_of(one) for one in (db.Batch, db.Prompt, db.Study))
+    batch, prompt, study = (db.table_of(model) for model in (db.Batch, db.Prompt, db.Study))
     there = db.table_in(batch, origin)
     names = [column.name for column in batch.c if column.name != "number"]
     row = db.select(*(there.c[name] for name in names)).where(there.c.number == number)
     copy = checked_number(db.execute(connection, db.insert(batch).from_select(names, row)).lastrowid or 0)
-    stopped = db.update(batch).where(batch.c.number == copy, batch.c.status.in_(("in_progress", "pending")))
-    db.execute(connection, stopped.values(status="interrupted", paused=False, host=None))
+    unfinished = db.update(batch).where(batch.c.number == copy, batch.c.status.in_(("in_progress", "pending")))
+    db.execute(connection, unfinished.values(status="interrupted", paused=False, host=None))
     bounds = unit_range(number)
     shift = (copy - number) << UNIT_BITS
     for table in dict.fromkeys((*db.tables_with("batch_number"), *db.tables_with("unit_id"))):
@@ -76,28 +76,28 @@ def copy_batch(connection: sqlite3.Connection, origin: str, number: int) -> int:
             continue
         source = db.table_in(table, origin)
         names = [column.name for column in table.c if not (table.name in OWN_NUMBERS and column.name == "id")]
-        moved: dict[str, db.ColumnElement[Any]] = {name: source.c[name] for name in names}
-        if "unit_id" in moved:
-            moved["unit_id"] = source.c.unit_id + shift
-        if "batch_number" in moved:
-            moved["batch_number"] = db.literal(copy)
+        copied: dict[str, db.ColumnElement[Any]] = {name: source.c[name] for name in names}
+        if "unit_id" in copied:
+            copied["unit_id"] = source.c.unit_id + shift
+        if "batch_number" in copied:
+            copied["batch_number"] = db.literal(copy)
         if table.name == "unit":
-            moved["id"] = source.c.id + shift
-        rows = db.select(*moved.values())
-        if "batch_number" in moved:
+            copied["id"] = source.c.id + shift
+        rows = db.select(*copied.values())
+        if "batch_number" in copied:
             rows = rows.where(source.c.batch_number == number)
         else:
             rows = rows.where(source.c.unit_id.between(*bounds))
         if table.name in OWN_NUMBERS and table.name != "call":
             rows = rows.order_by(source.c.id)
         db.execute(connection, db.insert(table).from_select(names, rows))
-    calls, prompts, studies = (db.table_in(one, origin) for one in (db.table_of(db.Call), prompt, study))
+    calls, prompts, studies = (db.table_in(model, origin) for model in (db.table_of(db.Call), prompt, study))
     used = db.select(calls.c.prompt).where(calls.c.unit_id.between(*bounds), calls.c.prompt.is_not(None))
     ignore = db.insert(prompt).prefix_with("OR IGNORE")
     db.execute(connection, ignore.from_select(list(prompt.c), db.select(prompts).where(prompts.c.hash.in_(used))))
-    own = db.select(there.c.study_id).where(there.c.number == number)
+    study_ids = db.select(there.c.study_id).where(there.c.number == number)
     ignore = db.insert(study).prefix_with("OR IGNORE")
-    db.execute(connection, ignore.from_select(list(study.c), db.select(studies).where(studies.c.id.in_(own))))
+    db.execute(connection, ignore.from_select(list(study.c), db.select(studies).where(studies.c.id.in_(study_ids))))
     return copy
 
 
@@ -138,11 +138,11 @@ def copy_to_publish(
             (db.Outcome, "served_model"),
             (db.Finding, "content"),
         )
-        for words, instead in private.items():
+        for private_text, instead in private.items():
             for table, name in paths:
                 column = getattr(table, name)
-                holds = db.update(table).where(db.func.instr(column, words) > 0)
-                db.execute(connection, holds.values({name: db.func.replace(column, words, instead)}))
+                affected = db.update(table).where(db.func.instr(column, private_text) > 0)
+                db.execute(connection, affected.values({name: db.func.replace(column, private_text, instead)}))
     settle(target)
 
 
@@ -179,17 +179,17 @@ class Imported:
 
 
 @contextmanager
-def opened_other(other: Path, schema: Schema = CURRENT) -> Iterator[Path]:
+def foreign_file(other: Path, schema: Schema = CURRENT) -> Iterator[Path]:
     """The other file, or an upgraded copy of it where it is older; checked."""
     if not other.is_file() or not other.stat().st_size:
         raise FileError(f"There is no study file {other}. Check the path.")
     with explained(other), closing(connect(other, read_only=True)) as connection:
-        old = refuse_strangers(other, connection, schema.version) < schema.version
+        old = refuse_foreign_file(other, connection, schema.version) < schema.version
         if not old:
             _refuse_odd_tables(other, connection)
     with _upgraded(other, schema) if old else nullcontext(other) as path:
         with explained(other), closing(connect(path, read_only=True)) as connection:
-            connection.take_all_the_time()
+            connection.lift_time_limit()
             if damage := find_damage(connection):
                 raise FileError(f"{other}: {damage}. The file was changed, or is damaged; it is not imported.")
         yield path
@@ -201,7 +201,7 @@ def _upgraded(other: Path, schema: Schema) -> Iterator[Path]:
     with scratch_in(Path(tempfile.gettempdir())) as folder:
         copy = folder / "copy.db"
         with explained(other), closing(connect(other, read_only=True)) as connection:
-            connection.take_all_the_time()
+            connection.lift_time_limit()
             connection.execute("VACUUM INTO ?", (str(copy),))
         prepare(copy, schema=schema)
         yield copy

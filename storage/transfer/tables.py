@@ -145,21 +145,21 @@ def with_levels(table: ExportTable, batch: sqlite3.Row, levels: Levels) -> Expor
     """The table with a column more for the replicate and for each factor, behind its own."""
     if not batch["study_id"]:
         return table
-    taken = {name.casefold() for name in table.columns}
-    replicate = f"study {REPLICATE}" if REPLICATE in taken else REPLICATE
-    named = {
-        f"factor: {name}" if name.casefold() in taken else column_of(name): level for name, level in levels.items()
+    used_names = {name.casefold() for name in table.columns}
+    replicate = f"study {REPLICATE}" if REPLICATE in used_names else REPLICATE
+    level_columns = {
+        f"factor: {name}" if name.casefold() in used_names else column_of(name): level for name, level in levels.items()
     }
     more: dict[str, ColumnType] = {replicate: "integer"}
-    more |= dict.fromkeys(named, "text")
-    behind = (batch["replicate"], *named.values())
+    more |= dict.fromkeys(level_columns, "text")
+    behind = (batch["replicate"], *level_columns.values())
     return ExportTable(table.name, table.columns | more, ((*row, *behind) for row in table.rows))
 
 
 def view_table(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) -> ExportTable:
     """The rows of a view that belong to the batch, typed."""
-    held = {column.name: column.type for column in VIEWS[view].columns}
-    columns = {name: held[name] for name in columns_of(connection, view)}
+    types = {column.name: column.type for column in VIEWS[view].columns}
+    columns = {name: types[name] for name in columns_of(connection, view)}
     table = ExportTable(view, columns, rows_of(connection, view, batch))
     return with_levels(table, batch, levels_of(connection, batch))
 
@@ -252,9 +252,9 @@ def step_rows(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator[tu
         episode = (batch["id"], unit_id(batch["number"], unit.sequence_number), unit.sequence_number)
         player = ", ".join(unit.participants)
         for step in episode_steps(unit.details, unit.messages):
-            asked = (step.number, step.operator, step.query, step.rewritten, int(step.fell_back))
+            step_columns = (step.number, step.operator, step.query, step.rewritten, int(step.fell_back))
             split = unit.interaction_type or split_of(unit.details)
-            yield (*episode, split, player, *asked, step.model, step.reply, step.reward)
+            yield (*episode, split, player, *step_columns, step.model, step.reply, step.reward)
 
 
 class StoredRating(NamedTuple):

@@ -16,7 +16,7 @@ from tests.support.state import change
 from tidepool import run_batch
 from tidepool.storage.errors import FileError
 from tidepool.storage.queries.damage import blame, damage_in, find_damage
-from tidepool.storage.queries.watching import all_watched
+from tidepool.storage.queries.watching import read_batches
 from tidepool.tui.app.background import FileReader
 from tidepool.tui.app.worker import answer
 from tidepool.tui.command.main import main
@@ -81,7 +81,7 @@ def test_every_door_tells_what_is_wrong_in_the_file(
     reader = FileReader(file)
     try:
         with pytest.raises(FileError, match=told):
-            asyncio.run(reader.look(all_watched, file))
+            asyncio.run(reader.look(read_batches, file))
     finally:
         reader.close()
 

@@ -20,7 +20,7 @@ from tidepool.storage.file import (
     PRE_RELEASE_ID,
     prepare,
     reading,
-    refuse_strangers,
+    refuse_foreign_file,
     settle,
     tidy_journal,
     writing,
@@ -275,8 +275,8 @@ def test_a_journal_that_is_being_changed_is_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
     prepare(path)
     with closing(sqlite3.connect(path, factory=Changing)) as connection:
-        assert refuse_strangers(path, connection) == CURRENT.version
+        assert refuse_foreign_file(path, connection) == CURRENT.version
     with closing(sqlite3.connect(path, factory=Changing)) as connection:
         connection.refusals = 10**6
         with pytest.raises(sqlite3.OperationalError, match="locked"):
-            refuse_strangers(path, connection)
+            refuse_foreign_file(path, connection)

@@ -14,7 +14,7 @@ from sqlmodel import col, delete, update
 
 from tests.support.state import query
 from tidepool.storage.errors import FileError
-from tidepool.storage.file import LIMIT_VARIABLE, WatchedConnection, connect, prepare, reading, settle
+from tidepool.storage.file import LIMIT_VARIABLE, LimitedConnection, connect, prepare, reading, settle
 from tidepool.storage.sql import compile_statement, insert_into, update_by
 from tidepool.storage.tables import LibraryType
 from tidepool.storage.writer import Writer
@@ -288,9 +288,9 @@ async def test_a_file_that_is_opened_can_be_read_by_whoever_holds_up_the_loop(
     """Two batches of one process begin at once: the one looks into the file just when the other's writer changes its journal."""
     prepare(database)
     begun, may_go_on, done = Event(), Event(), Event()
-    plain = WatchedConnection.execute
+    plain = LimitedConnection.execute
 
-    def execute(connection: WatchedConnection, sql: str, *more: Any) -> sqlite3.Cursor:
+    def execute(connection: LimitedConnection, sql: str, *more: Any) -> sqlite3.Cursor:
         if "journal_mode" not in sql:
             return plain(connection, sql, *more)
         begun.set()
@@ -300,7 +300,7 @@ async def test_a_file_that_is_opened_can_be_read_by_whoever_holds_up_the_loop(
         finally:
             done.set()
 
-    monkeypatch.setattr(WatchedConnection, "execute", execute)
+    monkeypatch.setattr(LimitedConnection, "execute", execute)
     writer = Writer(database)
     opening = asyncio.create_task(writer.open())
     await asyncio.to_thread(begun.wait)

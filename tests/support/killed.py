@@ -13,7 +13,7 @@ from typing import Any
 
 from tidepool.engine.runtime.batch_creation import BatchCreation
 from tidepool.engine.runtime.open_jobs import Settlement
-from tidepool.storage.file import WatchedConnection
+from tidepool.storage.file import LimitedConnection
 from tidepool.storage.purchases import ProviderBatchBook
 
 
@@ -32,12 +32,12 @@ def _before(owner: Any, name: str, nth: int = 1) -> None:
 
 
 def _before_statement(part: str) -> None:
-    execute = WatchedConnection.execute
+    execute = LimitedConnection.execute
 
-    def until(connection: WatchedConnection, *arguments: Any) -> Any:
+    def until(connection: LimitedConnection, *arguments: Any) -> Any:
         return die() if part in arguments[0] else execute(connection, *arguments)
 
-    WatchedConnection.execute = until  # type: ignore[method-assign]
+    LimitedConnection.execute = until  # type: ignore[method-assign]
 
 
 MOMENTS: dict[str, Callable[[], None]] = {

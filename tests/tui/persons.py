@@ -53,7 +53,7 @@ async def opened(
     for text in studies:
         await played(path, text)
     app = TidepoolApp(path)
-    app.beside, app.counting, app.examiner = Within(), Within(), ExaminesWithin()
+    app.plotting, app.counting, app.examiner = Within(), Within(), ExaminesWithin()
     try:
         with pytest.MonkeyPatch.context() as patch, tasks_as_in_the_app(), quick_pilot():
             patch.setattr(compose, "PAUSE_SECONDS", 0.02)
@@ -63,7 +63,7 @@ async def opened(
         for launched in app._launched:
             launched.process.kill()
             launched.process.wait(timeout=WAIT_SECONDS)
-        app.let_go()
+        app.shut_down()
 
 
 @contextmanager

@@ -30,7 +30,7 @@ def test_fields_may_be_made_before_the_first_screen_is_on_the_stack(tmp_path: Pa
     app = TidepoolApp(tmp_path / "study.db")
     app.clear_selection()
     assert not app.screen_stack
-    app.let_go()
+    app.shut_down()
 
 
 async def test_an_empty_file_greets_with_three_things_to_try(tmp_path: Path) -> None:

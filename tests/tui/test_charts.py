@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from tidepool.engine.exports.svg import drawing
 from tidepool.engine.results.blocks import Figure, Series
-from tidepool.tui.drawing.figures import draw, wanted_height
+from tidepool.tui.drawing.figures import draw, preferred_height
 
 SERIES = (Series("first", (1.0, 2.0), (1.0, 2.0)), Series("second", (2.0, 1.0), (1.0, 2.0)))
 
@@ -38,7 +38,7 @@ def test_bars_stand_on_zero_end_at_a_round_number_and_say_their_count() -> None:
 def test_every_bar_has_its_whole_label() -> None:
     names = tuple(f"operator_number_{place}" for place in range(9))
     figure = Figure("bars", "uses", (Series("", tuple(100.0 + 9 * place for place in range(9))),), labels=names)
-    lying = drawn(figure, 80, wanted_height(figure, 80))
+    lying = drawn(figure, 80, preferred_height(figure, 80))
     assert all(re.search(rf"{name} │█+.? +{100 + 9 * place}$", lying, re.M) for place, name in enumerate(names))
     upright = drawn(figure, 76, 10)
     assert len(re.findall("oper", upright)) == 9, "cut, in two rows by turns"

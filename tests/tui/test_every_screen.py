@@ -19,7 +19,7 @@ from tidepool.engine.config.sections import Agent, Providers
 from tidepool.engine.library.entity_types import known_types
 from tidepool.engine.trust.gate import Admission, NamedServer, TrustQuestion
 from tidepool.storage.file import reading
-from tidepool.storage.queries.watching import all_watched
+from tidepool.storage.queries.watching import read_batches
 from tidepool.tui.app import dialogs
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.compose.draft import fresh
@@ -154,7 +154,7 @@ async def _kept(*ignored: object) -> str:
 
 def dialogs_about(path: Path, about: Screen[object]) -> dict[type[Dialog[Any]], Dialog[Any]]:
     with reading(path) as connection:
-        batch = all_watched(connection, path)[0]
+        batch = read_batches(connection, path)[0]
     choices = [Choice(f"{POISON}{number}", POISON, POISON) for number in range(3)]
     agent = Agent(name=POISON, model="simulated:guarded", secret=POISON, instructions=POISON)
     server = NamedServer(POISON, POISON, (POISON,), (POISON,))

@@ -94,7 +94,7 @@ async def test_every_screen_shows_what_is_long_and_lives(original: Path, tmp_pat
         await pilot.press("4", "slash")
         await until_on(pilot, ResultsScreen, lambda screen: screen.query_one(ConversationsPane).list.count == 3)
         await pilot.press("enter", "down")
-        app.tell(text)
+        app.show_error(text)
         await until(pilot, lambda: isinstance(app.screen, ErrorDialog))
         app.notify(text[:200].encode("utf-8", "replace").decode(), markup=False)
         await pilot.pause()

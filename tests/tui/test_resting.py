@@ -12,7 +12,7 @@ from tests.support.state import change
 from tests.tui.studies import game, played_now
 from tidepool.storage.file import reading
 from tidepool.storage.locks import holding
-from tidepool.storage.queries.watching import all_watched
+from tidepool.storage.queries.watching import read_batches
 from tidepool.tui.app.widgets.gauges import Expected, lines
 from tidepool.tui.command.main import main
 
@@ -34,13 +34,13 @@ def waiting(tmp_path: Path) -> Iterator[Path]:
 
 def test_the_head_of_watch_says_what_a_batch_waits_for(waiting: Path) -> None:
     with reading(waiting) as connection:
-        (batch,) = all_watched(connection, waiting)
+        (batch,) = read_batches(connection, waiting)
     assert f"running: {WORDS}" in lines(batch, None, Expected(), 120)[0].plain
 
 
 def test_the_time_left_is_whole_in_a_small_terminal(waiting: Path) -> None:
     with reading(waiting) as connection:
-        batch = replace(all_watched(connection, waiting)[0], calls=1_426, seconds=13.4, units_total=257, retried=12)
+        batch = replace(read_batches(connection, waiting)[0], calls=1_426, seconds=13.4, units_total=257, retried=12)
     small, large = (lines(batch, None, Expected(13_388), width)[1].plain for width in (78, 158))
     assert (
         small.endswith("13.4 s, about 1 min 52 s left") and len(small) <= 78 and "1,426 of about 13,388 calls" in small

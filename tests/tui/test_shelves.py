@@ -15,7 +15,7 @@ from tidepool.tui.app.library_items import (
     details,
     entity_faults,
     entity_item,
-    found,
+    matching,
     type_item,
     types_in,
 )
@@ -36,7 +36,7 @@ def test_a_type_written_as_text_is_the_same_type(name: str) -> None:
     [("", True), ("ada", True), ("MILLER human", True), ("age 61", True), ("ada-1", True), ("baker", False)],
 )
 def test_words_are_looked_for_in_all_there_is(words: str, there: bool) -> None:
-    assert bool(found([entity_item(ADA)], words)) is there
+    assert bool(matching([entity_item(ADA)], words)) is there
 
 
 def test_a_type_of_the_file_wins_over_a_built_in_one_and_a_broken_one_says_why() -> None:

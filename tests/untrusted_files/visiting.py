@@ -106,5 +106,5 @@ async def _walk(path: Path) -> int:
                 print(screen_text(app))
                 await pilot.press("escape")
     finally:
-        app.let_go()
+        app.shut_down()
     return 0

@@ -28,8 +28,8 @@ from textual.screen import Screen
 
 from tidepool.engine.trust.record import tell_trouble_by
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.queries.lists import study_number, watched_any
-from tidepool.storage.queries.watching import Watched, all_watched, batch_number
+from tidepool.storage.queries.lists import read_batch_or_study, study_number
+from tidepool.storage.queries.watching import BatchLine, batch_number, read_batches
 from tidepool.storage.text import MARK, in_document
 from tidepool.tui.app import launching
 from tidepool.tui.app.background import FileReader, WorkerProcess
@@ -60,21 +60,21 @@ class BatchFinder(Provider):
 
     async def startup(self) -> None:
         app = cast("TidepoolApp", self.app)
-        self._batches = await app.file.look(all_watched, app.path)
+        self._batches = await app.file.look(read_batches, app.path)
 
     async def search(self, query: str) -> Hits:
         """What is typed is looked for as letters in this order."""
         matcher = self.matcher(query)
         for batch in self._batches:
-            words = f"{one_line(batch.name)} {batch.id}"
-            score, places = matcher.fuzzy_search.match(query, words)
+            label = f"{one_line(batch.name)} {batch.id}"
+            score, places = matcher.fuzzy_search.match(query, label)
             if score:
-                shown = Content(words)  # a name is no markup
+                content = Content(label)  # a name is no markup
                 for place in places:
-                    shown = shown.stylize(matcher.match_style, place, place + 1)
+                    content = content.stylize(matcher.match_style, place, place + 1)
                 about = f"{batch.kind.replace('_', ' ')}, {status_of(batch)}"
                 go = partial(cast("TidepoolApp", self.app).open_batch, batch)
-                yield Hit(score, shown, go, text=words, help=about)
+                yield Hit(score, content, go, text=label, help=about)
 
 
 LONGEST_FAREWELL = 10.0
@@ -104,7 +104,7 @@ class TidepoolApp(OrderedKeysApp):
         super().__init__()
         self.path = path
         self.file = FileReader(path)
-        self.beside = WorkerProcess()
+        self.plotting = WorkerProcess()
         """draws plots"""
         self.counting = WorkerProcess()
         """works out statistics"""
@@ -119,9 +119,9 @@ class TidepoolApp(OrderedKeysApp):
         self.error_console = console(sys.stderr)
         self.register_theme(DARK)
         self.register_theme(COLOUR_BLIND)
-        chosen, self._settings_fault = read_theme(settings_file(), self.themes_offered)
+        theme, self._settings_fault = read_theme(settings_file(), self.themes_offered)
         if self.theme == "textual-dark":
-            self.theme = chosen or DARK.name
+            self.theme = theme or DARK.name
 
     @cached_property
     def examiner(self) -> "Examiner":
@@ -135,7 +135,7 @@ class TidepoolApp(OrderedKeysApp):
         return self.theme_variables
 
     def on_mount(self) -> None:
-        tell_trouble_by(lambda words: self.notify(words, severity="warning", markup=False, timeout=30))
+        tell_trouble_by(lambda text: self.notify(text, severity="warning", markup=False, timeout=30))
         if self._settings_fault:
             self.notify(self._settings_fault, severity="warning", markup=False, timeout=30)
         self.forward_keys()
@@ -172,11 +172,11 @@ class TidepoolApp(OrderedKeysApp):
         with suppress(ScreenStackError):
             super().clear_selection()
 
-    def let_go(self) -> None:
+    def shut_down(self) -> None:
         """Once the app has run: its threads and processes end; the batches it started go on."""
         tell_trouble_by(None)
         self.file.close()
-        self.beside.close()
+        self.plotting.close()
         self.counting.close()
         if "examiner" in self.__dict__:
             self.examiner.close()
@@ -205,24 +205,24 @@ class TidepoolApp(OrderedKeysApp):
         if self.is_running:
             await self.switch_mode(mode)
 
-    def open_batch(self, batch: Watched) -> None:
+    def open_batch(self, batch: BatchLine) -> None:
         """To watch while it goes on, with its results once it has ended."""
         self.current = batch.number
         self.switch_mode("watch" if batch.running or batch.status == "pending" else "results")
 
-    def compare(self, batches: list[Watched]) -> None:
+    def compare(self, batches: list[BatchLine]) -> None:
         self.current = batches[0].number
         self.compared = [batch.number for batch in batches]
         self.switch_mode("results")
 
-    async def current_batch(self) -> Watched | None:
+    async def current_batch(self) -> BatchLine | None:
         """The batch in hand: the one last opened, else one that runs, else the newest."""
-        if self.current is not None and (found := await self.file.look(watched_any, self.path, self.current)):
-            return found
-        batches = await self.file.look(all_watched, self.path)
-        found = next((batch for batch in batches if batch.running), next(iter(batches), None))
-        self.current = found.number if found else None
-        return found
+        if self.current is not None and (line := await self.file.look(read_batch_or_study, self.path, self.current)):
+            return line
+        batches = await self.file.look(read_batches, self.path)
+        line = next((batch for batch in batches if batch.running), next(iter(batches), None))
+        self.current = line.number if line else None
+        return line
 
     def run_config(self, config: Path, title: str) -> None:
         self.follow(launching.run_config(self.path, config, title))
@@ -234,18 +234,18 @@ class TidepoolApp(OrderedKeysApp):
 
     @work(group="launched")
     async def _mind_launched(self) -> None:
-        shown: set[int] = set()
+        shown_pids: set[int] = set()
         while self.is_running:
             for launched in list(self._launched):
-                if launched.process.pid not in shown and await self._shown(launched):
-                    shown.add(launched.process.pid)
+                if launched.process.pid not in shown_pids and await self._show_launched(launched):
+                    shown_pids.add(launched.process.pid)
                 if launched.ended:
                     self._launched.remove(launched)
                     if complaint := launched.complaint():
-                        self.tell(complaint)
+                        self.show_error(complaint)
             await asyncio.sleep(0.1)
 
-    async def _shown(self, launched: launching.Launched) -> bool:
+    async def _show_launched(self, launched: launching.Launched) -> bool:
         batch_id = launched.batch_id()
         number = await self.file.look(batch_number, batch_id) if batch_id else None
         if number is None and batch_id:
@@ -257,7 +257,7 @@ class TidepoolApp(OrderedKeysApp):
             await self._switch("watch")
         return True
 
-    async def compose_copy(self, batch: Watched) -> None:
+    async def compose_copy(self, batch: BatchLine) -> None:
         """The config of a batch, in Compose. Raises a TidepoolError."""
         from tidepool.tui.drawing.configs import config_of
 
@@ -278,7 +278,7 @@ class TidepoolApp(OrderedKeysApp):
         await self.file.do(adopt, self.path, question.admission.batch_id, question.admission.frozen)
         return True
 
-    def tell(self, error: TidepoolError | str) -> None:
+    def show_error(self, error: TidepoolError | str) -> None:
         """The one error dialog; the same words are not told twice at once."""
         if not (isinstance(self.screen, ErrorDialog) and self.screen.message == str(error)):
             self.push_screen(ErrorDialog(str(error)))

@@ -65,10 +65,10 @@ class _Lane:
     def close(self) -> None:
         if self._connection is not None:
             self._connection.interrupt()
-        self._thread.submit(self._let_go)
+        self._thread.submit(self._close_connection)
         self._thread.shutdown(wait=True, cancel_futures=False)
 
-    def _let_go(self) -> None:
+    def _close_connection(self) -> None:
         if self._connection is not None:
             with suppress(sqlite3.Error):
                 self._connection.close()
@@ -78,26 +78,26 @@ class _Lane:
 class FileReader:
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._near = _Lane(path, "look")
-        self._deep = _Lane(path, "dig")
-        self._hands = ThreadPoolExecutor(1, thread_name_prefix="do")
+        self._quick = _Lane(path, "look")
+        self._slow = _Lane(path, "dig")
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="do")
 
     async def look(
         self, query: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        return await self._near.run(lambda connection: query(connection, *args, **kwargs))
+        return await self._quick.run(lambda connection: query(connection, *args, **kwargs))
 
     async def dig(self, query: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._deep.run(lambda connection: query(connection, *args, **kwargs))
+        return await self._slow.run(lambda connection: query(connection, *args, **kwargs))
 
     async def do(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """A small write, or anything else that may wait for the file."""
-        return await asyncio.get_running_loop().run_in_executor(self._hands, lambda: work(*args, **kwargs))
+        return await asyncio.get_running_loop().run_in_executor(self._writer, lambda: work(*args, **kwargs))
 
     def close(self) -> None:
-        self._near.close()
-        self._deep.close()
-        self._hands.shutdown(wait=True)
+        self._quick.close()
+        self._slow.close()
+        self._writer.shutdown(wait=True)
 
 
 class LineProcess:
@@ -130,9 +130,9 @@ class LineProcess:
         try:
             process.stdin.write(line + "\n")
             process.stdin.flush()
-            said = process.stdout.readline()
-            if said.endswith("\n"):  # else it was cut off in the middle
-                return said
+            reply = process.stdout.readline()
+            if reply.endswith("\n"):  # else it was cut off in the middle
+                return reply
         except (OSError, ValueError):
             pass
         self.end()
@@ -173,17 +173,17 @@ class WorkerProcess:
 
     async def ask(self, job: str, **details: Any) -> Any:
         line = json.dumps({"job": job, **details})
-        said = json.loads(await asyncio.get_running_loop().run_in_executor(self._thread, self._ask, line))
-        if "error" in said:
-            raise WorkerFailed(said["error"])
-        return said["answer"]
+        reply = json.loads(await asyncio.get_running_loop().run_in_executor(self._thread, self._ask, line))
+        if "error" in reply:
+            raise WorkerFailed(reply["error"])
+        return reply["answer"]
 
     def _ask(self, line: str) -> str:
         for _ in range(2):
             if self._closed:
                 break
-            if (said := self.process.answer(line)) is not None:
-                return said
+            if (reply := self.process.answer(line)) is not None:
+                return reply
         return json.dumps({"error": "the process beside the app ended unexpectedly"})
 
     def close(self) -> None:
@@ -214,6 +214,6 @@ async def run_in_thread(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     except Exception as error:
         from tidepool.engine.providers.endpoint import scrub_keys
 
-        words = scrub_keys(str(error)) or type(error).__name__
-        message = f"The provider could not be asked: {words}. Check its address and the network."
+        error_text = scrub_keys(str(error)) or type(error).__name__
+        message = f"The provider could not be asked: {error_text}. Check its address and the network."
         raise RunError(message) from error

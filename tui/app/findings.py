@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidepool.engine.results.blocks import Block, Figure, Headline, from_json
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.queries.watching import Watched
+from tidepool.storage.queries.watching import BatchLine
 
 if TYPE_CHECKING:
     from tidepool.tui.app.app import TidepoolApp
@@ -32,22 +32,22 @@ class Pace:
     """When to look again: where something changed, and the last look is paid for."""
 
     def __init__(self) -> None:
-        self._seen: object = None
+        self._last_state: object = None
         self._not_before = 0.0
         self._looking = False
 
-    def begin(self, seen: object) -> bool:
+    def begin(self, state: object) -> bool:
         """Whether to look at this now; then `ended` is told when that is done."""
-        if self._looking or seen == self._seen or time.monotonic() < self._not_before:
+        if self._looking or state == self._last_state or time.monotonic() < self._not_before:
             return False
-        self._looking, self._seen = True, seen
+        self._looking, self._last_state = True, state
         return True
 
     def ended(self, seconds: float, *, more: bool = False) -> None:
         self._looking = False
         self._not_before = time.monotonic() + (0.0 if more else max(SOONEST, seconds / SHARE))
         if more:
-            self._seen = None
+            self._last_state = None
 
 
 class EstimateReader:
@@ -58,27 +58,27 @@ class EstimateReader:
         self._pace = Pace()
         self._batch: int | None = None
 
-    def due(self, batch: Watched) -> bool:
+    def due(self, batch: BatchLine) -> bool:
         """Whether to `read` now; another batch need not wait for the last one's pause."""
         if batch.number != self._batch:
             self._batch, self._pace = batch.number, Pace()
         return self._pace.begin((batch.status, batch.calls, batch.units_done))
 
-    async def read(self, batch: Watched) -> InterimEstimate | None:
+    async def read(self, batch: BatchLine) -> InterimEstimate | None:
         """None where it is no longer wanted; an empty one where nothing can be told."""
         pace, seconds, more = self._pace, SOONEST, False
         try:
             path = str(self._app.path)
-            found = await self._app.counting.ask("glimpse", path=path, batch=batch.id, running=batch.running)
-            seconds, more = found["seconds"], found["more"]
+            reply = await self._app.counting.ask("glimpse", path=path, batch=batch.id, running=batch.running)
+            seconds, more = reply["seconds"], reply["more"]
         except TidepoolError:
             return InterimEstimate()
         finally:
             pace.ended(seconds, more=more)
         if pace is not self._pace:
             return None
-        headline = from_json(found["headline"]) if found["headline"] else None
-        return InterimEstimate(headline, from_json(found["blocks"]))
+        headline = from_json(reply["headline"]) if reply["headline"] else None
+        return InterimEstimate(headline, from_json(reply["blocks"]))
 
 
 class BriefReader:
@@ -89,35 +89,35 @@ class BriefReader:
         self._pace = Pace()
         self._known: dict[str, tuple[object, tuple[str, str]]] = {}
 
-    def of(self, batch: Watched) -> tuple[str, str]:
+    def of(self, batch: BatchLine) -> tuple[str, str]:
         """In a few letters, and in a sentence."""
         return self._known.get(batch.id, (None, ("", "")))[1]
 
-    def wanted(self, batches: Sequence[Watched]) -> list[Watched]:
+    def outdated(self, batches: Sequence[BatchLine]) -> list[BatchLine]:
         """Those in view whose figure is old, as soon as it may be asked for; then `read` them."""
         old = [one for one in batches if not one.cells and self._known.get(one.id, (None,))[0] != _state(one)]
         return old[:MOST_AT_ONCE] if old and self._pace.begin([_state(one) for one in old]) else []
 
-    async def read(self, batches: Sequence[Watched]) -> None:
+    async def read(self, batches: Sequence[BatchLine]) -> None:
         """A batch whose rows are many is known only after several times."""
-        ids, running = [one.id for one in batches], [one.id for one in batches if one.running]
-        data: dict[str, list[str]] = {one: ["", ""] for one in ids}
+        ids, running = [batch.id for batch in batches], [batch.id for batch in batches if batch.running]
+        data: dict[str, list[str]] = {batch_id: ["", ""] for batch_id in ids}
         seconds = SOONEST
         try:
-            found = await self._app.counting.ask("briefs", path=str(self._app.path), batches=ids, running=running)
-            data, seconds = found["briefs"], found["seconds"]
+            reply = await self._app.counting.ask("briefs", path=str(self._app.path), batches=ids, running=running)
+            data, seconds = reply["briefs"], reply["seconds"]
         except TidepoolError:
             pass  # a list without a figure is a list all the same
         finally:
             self._pace.ended(seconds, more=len(data) < len(ids))
-        for one in batches:
-            if one.id in data:
-                brief, sentence = data[one.id]
-                self._known[one.id] = (_state(one), (brief, sentence))
+        for batch in batches:
+            if batch.id in data:
+                brief, sentence = data[batch.id]
+                self._known[batch.id] = (_state(batch), (brief, sentence))
 
 
 MOST_AT_ONCE = 20
 
 
-def _state(batch: Watched) -> object:
+def _state(batch: BatchLine) -> object:
     return batch.number, batch.status, batch.calls, batch.units_done

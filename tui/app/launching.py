@@ -12,7 +12,7 @@ from pathlib import Path
 import tidepool
 from tidepool.storage.folders import state_folder
 
-_NAMED = re.compile(r"^(?:running|resuming) ([0-9a-f]{6,})", re.MULTILINE)
+_BATCH_STARTED = re.compile(r"^(?:running|resuming) ([0-9a-f]{6,})", re.MULTILINE)
 _COMPLAINT = re.compile(r"^tidepool: (.+)\Z", re.MULTILINE | re.DOTALL)
 
 
@@ -30,20 +30,20 @@ class Launched:
 
     def batch_id(self) -> str | None:
         """The batch it runs, once it has said so."""
-        found = _NAMED.search(self._words())
-        return found.group(1) if found else None
+        started = _BATCH_STARTED.search(self._read_log())
+        return started.group(1) if started else None
 
     def complaint(self) -> str | None:
         """What it died of, where it died before its end."""
         if not self.ended or self.process.returncode in (0, 3, 4, 130, 143):
             return None
-        words = self._words()
-        found = _COMPLAINT.search(words)
-        if found:
-            return found.group(1).strip()
-        return f"{words.strip()[-800:] or 'It said nothing.'}\n\nIts log is {self.log}."
+        log_text = self._read_log()
+        complaint_match = _COMPLAINT.search(log_text)
+        if complaint_match:
+            return complaint_match.group(1).strip()
+        return f"{log_text.strip()[-800:] or 'It said nothing.'}\n\nIts log is {self.log}."
 
-    def _words(self) -> str:
+    def _read_log(self) -> str:
         try:
             return self.log.read_text(encoding="utf-8", errors="replace")
         except OSError:
@@ -68,12 +68,12 @@ def log_folder() -> Path:
     return folder
 
 
-def _launch(database: Path, words: list[str], title: str) -> Launched:
+def _launch(database: Path, arguments: list[str], title: str) -> Launched:
     # Private and certainly new: in a temporary folder others could have made a link of a name that they can guess.
     descriptor, log = tempfile.mkstemp(".log", time.strftime("%Y%m%d-%H%M%S-"), log_folder())
     with os.fdopen(descriptor, "wb") as sink:
         process = subprocess.Popen(
-            command(database, *words),
+            command(database, *arguments),
             stdin=subprocess.DEVNULL,
             stdout=sink,
             stderr=subprocess.STDOUT,
@@ -83,13 +83,13 @@ def _launch(database: Path, words: list[str], title: str) -> Launched:
     return Launched(process, Path(log), title)
 
 
-def command(database: Path, *words: str) -> list[str]:
+def command(database: Path, *arguments: str) -> list[str]:
     """This very program, whatever folder one stands in."""
-    return [sys.executable, "-P", "-m", "tidepool", "--db", str(database.resolve()), *words]
+    return [sys.executable, "-P", "-m", "tidepool", "--db", str(database.resolve()), *arguments]
 
 
 def environment() -> dict[str, str]:
     """That of this process, with the folder that holds the package on Python's path."""
-    home = str(Path(tidepool.__file__).resolve().parent.parent)
-    path = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))
+    package_folder = str(Path(tidepool.__file__).resolve().parent.parent)
+    path = os.pathsep.join(filter(None, (package_folder, os.environ.get("PYTHONPATH"))))
     return {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": path}

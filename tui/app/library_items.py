@@ -71,8 +71,8 @@ class LibraryItems:
     agents: tuple[Item, ...] = ()
 
     def shelf(self, name: str) -> tuple[Item, ...]:
-        found: tuple[Item, ...] = getattr(self, name)
-        return found
+        items: tuple[Item, ...] = getattr(self, name)
+        return items
 
 
 def read_library(connection: sqlite3.Connection) -> LibraryItems:
@@ -83,10 +83,10 @@ def read_library(connection: sqlite3.Connection) -> LibraryItems:
     )
 
 
-def found(items: Iterable[Item], words: str) -> list[Item]:
+def matching(items: Iterable[Item], words: str) -> list[Item]:
     """Those that have all the words somewhere."""
-    wanted = words.casefold().split()
-    return [item for item in items if all(word in item.searched for word in wanted)]
+    search_words = words.casefold().split()
+    return [item for item in items if all(word in item.searched for word in search_words)]
 
 
 def entity_item(stored: StoredEntity) -> Item:
@@ -96,8 +96,8 @@ def entity_item(stored: StoredEntity) -> Item:
 
 
 def agent_item(stored: StoredAgent) -> Item:
-    said = stored.definition
-    model, secret, instructions = (str(said.get(name) or "") for name in ("model", "secret", "instructions"))
+    definition = stored.definition
+    model, secret, instructions = (str(definition.get(name) or "") for name in ("model", "secret", "instructions"))
     about = "damaged: it cannot be read" if stored.damaged else "  ".join(filter(None, (secret, instructions)))
     return _item(stored.id, (stored.name, model, about), (secret, instructions), stored)
 
@@ -158,19 +158,19 @@ REASONING = ("reasoning_effort", "max_reasoning_tokens")
 
 
 def _agent(stored: StoredAgent) -> Iterator[Passage]:
-    said = stored.definition
+    definition = stored.definition
     yield Passage(stored.name, "strong")
     yield Passage(f"{stored.id} · added {ago(stored.created_at)} ago", "dim")
     yield Passage("")
-    model = str(said.get("model", ""))
+    model = str(definition.get("model", ""))
     yield Passage(f"{model} = {PRESETS[model]}" if model in PRESETS else model, label="model")
-    yield Passage(str(said.get("secret") or "none: it cannot play the secret game"), label="secret")
-    for name in ("memory", "temperature", "max_tokens", *(key for key in REASONING if said.get(key))):
-        yield Passage("not sent" if said.get(name) is None else str(said[name]), label=name)
-    if said.get("instructions"):
+    yield Passage(str(definition.get("secret") or "none: it cannot play the secret game"), label="secret")
+    for name in ("memory", "temperature", "max_tokens", *(key for key in REASONING if definition.get(key))):
+        yield Passage("not sent" if definition.get(name) is None else str(definition[name]), label=name)
+    if definition.get("instructions"):
         yield Passage("")
         yield Passage("instructions", "dim")
-        yield Passage(str(said["instructions"]))
+        yield Passage(str(definition["instructions"]))
 
 
 def _type(known: KnownType) -> Iterator[Passage]:
@@ -192,11 +192,11 @@ def _type(known: KnownType) -> Iterator[Passage]:
 
 def examples(kind: EntityType, seed: int, count: int = EXAMPLES) -> list[Passage]:
     try:
-        made = generate(kind, count, seed)
+        entities = generate(kind, count, seed)
     except UsageError as error:
         return [Passage(str(error), "failed")]
     passages = []
-    for one in made:
+    for one in entities:
         about = one.description or ", ".join(f"{name} {in_words(value)}" for name, value in one.attributes.items())
         passages.append(Passage(f"· {about}" if one.name in about else f"· {one.name}: {about}"))
     return passages

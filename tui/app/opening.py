@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.file import prepare, reading, settle
-from tidepool.storage.queries.watching import all_watched
+from tidepool.storage.queries.watching import read_batches
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.drawing.text import console, one_line
 
@@ -30,12 +30,12 @@ def open_app(path: Path) -> int:
 def run_alone(app: TidepoolApp) -> None:
     """In a process of its own, with those beside it, to its end."""
     app.alone = True
-    app.beside.start()
+    app.plotting.start()
     app.counting.start()
     try:
         app.run()
     finally:
-        app.let_go()
+        app.shut_down()
 
 
 def _prepare(path: Path) -> None:
@@ -54,6 +54,6 @@ def _leave_single_file(path: Path) -> None:
     """Nobody else at work: the file goes back to a single plain one."""
     with suppress(TidepoolError):
         with reading(path) as connection:
-            busy = any(batch.running for batch in all_watched(connection, path))
+            busy = any(batch.running for batch in read_batches(connection, path))
         if not busy:
             settle(path)

@@ -57,20 +57,20 @@ def _section(values: dict[str, Any], name: str) -> Any:
 class Trial:
     """A message to a model: under way, answered, or refused in the provider's words."""
 
-    asked: str
+    prompt: str
     """the message; of a test call, the model"""
-    said: SingleAnswer | None = None
+    reply: SingleAnswer | None = None
     fault: str = ""
 
     @property
-    def under_way(self) -> bool:
-        return self.said is None and not self.fault
+    def pending(self) -> bool:
+        return self.reply is None and not self.fault
 
     @property
     def cost(self) -> str:
-        if self.said is None or self.said.cost_usd is None:
+        if self.reply is None or self.reply.cost_usd is None:
             return "price unknown"
-        return dollars(self.said.cost_usd) if self.said.cost_usd else "free"
+        return dollars(self.reply.cost_usd) if self.reply.cost_usd else "free"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +107,10 @@ class Card:
 def state_of(card: Card) -> tuple[str, str]:
     """In a few words, and the colour they wear."""
     if card.trial is not None:
-        if card.trial.under_way:
+        if card.trial.pending:
             return "test call …", "running"
-        if card.trial.said is not None:
-            return f"answered in {span(card.trial.said.seconds)}", "done"
+        if card.trial.reply is not None:
+            return f"answered in {span(card.trial.reply.seconds)}", "done"
         return "test call failed", "failed"
     if card.fault:
         return "cannot be asked", "failed"
@@ -128,8 +128,8 @@ def about(card: Card, rules: ProviderRules) -> list[Passage]:
 
 
 def _heading(card: Card, rules: ProviderRules) -> Iterator[Passage]:
-    words, colour = state_of(card)
-    yield Passage(f"{card.title} · {words}", "strong" if colour != "failed" else "failed")
+    state, colour = state_of(card)
+    yield Passage(f"{card.title} · {state}", "strong" if colour != "failed" else "failed")
     if card.name == "simulated":
         yield Passage("Offline, free, the same by seed; its answers are labelled as simulated.", "dim")
     if card.fault:
@@ -146,18 +146,18 @@ def _trial(card: Card) -> Iterator[Passage]:
         return
     yield Passage("")
     if trial.fault:
-        yield Passage(f"{trial.asked}: {trial.fault}", "failed")
-    if (said := trial.said) is None:
+        yield Passage(f"{trial.prompt}: {trial.fault}", "failed")
+    if (reply := trial.reply) is None:
         if not trial.fault:
-            yield Passage(f"{trial.asked} is asked …", "running")
+            yield Passage(f"{trial.prompt} is asked …", "running")
         return
     yield Passage("the test call", "dim")
-    yield Passage(trial.asked, label="model")
-    yield Passage(span(said.seconds), label="latency")
-    yield Passage(f"{said.input_tokens} in, {said.output_tokens} out, {trial.cost}", label="tokens")
-    words = one_line(said.text) or "(no words)"
-    yield Passage(f"{words} (simulated)" if said.simulated else words, label="answer")
-    for notice in said.notices:
+    yield Passage(trial.prompt, label="model")
+    yield Passage(span(reply.seconds), label="latency")
+    yield Passage(f"{reply.input_tokens} in, {reply.output_tokens} out, {trial.cost}", label="tokens")
+    answer = one_line(reply.text) or "(no words)"
+    yield Passage(f"{answer} (simulated)" if reply.simulated else answer, label="answer")
+    for notice in reply.notices:
         yield Passage(notice, "retried")
 
 
@@ -169,10 +169,10 @@ def _keys(card: Card, rules: ProviderRules) -> Iterator[Passage]:
     address = KNOWN_ENDPOINTS[card.name].address_variable if card.name in KNOWN_ENDPOINTS else ""
     where = card.listed.where if card.listed else "…"
     if address:
-        said = "set" if os.environ.get(address) else "not set: the usual address"
+        note = "set" if os.environ.get(address) else "not set: the usual address"
         if {"base_url", "hosts"} & rules.providers.section(card.name).model_fields_set:
-            said = f"[providers.{card.name}] in Compose names another address"
-        yield Passage(said, "dim", label=address)
+            note = f"[providers.{card.name}] in Compose names another address"
+        yield Passage(note, "dim", label=address)
     yield Passage(where, label="address")
     batch = "yes, at about half the price" if card.has_batches else "no: every call goes live"
     yield Passage(batch if card.name != "simulated" else "yes, pretended", label="batch API")

@@ -9,7 +9,7 @@ from textual.theme import Theme
 
 from tidepool.engine.results.blocks import INKS, ink_of, luminance, readable, written
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.folders import config_folder, refuse_what_others_wrote
+from tidepool.storage.folders import config_folder, refuse_writable_by_others
 
 STATES = {
     "waiting": ("·", "waiting"),
@@ -56,29 +56,29 @@ LIGHT_NAME = "textual-light"
 
 def theme_colours(theme: Theme) -> dict[str, str]:
     """What the app needs beyond a theme's own colours; every ink is readable on every ground, which a test works out."""
-    named = theme.to_color_system().generate()
-    base = {name: Color.parse(named[name]) for name in ("background", "surface", "panel", "foreground", "primary")}
+    colours = theme.to_color_system().generate()
+    base = {name: Color.parse(colours[name]) for name in ("background", "surface", "panel", "foreground", "primary")}
     cursor = base["background"].blend(base["primary"], 0.22)
     grounds = [base["background"], base["surface"], base["panel"], cursor]
     hardest = (max if theme.dark else min)((ground.rgb for ground in grounds), key=luminance)
     quiet = base["foreground"].blend(base["background"], 0.3).hex6
-    inks = {name: named[name] for name in ("foreground", "primary", "accent", "warning", "error", "success")} | {
+    inks = {name: colours[name] for name in ("foreground", "primary", "accent", "warning", "error", "success")} | {
         "quiet": quiet,
-        "footer-key-foreground": named["accent"],
+        "footer-key-foreground": colours["accent"],
         "state-waiting": quiet,
-        "state-running": named["warning"],
-        "state-done": named["success"],
+        "state-running": colours["warning"],
+        "state-done": colours["success"],
         "state-cached": "#6ea5db",
         "state-retried": "#ba93d9",
-        "state-failed": named["error"],
+        "state-failed": colours["error"],
     }
     return {
         **{name: written(readable(Color.parse(ink).rgb, hardest)) for name, ink in inks.items()},
         **{f"mark-{place}": written(ink_of(place, hardest)) for place in range(len(INKS))},
         "cursor": cursor.hex6,
         "scroll": base["panel"].blend(base["foreground"], 0.15).hex6,
-        "reveal": base["background"].blend(Color.parse(named["error"]), 0.28).hex6,
-        "hit": base["background"].blend(Color.parse(named["warning"]), 0.25).hex6,
+        "reveal": base["background"].blend(Color.parse(colours["error"]), 0.28).hex6,
+        "hit": base["background"].blend(Color.parse(colours["warning"]), 0.25).hex6,
     }
 
 
@@ -92,7 +92,7 @@ def read_theme(path: Path, themes: Collection[str]) -> tuple[str | None, str]:
     try:
         if not path.is_file():
             return None, ""
-        refuse_what_others_wrote(path)
+        refuse_writable_by_others(path)
         from tidepool.engine.config.toml_files import parse_toml
 
         theme = parse_toml(path.read_text(encoding="utf-8-sig"), str(path)).get("theme")

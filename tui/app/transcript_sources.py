@@ -32,7 +32,7 @@ from tidepool.storage.queries.learning import (
     read_answers,
 )
 from tidepool.storage.queries.lists import Transcript, readable, speakers, talk_heads
-from tidepool.storage.queries.watching import Watched, wave_count
+from tidepool.storage.queries.watching import BatchLine, wave_count
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.widgets.rows import Piece, column, marked_names
 from tidepool.tui.drawing.text import count, fitted, one_line
@@ -45,12 +45,12 @@ Choice = tuple[Content | str, str | int]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TranscriptFilter:
     """What the line of filters says."""
 
     words: str = ""
     show: str = "all"
-    who: str | None = None
+    participant: str | None = None
     part: str | int | None = None
 
 
@@ -88,7 +88,7 @@ class TranscriptSource:
     def __init__(self, batch_number: int = 0) -> None:
         self.number = batch_number
 
-    def who(self, connection: sqlite3.Connection) -> list[Choice]:
+    def participants(self, connection: sqlite3.Connection) -> list[Choice]:
         return [(Content(one_line(name)), name) for name in speakers(connection, self.number)]
 
     def parts(self, connection: sqlite3.Connection) -> list[Choice]:
@@ -99,10 +99,10 @@ class TranscriptSource:
         """What is searched for of what was typed."""
         return typed
 
-    def matching(self, connection: sqlite3.Connection, wanted: Wanted) -> "array[int]":
-        return search.matching_units(connection, self.number, filter_of(wanted))
+    def matching(self, connection: sqlite3.Connection, filters: TranscriptFilter) -> "array[int]":
+        return search.matching_units(connection, self.number, filter_of(filters))
 
-    def count_text(self, numbers: Sequence[int], batch: Watched) -> str:
+    def count_text(self, numbers: Sequence[int], batch: BatchLine) -> str:
         return f"{count(len(numbers))} of {count(batch.units_total)} conversations"
 
     def heads(self, connection: sqlite3.Connection, numbers: Sequence[int]) -> Mapping[int, Any]:
@@ -126,9 +126,9 @@ class TranscriptSource:
         return readable(connection, self.number, number)
 
 
-def filter_of(wanted: Wanted) -> search.Filter:
-    wave = wanted.part if isinstance(wanted.part, int) else None
-    return search.Filter(wanted.words, wanted.show, wanted.who, wave)
+def filter_of(filters: TranscriptFilter) -> search.Filter:
+    wave = filters.part if isinstance(filters.part, int) else None
+    return search.Filter(filters.words, filters.show, filters.participant, wave)
 
 
 class Episodes(TranscriptSource):
@@ -136,20 +136,20 @@ class Episodes(TranscriptSource):
     shows: ClassVar[Mapping[str, str]] = {"any": "all episodes", "failed": "failed"}
     any_part = "any query"
 
-    def who(self, connection: sqlite3.Connection) -> list[Choice]:
+    def participants(self, connection: sqlite3.Connection) -> list[Choice]:
         return [(Content(one_line(name)), name) for name in players(connection, self.number)]
 
     def parts(self, connection: sqlite3.Connection) -> list[Choice]:
         return [(name, split) for split, name in QUERIES.items()]
 
-    def matching(self, connection: sqlite3.Connection, wanted: Wanted) -> "array[int]":
-        numbers = super().matching(connection, wanted)
-        if not isinstance(wanted.part, str):
+    def matching(self, connection: sqlite3.Connection, filters: TranscriptFilter) -> "array[int]":
+        numbers = super().matching(connection, filters)
+        if not isinstance(filters.part, str):
             return numbers
-        kept = of_split(connection, self.number, wanted.part)
-        return array("I", (number for number in numbers if number in kept))
+        in_split = of_split(connection, self.number, filters.part)
+        return array("I", (number for number in numbers if number in in_split))
 
-    def count_text(self, numbers: Sequence[int], batch: Watched) -> str:
+    def count_text(self, numbers: Sequence[int], batch: BatchLine) -> str:
         return f"{count(len(numbers))} of {count(batch.units_total)} episodes: who played, mean reward, query"
 
     def heads(self, connection: sqlite3.Connection, numbers: Sequence[int]) -> Mapping[int, EpisodeHead]:
@@ -163,8 +163,8 @@ class Episodes(TranscriptSource):
         ]
         if head.status == "failed":
             return [*pieces, (f"× {one_line(head.error or 'failed')}", "failed")]
-        worth = f"{head.reward:.3f}" if head.reward is not None else "▸" if head.status != "completed" else "–"
-        return [*pieces, (f"{worth:>5} ", ""), (one_line(head.query), "dim")]
+        reward = f"{head.reward:.3f}" if head.reward is not None else "▸" if head.status != "completed" else "–"
+        return [*pieces, (f"{reward:>5} ", ""), (one_line(head.query), "dim")]
 
 
 QUERIES = {"training": "training", "heldout": "held out"}
@@ -188,7 +188,7 @@ class Answers(TranscriptSource):
     any_part = "any problem"
     lists_hits = False
 
-    def who(self, connection: sqlite3.Connection) -> list[Choice]:
+    def participants(self, connection: sqlite3.Connection) -> list[Choice]:
         return [(ROLES[role], role) for role in finalists(connection, self.number)]
 
     def parts(self, connection: sqlite3.Connection) -> list[Choice]:
@@ -197,26 +197,26 @@ class Answers(TranscriptSource):
     def words(self, typed: str) -> str:
         return _GENOME.sub("", _PROBLEM.sub("", typed)).strip()
 
-    def matching(self, connection: sqlite3.Connection, wanted: Wanted) -> "array[int]":
-        problem, genome = _PROBLEM.search(wanted.words), _GENOME.search(wanted.words)
+    def matching(self, connection: sqlite3.Connection, filters: TranscriptFilter) -> "array[int]":
+        problem, genome = _PROBLEM.search(filters.words), _GENOME.search(filters.words)
         ids: tuple[str, ...] = ()
         if genome:
             ids = tuple(genomes_like(connection, self.number, genome[1])) or ("",)
-        elif wanted.who:
-            ids = (finalists(connection, self.number).get(wanted.who, ""),)
+        elif filters.participant:
+            ids = (finalists(connection, self.number).get(filters.participant, ""),)
         return matching_answers(
             connection,
             self.number,
             AnswerFilter(
-                self.words(wanted.words),
-                wanted.show if wanted.show in GRADES else None,
-                tuple(twin for one in ids for twin in genomes_with_same_prompt(connection, self.number, one)),
+                self.words(filters.words),
+                filters.show if filters.show in GRADES else None,
+                tuple(same for one in ids for same in genomes_with_same_prompt(connection, self.number, one)),
                 int(problem[1]) if problem else None,
-                str(wanted.part) if wanted.part else None,
+                str(filters.part) if filters.part else None,
             ),
         )
 
-    def count_text(self, numbers: Sequence[int], batch: Watched) -> str:
+    def count_text(self, numbers: Sequence[int], batch: BatchLine) -> str:
         return (
             f"{count(len(numbers))} answers, wrong ones first · enter reads one · #12, @5b34: one problem, one prompt"
         )
@@ -226,34 +226,34 @@ class Answers(TranscriptSource):
     ) -> Mapping[int, tuple[AnswerHead, str | None]]:
         """With what the prompt is to the study, where it is one of the finalists."""
         roles = {genome_id: role for role, genome_id in reversed(finalists(connection, self.number).items())}
-        found = answer_heads(connection, self.number, numbers)
-        return {number: (head, roles.get(head.genome_id)) for number, head in found.items()}
+        by_number = answer_heads(connection, self.number, numbers)
+        return {number: (head, roles.get(head.genome_id)) for number, head in by_number.items()}
 
     def row(self, number: int, head_and_role: tuple[AnswerHead, str | None]) -> list[Piece]:
         head, role = head_and_role
         mark, style = MARKS[head.grade]
-        read = "missing" if head.grade == "missing" else one_line(head.extracted or "no answer")
+        extracted = "missing" if head.grade == "missing" else one_line(head.extracted or "no answer")
         gold = f" for {one_line(head.gold)}" if head.gold is not None and head.grade == "wrong" else ""
         return [
             (f" {mark} ", style),
             (fitted(SPLITS.get(head.split, one_line(head.split)), 8) + f"{head.problem:>5} ", "dim"),
             column(FINALISTS[role] if role else one_line(head.genome_id), 12, "accent"),
-            column(read + gold, 18, style),
+            column(extracted + gold, 18, style),
             (one_line(head.question or ""), "dim"),
         ]
 
     def read(self, connection: sqlite3.Connection, number: int) -> Readable | None:
-        found = read_answers(connection, self.number, [number])
-        if not found:
+        answers = read_answers(connection, self.number, [number])
+        if not answers:
             return None
-        genome_id = found[0].genome_id
+        genome_id = answers[0].genome_id
         roles = [ROLES[role] for role, one in finalists(connection, self.number).items() if one == genome_id]
         history = genome_history(connection, self.number, genome_id)
-        return ReadAnswer(found[0], roles[0] if roles else None, history["prompt"] if history else "")
+        return ReadAnswer(answers[0], roles[0] if roles else None, history["prompt"] if history else "")
 
 
 _SOURCES: Mapping[str, type[TranscriptSource]] = {"answers": Answers, "episodes": Episodes}
 
 
-def transcript_source(batch: Watched) -> TranscriptSource:
+def transcript_source(batch: BatchLine) -> TranscriptSource:
     return _SOURCES.get(screens_of(batch.kind).reads, TranscriptSource)(batch.number)

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from tidepool.storage.errors import TidepoolError
     from tidepool.storage.studies import StoredCell
 
-MOST_KEPT = 200
+MOST_GLIMPSES = 200
 MOST_CELLS = 100
 """batches of a study that are counted while they run"""
-KEPT_FILES = 3
+DRAFT_FILES = 3
 """a draft's files to search, to choose and to judge by"""
-_kept: "OrderedDict[tuple[str, str], Glimpse]" = OrderedDict()
+_glimpses: "OrderedDict[tuple[str, str], Glimpse]" = OrderedDict()
 
 
 def glimpse(job: dict[str, Any]) -> Any:
@@ -43,17 +43,17 @@ def glimpse(job: dict[str, Any]) -> Any:
         study = study_of(connection, job["batch"])
         if study is None:
             batch = find_batch(connection, job["batch"])
-            item, more = _told(path, connection, batch)
-            headline = item.headline(job["running"]) if item else None
-            blocks = placed(item.blocks, everybody(connection, batch["number"])) if item else ()
+            interim, more = _read(path, connection, batch)
+            headline = interim.headline(job["running"]) if interim else None
+            blocks = placed(interim.blocks, everybody(connection, batch["number"])) if interim else ()
         else:
             cells = {
-                _name(cell): _told(path, connection, cell.batch) for cell in cells_of(connection, study.id)[:MOST_CELLS]
+                _name(cell): _read(path, connection, cell.batch) for cell in cells_of(connection, study.id)[:MOST_CELLS]
             }
             more = any(left for _, left in cells.values())
-            found = {name: item for name, (item, _) in cells.items() if item}
-            titles = dict.fromkeys(item.name for item in found.values())
-            headline, blocks = None, tuple(block for title in titles for block in _of_figure(title, found))
+            by_cell = {name: interim for name, (interim, _) in cells.items() if interim}
+            titles = dict.fromkeys(interim.name for interim in by_cell.values())
+            headline, blocks = None, tuple(block for title in titles for block in _of_figure(title, by_cell))
     if not job["running"]:
         blocks = tuple(_ended(block) for block in blocks)
     return {
@@ -78,48 +78,48 @@ def briefs(job: dict[str, Any]) -> Any:
     from tidepool.storage.file import reading
 
     began, path = time.process_time(), Path(job["path"])
-    found: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
     with reading(path) as connection:
         for batch_id in job["batches"]:
-            item, more = _told(path, connection, find_batch(connection, batch_id))
+            item, more = _read(path, connection, find_batch(connection, batch_id))
             if not more:
-                found[batch_id] = [item.brief, item.headline(batch_id in job["running"]).text] if item else ["", ""]
-    return {"briefs": found, "seconds": time.process_time() - began}
+                texts[batch_id] = [item.brief, item.headline(batch_id in job["running"]).text] if item else ["", ""]
+    return {"briefs": texts, "seconds": time.process_time() - began}
 
 
-def _told(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row) -> "tuple[Told | None, bool]":
+def _read(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row) -> "tuple[Told | None, bool]":
     from tidepool.engine.studies.kinds import load_kind
 
     place = (str(path), f"{batch['id']} {batch['created_at']}")
-    if place not in _kept:
+    if place not in _glimpses:
         kind = load_kind(batch["kind"])
         if kind.glimpse is None:
             return None, False
-        _kept[place] = kind.glimpse()
-        if len(_kept) > MOST_KEPT:
-            _kept.popitem(last=False)
-    _kept.move_to_end(place)
-    more = _kept[place].take_in(connection, batch["number"])
-    return _kept[place].told(), more
+        _glimpses[place] = kind.glimpse()
+        if len(_glimpses) > MOST_GLIMPSES:
+            _glimpses.popitem(last=False)
+    _glimpses.move_to_end(place)
+    more = _glimpses[place].take_in(connection, batch["number"])
+    return _glimpses[place].told(), more
 
 
 def _name(cell: "StoredCell") -> str:
     return ", ".join((*cell.levels.values(), f"#{cell.replicate}"))
 
 
-def _of_figure(title: str, told: "dict[str, Told]") -> "tuple[Block, ...]":
+def _of_figure(title: str, cells: "dict[str, Told]") -> "tuple[Block, ...]":
     """One mean and interval for each batch of a study that has this figure, in the order of its cells."""
     from tidepool.engine.results.blocks import Estimate, Figure, Number, Series, table
     from tidepool.engine.results.glimpse import CAPTION
 
-    told = {name: one for name, one in told.items() if one.name == title}
-    drawn = {name: one.figure for name, one in told.items() if isinstance(one.figure, Estimate | Number)}
-    bounds = tuple(one.interval if isinstance(one, Estimate) else None for one in drawn.values())
-    series = Series(title, tuple(one.value for one in drawn.values()), colour="done", intervals=bounds)
+    cells = {name: one for name, one in cells.items() if one.name == title}
+    figures = {name: one.figure for name, one in cells.items() if isinstance(one.figure, Estimate | Number)}
+    bounds = tuple(one.interval if isinstance(one, Estimate) else None for one in figures.values())
+    series = Series(title, tuple(one.value for one in figures.values()), colour="done", intervals=bounds)
     return (
-        Figure("means", f"{title}, by batch", (series,), labels=tuple(drawn), caption=CAPTION),
+        Figure("means", f"{title}, by batch", (series,), labels=tuple(figures), caption=CAPTION),
         table(
-            "batches so far", ("batch", title, "of"), [(name, one.figure, one.rests_on) for name, one in told.items()]
+            "batches so far", ("batch", title, "of"), [(name, one.figure, one.rests_on) for name, one in cells.items()]
         ),
     )
 
@@ -129,7 +129,7 @@ def _examine(job: dict[str, Any]) -> Any:
     from tidepool.engine.config.toml_files import FILES_READ
     from tidepool.tui.app.compose.examination import examined
 
-    FILES_READ.most = KEPT_FILES
+    FILES_READ.most = DRAFT_FILES
     return asdict(examined(job["text"], Path(job["folder"]), Path(job["database"])))
 
 
@@ -164,8 +164,8 @@ def _compare(job: dict[str, Any]) -> Any:
 
     path = Path(job["path"])
     if job["one_kind"]:
-        found = compare(path, job["batches"])
-        return as_json(comparison_blocks(found["batches"], found["differences"]))
+        comparison = compare(path, job["batches"])
+        return as_json(comparison_blocks(comparison["batches"], comparison["differences"]))
     return as_json(comparison_blocks([summarise(path, batch) for batch in job["batches"]], []))
 
 
@@ -184,7 +184,7 @@ def _expected(job: dict[str, Any]) -> Any:
         batches = [job["batch"]] if study is None else [cell.batch["id"] for cell in cells_of(connection, study.id)]
         kind = kind_to_run(find_batch(connection, batches[0]), path)
     plan = merge_plans([kind.plan(config_to_resume(batch, path)) for batch in batches])
-    return {"calls": plan.calls_expected, "exact": plan.exact, "waves": len({one.wave for one in plan.calls})}
+    return {"calls": plan.calls_expected, "exact": plan.exact, "waves": len({call.wave for call in plan.calls})}
 
 
 def _family(job: dict[str, Any]) -> Any:

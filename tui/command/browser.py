@@ -16,7 +16,7 @@ from tidepool.engine.api.auth import NO_FRAMES, Authenticated, AuthRequest, Toke
 
 HOST = "127.0.0.1"
 MOST_CONNECTIONS = 200
-KNOCK_SECONDS = 10.0
+AUTH_SECONDS = 10.0
 """within which a connection must have shown the token, or the cookie"""
 QUIT_SECONDS = 0.7
 """where the server ends, an app that was asked to quit has so long, and once more so long when it is told to"""
@@ -25,7 +25,7 @@ FAREWELL_SECONDS = 10.0
 DRAIN_SECONDS = 1.0
 
 FOREIGN_LINK = re.compile(r"<link\b[^>]*https?://(?!127\.0\.0\.1)[^>]*>")
-AT_HOME = """<style>
+LOCAL_STYLE = """<style>
   @font-face { font-family: "Roboto Mono"; font-weight: 100 700; src: url("/static/fonts/RobotoMono-VariableFont_wght.ttf"); }
 </style>
 <script>
@@ -77,36 +77,36 @@ class AppProcess(AppService):
             async with asyncio.timeout(patience):
                 await self.stop()
         if process := self._process:
-            for tell in (process.terminate, process.kill):
+            for end_process in (process.terminate, process.kill):
                 with suppress(TimeoutError, ProcessLookupError):
                     async with asyncio.timeout(patience):
                         if process.returncode is None:
-                            tell()
+                            end_process()
                         await process.wait()
 
 
 class BrowserServer(Server):
     """textual-serve's own, behind a door."""
 
-    def __init__(self, command: Sequence[str], port: int, door: TokenAuth) -> None:
+    def __init__(self, command: Sequence[str], port: int, auth: TokenAuth) -> None:
         super().__init__("tidepool", host=HOST, port=port, title="Tidepool")
         self._arguments = command
-        self._door = door
-        self._knocking: set[asyncio.Protocol] = set()
+        self._auth = auth
+        self._unauthenticated: set[asyncio.Protocol] = set()
         """connections that have shown nothing yet"""
         self._tabs: dict[web.WebSocketResponse, AppProcess] = {}
 
     async def serve_on(self, listener: socket.socket, ready: Callable[[], None]) -> int:
         """Until SIGINT or SIGTERM; returns the exit code."""
         loop = asyncio.get_running_loop()
-        heard: asyncio.Queue[int] = asyncio.Queue()
+        signals: asyncio.Queue[int] = asyncio.Queue()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, heard.put_nowait, number)
+            loop.add_signal_handler(number, signals.put_nowait, number)
         runner = web.AppRunner(await self._make_app(), shutdown_timeout=DRAIN_SECONDS)
         await runner.setup()
         serving = await loop.create_server(lambda: self._connection(runner), sock=listener)
         ready()
-        code = 128 + await heard.get()
+        code = 128 + await signals.get()
         serving.close()
         ends = [end for screen, app in self._tabs.items() for end in (app.end(QUIT_SECONDS), screen.close())]
         await asyncio.gather(*ends, return_exceptions=True)
@@ -116,14 +116,14 @@ class BrowserServer(Server):
     def _connection(self, runner: web.AppRunner) -> RequestHandler:
         assert runner.server is not None
         connection = runner.server()
-        self._knocking.add(connection)
+        self._unauthenticated.add(connection)
         crowded = len(runner.server.connections) >= MOST_CONNECTIONS
-        asyncio.get_running_loop().call_later(0 if crowded else KNOCK_SECONDS, self._let_go, connection)
+        asyncio.get_running_loop().call_later(0 if crowded else AUTH_SECONDS, self._drop_unauthenticated, connection)
         return connection
 
-    def _let_go(self, connection: RequestHandler) -> None:
-        if connection in self._knocking:
-            self._knocking.discard(connection)
+    def _drop_unauthenticated(self, connection: RequestHandler) -> None:
+        if connection in self._unauthenticated:
+            self._unauthenticated.discard(connection)
             connection.force_close()
 
     async def on_startup(self, app: web.Application) -> None:
@@ -135,7 +135,7 @@ class BrowserServer(Server):
         @web.middleware
         async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
             self._refuse(request)
-            self._knocking.discard(request.protocol)
+            self._unauthenticated.discard(request.protocol)
             return await handler(request)
 
         async def forbid_frames(request: web.Request, response: web.StreamResponse) -> None:
@@ -148,10 +148,10 @@ class BrowserServer(Server):
     def _refuse(self, request: web.Request) -> None:
         """Raises the answer for whoever does not come in."""
         host = request.headers.get("Host", "").lower()
-        own = self.public_url.removeprefix("http://")
-        if request.path == "/" and host != own and is_loopback(host.partition(":")[0]):
+        own_host = self.public_url.removeprefix("http://")
+        if request.path == "/" and host != own_host and is_loopback(host.partition(":")[0]):
             raise web.HTTPSeeOther(self.public_url + request.raw_path)  # the page speaks to its server by this name
-        verdict = self._door.refusal(_knock(request, self.port))
+        verdict = self._auth.refusal(_auth_request(request, self.port))
         if isinstance(verdict, Authenticated):
             headers = {"Set-Cookie": verdict.cookie, "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
             raise web.HTTPSeeOther(verdict.location, headers=headers)
@@ -162,7 +162,7 @@ class BrowserServer(Server):
     async def handle_index(self, request: web.Request) -> web.Response:
         page = await super().handle_index(request)
         assert isinstance(page, web.Response)
-        page.text = at_home(page.text or "")
+        page.text = without_foreign_links(page.text or "")
         return page
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
@@ -181,12 +181,12 @@ class BrowserServer(Server):
         return screen
 
 
-def at_home(page: str) -> str:
+def without_foreign_links(page: str) -> str:
     """textual-serve's page, which asks nobody else for anything: where the net is slow or closed, it would wait for it."""
-    return FOREIGN_LINK.sub("", page).replace("</head>", AT_HOME, 1)
+    return FOREIGN_LINK.sub("", page).replace("</head>", LOCAL_STYLE, 1)
 
 
-def _knock(request: web.Request, port: int) -> AuthRequest:
+def _auth_request(request: web.Request, port: int) -> AuthRequest:
     headers = {name.lower(): value for name, value in request.raw_headers}
     path, _, query = request.raw_path.encode("utf-8", "surrogateescape").partition(b"?")
     return AuthRequest(request.method, path, query, headers, port)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.storage.text import plain, watch
-from tidepool.tui.command.saying import say, tell
+from tidepool.tui.command.saying import echo, echo_err
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -89,17 +89,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         if debug:
             from traceback import format_exc
 
-            tell(format_exc())
+            echo_err(format_exc())
             return error.exit_code if isinstance(error, TidepoolError) else 1
-        result = error if isinstance(error, TidepoolError) else _blamed(arguments, error)
-        if result is None:
-            tell(
+        explained_error = error if isinstance(error, TidepoolError) else _blamed(arguments, error)
+        if explained_error is None:
+            echo_err(
                 f"tidepool: something unexpected went wrong ({type(error).__name__}: {error}). "
                 "Run it again with --debug to see where, and please report it."
             )
             return 1
-        tell(f"tidepool: {result}")
-        return result.exit_code
+        echo_err(f"tidepool: {explained_error}")
+        return explained_error.exit_code
 
 
 def _blamed(arguments: list[str], error: Exception) -> "TidepoolError | None":
@@ -115,14 +115,14 @@ def _dispatch(arguments: list[str]) -> int:
 
     if arguments[1:] and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
         arguments = _with_study_file(arguments)
-    parser, chosen = _parser(arguments)
+    parser, command = _parser(arguments)
     options = parser.parse_args(arguments)
-    if chosen is None and options.file:
+    if command is None and options.file:
         options.db = _app_file(parser, options)
     options.db = Path(options.db)
     sweep()  # what a crashed command left
-    if chosen is not None:
-        run_command, _ = _functions_of(chosen)
+    if command is not None:
+        run_command, _ = _functions_of(command)
         return int(run_command(options))
     if options.trust and not options.resume and "#" not in (options.run or ""):
         parser.error("--trust goes with --resume or FILE.db#BATCH: a config that is handed to --run is your own word")
@@ -153,10 +153,10 @@ def _refuse_without_terminal() -> None:
     """In a pipe nobody sees the app, and nobody could leave it. `tidepool web` brings a driver of its own."""
     if os.environ.get("TEXTUAL_DRIVER"):
         return
-    away = [name for name in ("stdin", "stdout") if not getattr(sys, name).isatty()]
-    if away:
+    missing = [name for name in ("stdin", "stdout") if not getattr(sys, name).isatty()]
+    if missing:
         raise UsageError(
-            f"The app needs a terminal, and {' and '.join(away)} {'are' if away[1:] else 'is'} none. "
+            f"The app needs a terminal, and {' and '.join(missing)} {'are' if missing[1:] else 'is'} none. "
             "Without one, `tidepool run CONFIG.toml` runs a study and `tidepool list` tells of those in the file."
         )
 
@@ -168,9 +168,9 @@ class _Version(argparse.Action):
         from importlib.metadata import PackageNotFoundError, version
 
         try:
-            say(f"tidepool {version('tidepool-lab')}")
+            echo(f"tidepool {version('tidepool-lab')}")
         except PackageNotFoundError:
-            say("tidepool, not installed: run from its source")
+            echo("tidepool, not installed: run from its source")
         parser.exit()
 
 
@@ -204,9 +204,9 @@ class _Commands(argparse._SubParsersAction):  # type: ignore[type-arg]
         option_string: str | None = None,
     ) -> None:
         name = str((values or [""])[0])
-        given = [one for one in OF_A_RUN if getattr(namespace, one, None) != parser.get_default(one)]
+        run_options = [option for option in OF_A_RUN if getattr(namespace, option, None) != parser.get_default(option)]
         known = {action.dest for action in self.choices[name]._actions if action.option_strings}
-        if ignored := [f"--{one.replace('_', '-')}" for one in given if one not in known]:
+        if ignored := [f"--{option.replace('_', '-')}" for option in run_options if option not in known]:
             raise UsageError(
                 f"{' and '.join(ignored)} would do nothing beside the command `{name}`: give one or the other."
             )
@@ -231,17 +231,17 @@ def whole_parser() -> argparse.ArgumentParser:
 
 def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, str | None]:
     parser = _bare_parser()
-    chosen = next((word for word in arguments if word in COMMANDS), None)
+    command = next((word for word in arguments if word in COMMANDS), None)
     asks_for_help = not {"-h", "--help"}.isdisjoint(arguments)
-    if chosen is None and not asks_for_help:
+    if command is None and not asks_for_help:
         parser.add_argument("file", nargs="?", metavar="COMMAND … or FILE.db")
         return parser, None
     subparsers = _commands_of(parser)
     for name in COMMANDS:
-        if chosen and name not in arguments and not asks_for_help:
+        if command and name not in arguments and not asks_for_help:
             continue  # twenty parsers take as long to make as all else here
-        _add_command(subparsers, name, whole=name == chosen)
-    if chosen is None:
+        _add_command(subparsers, name, whole=name == command)
+    if command is None:
         return parser, None
     known, _ = parser.parse_known_args(arguments)  # the word may have been the value of an option
     return parser, known.command if known.command in COMMANDS else None
@@ -280,9 +280,9 @@ def _bare_parser() -> argparse.ArgumentParser:
     )
     shared_options(parser, default=True)
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and leave")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--run", metavar="CONFIG.toml", help="run a study headless; FILE.db#BATCH: one of a file again")
-    what.add_argument("--resume", metavar="BATCH", help="go on with a batch that stopped; buys nothing twice")
+    modes = parser.add_mutually_exclusive_group()
+    modes.add_argument("--run", metavar="CONFIG.toml", help="run a study headless; FILE.db#BATCH: one of a file again")
+    modes.add_argument("--resume", metavar="BATCH", help="go on with a batch that stopped; buys nothing twice")
     run_options(parser, default=True)
     return parser
 
@@ -321,22 +321,22 @@ def _adder(parser: argparse.ArgumentParser, default: bool) -> Callable[..., None
 SUFFIXES = (".db", ".sqlite", ".sqlite3")
 
 
-def require_study_file(word: str) -> None:
+def require_study_file(argument: str) -> None:
     """Raises unless the word names a study file, or one that will be made."""
-    path = Path(word)
+    path = Path(argument)
     if path.is_dir():
-        raise UsageError(f"{word} is a folder: name the study file in it, such as {path / 'tidepool.db'}.")
+        raise UsageError(f"{argument} is a folder: name the study file in it, such as {path / 'tidepool.db'}.")
     if path.suffix.lower() in SUFFIXES or _is_sqlite(path):
         return
-    if "#" in word:
-        raise UsageError(f"{word} is a study of a file: `tidepool run {word}` runs it again.")
+    if "#" in argument:
+        raise UsageError(f"{argument} is a study of a file: `tidepool run {argument}` runs it again.")
     if path.suffix.lower() == ".toml":
-        raise UsageError(f"{word} is no study file but a config: `tidepool run {word}` runs it.")
+        raise UsageError(f"{argument} is no study file but a config: `tidepool run {argument}` runs it.")
     from difflib import get_close_matches
 
-    near = get_close_matches(word, list(COMMANDS), n=1)
-    hint = f": did you mean {near[0]!r}?" if near else ": `tidepool --help` lists the commands."
-    raise UsageError(f"{word!r} is neither a command nor a study file (*.db){hint}")
+    suggestions = get_close_matches(argument, list(COMMANDS), n=1)
+    hint = f": did you mean {suggestions[0]!r}?" if suggestions else ": `tidepool --help` lists the commands."
+    raise UsageError(f"{argument!r} is neither a command nor a study file (*.db){hint}")
 
 
 def _with_study_file(arguments: list[str]) -> list[str]:

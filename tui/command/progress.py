@@ -25,7 +25,7 @@ from tidepool.engine.events import (
     UnitsExpected,
 )
 from tidepool.storage.text import one_line
-from tidepool.tui.command.saying import tell
+from tidepool.tui.command.saying import echo_err
 from tidepool.tui.drawing import text as words
 
 BAR_SECONDS = 0.1
@@ -57,7 +57,7 @@ class ProgressTally:
     order: str = ""
     resting: tuple[tuple[str, Resting], ...] = ()
 
-    def take(self, event: Event) -> None:
+    def add(self, event: Event) -> None:
         match event:
             case CallAnswered(wave=wave, source=source, cost_usd=cost):
                 self.calls += 1
@@ -92,8 +92,8 @@ class ProgressTally:
 
     def figures(self) -> str:
         rate = (self.calls - self.replayed) / self.seconds if self.seconds > 0 else 0.0
-        parts = [self.calls_told(), f"{self.units_done:,}/{self.units:,} units", f"wave {self.wave}", words.rate(rate)]
-        parts += [
+        texts = [self.calls_text(), f"{self.units_done:,}/{self.units:,} units", f"wave {self.wave}", words.rate(rate)]
+        texts += [
             f"{count:,} {name}"
             for count, name in (
                 (0 if self.ended else self.cached, "cached"),
@@ -104,11 +104,11 @@ class ProgressTally:
             if count
         ]
         more = " more" if self.replayed else ""
-        parts.append(f"${self.cost:.4f}{more}" if self.priced else "price unknown")
+        texts.append(f"${self.cost:.4f}{more}" if self.priced else "price unknown")
         if self.order and self.units_done < self.units:
-            parts.append(self.order)
-        parts += [words.resting(name, **asdict(rest)) for name, rest in self.resting]
-        return " · ".join(parts)
+            texts.append(self.order)
+        texts += [words.resting(name, **asdict(rest)) for name, rest in self.resting]
+        return " · ".join(texts)
 
     @property
     def calls_done(self) -> int:
@@ -122,7 +122,7 @@ class ProgressTally:
             return left
         return min(left, round(self.calls_expected * max(0, self.units - self.units_done) / max(1, self.units)))
 
-    def calls_told(self) -> str:
+    def calls_text(self) -> str:
         if self.ended:
             new = self.calls - self.replayed - self.cached
             return words.requests(self.calls_done - self.replayed, new, self.cached, self.failed)
@@ -135,7 +135,7 @@ class ProgressTally:
         new = self.calls_done - self.replayed
         return self.seconds / new * self.calls_left if new > 0 and self.calls_left else None
 
-    def left_told(self) -> str:
+    def time_left_text(self) -> str:
         left = self.seconds_left()
         return "" if left is None else f"{'' if self.exact else 'about '}{words.span(left)} left"
 
@@ -162,23 +162,23 @@ def _lines(stream: TextIO) -> Iterator[Listener]:
     tally = ProgressTally()
     last = time.monotonic()
 
-    def say(text: str) -> None:
-        tell(one_line(text, 4_000), stream)
+    def write_line(text: str) -> None:
+        echo_err(one_line(text, 4_000), stream)
 
     def listen(event: Event) -> None:
         nonlocal last
-        tally.take(event)
+        tally.add(event)
         for line in _notices(event):
-            say(line)
+            write_line(line)
         match event:
             case BatchStarted(batch_id=batch_id, name=name, resumed=resumed):
-                say(f"{'resuming' if resumed else 'running'} {batch_id} ({name})")
+                write_line(f"{'resuming' if resumed else 'running'} {batch_id} ({name})")
             case BatchEnded(status=status, reason=reason):
-                say(tally.figures())
-                say(f"{status}" + (f": {reason}" if reason else ""))
+                write_line(tally.figures())
+                write_line(f"{status}" + (f": {reason}" if reason else ""))
         if time.monotonic() - last >= LINE_SECONDS:
             last = time.monotonic()
-            say(" · ".join(filter(None, (tally.figures(), tally.left_told()))))
+            write_line(" · ".join(filter(None, (tally.figures(), tally.time_left_text()))))
 
     yield listen
 
@@ -204,7 +204,7 @@ def _bar(stream: TextIO) -> Iterator[Listener]:
 
         def listen(event: Event) -> None:
             nonlocal last
-            tally.take(event)
+            tally.add(event)
             for line in _notices(event):
                 out.print(Text(one_line(line, 4_000)))
             if time.monotonic() - last >= BAR_SECONDS or isinstance(event, BatchEnded):
@@ -213,7 +213,7 @@ def _bar(stream: TextIO) -> Iterator[Listener]:
                     task,
                     total=(tally.calls_done + (0 if tally.ended else tally.calls_left)) or None,
                     completed=tally.calls_done,
-                    left=tally.left_told(),
+                    left=tally.time_left_text(),
                     title=one_line(tally.batch_id),
                     figures=one_line(tally.figures()),
                     refresh=True,

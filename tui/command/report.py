@@ -24,7 +24,7 @@ from tidepool.tui.drawing.figures import mark_ink
 from tidepool.tui.drawing.text import console, one_line, plain, plain_table, shortened
 
 
-def batches_named(connection: sqlite3.Connection, reference: str) -> list[sqlite3.Row]:
+def batches_of(connection: sqlite3.Connection, reference: str) -> list[sqlite3.Row]:
     """A batch, or all batches of a study."""
     study = study_of(connection, reference)
     return (
@@ -67,8 +67,8 @@ def print_plan(plan: dict[str, Any]) -> None:
     if len(plan["waves"]) > MOST_WAVES:
         out.print(Text(f"… and {len(plan['waves']) - MOST_WAVES:,} more waves"))
     for name, line in plan_lines(plan):
-        for part in Text(line).wrap(out, max(20, out.width - 8)):
-            out.print(Text(f"{name:<8}") + part)
+        for wrapped_line in Text(line).wrap(out, max(20, out.width - 8)):
+            out.print(Text(f"{name:<8}") + wrapped_line)
             name = ""
 
 
@@ -126,23 +126,23 @@ def _label(talk: Transcript) -> str:
 
 
 def _conversation(out: Console, kind: str, talk: Transcript, label: str, places: Mapping[str, int]) -> None:
-    where = f", game {talk.game}, round {talk.round}" if talk.game is not None or kind == "secret_game" else ""
-    title = f"conversation {talk.sequence_number}{where}: {' and '.join(talk.participants)}, {talk.status}{label}"
+    round_text = f", game {talk.game}, round {talk.round}" if talk.game is not None or kind == "secret_game" else ""
+    title = f"conversation {talk.sequence_number}{round_text}: {' and '.join(talk.participants)}, {talk.status}{label}"
     out.print(Text(one_line(title), style="bold"))
     game = kind == "secret_game"
-    found = {one["turn"]: one for one in talk.outcomes if game and (one["revealed"] or one["uncertain"])}
+    reveals = {side["turn"]: side for side in talk.outcomes if game and (side["revealed"] or side["uncertain"])}
     for message in talk.messages:
         out.print()
         out.print(_spoken(message, places))
         if message.thought:
             out.print(Text(f"*{shortened(message.thought, MOST_SHOWN)}*", style="italic"))
-        out.print(_marked(message.content, found.get(message.turn)))
+        out.print(_marked(message.content, reveals.get(message.turn)))
     if game or talk.error:
         out.print()
     if talk.error:
         out.print(Text(f"failed: {shortened(talk.error)}", style="red"))
     for outcome in talk.outcomes:
-        out.print(Text(one_line(_came_to(outcome))))
+        out.print(Text(one_line(_outcome_text(outcome))))
     for judgement in talk.judgements:
         rating = "no clear rating" if judgement["rating"] is None else f"{judgement['rating']:g}"
         out.print(Text(f"\n{one_line(str(judgement['entity']))} is judged: {rating}"))
@@ -164,7 +164,7 @@ def _marked(text: str, outcome: dict[str, Any] | None = None) -> Text:
     return Text.assemble(plain(before), (plain(marked), "reverse"), shortened(after, MOST_SHOWN))
 
 
-def _came_to(outcome: dict[str, Any]) -> str:
+def _outcome_text(outcome: dict[str, Any]) -> str:
     name, how = outcome["agent"], gave(outcome)
     score = "score open until the game ends" if outcome["score"] is None else f"score {number(outcome['score'], 2)}"
     if outcome["verdict_step"] is None:
@@ -184,10 +184,10 @@ ENDINGS = {
 
 def _episode(out: Console, episode: Transcript, label: str) -> None:
     details = episode.details
-    who = " and ".join(episode.participants)
+    players = " and ".join(episode.participants)
     split = QUERY_SPLITS.get(split_of(details), split_of(details))
     out.print(
-        Text(one_line(f"episode {episode.sequence_number}, {split}, {who}, {episode.status}{label}"), style="bold")
+        Text(one_line(f"episode {episode.sequence_number}, {split}, {players}, {episode.status}{label}"), style="bold")
     )
     if not details:
         out.print(Text("under way: rewards are told when it has ended"))
@@ -207,8 +207,8 @@ def _print_step(out: Console, step: EpisodeStep) -> None:
     fell_back = " (fell back: no usable rewrite)" if step.fell_back else ""
     out.print()
     out.print(Text(one_line(f"{step.number}. {step.operator}{fell_back}"), style="bold"))
-    said = {"query": step.query, "rewritten": step.rewritten if step.rewritten != step.query else None}
-    for name, text in {**said, "target": step.reply}.items():
+    texts = {"query": step.query, "rewritten": step.rewritten if step.rewritten != step.query else None}
+    for name, text in {**texts, "target": step.reply}.items():
         if text is not None:
             out.print(Text(f"{name}: ", style="bold") + Text(shortened(text, MOST_SHOWN), style="not bold"))
     if step.ended:
@@ -237,27 +237,27 @@ def print_family(out: Console, family: Family) -> None:
         )
     )
     tree = Tree(Text("champion", style="bold"), guide_style="dim")
-    shown: set[str] = set()
-    _grow(tree, family, family.champion, shown)
+    printed: set[str] = set()
+    _grow(tree, family, family.champion, printed)
     out.print(tree)
-    if len(ancestors) > len(shown):
-        out.print(Text(f"… and {len(ancestors) - len(shown):,} more ancestors: see --json"))
+    if len(ancestors) > len(printed):
+        out.print(Text(f"… and {len(ancestors) - len(printed):,} more ancestors: see --json"))
 
 
-def _grow(tree: Tree, family: Family, genome_id: str, shown: set[str]) -> None:
+def _grow(tree: Tree, family: Family, genome_id: str, printed: set[str]) -> None:
     """The line of mothers first, so that fathers who belong to it are not told twice."""
     branches = []
     for member in family.mothers(genome_id):
-        if member.genome_id in shown:
+        if member.genome_id in printed:
             tree.add(Text(one_line(f"g{member.generation} {member.genome_id} … in another branch"), style="dim"))
             break
-        if len(shown) >= MOST_LINES:
+        if len(printed) >= MOST_LINES:
             break
-        shown.add(member.genome_id)
+        printed.add(member.genome_id)
         branches.append((tree.add(_line(member)), member))
     for branch, member in branches:
         for father in member.parents[1:]:
-            _grow(branch, family, father, shown)
+            _grow(branch, family, father, printed)
 
 
 def _line(member: Member) -> Text:

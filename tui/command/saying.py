@@ -10,12 +10,12 @@ from typing import TextIO
 from tidepool.storage.text import Plain, json_text, plain
 
 
-def say(text: str = "") -> None:
+def echo(text: str = "") -> None:
     """On stdout: what was asked for."""
     _write(plain(text), sys.stdout)
 
 
-def say_json(content: object) -> None:
+def echo_json(content: object) -> None:
     """One JSON value on stdout."""
     _write(json_text(content), sys.stdout)
 
@@ -23,23 +23,23 @@ def say_json(content: object) -> None:
 def reply(options: argparse.Namespace, content: object, text: str) -> int:
     """The content with --json, else the text; returns the exit code of a command that did what it was asked for."""
     if options.json:
-        say_json(content)
+        echo_json(content)
     else:
-        say(text)
+        echo(text)
     return 0
 
 
-def tell(text: str, stream: TextIO | None = None) -> None:
+def echo_err(text: str, stream: TextIO | None = None) -> None:
     """On stderr: what happens meanwhile, and what went wrong."""
     _write(plain(text), stream or sys.stderr)
 
 
-def tell_over(text: str) -> None:
-    """As `tell`, in the place of what was told last where that is a terminal."""
+def echo_in_place(text: str) -> None:
+    """As `echo_err`, in the place of what was told last where that is a terminal."""
     if sys.stderr.isatty():
         _write(Plain(f"\r\x1b[K{plain(text)}"), sys.stderr, end="")
     else:
-        tell(text)
+        echo_err(text)
 
 
 def agreed(question: str) -> bool:

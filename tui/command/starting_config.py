@@ -126,7 +126,7 @@ def starting_config(kind: str) -> str:
                     "auto",
                     "by batch API where one saves money, else live; live: always live (docs/providers.md)",
                 ),
-                *_keys(Service, beside="name"),
+                *_keys(Service, skip="name"),
                 "",
                 f"[{kind}]",
                 *_keys(settings, start.keys),
@@ -137,19 +137,19 @@ def starting_config(kind: str) -> str:
     )
 
 
-def _keys(section: type[BaseModel], first: Mapping[str, Any] = MappingProxyType({}), beside: str = "") -> Iterator[str]:
+def _keys(section: type[BaseModel], first: Mapping[str, Any] = MappingProxyType({}), skip: str = "") -> Iterator[str]:
     for name, value in first.items():
         yield from _described(name, value, _words(section, name))
     for name, described in section.model_fields.items():
-        words = _words(section, name)
-        if name in first or name == beside or NOT_WRITTEN.search(words):
+        comment = _words(section, name)
+        if name in first or name == skip or NOT_WRITTEN.search(comment):
             continue
         default = described.get_default(call_default_factory=True, validated_data={})
         if described.examples and not default:
-            value, words = described.examples[0], f"for example; {words}"
+            value, comment = described.examples[0], f"for example; {comment}"
         else:
             value = None if default is PydanticUndefined else _plain(default)
-        *above, line = _described(name, value, words, COLUMN - 2)
+        *above, line = _described(name, value, comment, COLUMN - 2)
         yield from (*above, f"# {line}")
 
 
@@ -171,5 +171,5 @@ def _described(name: str, value: Any, words: str, column: int = COLUMN) -> Itera
 
 
 def _line(name: str, value: Any, words: str, column: int = COLUMN) -> str:
-    written = f"{name} = {'…' if value is None else format_value(value)}"
-    return f"{written:<{column - 1}} # {words}" if words else written
+    assignment = f"{name} = {'…' if value is None else format_value(value)}"
+    return f"{assignment:<{column - 1}} # {words}" if words else assignment

@@ -20,7 +20,7 @@ from tidepool.engine.results.blocks import (
     more,
     text_of,
 )
-from tidepool.tui.drawing.figures import draw, heat_map, mark_ink, wanted_height
+from tidepool.tui.drawing.figures import draw, heat_map, mark_ink, preferred_height
 from tidepool.tui.drawing.text import one_line, shortened
 
 STYLES = {"strong": "bold", "quiet": "dim", "simulated": "yellow", "warning": "yellow"}
@@ -56,11 +56,11 @@ def print_blocks(out: Console, blocks: Iterable[Block]) -> None:
             case Heat():
                 _print_heat(out, block)
             case Folded():
-                out.print(Text(told_folded(block), style="dim"))
+                out.print(Text(folded_text(block), style="dim"))
         before = block
 
 
-def told_folded(block: Folded) -> str:
+def folded_text(block: Folded) -> str:
     """On a screen: that it is there, and where to read it."""
     return f"{one_line(block.title)} ({len(block.text):,} characters, in full in an export as html or markdown)"
 
@@ -100,12 +100,12 @@ def _table(block: Table, width: int) -> RichTable:
     if sum(widths) + gap * (len(widths) - 1) > width:
         texts = _texts(block, brief=True)
         widths, gap = column_widths(texts, block.left, width)
-    drawn = RichTable(box=None, pad_edge=False, padding=(0, gap, 0, 0))
+    table = RichTable(box=None, pad_edge=False, padding=(0, gap, 0, 0))
     for place, (name, wide) in enumerate(zip(texts[0], widths, strict=True)):
-        drawn.add_column(Text(name), justify="left" if place < block.left else "right", overflow="fold", width=wide)
+        table.add_column(Text(name), justify="left" if place < block.left else "right", overflow="fold", width=wide)
     for row, cells in zip(texts[1:], block.rows, strict=False):
-        drawn.add_row(*(Text(text, style=_style(cell)) for text, cell in zip(row, cells, strict=True)))
-    return drawn
+        table.add_row(*(Text(text, style=_style(cell)) for text, cell in zip(row, cells, strict=True)))
+    return table
 
 
 def _style(cell: Cell) -> str:
@@ -117,11 +117,11 @@ def column_widths(texts: Sequence[Sequence[str]], left: int, width: int) -> tupl
     columns = list(zip(*texts, strict=True))
     widths = [max(map(cell_len, column)) for column in columns]
     longest = [max((cell_len(word) for text in column for word in text.split()), default=1) for column in columns]
-    words = [min(8, wide) if place < left else wide for place, wide in enumerate(longest)]
-    gap = 2 if sum(words) + 2 * (len(widths) - 1) <= width else 1
-    room = width - gap * (len(widths) - 1)
-    for least in (longest, words, [1] * len(widths)):
-        while sum(widths) > room and (wide := [place for place, one in enumerate(widths) if one > least[place]]):
+    minimums = [min(8, wide) if place < left else wide for place, wide in enumerate(longest)]
+    gap = 2 if sum(minimums) + 2 * (len(widths) - 1) <= width else 1
+    space = width - gap * (len(widths) - 1)
+    for least in (longest, minimums, [1] * len(widths)):
+        while sum(widths) > space and (wide := [place for place, one in enumerate(widths) if one > least[place]]):
             widths[max(wide, key=widths.__getitem__)] -= 1
     return widths, gap
 
@@ -129,7 +129,7 @@ def column_widths(texts: Sequence[Sequence[str]], left: int, width: int) -> tupl
 def _print_figure(out: Console, block: Figure) -> None:
     width = min(out.width, WIDEST_FIGURE)
     lines = []
-    for row in draw(block, width, wanted_height(block, width), COLOURS, plain=not out.is_terminal or out.no_color):
+    for row in draw(block, width, preferred_height(block, width), COLOURS, plain=not out.is_terminal or out.no_color):
         line = Text()
         for run, colour in row:
             line.append(run, style=colour)

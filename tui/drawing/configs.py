@@ -25,8 +25,8 @@ def examples() -> dict[str, Path]:
     """name → config. Installed they lie in the package, in a checkout beside it."""
     import tidepool
 
-    home = Path(str(tidepool.__file__)).resolve().parent
-    places = (home / "examples", home.parent / "examples")
+    package_folder = Path(str(tidepool.__file__)).resolve().parent
+    places = (package_folder / "examples", package_folder.parent / "examples")
     folder = next((place for place in places if place.is_dir()), None)
     if folder is None:
         raise FileError("The examples are not there: this Tidepool was installed without them. Install it again.")

@@ -52,7 +52,7 @@ class Shape:
     plain: bool
 
 
-def columns_beside(up: Axis, width: int) -> int:
+def plot_columns(up: Axis, width: int) -> int:
     """What the upright axis and its numbers leave."""
     return max(4, width - 1 - max(map(len, up.labels), default=0))
 
@@ -104,20 +104,20 @@ class Field:
     def line(self, points: Points, marker: str, ink: str | None, *, fill: bool = False) -> None:
         """Through all points; filled down or up to zero."""
         side = "right" if marker == "braille" else "left"
-        self._plotext.plot(*self._held(points), marker=marker, color=_rgb(ink), fillx=fill, yside=side)
+        self._plotext.plot(*self._clamp(points), marker=marker, color=_rgb(ink), fillx=fill, yside=side)
 
     def marks(self, points: Points, markers: Sequence[str], ink: str | None) -> None:
-        self._plotext.scatter(*self._held(points), marker=list(markers), color=_rgb(ink))
+        self._plotext.scatter(*self._clamp(points), marker=list(markers), color=_rgb(ink))
 
     def text(self, text: str, x: float, y: float, ink: str, alignment: str = "left") -> None:
-        _, (y,) = self._held([(x, y)])
+        _, (y,) = self._clamp([(x, y)])
         self._plotext.text(_in_cells(text), x=x, y=y, color=_rgb(ink), alignment=alignment)
 
-    def _held(self, points: Points) -> tuple[list[float], list[float]]:
+    def _clamp(self, points: Points) -> tuple[list[float], list[float]]:
         """The upper end belongs to the row below it."""
         return [x for x, _ in points], [min(y, self.up.high - self.a_row / 1000) for _, y in points]
 
-    def drawn(self) -> list[list[Run]]:
+    def read_rows(self) -> list[list[Run]]:
         """Read from plotext's own cells: its text with escape sequences takes twice the time."""
         monitor = self._plotext.active().monitor
         monitor.build_plot()
@@ -140,10 +140,10 @@ def _in_cells(text: str) -> str:
 
 def listed(field: Field, names: Sequence[Run], values: Sequence[str]) -> list[list[Run]]:
     """A field of lines, each with a name before it and a value behind it; names are all of one width."""
-    drawn = field.drawn()
-    lines = [[name, (" ", None), *row, (value, None)] for name, row, value in zip(names, drawn, values, strict=False)]
+    rows = field.read_rows()
+    lines = [[name, (" ", None), *row, (value, None)] for name, row, value in zip(names, rows, values, strict=False)]
     left = " " * (cell_len(names[0][0]) + 1)
-    return [*lines, *([(left, None), *row] for row in drawn[len(names) :])]
+    return [*lines, *([(left, None), *row] for row in rows[len(names) :])]
 
 
 def line_field(across: Axis, columns: int, lines: int, quiet: str, *, name: str = "") -> Field:
@@ -169,13 +169,13 @@ def legend(
     rows: list[list[Run]] = [[(first, ink)]] if first else []
     used = cell_len(first)
     for glyph, name, colour in entries:
-        message = f"{glyph} {one_line(name)}"
-        message = message if cell_len(message) <= width else fitted(message, width)
-        if not rows or used + 3 + cell_len(message) > width:
+        entry = f"{glyph} {one_line(name)}"
+        entry = entry if cell_len(entry) <= width else fitted(entry, width)
+        if not rows or used + 3 + cell_len(entry) > width:
             rows.append([])
             used = 0
-        rows[-1].append(("   " * bool(used) + message, colour))
-        used += 3 * bool(used) + cell_len(message)
+        rows[-1].append(("   " * bool(used) + entry, colour))
+        used += 3 * bool(used) + cell_len(entry)
     return rows[:most]
 
 
@@ -185,13 +185,13 @@ def legend(
 FILLS = ("█", "▒", "░", "▓")
 """what tells series apart where colours cannot"""
 RISING = " ▁▂▃▄▅▆▇█"
-AXIS_ROOM = 8
+AXIS_WIDTH = 8
 """columns that the upright axis may take"""
 
 
 def lies(figure: Figure, width: int) -> bool:
     """Whether the labels have no room side by side."""
-    slot = (width - AXIS_ROOM) // max(1, len(figure.labels))
+    slot = (width - AXIS_WIDTH) // max(1, len(figure.labels))
     return slot < len(figure.series) + 1 or any(cell_len(label) >= slot for label in labels_of(figure))
 
 
@@ -202,10 +202,10 @@ def lines_lying(figure: Figure) -> int:
 
 
 def labels_of(figure: Figure) -> list[str]:
-    return named(figure.labels, figure.places)
+    return label_texts(figure.labels, figure.places)
 
 
-def named(names: Sequence[str], places: Sequence[int]) -> list[str]:
+def label_texts(names: Sequence[str], places: Sequence[int]) -> list[str]:
     """Each behind its glyph, where it has a place among those who take part."""
     plain: list[str] = [one_line(name) for name in names]
     return [f"{glyph_of(place)} {name}" for place, name in zip(places, plain, strict=True)] if places else plain
@@ -214,8 +214,8 @@ def named(names: Sequence[str], places: Sequence[int]) -> list[str]:
 def draw_bars(figure: Figure, shape: Shape, inks: Sequence[str]) -> list[list[Run]]:
     several = len(figure.series) > 1
     fills = [FILLS[place % len(FILLS)] if shape.plain else "█" for place in range(len(figure.series))]
-    named = [(fills[place], one.name, inks[place]) for place, one in enumerate(figure.series)] if several else []
-    head = legend(named, shape.width, 2, one_line(figure.ylabel), shape.quiet)
+    entries = [(fills[place], one.name, inks[place]) for place, one in enumerate(figure.series)] if several else []
+    head = legend(entries, shape.width, 2, one_line(figure.ylabel), shape.quiet)
     rows = max(3, shape.height - len(head))
     if lies(figure, shape.width) and lines_lying(figure) - several <= rows:
         return [*head, *_lying(figure, shape, rows, inks, fills)]
@@ -226,23 +226,23 @@ def draw_bars(figure: Figure, shape: Shape, inks: Sequence[str]) -> list[list[Ru
 
 
 def _standing(figure: Figure, shape: Shape, rows: int, inks: Sequence[str], fills: Sequence[str]) -> list[list[Run]]:
-    columns = max(4, shape.width - AXIS_ROOM)
-    shown = min(len(figure.labels), max(1, columns // (len(figure.series) + 1)))
-    staggered = any(cell_len(label) >= columns // shown for label in labels_of(figure)[:shown])
+    columns = max(4, shape.width - AXIS_WIDTH)
+    groups_shown = min(len(figure.labels), max(1, columns // (len(figure.series) + 1)))
+    staggered = any(cell_len(label) >= columns // groups_shown for label in labels_of(figure)[:groups_shown])
     rows = max(2, rows - 2 - staggered)
     bare = len(figure.series) == 1 and not any(figure.series[0].intervals)
     up = upright(figure, min(6, rows // 2), 1 / rows if bare else 0.0)
-    columns = columns_beside(up, shape.width)
-    slot = columns / shown
+    columns = plot_columns(up, shape.width)
+    slot = columns / groups_shown
     wide = max(1, int((slot - 1) * 0.8 / len(figure.series)))
     full = max(1, wide - (wide > 2))
-    places = [round(slot * (group + 0.5) - 0.5) for group in range(shown)]
+    places = [round(slot * (group + 0.5) - 0.5) for group in range(groups_shown)]
     across = Axis(0, columns - 1, tuple(places))
     field = Field(across, up, columns, even_rows(up, rows), shape.quiet, numbers=False)
-    for group in range(shown):
+    for group in range(groups_shown):
         start = round(slot * (group + 0.5) - wide * len(figure.series) / 2)
-        for place, one in enumerate(figure.series):
-            value, bounds = one.ys[group], one.bounds[group]
+        for place, series in enumerate(figure.series):
+            value, bounds = series.ys[group], series.bounds[group]
             if value is not None:
                 x = start + place * wide
                 top = _rise(field, (x, x + full - 1), value, fills[place], inks[place])
@@ -250,7 +250,7 @@ def _standing(figure: Figure, shape: Shape, rows: int, inks: Sequence[str], fill
                     _whisker(field, x + full // 2, bounds)
                 elif bare:
                     field.text(number(value, digits_for(figure)), x + full // 2, top, shape.quiet, "center")
-    return [*field.drawn()[:-1], *_below(figure, shape, places, slot, columns, staggered=staggered)]
+    return [*field.read_rows()[:-1], *_below(figure, shape, places, slot, columns, staggered=staggered)]
 
 
 def _rise(field: Field, span: tuple[int, int], value: float, fill: str, ink: str) -> float:
@@ -259,9 +259,9 @@ def _rise(field: Field, span: tuple[int, int], value: float, fill: str, ink: str
     end = rows * field.a_row
     if rows:
         field.line([(x, end - math.copysign(field.a_row / 2, value)) for x in span], fill, ink, fill=True)
-    part = RISING[eighths] if fill == "█" else fill if eighths >= 4 else " "
-    if part != " ":
-        field.line([(x, end + field.a_row / 2) for x in span], part, ink)
+    block = RISING[eighths] if fill == "█" else fill if eighths >= 4 else " "
+    if block != " ":
+        field.line([(x, end + field.a_row / 2) for x in span], block, ink)
         end += field.a_row
     return max(0.0, end) + field.a_row / 2
 
@@ -278,13 +278,13 @@ def _below(
 ) -> list[list[Run]]:
     """Every label; in two rows by turns where they are long."""
     left = shape.width - columns
-    room = max(1, int(slot * (1 + staggered)) - 1)
+    label_width = max(1, int(slot * (1 + staggered)) - 1)
     labels = labels_of(figure)
     edges = [2 * min(left + place, shape.width - 1 - left - place) + 1 for place in places]
-    items = [fitted(label, min(room, edge, cell_len(label))) for label, edge in zip(labels, edges, strict=False)]
+    texts = [fitted(label, min(label_width, edge, cell_len(label))) for label, edge in zip(labels, edges, strict=False)]
     middles = [left + place for place in places]
     turns = 1 + staggered
-    rows = [beneath(middles[turn::turns], items[turn::turns], shape.width, shape.quiet) for turn in range(turns)]
+    rows = [beneath(middles[turn::turns], texts[turn::turns], shape.width, shape.quiet) for turn in range(turns)]
     if len(labels) > len(places):
         return [rows[0], [(more(len(labels) - len(places)), shape.quiet)]]
     return rows
@@ -296,8 +296,8 @@ def _below(
 def _lying(figure: Figure, shape: Shape, rows: int, inks: Sequence[str], fills: Sequence[str]) -> list[list[Run]]:
     labels = labels_of(figure)
     names = min(shape.width // 3, max(map(cell_len, labels)))
-    items = [[number(y, digits_for(figure)) for y in one.ys] for one in figure.series]
-    figures = 1 + max(len(text) for texts in items for text in texts)
+    value_texts = [[number(y, digits_for(figure)) for y in series.ys] for series in figure.series]
+    figures = 1 + max(len(text) for texts in value_texts for text in texts)
     columns = max(8, shape.width - names - figures - 2)
     gap = len(figure.series) > 1 and lines_lying(figure) - 1 <= rows
     apart = len(figure.series) + gap
@@ -307,9 +307,9 @@ def _lying(figure: Figure, shape: Shape, rows: int, inks: Sequence[str], fills: 
     behind = [""] * lines
     for group, label in enumerate(labels):
         before[group * apart] = (fitted(label, names), None)
-        for place, one in enumerate(figure.series):
-            line, value, bounds = group * apart + place, one.ys[group], one.bounds[group]
-            behind[line] = f"{items[place][group]:>{figures}}"
+        for place, series in enumerate(figure.series):
+            line, value, bounds = group * apart + place, series.ys[group], series.bounds[group]
+            behind[line] = f"{value_texts[place][group]:>{figures}}"
             if value:
                 field.line([(0.0, -line), (value, -line)], fills[place], inks[place])
             if value is not None and bounds:
@@ -336,22 +336,22 @@ def draw_curves(figure: Figure, shape: Shape, inks: Sequence[str]) -> list[list[
     head = legend(entries, shape.width, 2, one_line(figure.ylabel), shape.quiet)
     rows = max(2, shape.height - len(head) - 2 - bool(figure.xlabel))
     up = upright(figure, min(6, rows // 2))
-    columns = columns_beside(up, shape.width)
+    columns = plot_columns(up, shape.width)
     across = along(figure, min(8, columns // 10))
     field = Field(across, up, columns, even_rows(up, rows), shape.quiet, name=figure.xlabel)
     for series, ink in zip(figure.series, inks, strict=True):
         _band(field, series, ink)
-    curves = [_seen(field, known_points(one)) for one in figure.series]
+    curves = [_visible_points(field, known_points(one)) for one in figure.series]
     for points, ink in zip(curves, inks, strict=True):
         if points:
             field.line(points, "braille", ink)
     for place, (points, ink) in enumerate(zip(curves, inks, strict=True)):
         if entries or len(points) == 1:
             _glyphs(field, points, place, len(figure.series), ink)
-    return [*head, *field.drawn()]
+    return [*head, *field.read_rows()]
 
 
-def _seen(field: Field, points: Points) -> Points:
+def _visible_points(field: Field, points: Points) -> Points:
     points = thinned(points, field.columns)
     dots = DOTS * sum(abs(after - before) for (_, before), (_, after) in pairwise(points)) / field.a_row
     return points if dots <= MOST_DOTS else thinned(points, int(field.columns * MOST_DOTS / dots))
@@ -385,13 +385,13 @@ def _every_column(stretch: Sequence[tuple[float, float, float]], field: Field) -
 
 def _glyphs(field: Field, points: Points, place: int, curves: int, ink: str) -> None:
     """At points of the curve, some way apart, and elsewhere for each curve: two that run together are still two."""
-    wanted, shown = BETWEEN_GLYPHS * place // curves, []
+    next_column, marked = BETWEEN_GLYPHS * place // curves, []
     for x, y in points:
-        if field.column(x) >= wanted or (x, y) == points[-1]:
-            shown.append((x, y))
-            wanted = field.column(x) + BETWEEN_GLYPHS
-    if shown:
-        field.marks(shown, glyph_of(place), ink)
+        if field.column(x) >= next_column or (x, y) == points[-1]:
+            marked.append((x, y))
+            next_column = field.column(x) + BETWEEN_GLYPHS
+    if marked:
+        field.marks(marked, glyph_of(place), ink)
 
 
 # -- points ------------------------------------------------------------------------------------------------------------
@@ -403,9 +403,9 @@ Cells = Mapping[int, tuple[int, int]]
 
 
 def draw_points(figure: Figure, shape: Shape, inks: Sequence[str]) -> list[list[Run]]:
-    names = [one_line(one.name)[:LONGEST_NAME] for one in figure.series]
-    glyphs = [glyph_of(place if one.place is None else one.place) for place, one in enumerate(figure.series)]
-    points = {place: found[0] for place, one in enumerate(figure.series) if (found := known_points(one))}
+    names = [one_line(series.name)[:LONGEST_NAME] for series in figure.series]
+    glyphs = [glyph_of(place if series.place is None else series.place) for place, series in enumerate(figure.series)]
+    points = {place: known[0] for place, series in enumerate(figure.series) if (known := known_points(series))}
     head = legend((), shape.width, 1, one_line(figure.ylabel), shape.quiet)
     field = _plane_field(figure, shape, len(head))
     cells = {place: (field.column(x), field.row(y)) for place, (x, y) in points.items()}
@@ -424,13 +424,13 @@ def draw_points(figure: Figure, shape: Shape, inks: Sequence[str]) -> list[list[
         if side := sides.get(place, 0):
             alignment = "left" if side > 0 else "right"
             field.text(names[place], x + 2 * side * a_column, y, inks[place], alignment)
-    return [*head, *field.drawn()]
+    return [*head, *field.read_rows()]
 
 
 def _plane_field(figure: Figure, shape: Shape, head: int) -> Field:
     rows = max(2, shape.height - head - 2 - bool(figure.xlabel))
     across, up = plane(figure, min(8, shape.width // 12), min(6, max(2, rows // 2)))
-    columns = columns_beside(up, shape.width)
+    columns = plot_columns(up, shape.width)
     return Field(across, up, columns, even_rows(up, rows), shape.quiet, name=figure.xlabel)
 
 
@@ -445,15 +445,15 @@ def _cross(field: Field, point: Series, at: tuple[float, float], ink: str) -> No
 
 def label_sides(cells: Cells, lengths: Sequence[int], width: int) -> dict[int, int]:
     """Where the name of each point goes: 1 right of it, -1 left, 0 nowhere, as it would cover another."""
-    taken = [(column, column, row) for column, row in cells.values()]
+    occupied = [(column, column, row) for column, row in cells.values()]
     sides = dict.fromkeys(cells, 0)
     for place, (column, row) in cells.items():
         for side in (1, -1) if column <= width / 2 else (-1, 1):
             first, last = sorted((column + 2 * side, column + (1 + lengths[place]) * side))
-            free = all(row != other or last < left - 1 or right + 1 < first for left, right, other in taken)
+            free = all(row != other_row or last < left - 1 or right + 1 < first for left, right, other_row in occupied)
             if free and first >= 0 and last < width:
                 sides[place] = side
-                taken.append((first, last, row))
+                occupied.append((first, last, row))
                 break
     return sides
 
@@ -469,11 +469,11 @@ def draw_means(figure: Figure, shape: Shape, inks: Sequence[str], marks: Sequenc
         for place, (label, mean, bounds) in enumerate(zip(labels_of(figure), series.ys, series.bounds, strict=True))
         if mean is not None
     ]
-    room = max(1, shape.height - 2 - bool(figure.xlabel))
-    rows = known if len(known) <= room else known[: max(1, room - 1)]
+    available = max(1, shape.height - 2 - bool(figure.xlabel))
+    rows = known if len(known) <= available else known[: max(1, available - 1)]
     signed = figure.reference is not None
-    items = [number(mean, max(1, digits_for(figure)), signed=signed) for _, mean, _, _ in rows]
-    figures = max(map(len, items)) + 1
+    texts = [number(mean, max(1, digits_for(figure)), signed=signed) for _, mean, _, _ in rows]
+    figures = max(map(len, texts)) + 1
     names = min(max(6, shape.width // 3), max(cell_len(label) for label, _, _, _ in rows))
     columns = max(10, shape.width - names - 2 - figures)
     axis = of_means(figure, min(8, columns // 9))
@@ -489,10 +489,10 @@ def draw_means(figure: Figure, shape: Shape, inks: Sequence[str], marks: Sequenc
                 field.marks([(reference, -line)], "┼", ink)
         field.marks([(mean, -line)], glyph_of(figure.places[place]) if figure.places else "●", ink)
         before.append((fitted(label, names), ink if figure.places else None))
-    drawn = listed(field, before, [f"{value:>{figures}}" for value in items])
+    lines = listed(field, before, [f"{value:>{figures}}" for value in texts])
     if len(rows) < len(known):
-        drawn.insert(len(rows), [(more(len(known) - len(rows)), shape.quiet)])
-    return drawn
+        lines.insert(len(rows), [(more(len(known) - len(rows)), shape.quiet)])
+    return lines
 
 
 # -- heat maps ---------------------------------------------------------------------------------------------------------
@@ -505,10 +505,10 @@ CELL = 9
 
 def heat_map(heat: Heat, width: int) -> list[Text]:
     """Rows and columns of shares from 0 to 100, as many columns as there is room for; None is shown as a dash."""
-    names = named(heat.rows, heat.places)
+    names = label_texts(heat.rows, heat.places)
     label = min(14, max(map(len, names), default=0))
     shown = max(1, (width - label - 1) // CELL)
-    heads = "".join(" " + fitted(name, CELL - 1, right=True) for name in named(heat.columns, heat.places)[:shown])
+    heads = "".join(" " + fitted(name, CELL - 1, right=True) for name in label_texts(heat.columns, heat.places)[:shown])
     lines = [Text(" " * (label + 1) + heads)]
     for name, values in zip(names, heat.values, strict=True):
         line = Text(fitted(name, label) + " ")
@@ -551,19 +551,19 @@ def draw(figure: Figure, width: int, height: int, colours: Colours, plain: bool 
     title: list[Run] = [(fitted(one_line(figure.title), width), _hex(colours.get("primary", GREY)))]
     note: list[list[Run]] = [[(line, quiet)] for line in note_lines(figure, width, height)]
     shape = Shape(max(20, width), max(4, height - len(note) - 1), quiet, plain)
-    drawn = [title, *(_within(row, width) for row in _field(figure, shape, colours))]
-    return drawn[:height] if len(drawn) + len(note) > height else [*drawn, *note]
+    lines = [title, *(_within(row, width) for row in _field(figure, shape, colours))]
+    return lines[:height] if len(lines) + len(note) > height else [*lines, *note]
 
 
 def _within(row: list[Run], width: int) -> list[Run]:
     """Where there is hardly any room, what is too wide ends at the edge."""
     if sum(cell_len(text) for text, _ in row) <= width:
         return row
-    kept: list[Run] = []
+    runs: list[Run] = []
     for text, ink in row:
-        kept.append((set_cell_size(text, min(width, cell_len(text))), ink))
-        width -= cell_len(kept[-1][0])
-    return kept
+        runs.append((set_cell_size(text, min(width, cell_len(text))), ink))
+        width -= cell_len(runs[-1][0])
+    return runs
 
 
 def _field(figure: Figure, shape: Shape, colours: Colours) -> list[list[Run]]:
@@ -573,7 +573,7 @@ def _field(figure: Figure, shape: Shape, colours: Colours) -> list[list[Run]]:
     return {"lines": draw_curves, "bars": draw_bars, "points": draw_points}[figure.form](figure, shape, inks)
 
 
-def wanted_height(figure: Figure, width: int) -> int:
+def preferred_height(figure: Figure, width: int) -> int:
     """Where there is room without end below: as many lines as it reads well in, its note included."""
     note = len(note_lines(figure, width))
     if figure.form == "means":

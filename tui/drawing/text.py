@@ -87,11 +87,11 @@ def resting(provider: str, since: float, until: float, why: str, down: bool) -> 
     return f"{provider} rests {countdown(left)} more ({why})"
 
 
-def hand_words(hand: WorkerLine) -> str:
+def worker_text(worker: WorkerLine) -> str:
     """A worker of a cluster: where it is, and what it does."""
     return (
-        f"hand {hand.process} on {hand.node}: {count(hand.in_flight)} in flight, {rate(hand.per_second)}, "
-        f"{count(hand.returned)} came back"
+        f"hand {worker.process} on {worker.node}: {count(worker.in_flight)} in flight, {rate(worker.per_second)}, "
+        f"{count(worker.returned)} came back"
     )
 
 
@@ -145,22 +145,22 @@ def _paragraph(text: str, width: int) -> Iterator[tuple[int, int]]:
     measure = len if text.isascii() else cell_len
     start = end = 0
     used = 0
-    for found in _WORD.finditer(text):
-        word = text[end : found.end()]
+    for match in _WORD.finditer(text):
+        word = text[end : match.end()]
         length = measure(word)
-        if used and (used + length > width or found.end() - start > MARKS_IN_A_CELL * width):
+        if used and (used + length > width or match.end() - start > MARKS_IN_A_CELL * width):
             yield start, end
-            start = found.start()
-            word = found.group()
+            start = match.start()
+            word = match.group()
             length, used = measure(word), 0
         if length > width or len(word) > MARKS_IN_A_CELL * width:
-            *whole, rest = _chopped(word, width)
-            for part in whole:
-                yield start, start + len(part)
-                start += len(part)
-            length = measure(rest)
+            *whole, remainder = _chopped(word, width)
+            for piece in whole:
+                yield start, start + len(piece)
+                start += len(piece)
+            length = measure(remainder)
         used += length
-        end = found.end()
+        end = match.end()
     yield start, max(start, end)
 
 

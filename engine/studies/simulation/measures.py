@@ -169,7 +169,7 @@ class SpeechTally:
         entity = places_in(self.talks.places, list(chain.from_iterable(casts)))
         rated = places_in(self.talks.places, [name for _, name in ratings])
         rows = _Rows(units, numpy.repeat(numpy.arange(len(casts)), list(map(len, casts))), entity)
-        words, turns = self._spoken(rows, *page.said)
+        words, turns = self._spoken(rows, *page.messages)
         rating = self._rated(rows, [unit for unit, _ in ratings], rated, list(ratings.values()))
         self.talks.add(len(casts), entity=rows.entity, talk=rows.talk, words=words, turns=turns, rating=rating)
         self._met.append(rows.combinations())

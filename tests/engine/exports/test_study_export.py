@@ -15,7 +15,7 @@ from tidepool.engine.design.running import run_study
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.export import export_batch
 from tidepool.storage.file import reading
-from tidepool.storage.transfer.study_files import merge, opened_other, other_batches
+from tidepool.storage.transfer.study_files import foreign_file, merge, other_batches
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_a_file_of_its_own_holds_the_whole_study_and_is_imported_as_one(
 ) -> None:
     database, study_id = study
     export_batch(database, study_id, "sqlite", tmp_path / "alone.db")
-    with opened_other(tmp_path / "alone.db") as other:
+    with foreign_file(tmp_path / "alone.db") as other:
         merge(tmp_path / "new.db", other, {batch.id: batch.config for batch in other_batches(other)})
     with closing(sqlite3.connect(tmp_path / "new.db")) as connection:
         assert connection.execute(

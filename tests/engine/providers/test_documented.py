@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, PRESET_ENDPOINTS, PRESET_TABLE
-from tidepool.engine.runtime.batch_creation import LOOKS
+from tidepool.engine.runtime.batch_creation import SEARCHES
 from tidepool.engine.runtime.provider_batch import SMALL_REMAINDER, SMALL_SHARE
 
 PAGE = (Path(__file__).parent.parent.parent.parent / "docs" / "providers.md").read_text()
@@ -29,5 +29,5 @@ def test_the_table_of_known_endpoints_is_that_of_the_code() -> None:
 
 def test_the_figures_are_those_of_the_code() -> None:
     words = " ".join(PAGE.split())
-    assert LOOKS == 4 and "looks four times" in words
+    assert SEARCHES == 4 and "looks four times" in words
     assert (SMALL_REMAINDER, SMALL_SHARE) == (10, 0.02) and "ten calls, or 2 %" in words

@@ -28,8 +28,8 @@ from tidepool.engine.results.simulated_roles import (
 )
 from tidepool.engine.results.summary import summarise
 from tidepool.storage.file import reading
-from tidepool.storage.queries.lists import watched_any, with_studies
-from tidepool.storage.queries.watching import all_watched
+from tidepool.storage.queries.lists import read_batch_or_study, with_studies
+from tidepool.storage.queries.watching import read_batches
 from tidepool.tui.command.main import main
 
 EVOLUTION = {"evolution": {"model": "openai:gpt-4o-mini", "models": [], "mutator": "simulated:rewriter"}}
@@ -126,9 +126,9 @@ async def test_a_study_names_roles_and_cells_that_are_simulated_in_every_place(
     card = (tmp_path / "out" / "README.md").read_text()
     assert lines[0][1:] in card.replace("\\", "") and "simulated |" in card
     with reading(database) as connection:
-        cells = all_watched(connection, database)
+        cells = read_batches(connection, database)
         study, *_ = with_studies(connection, cells)
-        watched = watched_any(connection, database, study.number)
+        watched = read_batch_or_study(connection, database, study.number)
     found = [
         "partly simulated" if one.partly_simulated else "simulated" if one.simulated else "" for one in cells[::-1]
     ]
@@ -158,5 +158,5 @@ async def test_the_label_is_the_same_in_every_report(database: Path, tmp_path: P
     ]
     assert told == [f"#1: {ALL_SIMULATED}", f"#2: {label}"]
     with reading(database) as connection:
-        (line,) = all_watched(connection, database)
+        (line,) = read_batches(connection, database)
     assert line.simulated and line.partly_simulated

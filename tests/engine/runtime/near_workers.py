@@ -8,7 +8,7 @@ from typing import Any
 from tidepool.engine.runtime.worker import Worker
 
 
-class NearHand:
+class InProcessWorker:
     def __init__(self, node: str) -> None:
         self.node = node
         self.work = Worker()
@@ -16,10 +16,10 @@ class NearHand:
         self.bunches: list[int] = []
 
     async def call(self, method: str, *arguments: Any) -> Any:
-        if method == "give":
+        if method == "submit":
             self.bunches.append(len(arguments[0]))
         said = getattr(self.work, method)(*arguments)
-        if method in ("give", "take"):
+        if method in ("submit", "collect"):
             return await self._while_there(said)
         return replace(await said, node=self.node) if method == "card" else await said
 
@@ -38,20 +38,20 @@ class NearHand:
             gone.cancel()
 
 
-class NearStarter:
+class InProcessStarter:
     start_seconds = 1.0
 
     def __init__(self, room: int = 100) -> None:
-        self.started: list[NearHand] = []
+        self.started: list[InProcessWorker] = []
         self._window = room
 
-    async def start(self) -> NearHand:
+    async def start(self) -> InProcessWorker:
         if len(self.started) >= self._window:
             await asyncio.Event().wait()
-        self.started.append(NearHand(f"node{len(self.started) + 1}"))
+        self.started.append(InProcessWorker(f"node{len(self.started) + 1}"))
         return self.started[-1]
 
     async def close(self) -> None: ...
 
-    def room(self) -> str:
+    def capacity(self) -> str:
         return f"There is room for {self._window}."

@@ -47,7 +47,7 @@ def test_a_pace_never_lets_more_leave_in_a_sliding_minute_than_the_limit(per_min
     for gap in [*gaps, *[0.0] * min(per_minute * 3, 500)]:
         now = now + gap
         now = max(now, now + pace.delay(now))
-        pace.take(now)
+        pace.consume(now)
         left.append(now)
     assert most_in_a_minute(left) <= per_minute
 
@@ -64,7 +64,7 @@ def test_calls_of_any_size_never_take_more_tokens_in_a_sliding_minute_than_the_l
         tokens = share * per_minute
         now += gap
         now = max(now, now + pace.delay(now, tokens))
-        pace.take(now, tokens)
+        pace.consume(now, tokens)
         left.append((now, tokens))
     for end, _ in left:
         assert sum(tokens for moment, tokens in left if end - 60 < moment <= end) <= per_minute * 1.0001
@@ -81,7 +81,7 @@ def test_however_late_the_loop_is_no_second_gets_more_than_its_share(per_minute:
     for late in lateness:
         now = max(now, now + pace.delay(now)) + late
         while pace.delay(now) <= 0:
-            pace.take(now)
+            pace.consume(now)
             left.append(now)
     share, window = max(1, ceil(per_minute / 60)), max(1.0, 60 / per_minute)
     for first, beyond in zip(left, left[share:], strict=False):
@@ -91,10 +91,10 @@ def test_however_late_the_loop_is_no_second_gets_more_than_its_share(per_minute:
 def test_a_limit_learnt_from_headers_counts_what_left_before_it_was_known() -> None:
     pace = RatePace(0)
     for _ in range(10):
-        pace.take(100.0)
+        pace.consume(100.0)
     pace.change(600, 100.1, just_left=10)
     assert pace.delay(100.1) >= 1.0 and pace.delay(101.2) <= 0
-    pace.take(101.2)
+    pace.consume(101.2)
     pace.change(1200, 101.2)
     assert 0.05 <= pace.delay(101.2) <= 0.06, "another limit opens no gap in the flow"
 

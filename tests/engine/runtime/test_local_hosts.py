@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from tests.emulator import Emulator, Faults
-from tests.engine.runtime.near_workers import NearStarter
+from tests.engine.runtime.near_workers import InProcessStarter
 from tests.support.books import NoBooks
 from tests.support.stage import question
 from tidepool.engine.config.sections import ProviderSettings
@@ -52,7 +52,7 @@ def test_a_place_that_is_not_on_the_machine_itself_is_refused(settings: dict[str
 async def test_each_node_counts_as_a_server_and_hands_ask_there() -> None:
     async with Emulator() as emulator:
         settings = ProviderSettings(like="openai", hosts=["local"], base_url=emulator.urls["openai"], max_concurrent=3)
-        crew = WorkerPool(NearStarter(), 2)
+        crew = WorkerPool(InProcessStarter(), 2)
         await crew.gather()
         home = open_provider("lab", settings)
         provider = RemoteProvider(home, crew)
@@ -71,9 +71,9 @@ NOBODY = "http://127.0.0.1:9/v1"
 @asynccontextmanager
 async def two_hands(
     emulator: Emulator,
-) -> AsyncIterator[tuple[NearStarter, WorkerPool, RemoteProvider, ProviderSettings]]:
+) -> AsyncIterator[tuple[InProcessStarter, WorkerPool, RemoteProvider, ProviderSettings]]:
     settings = ProviderSettings(like="openai", hosts=["local"], base_url=emulator.urls["openai"], max_concurrent=8)
-    starter = NearStarter()
+    starter = InProcessStarter()
     crew = WorkerPool(starter, 2)
     await crew.gather()
     home = open_provider("lab", settings)

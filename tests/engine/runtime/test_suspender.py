@@ -26,7 +26,7 @@ KEPT = 8
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Few stories stay in memory; what is told again is written down."""
-    monkeypatch.setattr(tidepool.engine.runtime.tasks, "KEPT", KEPT)
+    monkeypatch.setattr(tidepool.engine.runtime.tasks, "MOST_IN_MEMORY", KEPT)
     for module in (
         tidepool.engine.runtime.unit,
         tidepool.engine.runtime.suspender,
@@ -65,7 +65,7 @@ async def test_what_was_let_go_and_told_again_comes_to_the_same(
     await run_batch(talks(**settings), tmp_path / "let-go.db")
     assert len(told) > 40
     again = len(told)
-    monkeypatch.setattr(tidepool.engine.runtime.tasks, "KEPT", 1000)
+    monkeypatch.setattr(tidepool.engine.runtime.tasks, "MOST_IN_MEMORY", 1000)
     await run_batch(talks(**settings), tmp_path / "kept.db")
     assert len(told) == again
     assert end_state(tmp_path / "let-go.db") == end_state(tmp_path / "kept.db")
@@ -171,6 +171,6 @@ async def test_a_study_of_many_waiting_calls_is_taken_up_where_it_was(
     await resume_batch("last", database)
     batch = query(database, "SELECT id FROM batches")[0][0]
     assert max(sold_by_batch(database, batch).values()) == 1
-    monkeypatch.setattr(tidepool.engine.runtime.tasks, "KEPT", 1000)
+    monkeypatch.setattr(tidepool.engine.runtime.tasks, "MOST_IN_MEMORY", 1000)
     await run_batch(talks(simulated=slow, **settings), tmp_path / "kept.db")
     assert end_state(database) == end_state(tmp_path / "kept.db")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.runtime.near_workers import NearStarter
+from tests.engine.runtime.near_workers import InProcessStarter
 from tests.support.books import NoBooks
 from tests.support.stage import question
 from tidepool.engine.config.loading import load_config
@@ -28,8 +28,8 @@ from tidepool.storage.states import StopCode
 
 
 @asynccontextmanager
-async def hands(count: int, **simulated: float) -> AsyncIterator[tuple[NearStarter, WorkerPool, RemoteProvider]]:
-    starter = NearStarter()
+async def hands(count: int, **simulated: float) -> AsyncIterator[tuple[InProcessStarter, WorkerPool, RemoteProvider]]:
+    starter = InProcessStarter()
     crew = WorkerPool(starter, count)
     await crew.gather()
     provider = RemoteProvider(open_provider("simulated", SimulatedSettings(**simulated)), crew)
@@ -58,7 +58,7 @@ async def test_answers_are_those_of_a_provider_at_home_and_travel_in_bunches() -
         expected = [await home.complete(question(f"t{seed}"), seed, 1) for seed in range(200)]
         assert [answer._replace(seconds=None) for answer in answers] == expected
         assert [len(hand.bunches) for hand in starter.started] == [1, 1, 1]
-        assert sum(hand["returned"] for hand in crew.shown()) == 200
+        assert sum(hand["returned"] for hand in crew.worker_rows()) == 200
 
 
 async def test_an_error_keeps_what_the_engine_decides_by() -> None:
@@ -112,7 +112,7 @@ async def test_where_no_hand_is_left_calls_leave_from_home() -> None:
 
 
 async def test_what_only_a_hand_can_ask_waits_for_one_as_for_a_provider_that_is_down() -> None:
-    crew = WorkerPool(NearStarter(), 1)
+    crew = WorkerPool(InProcessStarter(), 1)
     home = open_provider("vllm", ProviderSettings(hosts=["local"]))
     provider = RemoteProvider(home, crew)
     with pytest.raises(ProviderError, match="No hand is left beside a server of vllm") as raised:
@@ -122,13 +122,13 @@ async def test_what_only_a_hand_can_ask_waits_for_one_as_for_a_provider_that_is_
 
 
 async def test_those_that_find_room_begin_and_where_none_does_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(NearStarter, "start_seconds", 0.05)
-    some, told = WorkerPool(NearStarter(room=2), 5), list[str]()
+    monkeypatch.setattr(InProcessStarter, "start_seconds", 0.05)
+    some, told = WorkerPool(InProcessStarter(room=2), 5), list[str]()
     some.notices.listen(told.append)
     await some.gather()
     assert len(some.workers) == 2 and told[0].startswith("2 of 5 hands have started")
     await some.close()
-    none = WorkerPool(NearStarter(room=0), 5)
+    none = WorkerPool(InProcessStarter(room=0), 5)
     with pytest.raises(UsageError, match=r"No hand could be started\. There is room for 0\."):
         await none.gather()
     await none.close()
@@ -138,7 +138,7 @@ async def test_who_wants_to_stop_does_not_wait_for_hands() -> None:
     async def stopped() -> None:
         await asyncio.sleep(0.01)
 
-    crew = WorkerPool(NearStarter(room=0), 1)
+    crew = WorkerPool(InProcessStarter(room=0), 1)
     crew._starter.start_seconds = 3600.0
     with pytest.raises(UsageError, match="Stopped before a hand had started"):
         await crew.gather(stopped)
@@ -159,7 +159,7 @@ async def test_a_node_that_lacks_the_key_gets_no_calls_and_where_all_lack_it_not
 ) -> None:
     monkeypatch.delenv("LAB_KEY", raising=False)
     settings = ProviderSettings(like="openai", base_url="http://127.0.0.1:9/v1", api_key_env="LAB_KEY")
-    crew, told = WorkerPool(NearStarter(), 2), list[str]()
+    crew, told = WorkerPool(InProcessStarter(), 2), list[str]()
     crew.notices.listen(told.append)
     await crew.gather()
     lab = open_provider("lab", settings)

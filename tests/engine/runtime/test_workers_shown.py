@@ -14,7 +14,7 @@ from tests.tui.studies import game, played_now
 from tidepool.storage.locks import holding
 from tidepool.storage.queries.watching import WorkerLine, workers_in
 from tidepool.tui.app.widgets.frame import PanelStrip
-from tidepool.tui.app.widgets.watch_panels import HandsTable
+from tidepool.tui.app.widgets.watch_panels import WorkersTable
 from tidepool.tui.command.main import main
 
 HANDS = [
@@ -59,7 +59,7 @@ async def test_watch_has_a_panel_of_them(running: Path, size: tuple[int, int]) -
     async with opened(running, size=size) as (app, pilot):
         await pilot.press("3")
         await until(pilot, lambda: app.screen.has_class("-has-hands"), "the hands")
-        table = app.screen.query_one(HandsTable)
+        table = app.screen.query_one(WorkersTable)
         if size[0] < 100:
             app.screen.query_one(PanelStrip).choose("panel-hands")
         await until(pilot, lambda: table.region.height > 1, "their panel")

@@ -19,7 +19,7 @@ from tidepool.storage.errors import FileError
 from tidepool.storage.file import prepare
 from tidepool.storage.lock_files import is_held
 from tidepool.storage.schema import CURRENT, Schema
-from tidepool.storage.transfer.study_files import opened_other
+from tidepool.storage.transfer.study_files import foreign_file
 
 OLD = CURRENT.version
 MOOD = "mood TEXT NOT NULL DEFAULT 'calm'"
@@ -129,7 +129,7 @@ async def test_what_the_wal_of_a_killed_study_holds_is_upgraded_and_copied(datab
 async def test_an_older_file_is_imported_from_a_copy_of_its_own(database: Path) -> None:
     await run_batch(game(2, 1), database)
     before = database.read_bytes()
-    with opened_other(database, NEXT) as copy:
+    with foreign_file(database, NEXT) as copy:
         assert query(copy, "SELECT DISTINCT mood FROM unit") == [("calm",)]
     assert database.read_bytes() == before and backups(database) == []
 

@@ -6,12 +6,12 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from tidepool.storage.queries.watching import Watched
+from tidepool.storage.queries.watching import BatchLine
 from tidepool.tui.command.commands.list_batches import batch_table
 
 
-def line(number: int, name: str, *, failed: int = 0, simulated: bool = True) -> Watched:
-    return Watched(
+def line(number: int, name: str, *, failed: int = 0, simulated: bool = True) -> BatchLine:
+    return BatchLine(
         number, f"{number:012}", "secret_game", name, "", "completed", False, None, 4200 + number, simulated, 1.8e9, None,
         2190, 2190 - failed, failed, 1, 1, 0, 0, 0, 0, 1, 1, 12.5, 12.5, 1.0, 1.0, 1, 1, "[]", "{}",
     )  # fmt: skip

@@ -60,8 +60,8 @@ def replaced(draft: Draft, text: str, source: str = "") -> Draft:
     if text == draft.text:
         return replace(draft, source=source)
     plain = {template(kind) for kind in KINDS if installed(kind)}
-    kept = [one for one in (draft.text, *draft.earlier) if one.strip() and one not in plain and one != text]
-    return Draft(text, source, {}, tuple(dict.fromkeys(kept))[:MOST_EARLIER])
+    earlier_texts = [old for old in (draft.text, *draft.earlier) if old.strip() and old not in plain and old != text]
+    return Draft(text, source, {}, tuple(dict.fromkeys(earlier_texts))[:MOST_EARLIER])
 
 
 def switched(draft: Draft, kind: str) -> Draft:
@@ -81,9 +81,9 @@ def _shared_edits(values: Mapping[str, Any], text: str, old: str | None, new: st
     """What makes a text say the same as the values, but for what belongs to one of the two kinds alone."""
     there = values_of(text)
     kinds = [kind for kind in (old, new) if kind]
-    own = {name for kind in kinds for name in (kind, *OWN_LISTS.get(load_kind(kind).people or "", ()))}
+    own_sections = {name for kind in kinds for name in (kind, *OWN_LISTS.get(load_kind(kind).people or "", ()))}
     template_name = values_of(template(old))["batch"]["name"] if old else None
-    for section in [name for name in dict.fromkeys((*values, *there)) if name not in own]:
+    for section in [name for name in dict.fromkeys((*values, *there)) if name not in own_sections]:
         before, after = there.get(section, {}), values.get(section, {})
         if not isinstance(before, dict) or not isinstance(after, dict):
             yield Put((section,), values.get(section, UNSET))
@@ -105,12 +105,12 @@ def read_draft(database: Path) -> Draft | None:
     try:
         if path.stat().st_size > MOST_BYTES:
             return None
-        written = path.read_text(encoding="utf-8")
-        said = json.loads(written)
-        aside = {str(kind): str(text) for kind, text in dict(said.get("set_aside", {})).items() if kind in KINDS}
-        earlier = tuple(str(text) for text in list(said.get("earlier", [])))
-        draft = Draft(str(said["text"]), str(said.get("source", "")), aside, earlier)
-        return draft if trust_record().knows_draft(written) else _foreign(draft)
+        file_text = path.read_text(encoding="utf-8")
+        content = json.loads(file_text)
+        aside = {str(kind): str(text) for kind, text in dict(content.get("set_aside", {})).items() if kind in KINDS}
+        earlier = tuple(str(text) for text in list(content.get("earlier", [])))
+        draft = Draft(str(content["text"]), str(content.get("source", "")), aside, earlier)
+        return draft if trust_record().knows_draft(file_text) else _foreign(draft)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
@@ -181,7 +181,7 @@ class DraftHistory:
             self._edits[-1] = edit
         else:
             if not self._open:
-                self._remember(_told(edit))
+                self._remember(_key_text(edit))
                 self._base, self._edits = self.draft.text, []
             self._edits.append(edit)
         apply(self.values, edit)
@@ -201,11 +201,11 @@ class DraftHistory:
 
     def switch(self, kind: str) -> None:
         self.written_now()
-        self._take(switched(self.draft, kind), "the kind of study")
+        self._replace_draft(switched(self.draft, kind), "the kind of study")
 
     def load(self, text: str, source: str = "") -> None:
         self.written_now()
-        self._take(replaced(self.draft, text, source), "the whole text")
+        self._replace_draft(replaced(self.draft, text, source), "the whole text")
 
     def saved(self, source: str) -> None:
         self.draft = replace(self.draft, source=source)
@@ -214,33 +214,33 @@ class DraftHistory:
     def undo(self) -> str | None:
         """Back to how it was before the last field was changed, or another text loaded. What was taken back; None where
         there is nothing."""
-        return self._turn(self._before, self._after)
+        return self._step(self._before, self._after)
 
     def redo(self) -> str | None:
         """Forth again, until something else is changed."""
-        return self._turn(self._after, self._before)
+        return self._step(self._after, self._before)
 
-    def _turn(self, steps: list[tuple[Draft, str]], back: list[tuple[Draft, str]]) -> str | None:
+    def _step(self, steps: list[tuple[Draft, str]], opposite: list[tuple[Draft, str]]) -> str | None:
         self.written_now()
         while steps:
-            draft, what = steps.pop()
+            draft, change = steps.pop()
             if draft != self.draft:  # else it was typed, and typed back
-                back.append((self.draft, what))
+                opposite.append((self.draft, change))
                 self.draft = draft
                 self.touched = True
                 self._read()
-                return what
+                return change
         return None
 
-    def _take(self, draft: Draft, what: str) -> None:
+    def _replace_draft(self, draft: Draft, change: str) -> None:
         if draft != self.draft:
-            self._remember(what)
+            self._remember(change)
             self.draft, self._after = draft, []
             self.touched = True
         self._read()
 
-    def _remember(self, what: str) -> None:
-        self._before = [*self._before[-MOST_STEPS_BACK:], (self.draft, what)]
+    def _remember(self, change: str) -> None:
+        self._before = [*self._before[-MOST_STEPS_BACK:], (self.draft, change)]
 
     async def written(self) -> str:
         """The text with every edit in it; large ones are worked out in a thread."""
@@ -262,7 +262,7 @@ class DraftHistory:
             self._open = False
 
 
-def _told(edit: Edit) -> str:
+def _key_text(edit: Edit) -> str:
     """The key, and whose it is: they are counted from one."""
     return ".".join(str(part + 1) if isinstance(part, int) else part for part in edit.path)
 

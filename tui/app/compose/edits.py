@@ -72,9 +72,9 @@ def edited(text: str, edits: Sequence[Edit]) -> str:
         document = tomlkit.parse(text)
         for edit in edits:
             _apply(document, edit, _written)
-        result = document.as_string()
-        if values_of(result) == expected:
-            return result
+        new_text = document.as_string()
+        if values_of(new_text) == expected:
+            return new_text
     except (*ANYTHING, tomllib.TOMLDecodeError):
         pass
     return tomlkit.dumps(expected)
@@ -123,15 +123,15 @@ def _apply(values: Any, edit: Edit, make: Any) -> None:
 
 def _holder(values: Any, path: KeyPath, make: Any) -> Any:
     """The table or list at the path; tables are made where there is none. None where something else stands there."""
-    for depth, part in enumerate(path):
-        if isinstance(part, int):
-            if not isinstance(values, list) or part >= len(values):
+    for depth, key in enumerate(path):
+        if isinstance(key, int):
+            if not isinstance(values, list) or key >= len(values):
                 return None
         elif not isinstance(values, MutableMapping):
             return None
-        elif part not in values:
-            values[part] = make({}, values, section=depth == 0, outer=depth + 1 < len(path))
-        values = values[part]
+        elif key not in values:
+            values[key] = make({}, values, section=depth == 0, outer=depth + 1 < len(path))
+        values = values[key]
     return values if isinstance(values, MutableMapping | list) else None
 
 
@@ -148,7 +148,7 @@ def _set(holder: Any, key: str | int, item: Any) -> None:
         return
     container = holder if on_top else holder.value
     body = container.body
-    inner = next((i for i, (_, other) in enumerate(body) if isinstance(other, Table | AoT)), len(body))
+    inner = next((i for i, (_, existing) in enumerate(body) if isinstance(existing, Table | AoT)), len(body))
     last = next((name for name, _ in reversed(body[:inner]) if name is not None), None)
     if last is not None:
         container._insert_after(last, str(key), item)
@@ -188,15 +188,15 @@ def _written(value: Any, holder: Any, *, section: bool = False, outer: bool = Fa
     """The value as an item of a document: sections as [tables], what lies deeper on one line."""
     if isinstance(value, Mapping):
         table: Any = _table(holder, section, outer)
-        for name, item in value.items():
-            table[name] = _written(item, table)
+        for name, element in value.items():
+            table[name] = _written(element, table)
         return table
     if isinstance(value, list):
         if not value and isinstance(holder, tomlkit.TOMLDocument):
             return tomlkit.aot()
         array = tomlkit.array()
-        for item in value:
-            array.append(_written(item, array))
+        for element in value:
+            array.append(_written(element, array))
         return array
     if isinstance(value, str) and "\n" in value and not isinstance(holder, InlineTable):
         return _long_string(value)

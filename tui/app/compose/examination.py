@@ -45,9 +45,9 @@ class Examined:
         return self.plan is not None and not self.complaints
 
     @staticmethod
-    def from_json(said: Mapping[str, Any]) -> "Examined":
-        complaints = tuple(Complaint(tuple(one["where"]), one["sentence"]) for one in said["complaints"])
-        return Examined(complaints, said["line"], said["plan"], tuple(said["shape"]), tuple(said["models"]))
+    def from_json(content: Mapping[str, Any]) -> "Examined":
+        complaints = tuple(Complaint(tuple(one["where"]), one["sentence"]) for one in content["complaints"])
+        return Examined(complaints, content["line"], content["plan"], tuple(content["shape"]), tuple(content["models"]))
 
 
 def examined(text: str, folder: Path, database: Path) -> Examined:
@@ -58,8 +58,8 @@ def examined(text: str, folder: Path, database: Path) -> Examined:
     except tomllib.TOMLDecodeError as error:
         from tidepool.engine.config.toml_text import find_slip
 
-        line, words = find_slip(text, str(error))
-        return Examined((Complaint((), f"This is no valid TOML: {words}"),), line)
+        line, explanation = find_slip(text, str(error))
+        return Examined((Complaint((), f"This is no valid TOML: {explanation}"),), line)
     config, faults = validate_all(values, folder, database)
     if config is None:
         return Examined(tuple(Complaint(fault.where, fault.sentence) for fault in faults))
@@ -113,18 +113,18 @@ def missing_keys(models: Iterable[str], providers: "Providers") -> list[tuple[st
 
     names = sorted({resolve_model(model).partition(":")[0] for model in models})
     sections = {name: providers.section(name) for name in names}
-    asked = [endpoint_of(name, section) for name, section in sections.items() if is_endpoint(name, section)]
-    return [(endpoint.title, endpoint.key_variable) for endpoint in asked if endpoint.lacks_key]
+    endpoints = [endpoint_of(name, section) for name, section in sections.items() if is_endpoint(name, section)]
+    return [(endpoint.title, endpoint.key_variable) for endpoint in endpoints if endpoint.lacks_key]
 
 
-def _power(told: "Foreseen | None", database: Path) -> list[tuple[str, str]]:
+def _power(foreseen: "Foreseen | None", database: Path) -> list[tuple[str, str]]:
     """How sure it will be, in a few lines: with what is assumed by default."""
     from tidepool.engine.planning.foresight import Asked, power_of
     from tidepool.engine.planning.report import MOST_LINES, power_lines
 
-    if told is None:
+    if foreseen is None:
         return []
-    few = replace(told, widths=told.widths[:MOST_LINES], comparisons=told.comparisons[:MOST_LINES])
+    few = replace(foreseen, widths=foreseen.widths[:MOST_LINES], comparisons=foreseen.comparisons[:MOST_LINES])
     return power_lines(power_of(few, Asked(), None, database))
 
 
@@ -151,10 +151,10 @@ class Examiner:
         return await asyncio.shield(job)
 
     def _ask(self, line: str) -> Examined:
-        said = json.loads(self.process.answer(line) or '{"error": "its process ended. Change something to retry"}')
-        if "error" in said:
-            return Examined((Complaint((), f"The plan could not be worked out: {said['error']}."),))
-        return Examined.from_json(said["answer"])
+        reply = json.loads(self.process.answer(line) or '{"error": "its process ended. Change something to retry"}')
+        if "error" in reply:
+            return Examined((Complaint((), f"The plan could not be worked out: {reply['error']}."),))
+        return Examined.from_json(reply["answer"])
 
     def close(self) -> None:
         self.process.kill()
@@ -168,13 +168,13 @@ def placed(complaints: Iterable[Complaint], fields: Iterable[KeyPath]) -> tuple[
     A complaint about a place inside a field's value, or about a table that a field shows, is the field's own.
     """
     known = list(fields)
-    beside: dict[KeyPath, str] = {}
-    rest = []
+    by_field: dict[KeyPath, str] = {}
+    unplaced = []
     for complaint in complaints:
         where = complaint.where
         path = next((where[:length] for length in range(len(where), 0, -1) if where[:length] in known), None)
         if path is None:
-            rest.append(complaint)
+            unplaced.append(complaint)
         else:
-            beside[path] = f"{beside[path]} {complaint.sentence}" if path in beside else complaint.sentence
-    return beside, rest
+            by_field[path] = f"{by_field[path]} {complaint.sentence}" if path in by_field else complaint.sentence
+    return by_field, unplaced

@@ -92,10 +92,10 @@ def fields_of(section: type[BaseModel], prefix: KeyPath = (), without: Collectio
             yield from fields_of(kind, path)
         else:
             form, options = _form(name, info)
-            words = " ".join((info.description or "").split())
+            description = " ".join((info.description or "").split())
             default = info.get_default(call_default_factory=True)
             default = UNSET if default is PydanticUndefined or default is None else default
-            yield Field(path, form, words, default, options, info.is_required(), info.title or "")
+            yield Field(path, form, description, default, options, info.is_required(), info.title or "")
 
 
 def _form(name: str, info: FieldInfo) -> tuple[Form, tuple[str, ...]]:
@@ -154,13 +154,13 @@ def shown(form: Form, value: Any) -> str:
         return value
     match form:
         case Form.NUMBERS if isinstance(value, list):
-            return ", ".join(shown(Form.WORD, item) for item in value)
+            return ", ".join(shown(Form.WORD, element) for element in value)
         case Form.LINES | Form.MODELS if isinstance(value, list):
-            return "\n".join(shown(Form.WORD, item) for item in value)
+            return "\n".join(shown(Form.WORD, element) for element in value)
         case Form.RECORDS if isinstance(value, list):
             return "\n".join(map(inline_toml, value))
         case Form.TABLE if isinstance(value, Mapping):
-            return "\n".join(f"{toml_key(name)} = {inline_toml(item)}" for name, item in value.items())
+            return "\n".join(f"{toml_key(name)} = {inline_toml(element)}" for name, element in value.items())
     return inline_toml(value)
 
 

@@ -78,10 +78,10 @@ def pages_of(kind: str) -> tuple[OutlinePage, ...]:
     people = load_kind(kind).people or ""
     own = _kind_groups(kind)
     own[WHO][:1] = [replace(group, title="") for group in own[WHO][:1]]
-    who = f"Which {people} take part?" if people else "Which models are asked?"
+    question = f"Which {people} take part?" if people else "Which models are asked?"
     return (
         OutlinePage(WHAT, "What", "What is to be found out?", tuple(_what(own[WHAT]))),
-        OutlinePage(WHO, "Who", who, tuple(own[WHO]), people),
+        OutlinePage(WHO, "Who", question, tuple(own[WHO]), people),
         OutlinePage(HOW, "How", "How is it asked, and what may it cost?", tuple(_how(own[HOW], load_kind(kind).talks))),
     )
 
@@ -95,18 +95,18 @@ def _what(own: list[FieldGroup]) -> Iterator[FieldGroup]:
     yield FieldGroup("Notes", (batch["description"], batch["metadata"]), folded=True)
 
 
-def _how(own: list[FieldGroup], talks: bool) -> Iterator[FieldGroup]:
+def _how(own_groups: list[FieldGroup], talks: bool) -> Iterator[FieldGroup]:
     service = {field.key: field for field in fields_of(Service, ("service",))}
     common = tuple(service.pop(key) for key in _COMMON_SERVICE.split())
     seed = next(field for field in fields_of(Batch, ("batch",)) if field.key == "seed")
     yield FieldGroup("", (*common, seed))
     yield FieldGroup("Limits and waits", tuple(service.values()), folded=True)
-    yield from own
+    yield from own_groups
     if talks:
         yield _optional("Stop when sure", StopWhenSure, "stop", "What is planned is then the most that is asked.")
     yield _optional("Design", Design, "design", "Several batches: each combination of levels is one.")
-    given = ", ".join(f"{name} {info.default}" for name, info in Cluster.model_fields.items() if name != "resources")
-    note = f"Live calls leave from workers of a Ray cluster. Where one key is written, the others are: {given}. No batch keeps it."
+    usual = ", ".join(f"{name} {info.default}" for name, info in Cluster.model_fields.items() if name != "resources")
+    note = f"Live calls leave from workers of a Ray cluster. Where one key is written, the others are: {usual}. No batch keeps it."
     yield _optional("Hands on Ray", Cluster, "cluster", note)
     yield from _providers()
 
@@ -143,12 +143,12 @@ def _placed(order: Mapping[str, Groups], fields: Iterable[Field], last: str) -> 
         step: {title: [left.pop(key) for key in keys.split() if key in left] for title, keys in groups}
         for step, groups in order.items()
     }
-    home = next((groups for groups in steps.values() if last in groups), steps[HOW if steps[WHAT] else WHAT])
-    home.setdefault(last, []).extend(left.values())
+    default_groups = next((groups for groups in steps.values() if last in groups), steps[HOW if steps[WHAT] else WHAT])
+    default_groups.setdefault(last, []).extend(left.values())
     return {
         step: [
-            FieldGroup(title, tuple(found), folded=place > 0 or step == HOW)
-            for place, (title, found) in enumerate((title, found) for title, found in groups.items() if found)
+            FieldGroup(title, tuple(members), folded=place > 0 or step == HOW)
+            for place, (title, members) in enumerate((title, members) for title, members in groups.items() if members)
         ]
         for step, groups in steps.items()
     }
@@ -211,10 +211,10 @@ def people_in(values: Mapping[str, Any], participants: ParticipantKind, library:
         Person(place, "", _cells(record, participants))
         for place, record in enumerate(records if isinstance(records, list) else ())
     ]
-    for one in map(str, ids if isinstance(ids, list) else ()):
-        known = library.get(one)
-        cells = _cells(record_of(known), participants) if known else (one_line(one), "not in the library")
-        people.append(Person(None, one, cells))
+    for person_id in map(str, ids if isinstance(ids, list) else ()):
+        known = library.get(person_id)
+        cells = _cells(record_of(known), participants) if known else (one_line(person_id), "not in the library")
+        people.append(Person(None, person_id, cells))
     return people
 
 
@@ -246,6 +246,6 @@ def newcomer(values: Mapping[str, Any], participants: ParticipantKind) -> dict[s
     from tidepool.engine.library.contents import code_words
 
     model = str(records[-1].get("model", "simulated:guarded")) if records else "simulated:guarded"
-    taken = {str(record.get("secret", "")) for record in records}
-    words = code_words(len(taken) + 1, stream(0, "code words of composed agents"))
-    return {"name": name, "model": model, "secret": next((word for word in words if word not in taken), words[-1])}
+    used = {str(record.get("secret", "")) for record in records}
+    words = code_words(len(used) + 1, stream(0, "code words of composed agents"))
+    return {"name": name, "model": model, "secret": next((word for word in words if word not in used), words[-1])}

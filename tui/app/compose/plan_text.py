@@ -20,12 +20,12 @@ Row = tuple[str, str]
 def in_one_line(examined: Examined) -> Content:
     """For narrow screens."""
     if examined.complaints:
-        things = len(examined.complaints)
-        return Content.assemble(("× ", "$state-failed"), f"{things} thing{'s' if things > 1 else ''} to mend")
+        complaints = len(examined.complaints)
+        return Content.assemble(("× ", "$state-failed"), f"{complaints} thing{'s' if complaints > 1 else ''} to mend")
     plan = examined.plan
     if plan is None:
         return Content("")
-    parts = [
+    figures = [
         f"{count(plan['units'])} {plan['unit_name']}",
         f"{count(plan['wave_count'])} waves",
         f"{_about(plan)}{count(plan['calls'])} calls",
@@ -35,12 +35,12 @@ def in_one_line(examined: Examined) -> Content:
         else f"{dollars(plan['cost_usd_live'])} live, {dollars(plan['cost_usd_batch'])} batch",
     ]
     if batches := plan["transport"]["provider_batches"]:
-        parts.append(f"{count(batches)} batches, {count(plan['transport']['one_after_another'])} in a row")
+        figures.append(f"{count(batches)} batches, {count(plan['transport']['one_after_another'])} in a row")
     elif plan["seconds_live"] >= 1:
-        parts.append(span(plan["seconds_live"]))
+        figures.append(span(plan["seconds_live"]))
     if keys := ", ".join(variable for _, variable in plan["missing_keys"]):
-        return Content.assemble((f"× no key: {keys}", "bold $state-failed"), " · ", " · ".join(parts))
-    return Content.assemble(("■ ", "$state-done"), " · ".join(parts))
+        return Content.assemble((f"× no key: {keys}", "bold $state-failed"), " · ", " · ".join(figures))
+    return Content.assemble(("■ ", "$state-done"), " · ".join(figures))
 
 
 def in_full(examined: Examined) -> Content:
@@ -127,13 +127,13 @@ def cost(examined: Examined) -> float | None:
 def _money(examined: Examined, plan: Mapping[str, Any]) -> list[Row]:
     if is_free(examined):
         return [("cost", "free: simulated answers")]
-    ways = {way for one in plan["transport"]["providers"] for way in ("live", "batch") if one[f"calls_{way}"]}
+    used = {name for one in plan["transport"]["providers"] for name in ("live", "batch") if one[f"calls_{name}"]}
     live, batch = dollars(plan["cost_usd_live"]), dollars(plan["cost_usd_batch"])
     rows = [
-        ("live", live + ("  ← chosen" if ways == {"live"} else "")),
-        ("batch API", batch + ("  ← chosen" if ways == {"batch"} else "")),
+        ("live", live + ("  ← chosen" if used == {"live"} else "")),
+        ("batch API", batch + ("  ← chosen" if used == {"batch"} else "")),
     ]
-    if len(ways) > 1 and plan["cost_usd"] is not None:
+    if len(used) > 1 and plan["cost_usd"] is not None:
         rows.append(("both", dollars(plan["cost_usd"]) + "  ← chosen, each wave by its way"))
     if plan["cost_usd"] is None:
         rows.append(("", "the price of a model is not known"))
@@ -196,16 +196,16 @@ def marked(faults: int) -> Content:
 def help_of(field: Field, value: Any = UNSET) -> Content:
     """The field one is in, in full: its key, what may stand in it, what stands there by itself, and what it is for."""
     key = ".".join(str(part) for part in field.path if not isinstance(part, int))
-    said = [field.form.value] if field.form not in (Form.WORD, Form.LONG, Form.MODEL, Form.CHOICE, Form.CHOICES) else []
+    info = [field.form.value] if field.form not in (Form.WORD, Form.LONG, Form.MODEL, Form.CHOICE, Form.CHOICES) else []
     default = one_line(shown(field.form, field.default))
     if field.required:
-        said.append("must be given")
+        info.append("must be given")
     elif default and field.default is not UNSET:
-        said.append(f"{shortened(default, MOST_DEFAULT)} if empty")
+        info.append(f"{shortened(default, MOST_DEFAULT)} if empty")
     if field.form in (Form.MODEL, Form.MODELS):
-        said.append("f4 lists models with prices")
-    chosen = str(field.default if value is UNSET else value)
-    result = words_of_choice(field, chosen) if field.form is Form.CHOICE else ""
-    words = "\n".join(filter(None, (plain(field.help), result and f"{one_line(chosen)}: {result}")))
-    head = Content.assemble((field.name, "bold"), "  ", (" · ".join((key, *said)), "$quiet"))
-    return Content("\n").join((head, Content(words))) if words else head
+        info.append("f4 lists models with prices")
+    choice = str(field.default if value is UNSET else value)
+    meaning = words_of_choice(field, choice) if field.form is Form.CHOICE else ""
+    text = "\n".join(filter(None, (plain(field.help), meaning and f"{one_line(choice)}: {meaning}")))
+    head = Content.assemble((field.name, "bold"), "  ", (" · ".join((key, *info)), "$quiet"))
+    return Content("\n").join((head, Content(text))) if text else head

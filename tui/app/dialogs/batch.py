@@ -16,7 +16,7 @@ from textual.widgets import Button, Input, Label, Select, Static
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.export import EXPORTERS
 from tidepool.engine.trust.gate import FOREIGN, MEANING, TrustQuestion
-from tidepool.storage.queries.watching import Watched
+from tidepool.storage.queries.watching import BatchLine
 from tidepool.tui.app.dialogs.basic import Confirm, Dialog, buttons, fault_line, frame, paragraph
 from tidepool.tui.app.kind_screens import installed
 from tidepool.tui.app.launching import command, environment
@@ -70,7 +70,7 @@ FIELDS = {
 class LimitsDialog(Dialog[dict[str, Any]]):
     AUTO_FOCUS = "Input"
 
-    def __init__(self, batch: Watched) -> None:
+    def __init__(self, batch: BatchLine) -> None:
         super().__init__()
         limits = json.loads(batch.limits)
         providers = limits.get("providers", {}).values()
@@ -114,7 +114,7 @@ class TrustDialog(Confirm):
         question = self._trust
         with frame(self._title, "-wide", Vertical):
             yield paragraph(f"{one_line(question.name)} ({question.admission.batch_id}) {FOREIGN}. It would use:")
-            rows = "\n".join(f"{what:<7} {one_line(item)}" for what, item in question.rows())
+            rows = "\n".join(f"{kind:<7} {one_line(item)}" for kind, item in question.rows())
             with VerticalScroll(classes="dialog-rows"):  # read from its beginning, where code is named
                 yield Static(Content(rows), id="servers")
             yield paragraph(MEANING)
@@ -141,18 +141,18 @@ class ExportDialog(Dialog[tuple[str, str]]):
 
     AUTO_FOCUS = "#path"
 
-    def __init__(self, batch: Watched) -> None:
+    def __init__(self, batch: BatchLine) -> None:
         super().__init__()
         self._batch = batch
 
     def compose(self) -> ComposeResult:
         spec = installed(self._batch.kind)
-        own = spec.formats() if spec else {}
-        offered = {name: FORMATS.get(name, (name, ""))[0] for name in dict.fromkeys((*EXPORTERS, PUBLISH, *own))}
+        formats = spec.formats() if spec else {}
+        offered = {name: FORMATS.get(name, (name, ""))[0] for name in dict.fromkeys((*EXPORTERS, PUBLISH, *formats))}
         with frame("Export"):
             yield Label("format")
             yield Select(
-                [(words, name) for name, words in offered.items()], value="json", allow_blank=False, id="format"
+                [(label, name) for name, label in offered.items()], value="json", allow_blank=False, id="format"
             )
             yield Label("to")
             yield TextLine(self._suggested("json"), id="path")
@@ -178,18 +178,18 @@ class ExportDialog(Dialog[tuple[str, str]]):
 
 async def export(database: Path, batch_id: str, form: str, target: str) -> str:
     """Runs the export in a process of its own; returns what went wrong, or nothing."""
-    asked = ("publish", batch_id) if form == PUBLISH else ("export", batch_id, "--format", form)
-    words = command(database, *asked, "-o", target)
-    done = await asyncio.to_thread(
+    arguments = ("publish", batch_id) if form == PUBLISH else ("export", batch_id, "--format", form)
+    command_line = command(database, *arguments, "-o", target)
+    completed = await asyncio.to_thread(
         subprocess.run,
-        words,
+        command_line,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env=environment(),
         check=False,
     )
-    if done.returncode == 0:
+    if completed.returncode == 0:
         return ""
-    said: bytes = done.stdout
-    return said.decode("utf-8", "replace").removeprefix("tidepool: ").strip() or "The export said nothing and failed."
+    output: bytes = completed.stdout
+    return output.decode("utf-8", "replace").removeprefix("tidepool: ").strip() or "The export said nothing and failed."

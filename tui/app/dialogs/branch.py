@@ -10,7 +10,7 @@ from textual.widgets import Checkbox, Input, Label, Select
 from tidepool.engine.branching.making import FEW, MANY, BranchWish, new_branch, steps_of
 from tidepool.engine.branching.talks import MOST_TIMES
 from tidepool.storage.queries.lists import Transcript
-from tidepool.storage.queries.watching import Watched
+from tidepool.storage.queries.watching import BatchLine
 from tidepool.tui.app import launching
 from tidepool.tui.app.dialogs.basic import Confirm, Dialog, buttons, fault_line, frame
 from tidepool.tui.app.widgets.frame import TextLine
@@ -54,22 +54,22 @@ class BranchDialog(Dialog[BranchWish]):
             times.value = str(FEW if event.value else MANY)
 
     def accept(self) -> None:
-        times, say = self.query_one("#times", Input).value, self.query_one("#say", Input).value
+        times, replacement = self.query_one("#times", Input).value, self.query_one("#say", Input).value
         if not times.isdecimal() or not 1 <= int(times) <= MOST_TIMES:
             self.fault(f"How often? From 1 to {MOST_TIMES:,} times.")
             return
         chosen = () if self.query_one("#all", Checkbox).value else (self._conversation,)
         at = str(self.query_one("#at", Select).value)
-        self.dismiss(BranchWish(self._batch, at, chosen, say if say.strip() else None, int(times)))
+        self.dismiss(BranchWish(self._batch, at, chosen, replacement if replacement.strip() else None, int(times)))
 
 
-async def branch(app: "TidepoolApp", batch: Watched, talk: Transcript) -> None:
+async def branch(app: "TidepoolApp", batch: BatchLine, talk: Transcript) -> None:
     """Raises a TidepoolError where it cannot be."""
     from tidepool.engine.run import enlist_branch
 
     steps = await app.file.do(steps_of, app.path, batch.id)
-    said = [(step, one.speaker or "", one.content) for step, one in zip(steps, talk.messages, strict=False)]
-    wish = await app.push_screen_wait(BranchDialog(batch.id, talk.sequence_number, said))
+    messages = [(step, one.speaker or "", one.content) for step, one in zip(steps, talk.messages, strict=False)]
+    wish = await app.push_screen_wait(BranchDialog(batch.id, talk.sequence_number, messages))
     if wish is not None and await _agreed(app, wish):
         new = await app.file.do(new_branch, app.path, wish)
         app.follow(launching.resume(app.path, await app.file.do(enlist_branch, new, app.path)))
@@ -90,6 +90,6 @@ async def _agreed(app: "TidepoolApp", wish: "BranchWish") -> bool:
     if question is not None and not await app.ask_for_trust(question):
         return False
     cost = (await app.file.do(priced, plan, new.config))["cost_usd"]
-    words = [f"{plan.units:,} redraws, {plan.calls_expected:,} calls, about {money(cost)}.", *plan.notes]
-    agreed = await app.push_screen_wait(Confirm(" ".join(words), "Branch", no="Leave it", title="Branch"))
+    sentences = [f"{plan.units:,} redraws, {plan.calls_expected:,} calls, about {money(cost)}.", *plan.notes]
+    agreed = await app.push_screen_wait(Confirm(" ".join(sentences), "Branch", no="Leave it", title="Branch"))
     return agreed is True

@@ -13,7 +13,7 @@ from textual.widgets import Input, Label, Static
 
 from tidepool.engine.errors import TidepoolError
 from tidepool.engine.studies.kinds import KINDS
-from tidepool.storage.queries.watching import Watched
+from tidepool.storage.queries.watching import BatchLine
 from tidepool.tui.app.compose.draft import Draft, kind_of
 from tidepool.tui.app.compose.edits import value_at, values_of
 from tidepool.tui.app.dialogs.basic import Choice, Dialog, SearchDialog, buttons, fault_line, frame
@@ -36,15 +36,15 @@ class DraftOrigin:
     text: str | None = None
     path: Path | None = None
     """to be read when chosen"""
-    batch: Watched | None = None
+    batch: BatchLine | None = None
     """whose config is taken"""
 
 
-def origins(folder: Path, draft: Draft, batches: Sequence[Watched] = ()) -> list[DraftOrigin]:
+def origins(folder: Path, draft: Draft, batches: Sequence[BatchLine] = ()) -> list[DraftOrigin]:
     known = [spec for kind in KINDS if (spec := installed(kind))]
     new = [DraftOrigin("new", spec.title.lower(), spec.summary, template(spec.name)) for spec in known]
     starters = [DraftOrigin("starter", one.title, one.text, path=one.path) for one in STARTERS]
-    earlier = [DraftOrigin("earlier", *_told(text), text) for text in draft.earlier]
+    earlier = [DraftOrigin("earlier", *_title_and_detail(text), text) for text in draft.earlier]
     ran = [
         DraftOrigin("batch", one.name or one.id, f"{one.kind.replace('_', ' ')}, {one.status}", batch=one)
         for one in batches
@@ -76,7 +76,7 @@ def _configs(folder: Path) -> list[Path]:
     return [path for path in found if path.name != "pyproject.toml"][:MOST_FILES]
 
 
-def _told(text: str) -> tuple[str, str]:
+def _title_and_detail(text: str) -> tuple[str, str]:
     try:
         values = values_of(text)
     except ValueError:
@@ -102,7 +102,7 @@ class OriginList(ItemRows[DraftOrigin]):
 class OpenDialog(SearchDialog[DraftOrigin, DraftOrigin]):
     """Answers what to begin from."""
 
-    def __init__(self, draft: Draft, batches: Sequence[Watched] = ()) -> None:
+    def __init__(self, draft: Draft, batches: Sequence[BatchLine] = ()) -> None:
         super().__init__()
         folder = Path(draft.source).parent if draft.source else Path.cwd()
         self._origins = origins(folder, draft, batches)
@@ -161,9 +161,9 @@ class SaveDialog(Dialog[str]):
     @on(Input.Changed)
     def _look(self) -> str | None:
         """A word about the path; None where it cannot be."""
-        words = self.query_one("#path", Input).value.strip()
-        path = Path(words).expanduser()
-        if not words:
+        typed = self.query_one("#path", Input).value.strip()
+        path = Path(typed).expanduser()
+        if not typed:
             self.fault("Where to? Give a path.")
             return None
         if path.is_dir() or not path.parent.is_dir():

@@ -45,23 +45,23 @@ class SavingDialog(Dialog[str]):
         """A second press while the first is under way would write, or buy, twice."""
         if not self._busy:
             self._busy = True
-            self._keep_now()
+            self._save_now()
 
     @work(group="keep")
-    async def _keep_now(self) -> None:
+    async def _save_now(self) -> None:
         """The file may be busy for a while: it says so, and waits."""
         box = self.query_one(".dialog")
         box.border_subtitle = "at work …"
         try:
             await messages_handled(self.focused)
-            one = await self.save()
+            record_id = await self.save()
         except TidepoolError as error:
-            self.app.tell(error)  # type: ignore[attr-defined]
+            self.app.show_error(error)  # type: ignore[attr-defined]
             return
         finally:
             box.border_subtitle, self._busy = "", False
-        if one is not None:
-            self.dismiss(one)
+        if record_id is not None:
+            self.dismiss(record_id)
 
     def action_leave(self) -> None:
         self._leave()
@@ -111,7 +111,7 @@ class FormDialog(SavingDialog):
             yield buttons(keep="Save (ctrl+s)", cancel="Cancel")
 
     def changed(self) -> bool:
-        self._take_in()
+        self._read_inputs()
         return self.record != self._before
 
     @on(FieldRow.Edited)
@@ -125,10 +125,10 @@ class FormDialog(SavingDialog):
         else:
             self.record[key] = value
 
-    def _take_in(self) -> None:
+    def _read_inputs(self) -> None:
         """What is typed counts at once: the news of it may still be on its way when a key is pressed."""
         for row in self.query(FieldRow):
-            row.take_in()
+            row.read_input()
             if row.value is not UNSET or self.record.get(row.field.key) is not None:
                 self._put(row.field.key, row.value)
 
@@ -137,16 +137,16 @@ class FormDialog(SavingDialog):
         """What the field one is in is for."""
         self.query_one("#help", Static).update(Content(plain(event.row.field.help)))
 
-    @on(FieldRow.OfferWanted)
+    @on(FieldRow.OfferRequested)
     @work(group="models", exclusive=True)
-    async def _offer_models(self, event: FieldRow.OfferWanted) -> None:
+    async def _offer_models(self, event: FieldRow.OfferRequested) -> None:
         from tidepool.tui.app.dialogs.models import ModelDialog
 
         row = event.row
         providers = rules_in_draft(self.app.path).providers  # type: ignore[attr-defined]
         name = await self.app.push_screen_wait(ModelDialog(row.field.name, providers, str(row.value)))
         if name is not None:
-            row.take_offer(name)
+            row.apply_offer(name)
 
     def _look(self) -> bool:
         """Shows what is wrong; answers whether anything is."""
@@ -157,7 +157,7 @@ class FormDialog(SavingDialog):
         return bool(sentences) or any(row.fault for row in self.query(FieldRow))
 
     async def save(self) -> str | None:
-        self._take_in()
+        self._read_inputs()
         if self._look():
             for row in self.query(FieldRow):
                 if row.fault:

@@ -115,8 +115,8 @@ class GenerateDialog(SavingDialog):
         self.fault("")
         self.query_one(ReadingPane).show(examples(wish.type, wish.seed, min(3, wish.count)))
         left = ", ".join(task.dimension for task in writing_tasks(wish.type, generate(wish.type, 1, 0)[0]))
-        message = f"Left out: {one_line(left)}. `tidepool entities generate --model MODEL` has a model write them."
-        self.query_one("#writing", Static).update(Content(message if left else ""))
+        note = f"Left out: {one_line(left)}. `tidepool entities generate --model MODEL` has a model write them."
+        self.query_one("#writing", Static).update(Content(note if left else ""))
         return wish
 
     def wish(self) -> Wish:
@@ -169,8 +169,8 @@ def type_text(definition: Mapping[str, Any]) -> str:
 
 
 def _keys(record: Mapping[str, Any]) -> str:
-    written = {key: value for key, value in record.items() if value is not None}
-    return "".join(f"{toml_key(key)} = {inline_toml(value)}\n" for key, value in written.items())
+    values = {key: value for key, value in record.items() if value is not None}
+    return "".join(f"{toml_key(key)} = {inline_toml(value)}\n" for key, value in values.items())
 
 
 def read_type(text: str) -> tuple[StoredType, EntityType]:
@@ -250,22 +250,22 @@ class TryDialog(Dialog[None]):
             yield buttons(send="Send (enter)", cancel="Close")
 
     def on_mount(self) -> None:
-        self._tell_price()
+        self._show_price()
 
     @work(exclusive=True, group="price")
-    async def _tell_price(self) -> None:
+    async def _show_price(self) -> None:
         try:
             call = trial_call(self._agent, "x" * 200)
             price = await run_in_thread(lambda: price_of(call, self._providers))
             provider = call.model.partition(":")[0]
-            strangers = servers_to_ask_about(provider, self._providers.section(provider))
+            servers = servers_to_ask_about(provider, self._providers.section(provider))
         except TidepoolError as error:
-            result = Content.styled(shortened(str(error)), "$state-failed")
+            content = Content.styled(shortened(str(error)), "$state-failed")
         else:
-            where = "".join(f"\nIt is asked at {one.in_words}, as the study in Compose says." for one in strangers[:3])
-            result = price_text(price, secret=bool(self._agent.secret)) + Content(where)
+            where = "".join(f"\nIt is asked at {one.in_words}, as the study in Compose says." for one in servers[:3])
+            content = price_text(price, secret=bool(self._agent.secret)) + Content(where)
         with while_open(self.app):
-            self.query_one("#price", Static).update(result)
+            self.query_one("#price", Static).update(content)
 
     def accept(self) -> None:
         self.action_send()
@@ -284,8 +284,8 @@ class TryDialog(Dialog[None]):
         self._show()
         try:
             call = trial_call(self._agent, message)
-            said = await run_in_thread(lambda: ask_once(call, place, self._providers))
-            self._exchanges[place] = Trial(message, said)
+            reply = await run_in_thread(lambda: ask_once(call, place, self._providers))
+            self._exchanges[place] = Trial(message, reply)
         except TidepoolError as error:
             self._exchanges[place] = Trial(message, fault=str(error))
         finally:
@@ -302,8 +302,8 @@ class TryDialog(Dialog[None]):
 
 def price_text(price: Price, *, secret: bool) -> Content:
     """Which model will answer, and what that costs, before anything is sent."""
-    asked = "asked as in the secret game, by a visitor" if secret else "asked as itself, with its instructions"
-    where = Content.assemble((one_line(price.model), "bold"), f" · {asked}")
+    manner = "asked as in the secret game, by a visitor" if secret else "asked as itself, with its instructions"
+    where = Content.assemble((one_line(price.model), "bold"), f" · {manner}")
     if price.simulated:
         return Content.assemble(where, "\n", ("simulated answers: offline, free", "$accent"))
     if price.free:
@@ -312,19 +312,19 @@ def price_text(price: Price, *, secret: bool) -> Content:
 
 
 def exchange_passages(name: str, exchange: Trial) -> list[Passage]:
-    passages = [Passage("you", "accent"), Passage(exchange.asked)]
+    passages = [Passage("you", "accent"), Passage(exchange.prompt)]
     if exchange.fault:
         return [*passages, Passage("no answer", "failed"), Passage(exchange.fault, "failed"), Passage("")]
-    if exchange.said is None:
+    if exchange.reply is None:
         return [*passages, Passage("waiting for the answer …", "running"), Passage("")]
-    said = exchange.said
-    label = "simulated answer" if said.simulated else said.model
-    tokens = f"{said.input_tokens} + {said.output_tokens} tokens"
+    reply = exchange.reply
+    kind = "simulated answer" if reply.simulated else reply.model
+    usage = f"{reply.input_tokens} + {reply.output_tokens} tokens"
     return [
         *passages,
         Passage(name, "accent"),
-        Passage(f"{label} · {span(said.seconds)} · {tokens} · {exchange.cost}", "mark" if said.simulated else "dim"),
-        Passage(said.text if said.text.strip() else "(it said nothing)"),
-        *(Passage(notice, "retried") for notice in said.notices),
+        Passage(f"{kind} · {span(reply.seconds)} · {usage} · {exchange.cost}", "mark" if reply.simulated else "dim"),
+        Passage(reply.text if reply.text.strip() else "(it said nothing)"),
+        *(Passage(notice, "retried") for notice in reply.notices),
         Passage(""),
     ]

@@ -45,7 +45,7 @@ def _of(listed: ListedProvider, providers: Providers) -> Iterable[OfferedModel]:
     lacking = listed.key == "missing"
     state = _missing(listed.name, providers) if lacking else "does not answer" if listed.reached is False else ""
     for model in listed.models:
-        said = (
+        notes = (
             "offline, simulated" if listed.name == "simulated" else state,
             f"until {model.retires}" if model.retires else "",
             f"preset {', '.join(model.presets)}" if model.presets else "",
@@ -54,7 +54,7 @@ def _of(listed: ListedProvider, providers: Providers) -> Iterable[OfferedModel]:
             f"{listed.name}:{one_line(model.name)}",
             price_words(model.input_usd),
             price_words(model.output_usd),
-            one_line("; ".join(filter(None, said))),
+            one_line("; ".join(filter(None, notes))),
             not state,
         )
 
@@ -103,9 +103,9 @@ class OfferList(ItemRows[OfferedModel]):
         ]
 
     def _widths(self, width: int) -> tuple[int, int]:
-        room = max(20, width - 2 * PRICES - 6)
-        name = max(16, room * 11 // 20)
-        return name, max(0, room - name)
+        available = max(20, width - 2 * PRICES - 6)
+        name = max(16, available * 11 // 20)
+        return name, max(0, available - name)
 
 
 class ModelDialog(SearchDialog[str, OfferedModel]):
@@ -140,8 +140,8 @@ class ModelDialog(SearchDialog[str, OfferedModel]):
 
         async def known() -> tuple[list[ListedProvider], list[str]]:
             listed = [known_models(name, providers.section(name)) for name in names]
-            own = [one.name for one in listed if one.key != "missing" and one.name != "simulated"]
-            return listed, [name for name in own if not servers_to_ask_about(name, providers.section(name))]
+            usable = [one.name for one in listed if one.key != "missing" and one.name != "simulated"]
+            return listed, [name for name in usable if not servers_to_ask_about(name, providers.section(name))]
 
         try:
             listed, askable = await run_in_thread(known)

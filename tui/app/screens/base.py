@@ -18,7 +18,7 @@ from textual.widgets import Input, TextArea
 from textual.worker import Worker
 
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.queries.watching import Watched, order_lines
+from tidepool.storage.queries.watching import BatchLine, order_lines
 from tidepool.storage.studies import batches_to_resume, delete_any, steer_any
 from tidepool.tui.app import launching
 from tidepool.tui.app.background import while_open
@@ -55,7 +55,7 @@ class ModeScreen(Screen[None]):
         return cast("TidepoolApp", self.app)
 
     @property
-    def shown_batch(self) -> Watched | None:
+    def shown_batch(self) -> BatchLine | None:
         """The batch that actions of this screen are about."""
         return None
 
@@ -105,7 +105,7 @@ class ModeScreen(Screen[None]):
                     with while_open(self.app):
                         await self.look()
                 except TidepoolError as error:
-                    self.tidepool.tell(error)
+                    self.tidepool.show_error(error)
                     await asyncio.sleep(5)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._nudged.wait(), self.PERIOD)
@@ -128,12 +128,12 @@ def screen_action(act: Callable[[ScreenT], Awaitable[None]]) -> Callable[[Screen
         try:
             await act(screen)
         except TidepoolError as error:
-            screen.tidepool.tell(error)
+            screen.tidepool.show_error(error)
 
     return run
 
 
-def batch_action(act: Callable[[BatchScreenT, Watched], Awaitable[None]]) -> Callable[[BatchScreenT], Worker[None]]:
+def batch_action(act: Callable[[BatchScreenT, BatchLine], Awaitable[None]]) -> Callable[[BatchScreenT], Worker[None]]:
     """Such an action on the batch that the screen shows."""
 
     async def run(screen: BatchScreenT) -> None:
@@ -155,7 +155,7 @@ BATCH_BINDINGS = [
 ]
 
 RESUMABLE = ("interrupted", "partial", "failed", "pending")
-NEEDS: dict[str, Callable[[Watched], bool]] = {
+NEEDS: dict[str, Callable[[BatchLine], bool]] = {
     "pause": lambda batch: batch.running,
     "stop": lambda batch: batch.running,
     "limits": lambda batch: batch.running,
@@ -177,15 +177,15 @@ class BatchActions(ModeScreen):
         batch = self.shown_batch
         return batch is not None and NEEDS[action](batch)
 
-    async def _steer(self, batch: Watched, word: str, arguments: dict[str, Any] | None = None) -> None:
+    async def _steer(self, batch: BatchLine, word: str, arguments: dict[str, Any] | None = None) -> None:
         await self.tidepool.file.do(steer_any, self.tidepool.path, batch.id, word, arguments)
 
     @batch_action
-    async def action_pause(self, batch: Watched) -> None:
+    async def action_pause(self, batch: BatchLine) -> None:
         await self._steer(batch, "continue" if batch.paused else "pause")
 
     @batch_action
-    async def action_stop(self, batch: Watched) -> None:
+    async def action_stop(self, batch: BatchLine) -> None:
         from tidepool.tui.app.dialogs.batch import StopDialog
 
         orders = await self.tidepool.file.look(order_lines, abs(batch.number))
@@ -195,14 +195,14 @@ class BatchActions(ModeScreen):
             self.notify("Stopping: calls in flight may finish.", markup=False)
 
     @batch_action
-    async def action_limits(self, batch: Watched) -> None:
+    async def action_limits(self, batch: BatchLine) -> None:
         from tidepool.tui.app.dialogs.batch import LimitsDialog
 
         if changes := await self.app.push_screen_wait(LimitsDialog(batch)):
             await self._steer(batch, "limits", changes)
 
     @batch_action
-    async def action_resume(self, batch: Watched) -> None:
+    async def action_resume(self, batch: BatchLine) -> None:
         """A batch that was not created here is asked about first: the process that resumes it has no terminal."""
         from tidepool.engine.trust.gate import question_about
 
@@ -214,7 +214,7 @@ class BatchActions(ModeScreen):
         self.tidepool.follow(launching.resume(path, batch.id))
 
     @batch_action
-    async def action_export(self, batch: Watched) -> None:
+    async def action_export(self, batch: BatchLine) -> None:
         from tidepool.tui.app.dialogs.batch import ExportDialog, export
 
         answer = await self.app.push_screen_wait(ExportDialog(batch))
@@ -222,12 +222,12 @@ class BatchActions(ModeScreen):
             return
         self.notify(one_line(f"Exporting to {answer[1]} …"), markup=False)
         if fault := await export(self.tidepool.path, batch.id, *answer):
-            self.tidepool.tell(fault)
+            self.tidepool.show_error(fault)
         else:
             self.notify(one_line(f"Exported to {answer[1]}."), markup=False)
 
     @batch_action
-    async def action_duplicate(self, batch: Watched) -> None:
+    async def action_duplicate(self, batch: BatchLine) -> None:
         await self.tidepool.compose_copy(batch)
 
     def action_code(self) -> None:
@@ -238,7 +238,7 @@ class BatchActions(ModeScreen):
             with self.app.suspend():
                 subprocess.run(launching.command(self.tidepool.path, "code", batch.id), env=launching.environment())
         except SuspendNotSupported:
-            self.tidepool.tell(f"Coding needs a terminal of its own: run `tidepool code {batch.id}` there.")
+            self.tidepool.show_error(f"Coding needs a terminal of its own: run `tidepool code {batch.id}` there.")
         self.app.refresh(layout=True)
         self.recount()
 
@@ -246,7 +246,7 @@ class BatchActions(ModeScreen):
         """What the screen shows of the batch is no longer all."""
 
     @batch_action
-    async def action_delete(self, batch: Watched) -> None:
+    async def action_delete(self, batch: BatchLine) -> None:
         cells = f"{batch.cells:,} batches, " if batch.cells else ""
         question = (
             f"Delete {one_line(batch.name)} ({batch.id}) with its {cells}{batch.units_total:,} units and {batch.calls:,} "

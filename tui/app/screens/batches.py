@@ -12,12 +12,12 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from tidepool.storage.queries.lists import with_studies
-from tidepool.storage.queries.watching import Watched, all_watched, changes
+from tidepool.storage.queries.watching import BatchLine, changes, read_batches
 from tidepool.tui.app.background import while_open
 from tidepool.tui.app.findings import BriefReader
 from tidepool.tui.app.kind_screens import STARTERS
 from tidepool.tui.app.screens.base import BATCH_BINDINGS, BatchActions
-from tidepool.tui.app.widgets.batch_list import ORDERS, BatchList, chosen, status_of
+from tidepool.tui.app.widgets.batch_list import ORDERS, BatchList, arrange, status_of
 from tidepool.tui.app.widgets.frame import Greeting, TextLine
 from tidepool.tui.drawing.text import count, one_line, span
 
@@ -45,8 +45,8 @@ class BatchesScreen(BatchActions):
 
     def __init__(self) -> None:
         super().__init__()
-        self._all: Sequence[Watched] = ()
-        self._seen = -1
+        self._all: Sequence[BatchLine] = ()
+        self._change_count = -1
         self._quiet = 0
         self._briefs = BriefReader(self.tidepool)
 
@@ -62,25 +62,25 @@ class BatchesScreen(BatchActions):
         return self.query_one(BatchList)
 
     @property
-    def shown_batch(self) -> Watched | None:
+    def shown_batch(self) -> BatchLine | None:
         return self.table.current if self.is_mounted else None
 
     async def look(self) -> None:
         """Where nothing was written and nothing runs, nothing is read; a process that died is noticed in a second."""
-        if self._all and (old := self._briefs.wanted(self.table.in_view)):
+        if self._all and (old := self._briefs.outdated(self.table.in_view)):
             self._find(old)
-        seen = await self.tidepool.file.look(changes)
+        change_count = await self.tidepool.file.look(changes)
         self._quiet += 1
-        if seen == self._seen and not (self._quiet >= 4 and any(batch.running for batch in self._all)):
+        if change_count == self._change_count and not (self._quiet >= 4 and any(batch.running for batch in self._all)):
             if self._quiet % 40 == 0:
                 self.table.touch_all()
             return
-        self._seen, self._quiet = seen, 0
+        self._change_count, self._quiet = change_count, 0
         self._all = await self.tidepool.file.look(_with_studies, self.tidepool.path)
         self._show()
 
     @work(group="find")
-    async def _find(self, batches: list[Watched]) -> None:
+    async def _find(self, batches: list[BatchLine]) -> None:
         await self._briefs.read(batches)
         with while_open(self.app):
             self.table.touch_all()
@@ -90,12 +90,12 @@ class BatchesScreen(BatchActions):
     def _show(self) -> None:
         self.set_class(not self._all, "-empty")
         self.query_one(Greeting).display = not self._all
-        shown = self.query_one("#batch-list")
-        if self._all and not shown.display:
+        list_widget = self.query_one("#batch-list")
+        if self._all and not list_widget.display:
             self.call_after_refresh(self.table.focus)
-        shown.display = bool(self._all)
+        list_widget.display = bool(self._all)
         self.table.show(
-            chosen(self._all, self.query_one("#filter", Input).value, self.table.order, self.table.unfolded)
+            arrange(self._all, self.query_one("#filter", Input).value, self.table.order, self.table.unfolded)
         )
         self._detail()
 
@@ -128,7 +128,7 @@ class BatchesScreen(BatchActions):
         field.display = False
         self.table.focus()
 
-    @on(BatchList.SortAsked)
+    @on(BatchList.SortRequested)
     def action_sort(self) -> None:
         names = list(ORDERS)
         self.table.order = names[(names.index(self.table.order) + 1) % len(names)]
@@ -163,20 +163,20 @@ class BatchesScreen(BatchActions):
         self.tidepool.run_config(starter.path, starter.title)
 
 
-def _with_studies(connection: sqlite3.Connection, path: Path) -> list[Watched]:
-    return with_studies(connection, all_watched(connection, path))
+def _with_studies(connection: sqlite3.Connection, path: Path) -> list[BatchLine]:
+    return with_studies(connection, read_batches(connection, path))
 
 
-def detail(batch: Watched, finding: str = "") -> Content:
+def detail(batch: BatchLine, finding: str = "") -> Content:
     """On the batch under the cursor: what it came to, what it took, and what can be done."""
-    what = (
+    note = (
         f"study of {batch.cells:,} batches"
         if batch.cells
         else f"cell of study {batch.study_id}"
         if batch.study_id
         else ""
     )
-    first = f"{batch.id} · {f'{what} · ' if what else ''}seed {batch.seed} · {count(batch.calls)} calls · {span(batch.seconds)}"
+    first = f"{batch.id} · {f'{note} · ' if note else ''}seed {batch.seed} · {count(batch.calls)} calls · {span(batch.seconds)}"
     if batch.failed:
         first += f" · {count(batch.failed)} calls failed"
     if batch.simulated:
@@ -185,7 +185,7 @@ def detail(batch: Watched, finding: str = "") -> Content:
     return Content("\n").join([Content.styled(one_line(finding), "bold"), *lines] if finding else lines)
 
 
-def _advice(batch: Watched) -> list[tuple[str, str] | str]:
+def _advice(batch: BatchLine) -> list[tuple[str, str] | str]:
     reason = one_line(batch.reason or "")
     if batch.cells and status_of(batch) in ("completed", "in_progress"):
         return [
@@ -197,8 +197,8 @@ def _advice(batch: Watched) -> list[tuple[str, str] | str]:
         case "interrupted":
             return [("interrupted", "$state-retried"), f" ({reason or 'its process died'}): u goes on where it stopped"]
         case "partial" | "failed":
-            said = f" {reason}:" if reason else ":"
-            return [(batch.status, "$state-failed"), f"{said} u tries the {batch.units_failed:,} failed units again"]
+            cause = f" {reason}:" if reason else ":"
+            return [(batch.status, "$state-failed"), f"{cause} u tries the {batch.units_failed:,} failed units again"]
         case "in_progress":
             return ["enter watches it"]
         case "paused":

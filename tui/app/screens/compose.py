@@ -15,7 +15,7 @@ from textual.widgets import ContentSwitcher, Static, TextArea
 from tidepool.engine.config.toml_files import read_text
 from tidepool.engine.errors import TidepoolError
 from tidepool.storage.library import list_agents, list_entities
-from tidepool.storage.queries.watching import all_watched, changes
+from tidepool.storage.queries.watching import changes, read_batches
 from tidepool.tui.app import launching
 from tidepool.tui.app.background import while_open
 from tidepool.tui.app.compose.draft import DraftHistory, anchored, config_to_run, fresh, keep_draft, read_draft
@@ -36,7 +36,7 @@ from tidepool.tui.app.widgets.frame import NameStrip
 from tidepool.tui.drawing.text import dollars, one_line, shortened
 
 TOML, PLAN = "toml", "plan"
-LINES_BELOW, ROOM_FOR_KEYS = 3, 76
+LINES_BELOW, KEYS_WIDTH = 3, 76
 """lines for the help of most fields, which has the key too; cells from which fields have it beside them"""
 CALCULATING = Content("Calculating…")
 STEP_KEYS = {
@@ -87,7 +87,7 @@ class ComposeScreen(ModeScreen):
         self._plan_shown = Content("")
         self._kind_shown: str | None = None
         self._last_form_page = WHAT
-        self._library_seen = -1
+        self._library_changes = -1
         self._building = asyncio.Lock()
         self.form_pages: list[FormPage] = []
 
@@ -114,31 +114,31 @@ class ComposeScreen(ModeScreen):
     async def _rebuild(self, page: str) -> None:
         """The pages of the draft's kind, and everything shown anew."""
         async with self._building:
-            self.take_in()
+            self.read_inputs()
             history, switcher = self.history, self.query_one("#compose-pages", ContentSwitcher)
             kind = history.kind if history.readable else None
             if kind != self._kind_shown:
                 self.form_pages = []  # nobody is shown a page that goes or is not there yet
                 await switcher.query(FormPage).remove()
                 pages = list(self._pages(kind)) if kind is not None else []
-                for one in pages:
-                    one.display = False
+                for item in pages:
+                    item.display = False
                 await switcher.mount_all(pages)
                 self._kind_shown, self.form_pages = kind, pages
-            self.take_in()
-            for one in self.form_pages:
-                one.show(history.values)
+            self.read_inputs()
+            for item in self.form_pages:
+                item.show(history.values)
             self.show_source()
-            titles = {one.page.name: f"{STEP_KEYS[one.page.name][0]} {one.page.title}" for one in self.form_pages}
+            titles = {item.page.name: f"{STEP_KEYS[item.page.name][0]} {item.page.title}" for item in self.form_pages}
             here = page if page in titles or page in (TOML, PLAN) else next(iter(titles), TOML)
             names = {**titles, PLAN: f"{STEP_KEYS[PLAN][0]} Plan", TOML: "f2 TOML"}
             await self.query_one("#pages", NameStrip).set_names(names, here)
             self.query_one("#kinds", NameStrip).show(history.kind or "")
-            self.take_in()
+            self.read_inputs()
             self.query_one(TomlEditor).show(history.draft.text)
-            for one in self.form_pages:
-                if one.id == f"page-{here}" and not isinstance(one, PeoplePage):
-                    await one.fill(self._sentences)
+            for item in self.form_pages:
+                if item.id == f"page-{here}" and not isinstance(item, PeoplePage):
+                    await item.fill(self._sentences)
             self._turn_to(here)
 
     def _pages(self, kind: str) -> Iterable[FormPage]:
@@ -148,17 +148,17 @@ class ComposeScreen(ModeScreen):
     def show_examined(self, examined: Examined) -> None:
         self._examined = examined
         pages = self.form_pages
-        self._sentences, rest = placed(examined.complaints, [path for page in pages for path in page.paths()])
+        self._sentences, unplaced = placed(examined.complaints, [path for page in pages for path in page.paths()])
         for page in pages:
             page.complain(self._sentences)
         faults = {page.page.name: len(set(page.paths()) & set(self._sentences)) for page in pages}
-        if examined.line is not None or rest:
-            faults[TOML] = len(rest) or 1
+        if examined.line is not None or unplaced:
+            faults[TOML] = len(unplaced) or 1
         self.query_one("#pages", NameStrip).mark({name: marked(count) for name, count in faults.items()})
         self._show_plan(in_full(examined), in_one_line(examined))
-        if rest:  # what no field can show
-            words = shortened(" ".join(one.sentence for one in rest), 600)
-            self._say_below(Content.styled(words, "$state-failed"))
+        if unplaced:  # what no field can show
+            text = shortened(" ".join(complaint.sentence for complaint in unplaced), 600)
+            self._show_below(Content.styled(text, "$state-failed"))
         else:
             self._show_help()
 
@@ -178,9 +178,9 @@ class ComposeScreen(ModeScreen):
 
     def _show_help(self) -> None:
         row = next((one for one in (self.focused.ancestors if self.focused else ()) if isinstance(one, FieldRow)), None)
-        self._say_below(Content("") if row is None else help_of(row.field, row.value))
+        self._show_below(Content("") if row is None else help_of(row.field, row.value))
 
-    def _say_below(self, words: Content) -> None:
+    def _show_below(self, words: Content) -> None:
         """In full, in a place that grows only for what needs it: another height lays the whole screen out anew."""
         bar = self.query_one("#compose-bar", Static)
         lines = max(LINES_BELOW, len(words.wrap(max(20, self.size.width - 2))))
@@ -209,9 +209,9 @@ class ComposeScreen(ModeScreen):
 
     async def look(self) -> None:
         """Follows the file's library, which may be filled from elsewhere."""
-        seen = await self.tidepool.file.look(changes)
-        if self.people is not None and seen != self._library_seen:
-            self._library_seen = seen
+        change_count = await self.tidepool.file.look(changes)
+        if self.people is not None and change_count != self._library_changes:
+            self._library_changes = change_count
             await self._read_library()
 
     # Keys are sacred: an editor says what is written, and the draft follows it. Nothing is written back into an editor
@@ -219,26 +219,26 @@ class ComposeScreen(ModeScreen):
 
     @on(FieldRow.Edited)
     def _edited(self, event: FieldRow.Edited) -> None:
-        self._take_over(event.row)
+        self._apply_typed(event.row)
         for page in self.form_pages:
             page.follow(self.history.values)
         if event.row.field.form is Form.CHOICE and event.row.has_focus_within:
             self._show_help()
         self._study(PAUSE_SECONDS)
 
-    def _take_over(self, row: FieldRow) -> None:
-        for path, value in row.hand_over().items():
+    def _apply_typed(self, row: FieldRow) -> None:
+        for path, value in row.pop_typed().items():
             self.history.edit(Put(path, value))
 
-    def take_in(self) -> None:
-        if (text := self.query_one(TomlEditor).take_in()) is not None:
+    def read_inputs(self) -> None:
+        if (text := self.query_one(TomlEditor).read_input()) is not None:
             self.history.type_text(text)
         for row in self.query(FieldRow):
-            self._take_over(row)
+            self._apply_typed(row)
 
     async def settled(self) -> str:
         await messages_handled(self.focused)
-        self.take_in()
+        self.read_inputs()
         return await self.history.written()
 
     async def before_the_end(self) -> None:
@@ -250,13 +250,13 @@ class ComposeScreen(ModeScreen):
 
     @on(TextArea.Changed, f"#page-{TOML}")
     def _typed(self) -> None:
-        self.take_in()
+        self.read_inputs()
         self._study(PAUSE_SECONDS)
 
     @on(NameStrip.Chosen, "#pages")
     async def _page_chosen(self, event: NameStrip.Chosen) -> None:
         await self.go_to_page(event.name)
-        event.strip.answered(event.name)
+        event.strip.clear_pending(event.name)
 
     async def go_to_page(self, name: str) -> None:
         await self.settled()
@@ -324,7 +324,7 @@ class ComposeScreen(ModeScreen):
         await self.settled()
         if not self.history.readable:
             self.notify("The TOML cannot be read yet: mend it first.", markup=False)
-            event.strip.answered(event.name)
+            event.strip.clear_pending(event.name)
             return
         self.history.switch(event.name)
         self._drop_plan()
@@ -334,7 +334,7 @@ class ComposeScreen(ModeScreen):
     def load(self, text: str, source: str = "") -> None:
         """Takes a config as TOML, of another batch or a file. What was there before is kept among the earlier drafts."""
         if self.is_mounted:
-            self.take_in()
+            self.read_inputs()
         self.history.load(text, source)
         if self.is_mounted:
             self.call_next(self._loaded)
@@ -345,30 +345,30 @@ class ComposeScreen(ModeScreen):
         self._study()
 
     async def action_undo(self) -> None:
-        await self._turn_back(self.history.undo, "Taken back", "There is nothing to take back.")
+        await self._step_history(self.history.undo, "Taken back", "There is nothing to take back.")
 
     async def action_redo(self) -> None:
-        await self._turn_back(self.history.redo, "Done again", "There is nothing to do again.")
+        await self._step_history(self.history.redo, "Done again", "There is nothing to do again.")
 
-    async def _turn_back(self, turn: Callable[[], str | None], done: str, nothing: str) -> None:
+    async def _step_history(self, step: Callable[[], str | None], prefix: str, empty_text: str) -> None:
         await self.settled()
-        if (what := turn()) is None:
-            self.notify(nothing, markup=False, timeout=2)
+        if (change := step()) is None:
+            self.notify(empty_text, markup=False, timeout=2)
             return
         await self._rebuild(self.query_one("#pages", NameStrip).here)
         self._study()
-        self.notify(one_line(f"{done}: {what}."), markup=False, timeout=2)
+        self.notify(one_line(f"{prefix}: {change}."), markup=False, timeout=2)
 
     def on_resize(self, event: events.Resize) -> None:
         super().on_resize(event)
-        self.set_class(event.size.width < ROOM_FOR_KEYS, "-slim")
+        self.set_class(event.size.width < KEYS_WIDTH, "-slim")
         self._show_help()
 
     @property
     def history(self) -> DraftHistory:
         if self._history is None:
-            kept = read_draft(self.tidepool.path)
-            self._history = DraftHistory(kept or fresh())
+            draft = read_draft(self.tidepool.path)
+            self._history = DraftHistory(draft or fresh())
         return self._history
 
     @property
@@ -407,20 +407,20 @@ class ComposeScreen(ModeScreen):
         self._study(PAUSE_SECONDS)
 
     def action_add_person(self) -> None:
-        self.take_in()
+        self.read_inputs()
         if (page := self.people) is not None:
             self._add(page, newcomer(self.history.values, page.participants))
 
     def _add(self, page: PeoplePage, record: dict[str, Any]) -> None:
         self.history.edit(Append((page.participants.name,), record))
         self._people_changed()
-        written = value_at(self.history.values, (page.participants.name,))
-        page.roll.go_to(len(written) - 1)
+        records = value_at(self.history.values, (page.participants.name,))
+        page.roll.go_to(len(records) - 1)
         page.show(self.history.values)
         page.query_one(".person").query(FieldRow).first().take_focus()
 
     def action_copy_person(self) -> None:
-        self.take_in()
+        self.read_inputs()
         page = self.people
         if page is None or (person := page.current) is None:
             return
@@ -433,7 +433,7 @@ class ComposeScreen(ModeScreen):
         self._add(page, {**record, "name": newcomer(self.history.values, page.participants)["name"]})
 
     def action_remove_person(self) -> None:
-        self.take_in()
+        self.read_inputs()
         page = self.people
         if page is None or (person := page.current) is None:
             return
@@ -460,41 +460,41 @@ class ComposeScreen(ModeScreen):
         choices = [
             Choice(one.id, one_line(one.name), one_line(_detail(record_of(one)))) for one in page._library.values()
         ]
-        named = [person.id for person in page.roll.items if person.place is None]
-        dialog = PickDialog(f"Take {page.participants.name} from the library", choices, named)
+        old_ids = [person.id for person in page.roll.items if person.place is None]
+        dialog = PickDialog(f"Take {page.participants.name} from the library", choices, old_ids)
         ids = await self.app.push_screen_wait(dialog)
-        if ids is not None and ids != named:
-            self.take_in()
+        if ids is not None and ids != old_ids:
+            self.read_inputs()
             self._name_ids(page, ids)
             self._people_changed()
             page.roll.focus()
 
-    @on(FieldRow.OfferWanted)
+    @on(FieldRow.OfferRequested)
     @work(group="models", exclusive=True)
-    async def _offer_models(self, event: FieldRow.OfferWanted) -> None:
+    async def _offer_models(self, event: FieldRow.OfferRequested) -> None:
         """Prices and addresses are those of the draft. Its field gets the name when the dialog is gone."""
         from tidepool.tui.app.dialogs.models import ModelDialog
 
         row = event.row
         rules = rules_in(await self.settled())
-        chosen = row.value if isinstance(row.value, str) else ""
+        current = row.value if isinstance(row.value, str) else ""
         path = row.field.path
-        name = await self.app.push_screen_wait(ModelDialog(row.field.name, rules.providers, chosen))
+        name = await self.app.push_screen_wait(ModelDialog(row.field.name, rules.providers, current))
         if name is not None and row.is_attached and row.field.path == path:
-            row.take_offer(name)
+            row.apply_offer(name)
             row.take_focus()
 
     @work(group="files")
     async def action_open(self) -> None:
         await self.settled()
-        batches = await self.tidepool.file.look(all_watched, self.tidepool.path)
+        batches = await self.tidepool.file.look(read_batches, self.tidepool.path)
         origin = await self.app.push_screen_wait(OpenDialog(self.history.draft, batches))
         if origin is None:
             return
         try:
             text = await self._text_of(origin)
         except TidepoolError as error:
-            self.tidepool.tell(error)
+            self.tidepool.show_error(error)
             return
         self.load(text, str(origin.path.resolve()) if origin.group == "file" and origin.path else "")
 
@@ -518,7 +518,7 @@ class ComposeScreen(ModeScreen):
         try:
             await self.tidepool.file.do(Path(path).write_text, text, encoding="utf-8")
         except OSError as error:
-            self.tidepool.tell(f"{path} cannot be written: {error.strerror}. Choose another place.")
+            self.tidepool.show_error(f"{path} cannot be written: {error.strerror}. Choose another place.")
             return
         self.history.saved(path)
         self.show_source()
@@ -547,7 +547,7 @@ class ComposeScreen(ModeScreen):
                 config_to_run, text, self.history.draft.source, self.folder, launching.log_folder()
             )
         except OSError as error:
-            self.tidepool.tell(f"The study cannot be handed to its process: {error.strerror}.")
+            self.tidepool.show_error(f"The study cannot be handed to its process: {error.strerror}.")
             return
         self.tidepool.run_config(path, (examined.plan or {})["name"])
 

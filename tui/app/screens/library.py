@@ -50,7 +50,7 @@ from tidepool.tui.app.library_items import (
     details,
     entity_faults,
     entity_in,
-    found,
+    matching,
     read_library,
 )
 from tidepool.tui.app.provider_view import rules_in_draft
@@ -112,10 +112,10 @@ class ShelfList(MarkedRows[Item]):
         ]
 
     def _widths(self, width: int) -> tuple[int, int, int]:
-        room = max(20, width - 5)
-        first = max(8, min(self._longest[0], room * 3 // 10))
-        second = max(8, min(self._longest[1], room // 4))
-        return first, second, max(0, room - first - second)
+        available = max(20, width - 5)
+        first = max(8, min(self._longest[0], available * 3 // 10))
+        second = max(8, min(self._longest[1], available // 4))
+        return first, second, max(0, available - first - second)
 
 
 FIRST_STEPS = {
@@ -160,9 +160,9 @@ class LibraryScreen(ModeScreen):
         super().__init__()
         self.library = LibraryItems()
         self.shelf = "entities"
-        self._seen = -1
+        self._change_count = -1
         self._stamp: Stamp | None = None
-        self._wanted: str | None = None
+        self._target: str | None = None
         """what was just made, until it is in sight"""
 
     def compose_body(self) -> Iterable[Widget]:
@@ -187,10 +187,10 @@ class LibraryScreen(ModeScreen):
 
     async def look(self) -> None:
         """A batch that runs writes all the time; the library is read again only where it has changed itself."""
-        seen = await self.tidepool.file.look(changes)
-        if seen == self._seen:
+        change_count = await self.tidepool.file.look(changes)
+        if change_count == self._change_count:
             return
-        self._seen = seen
+        self._change_count = change_count
         now = await self.tidepool.file.look(stamp)
         if now == self._stamp:
             return
@@ -202,22 +202,22 @@ class LibraryScreen(ModeScreen):
 
     @on(Input.Changed, "#words")
     def _show(self) -> None:
-        everything = self.library.shelf(self.shelf)
+        items = self.library.shelf(self.shelf)
         words = self.query_one("#words", Input).value
         roll = self.roll
-        if self._wanted is not None and words and not any(one.id == self._wanted for one in found(everything, words)):
+        if self._target is not None and words and not any(one.id == self._target for one in matching(items, words)):
             self.query_one("#words", Input).value = words = ""
         roll.reading = self._stamp is None
-        roll.nothing = "nothing fits these words" if everything else FIRST_STEPS.get(self.shelf, "")
-        roll.show_shelf(self.shelf, found(everything, words))
-        if self._wanted is not None:
-            roll.go_to_item(self._wanted)
-            if any(item.id == self._wanted for item in everything):
-                self._wanted = None
-        self._tell()
+        roll.nothing = "nothing fits these words" if items else FIRST_STEPS.get(self.shelf, "")
+        roll.show_shelf(self.shelf, matching(items, words))
+        if self._target is not None:
+            roll.go_to_item(self._target)
+            if any(item.id == self._target for item in items):
+                self._target = None
+        self._show_item()
 
     @on(ShelfList.Highlighted)
-    def _tell(self) -> None:
+    def _show_item(self) -> None:
         item = self.item
         self.query_one("#details", ReadingPane).show(details(item) if item else [])
         self.refresh_bindings()
@@ -238,7 +238,7 @@ class LibraryScreen(ModeScreen):
         return super().check_action(action, parameters)
 
     def point_to(self, shelf: str, one: str) -> None:
-        self._wanted = one
+        self._target = one
         self._turn_to(shelf)
         self.nudge()
 
@@ -292,7 +292,7 @@ class LibraryScreen(ModeScreen):
         finally:
             self.nudge()
 
-    async def _asked(self, dialog: SavingDialog, shelf: str) -> None:
+    async def _open_dialog(self, dialog: SavingDialog, shelf: str) -> None:
         if one := await self.app.push_screen_wait(dialog):
             self.point_to(shelf, one)
 
@@ -300,7 +300,7 @@ class LibraryScreen(ModeScreen):
     async def action_generate(self) -> None:
         types = [one.type for item in self.library.types if isinstance(one := item.stored, KnownType) and one.type]
         here = self.item.id if self.item and self.shelf == "types" else ""
-        await self._asked(GenerateDialog(types, here, self._generated), "entities")
+        await self._open_dialog(GenerateDialog(types, here, self._generated), "entities")
 
     async def _generated(self, wish: Wish) -> str:
         entities = await self.tidepool.file.do(generate, wish.type, wish.count, wish.seed)
@@ -311,11 +311,11 @@ class LibraryScreen(ModeScreen):
         return haul.entities[0].id
 
     async def _keep(self, haul: LibraryAdditions) -> None:
-        kept = await self.tidepool.file.do(keep, self.tidepool.path, haul)
+        result = await self.tidepool.file.do(keep, self.tidepool.path, haul)
         self.nudge()
-        added = [f"{kept.added:,} added"] if kept.added or not kept.types else []
-        known = [f"{kept.known:,} were there already"] if kept.known else []
-        types = [f"type {one_line(', '.join(kept.types))}"] if kept.types else []
+        added = [f"{result.added:,} added"] if result.added or not result.types else []
+        known = [f"{result.known:,} were there already"] if result.known else []
+        types = [f"type {one_line(', '.join(result.types))}"] if result.types else []
         self.notify(", ".join([*added, *types, *known]).capitalize() + ".", markup=False)
 
     def action_new(self) -> None:
@@ -349,15 +349,15 @@ class LibraryScreen(ModeScreen):
     ) -> None:
         fields, faults, stored_as, replace = RECORDS[shelf]
 
-        async def write(said: dict[str, Any]) -> str:
-            new = stored_as(said, old)
+        async def write(content: dict[str, Any]) -> str:
+            new = stored_as(content, old)
             if old is None:
                 await self._keep(LibraryAdditions(**{shelf: (new,)}))
             else:
                 await self._write(partial(replace, self.tidepool.path, old.id, new))
             return str(new.id)
 
-        await self._asked(FormDialog(title, fields, record, faults, write, note=note), shelf)
+        await self._open_dialog(FormDialog(title, fields, record, faults, write, note=note), shelf)
 
     @work(group="act")
     async def _write_type(self, title: str, text: str, old: KnownType | None, note: str = "") -> None:
@@ -368,18 +368,18 @@ class LibraryScreen(ModeScreen):
                 await self._write(partial(library.put_types, self.tidepool.path, [new]))
             return new.name
 
-        await self._asked(TypeDialog(title, text, write, note=note), "types")
+        await self._open_dialog(TypeDialog(title, text, write, note=note), "types")
 
     @work(group="act")
     async def action_bring_in(self) -> None:
-        brought = ""
+        added_to = ""
 
-        async def bring(holds: str, path: Path) -> str:
-            nonlocal brought
-            read = agents_of_files if holds == "agents" else entities_of_files
-            haul = await self.tidepool.file.do(lambda: read([path.expanduser()]))
+        async def bring(contents: str, path: Path) -> str:
+            nonlocal added_to
+            read_files = agents_of_files if contents == "agents" else entities_of_files
+            haul = await self.tidepool.file.do(lambda: read_files([path.expanduser()]))
             await self._keep(haul)
-            brought, first = next(
+            added_to, first = next(
                 (shelf, one[0])
                 for shelf, one in (("entities", haul.entities), ("types", haul.types), ("agents", haul.agents))
                 if one
@@ -387,15 +387,15 @@ class LibraryScreen(ModeScreen):
             return first.name if isinstance(first, StoredType) else first.id
 
         if one := await self.app.push_screen_wait(ImportDialog(self.shelf, bring)):
-            self.point_to(brought, one)
+            self.point_to(added_to, one)
 
     @screen_action
     async def action_delete(self) -> None:
         items = self.chosen
         if not items:
             return
-        what = one_line(items[0].name) if len(items) == 1 else f"these {len(items):,} {self.shelf}"
-        question = f"Take {what} out of the library? Batches keep what they used; this cannot be undone."
+        subject = one_line(items[0].name) if len(items) == 1 else f"these {len(items):,} {self.shelf}"
+        question = f"Take {subject} out of the library? Batches keep what they used; this cannot be undone."
         if await self.app.push_screen_wait(Confirm(question, "Delete", no="Keep")):
             await self._write(partial(_remove, self.tidepool.path, self.shelf, [item.id for item in items]))
 

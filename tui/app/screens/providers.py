@@ -37,24 +37,24 @@ from tidepool.tui.drawing.text import at_most, fitted, has_words, one_line
 
 class ProviderList(ItemRows[Card]):
     def draw_header(self, width: int) -> Sequence[Piece]:
-        where = _room(width)
+        where = _address_width(width)
         return [(f"   {fitted('provider', 11)}{fitted('key', 12)}{fitted('address', where)} {fitted('state', 24)}", "")]
 
     def draw(self, index: int, width: int) -> Sequence[Piece]:
         card = self.items[index]
-        words, colour = state_of(card)
+        state, colour = state_of(card)
         key = card.key_state
-        where = one_line(card.listed.where) if card.listed else "…"
+        address = one_line(card.listed.where) if card.listed else "…"
         return [
             (f" {STATES[colour][0]} ", colour),
             (fitted(card.title, 11), "strong"),
             (fitted(key, 12), "done" if key == "present" else "dim"),
-            column(where, _room(width), "dim"),
-            (fitted(words, 24), "dim" if colour == "waiting" else colour),
+            column(address, _address_width(width), "dim"),
+            (fitted(state, 24), "dim" if colour == "waiting" else colour),
         ]
 
 
-def _room(width: int) -> int:
+def _address_width(width: int) -> int:
     return max(10, min(50, width - 3 - 11 - 12 - 1 - 24))
 
 
@@ -102,9 +102,9 @@ class ModelTable(ItemRows[ListedModel]):
 
 
 def _widths(width: int) -> tuple[int, int]:
-    room = max(20, width - 1 - 18 - 19 - 13)
-    presets = min(22, room // 3)
-    return room - presets, presets
+    available = max(20, width - 1 - 18 - 19 - 13)
+    presets = min(22, available // 3)
+    return available - presets, presets
 
 
 TEST_SECONDS = 30.0
@@ -166,41 +166,41 @@ class ProvidersScreen(ModeScreen):
                 self._cards[name] = replace(self._cards.get(name, Card(name)), settings=settings)
             for name, settings in sections.items():
                 if before is None or known.get(name) != settings:
-                    self._ask(name, by_the_way=True)
+                    self._ask(name, automatic=True)
             self._show()
 
-    def _ask(self, name: str, *, by_the_way: bool) -> None:
+    def _ask(self, name: str, *, automatic: bool) -> None:
         assert self._rules is not None
         self._put(replace(self._cards[name], asking=True, fault=""))
-        listed = self._listed(name, self._rules.providers.section(name), by_the_way=by_the_way)
+        listed = self._listed(name, self._rules.providers.section(name), automatic=automatic)
         self.run_worker(listed, group=f"ask-{name}", exclusive=True)
 
-    async def _listed(self, name: str, settings: ProviderSettings, *, by_the_way: bool) -> None:
+    async def _listed(self, name: str, settings: ProviderSettings, *, automatic: bool) -> None:
         """First what is known without asking, then what the provider says: an address that is silent keeps nobody waiting.
         No key goes to a server that only the draft names because somebody looks at this screen."""
 
         async def known() -> ListedProvider:
             return known_models(name, settings)
 
-        async def asked() -> ListedProvider:
+        async def from_server() -> ListedProvider:
             providers = (self._rules or ProviderRules()).providers
             return (await list_models(providers, (name,)))[0]
 
         try:
-            strange = await self._strangers(name, settings) if by_the_way else ""
-            for step in (known,) if strange else (known, asked):
+            strange = await self._unknown_servers(name, settings) if automatic else ""
+            for step in (known,) if strange else (known, from_server):
                 listed = await run_in_thread(step)
                 self._put(replace(self._cards[name], listed=listed, asking=step is known and not strange))
             if strange:
-                words = f"not asked yet: the study in Compose sends it to {strange}. Press r here to ask there."
-                self._put(replace(self._cards[name], fault=words))
+                fault = f"not asked yet: the study in Compose sends it to {strange}. Press r here to ask there."
+                self._put(replace(self._cards[name], fault=fault))
         except TidepoolError as error:
             self._put(replace(self._cards[name], asking=False, fault=str(error)))
 
-    async def _strangers(self, name: str, settings: ProviderSettings) -> str:
+    async def _unknown_servers(self, name: str, settings: ProviderSettings) -> str:
         """Servers that nothing but the draft vouches for, in words."""
-        strangers = await self.tidepool.file.do(servers_to_ask_about, name, settings)
-        return "; ".join(one.in_words for one in strangers[:3])
+        servers = await self.tidepool.file.do(servers_to_ask_about, name, settings)
+        return "; ".join(server.in_words for server in servers[:3])
 
     def _put(self, card: Card) -> None:
         self._cards[card.name] = card
@@ -213,8 +213,8 @@ class ProvidersScreen(ModeScreen):
         card = self.card
         words = self.query_one("#words", Input).value
         models = card.listed.models if card.listed else ()
-        found = [model for model in models if has_words(f"{model.name} {' '.join(model.presets)}", words)]
-        self.query_one(ModelTable).show_of(card, found)
+        matching = [model for model in models if has_words(f"{model.name} {' '.join(model.presets)}", words)]
+        self.query_one(ModelTable).show_of(card, matching)
         self.query_one("#about", ReadingPane).show(about(card, self._rules or ProviderRules()))
 
     @on(ProviderList.Highlighted)
@@ -231,7 +231,7 @@ class ProvidersScreen(ModeScreen):
         if self._rules is not None:
             for name in self._names:
                 self._cards[name] = replace(self._cards[name], trial=None)
-                self._ask(name, by_the_way=name != self.card.name)
+                self._ask(name, automatic=name != self.card.name)
 
     def action_next_panel(self) -> None:
         """The providers, their models, what is known of them, and around again."""
@@ -268,16 +268,16 @@ class ProvidersScreen(ModeScreen):
     @work(group="test")
     async def action_test(self) -> None:
         card, model, rules = self.card, self._model(), self._rules or ProviderRules()
-        if card.trial is not None and card.trial.under_way:
+        if card.trial is not None and card.trial.pending:
             return
         if model is None:
-            why = card.listed.note if card.listed and card.listed.note else "it has not answered yet"
-            self.tidepool.tell(f"{card.title} has no model to ask: {why}. Then press r to ask it again.")
+            reason = card.listed.note if card.listed and card.listed.note else "it has not answered yet"
+            self.tidepool.show_error(f"{card.title} has no model to ask: {reason}. Then press r to ask it again.")
             return
         call = probe_call(model)
         try:
             price = await run_in_thread(lambda: price_of(call, rules.providers))
-            strange = await self._strangers(card.name, rules.providers.section(card.name))
+            strange = await self._unknown_servers(card.name, rules.providers.section(card.name))
             if strange or (not price.free and card.key_state != "missing"):
                 most, where = at_most(price.most_usd), f" at {strange}" if strange else ""
                 question = f"Send one short question to {model}{where}, {most}? The owner of the key pays for it."
@@ -285,8 +285,8 @@ class ProvidersScreen(ModeScreen):
                     return
             self._put(replace(self._cards[card.name], trial=Trial(model)))
             self.query_one(PanelStrip).choose("panel-about", focus=False)
-            said = await run_in_thread(lambda: ask_once(call, providers=rules.providers, patience=TEST_SECONDS))
-            trial = Trial(model, said)
+            reply = await run_in_thread(lambda: ask_once(call, providers=rules.providers, patience=TEST_SECONDS))
+            trial = Trial(model, reply)
         except TidepoolError as error:
             trial = Trial(model, fault=str(error))
         except asyncio.CancelledError:

@@ -23,8 +23,8 @@ from tidepool.engine.results.blocks import (
     table,
 )
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.queries.lists import watched_any
-from tidepool.storage.queries.watching import Watched
+from tidepool.storage.queries.lists import read_batch_or_study
+from tidepool.storage.queries.watching import BatchLine
 from tidepool.tui.app.background import while_open
 from tidepool.tui.app.findings import EstimateReader, InterimEstimate
 from tidepool.tui.app.kind_screens import screens_of
@@ -67,7 +67,7 @@ class ResultsScreen(BatchActions):
 
     def __init__(self) -> None:
         super().__init__()
-        self._batch: Watched | None = None
+        self._batch: BatchLine | None = None
         self._counted: tuple[int, str, bool] | None = None
         self._whole = False
         """the statistics in full were asked for, of a batch that goes on"""
@@ -88,7 +88,7 @@ class ResultsScreen(BatchActions):
             yield _page("Compare", BlockList(id="compare"), offered=False)
 
     @property
-    def shown_batch(self) -> Watched | None:
+    def shown_batch(self) -> BatchLine | None:
         return self._batch
 
     async def look(self) -> None:
@@ -97,7 +97,7 @@ class ResultsScreen(BatchActions):
             self._batch, self._whole = await self.tidepool.current_batch(), False
             if self._batch is None:
                 gauges.show(None, None)
-                await self._tell_instead("Nothing to show yet: 2 composes a study.", "quiet")
+                await self._show_text("Nothing to show yet: 2 composes a study.", "quiet")
                 return
             strip = self.query_one(PanelStrip)
             strip.offer("panel-talks", not self._batch.cells)
@@ -105,7 +105,7 @@ class ResultsScreen(BatchActions):
                 await talks.open(self._batch)
                 strip.rename("panel-talks", talks.source.title)
         else:
-            self._batch = await self.tidepool.file.look(watched_any, self.tidepool.path, self._batch.number)
+            self._batch = await self.tidepool.file.look(read_batch_or_study, self.tidepool.path, self._batch.number)
             if self._batch is None:
                 return
         gauges.show(self._batch, None)
@@ -129,40 +129,40 @@ class ResultsScreen(BatchActions):
         return self._batch is not None and self._batch.running and not self._whole
 
     @work(group="find")
-    async def _find(self, batch: Watched) -> None:
+    async def _find(self, batch: BatchLine) -> None:
         finding = await self._findings.read(batch)
         if finding is None or not self._live or self._batch is None or self._batch.number != batch.number:
             return
-        drawn = [block for block in finding.blocks if isinstance(block, Figure | Heat)]
-        items = [block for block in finding.blocks if block not in drawn]
+        plots = [block for block in finding.blocks if isinstance(block, Figure | Heat)]
+        texts = [block for block in finding.blocks if block not in plots]
         headline = [finding.headline] if finding.headline else []
         with while_open(self.app):
-            await self.query_one("#overview", BlockList).show([*so_far(batch, finding), *drawn[:1]])
-            await self.query_one("#statistics", BlockList).show([*headline, *items, Words(LATER, "quiet")])
-            await self.query_one("#plots", BlockList).show(drawn or [Words("nothing to draw yet", "quiet")])
+            await self.query_one("#overview", BlockList).show([*so_far(batch, finding), *plots[:1]])
+            await self.query_one("#statistics", BlockList).show([*headline, *texts, Words(LATER, "quiet")])
+            await self.query_one("#plots", BlockList).show(plots or [Words("nothing to draw yet", "quiet")])
             if finding.headline != self._shown_of:
                 self._shown_of = finding.headline
                 await self._show_family(batch)
 
     @work(exclusive=True, group="count")
-    async def _count(self, batch: Watched) -> None:
+    async def _count(self, batch: BatchLine) -> None:
         try:
             report: Report = from_json(await self._ask("report", batch=batch.id, study=bool(batch.cells)))
         except TidepoolError as error:
-            await self._tell_instead(f"The statistics of this batch cannot be worked out: {error}", "warning")
+            await self._show_text(f"The statistics of this batch cannot be worked out: {error}", "warning")
             return
-        drawn = [block for block in report.findings if isinstance(block, Figure | Heat)]
-        items = [block for block in report.findings if block not in drawn]
+        plots = [block for block in report.findings if isinstance(block, Figure | Heat)]
+        texts = [block for block in report.findings if block not in plots]
         with while_open(self.app):
             await self.query_one("#overview", BlockList).show(
-                _overview(report, items, drawn, of_study=bool(batch.cells))
+                _overview(report, texts, plots, of_study=bool(batch.cells))
             )
             waves = report.waves if _many(report.waves) else ()
-            await self.query_one("#statistics", BlockList).show([*items, *waves, *report.methods_on_screen])
-            await self.query_one("#plots", BlockList).show(drawn or [Words("nothing to draw yet", "quiet")])
+            await self.query_one("#statistics", BlockList).show([*texts, *waves, *report.methods_on_screen])
+            await self.query_one("#plots", BlockList).show(plots or [Words("nothing to draw yet", "quiet")])
             await self._show_family(batch)
 
-    async def _show_family(self, batch: Watched) -> None:
+    async def _show_family(self, batch: BatchLine) -> None:
         """An evolution's champion, and whom it descends from."""
         has_one = screens_of(batch.kind).family and not batch.cells
         self.query_one(PanelStrip).offer("panel-family", has_one)
@@ -170,7 +170,7 @@ class ResultsScreen(BatchActions):
             tree = from_json(await self._ask("family", batch=batch.id))
             await self.query_one("#family", BlockList).show(tree)
 
-    async def _tell_instead(self, words: str, level: Level) -> None:
+    async def _show_text(self, words: str, level: Level) -> None:
         """In place of the statistics; the talks can be read all the same, so no dialog lies over them."""
         with while_open(self.app):
             for page in ("#overview", "#statistics", "#plots"):
@@ -182,11 +182,11 @@ class ResultsScreen(BatchActions):
         strip.offer("panel-compare", len(numbers) > 1)
         if len(numbers) < 2:
             return
-        batches = [await self.tidepool.file.look(watched_any, self.tidepool.path, number) for number in numbers]
-        kept = [batch for batch in batches if batch is not None]
+        batches = [await self.tidepool.file.look(read_batch_or_study, self.tidepool.path, number) for number in numbers]
+        present = [batch for batch in batches if batch is not None]
         try:
-            one_kind = len({batch.kind for batch in kept}) == 1 < len(kept)
-            blocks = from_json(await self._ask("compare", batches=[one.id for one in kept], one_kind=one_kind))
+            one_kind = len({batch.kind for batch in present}) == 1 < len(present)
+            blocks = from_json(await self._ask("compare", batches=[item.id for item in present], one_kind=one_kind))
         except TidepoolError as error:
             blocks = [Words(f"These batches cannot be compared: {error}", "warning")]
         with while_open(self.app):
@@ -222,7 +222,7 @@ class ResultsScreen(BatchActions):
         self.query_one(ConversationsPane).step(by)
 
     @batch_action
-    async def action_branch(self, batch: Watched) -> None:
+    async def action_branch(self, batch: BatchLine) -> None:
         from tidepool.tui.app.dialogs.branch import branch
 
         if (talk := self.query_one("#talk-text", TranscriptPane).talk) is not None:
@@ -241,31 +241,31 @@ def _page(title: str, inner: Widget, *, offered: bool = True) -> Panel:
     return Panel(title, inner, id=f"panel-{inner.id}", offered=offered, framed=False)
 
 
-def _overview(report: Report, told: Sequence[Block], drawn: Sequence[Block], *, of_study: bool) -> list[Block]:
+def _overview(report: Report, blocks: Sequence[Block], plots: Sequence[Block], *, of_study: bool) -> list[Block]:
     """The finding first, below what must be said of it; then what was done, and a picture of what came out."""
-    said = list(takewhile(lambda block: isinstance(block, Words), report.overview))
-    strong = [block for block in told if isinstance(block, Words) and block.level == "strong"]
-    lead: list[Block] = [block for block in told if isinstance(block, Headline)] or [*strong]
+    intro = list(takewhile(lambda block: isinstance(block, Words), report.overview))
+    strong = [block for block in blocks if isinstance(block, Words) and block.level == "strong"]
+    lead: list[Block] = [block for block in blocks if isinstance(block, Headline)] or [*strong]
     if of_study:  # warnings, and the first section: what was stated beforehand, or the first outcome
-        warned = list(takewhile(lambda block: isinstance(block, Words) and block not in strong, told))
-        section = told[len(warned) :]
+        warned = list(takewhile(lambda block: isinstance(block, Words) and block not in strong, blocks))
+        section = blocks[len(warned) :]
         lead = [*warned, *section[:1], *takewhile(lambda block: block not in strong, section[1:])]
     waves = () if _many(report.waves) else report.waves
-    return [Words(report.title, "strong"), *said, *lead, *report.overview[len(said) :], *waves, *drawn[:1]]
+    return [Words(report.title, "strong"), *intro, *lead, *report.overview[len(intro) :], *waves, *plots[:1]]
 
 
-def so_far(batch: Watched, finding: InterimEstimate) -> list[Block]:
+def so_far(batch: BatchLine, finding: InterimEstimate) -> list[Block]:
     """What can be said of a batch that goes on."""
-    ended = f"{count(batch.units_done)} of {count(batch.units_total)}"
+    progress = f"{count(batch.units_done)} of {count(batch.units_total)}"
     facts: list[tuple[Cell, ...]] = [
-        ("ended", ended + (f", {count(batch.units_failed)} of them failed" if batch.units_failed else "")),
+        ("ended", progress + (f", {count(batch.units_failed)} of them failed" if batch.units_failed else "")),
         ("calls", requests(batch.calls, batch.bought, batch.cached, batch.failed)),
         ("spent", "nothing" if batch.free else dollars(batch.cost_usd)),
     ]
     if batch.simulated:
         facts.append(("answers", "simulated in part" if batch.partly_simulated else "simulated"))
-    found = finding.headline or Words("nothing found yet", "quiet")
-    return [Words(one_line(batch.name), "strong"), found, table("", ("", ""), facts, left=2), Words(LATER, "quiet")]
+    headline = finding.headline or Words("nothing found yet", "quiet")
+    return [Words(one_line(batch.name), "strong"), headline, table("", ("", ""), facts, left=2), Words(LATER, "quiet")]
 
 
 LATER = "It goes on, and this with it. Statistics in full come at its end; r works them out now, and once more comes back here."

@@ -16,8 +16,8 @@ from textual.widget import Widget
 from tidepool.engine.results.blocks import places_of
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.queries import lists, watching
-from tidepool.storage.queries.lists import Transcript, everybody, readable, watched_any
-from tidepool.storage.queries.watching import LogLine, Watched, WaveLine
+from tidepool.storage.queries.lists import Transcript, everybody, read_batch_or_study, readable
+from tidepool.storage.queries.watching import BatchLine, LogLine, WaveLine
 from tidepool.tui.app.background import while_open
 from tidepool.tui.app.findings import EstimateReader, InterimEstimate
 from tidepool.tui.app.kind_screens import screens_of
@@ -28,11 +28,11 @@ from tidepool.tui.app.widgets.transcript import TranscriptPane
 from tidepool.tui.app.widgets.watch_panels import (
     FindingPane,
     Front,
-    HandsTable,
     LogLines,
     PacePlots,
     Wavefront,
     WavesTable,
+    WorkersTable,
     front_of,
 )
 
@@ -52,7 +52,7 @@ class WatchQuery:
 
 @dataclass(frozen=True, slots=True)
 class WatchData:
-    batch: Watched
+    batch: BatchLine
     units: int
     front: Front
     wave_count: int
@@ -69,7 +69,7 @@ def read_watch_data(
     connection: sqlite3.Connection, path: Path, query: WatchQuery, orders: dict[str, frozenset[int]]
 ) -> WatchData | None:
     """One look: bounded by what is in view. `orders` remembers which units each provider batch holds."""
-    batch = watched_any(connection, path, query.batch_number)
+    batch = read_batch_or_study(connection, path, query.batch_number)
     if batch is None:
         return None
     number = batch.number
@@ -84,7 +84,7 @@ def read_watch_data(
         units = max(batch.units_total, watching.last_begun(connection, number))
         rows = watching.unit_lines(connection, number, *query.rows)
         answered = watching.cells(connection, number, *query.rows)
-        waiting = _under_way(connection, batch, query.rows, orders)
+        waiting = _waves_in_flight(connection, batch, query.rows, orders)
         wave_count = watching.wave_count(connection, number)
         waves = watching.wave_lines(connection, number, *query.waves)
         talk, log = (
@@ -95,8 +95,8 @@ def read_watch_data(
     return WatchData(batch, units, front, wave_count, waves, talk, log)
 
 
-def _under_way(
-    connection: sqlite3.Connection, batch: Watched, rows: tuple[int, int], orders: dict[str, frozenset[int]]
+def _waves_in_flight(
+    connection: sqlite3.Connection, batch: BatchLine, rows: tuple[int, int], orders: dict[str, frozenset[int]]
 ) -> dict[int, set[int]]:
     """Of the rows in view, the waves at a provider: live calls by the heartbeat, the rest by open orders."""
     if not batch.running:
@@ -130,7 +130,7 @@ class WatchScreen(BatchActions):
 
     def __init__(self) -> None:
         super().__init__()
-        self._batch: Watched | None = None
+        self._batch: BatchLine | None = None
         self._pulse: Throughput | None = None
         self._orders: dict[str, frozenset[int]] = {}
         self._expected = Expected()
@@ -148,32 +148,32 @@ class WatchScreen(BatchActions):
             with Horizontal(id="watch-bottom"):
                 yield Panel("Waves", WavesTable(id="waves"), id="panel-waves")
                 yield Panel("Pace", PacePlots(id="pace"), id="panel-pace")
-                yield Panel("Hands", HandsTable(id="hands"), id="panel-hands", offered=False)
+                yield Panel("Hands", WorkersTable(id="hands"), id="panel-hands", offered=False)
                 yield Panel("Log", LogLines(id="log"), id="panel-log")
 
     @property
-    def shown_batch(self) -> Watched | None:
+    def shown_batch(self) -> BatchLine | None:
         return self._batch
 
     async def look(self) -> None:
-        if (batch := await self._batch_in_hand()) is None:
+        if (batch := await self._current_batch()) is None:
             self.query_one(Gauges).show(None, None)
             return
         front, waves, log = self.query_one(Wavefront), self.query_one(WavesTable), self.query_one(LogLines)
         columns = self._expected.columns
-        query = WatchQuery(batch.number, front.wanted, waves.wanted, front.selected, log.last_id, columns)
-        seen = await self.tidepool.file.look(read_watch_data, self.tidepool.path, query, self._orders)
-        if seen is not None and query.batch_number == self.tidepool.current:
-            self._show(seen, query)
+        query = WatchQuery(batch.number, front.range_to_read, waves.range_to_read, front.selected, log.last_id, columns)
+        data = await self.tidepool.file.look(read_watch_data, self.tidepool.path, query, self._orders)
+        if data is not None and query.batch_number == self.tidepool.current:
+            self._show(data, query)
 
-    async def _batch_in_hand(self) -> Watched | None:
+    async def _current_batch(self) -> BatchLine | None:
         """A batch that was just opened starts with a clean screen and its past."""
         if self._batch is not None and self._batch.number == self.tidepool.current:
             return self._batch
         self._batch = await self.tidepool.current_batch()
         self._orders.clear()
         self._expected = Expected()
-        self._take(None)
+        self._set_finding(None)
         self.query_one(Wavefront).clear()
         self.query_one(LogLines).clear()
         self.query_one(TranscriptPane).show(None)
@@ -181,14 +181,14 @@ class WatchScreen(BatchActions):
         if self._batch is not None:
             past = await self.tidepool.file.dig(watching.past, abs(self._batch.number))
             self._pulse = Throughput(past, self._batch)
-            people = await self.tidepool.file.look(everybody, self._batch.number)
-            self.query_one(TranscriptPane).places = self.query_one(Wavefront).places = places_of(people)
+            names = await self.tidepool.file.look(everybody, self._batch.number)
+            self.query_one(TranscriptPane).places = self.query_one(Wavefront).places = places_of(names)
             self.query_one(PacePlots).show(self._pulse, now=True)
             self._expect(self._batch)
         return self._batch
 
     @work(group="expect", exclusive=True)
-    async def _expect(self, batch: Watched) -> None:
+    async def _expect(self, batch: BatchLine) -> None:
         with suppress(TidepoolError):
             found = await self.tidepool.counting.ask("expected", path=str(self.tidepool.path), batch=batch.id)
             if self._batch is not None and self._batch.number == batch.number:
@@ -197,48 +197,48 @@ class WatchScreen(BatchActions):
                 self.nudge()
 
     @work(group="find")
-    async def _find(self, batch: Watched) -> None:
+    async def _find(self, batch: BatchLine) -> None:
         finding = await self._findings.read(batch)
         if finding is not None and self._batch is not None and self._batch.number == batch.number:
             with while_open(self.app):
-                self._take(finding)
+                self._set_finding(finding)
 
-    def _take(self, finding: InterimEstimate | None) -> None:
+    def _set_finding(self, finding: InterimEstimate | None) -> None:
         self._finding = finding or InterimEstimate()
         running = self._batch is not None and self._batch.running
         self.query_one(FindingPane).show(finding, running=running)
 
-    def _show(self, seen: WatchData, query: WatchQuery) -> None:
-        changed = self._batch is None or self._batch.status != seen.batch.status
-        self._batch = seen.batch
+    def _show(self, data: WatchData, query: WatchQuery) -> None:
+        changed = self._batch is None or self._batch.status != data.batch.status
+        self._batch = data.batch
         front = self.query_one(Wavefront)
-        front.long_labels = bool(seen.batch.cells)
-        if self._pulse is not None and (self._pulse.take(seen.batch, time.time()) or changed):
+        front.long_labels = bool(data.batch.cells)
+        if self._pulse is not None and (self._pulse.update_from(data.batch, time.time()) or changed):
             self.query_one(PacePlots).show(self._pulse)
-        self.query_one(Gauges).show(seen.batch, self._pulse, self._expected, self._finding.headline)
-        if self._findings.due(seen.batch):
-            self._find(seen.batch)
-        front.show(seen.units, seen.columns, seen.front)
-        self.query_one(WavesTable).show(seen.wave_count, query.waves[0], seen.waves)
+        self.query_one(Gauges).show(data.batch, self._pulse, self._expected, self._finding.headline)
+        if self._findings.due(data.batch):
+            self._find(data.batch)
+        front.show(data.units, data.columns, data.front)
+        self.query_one(WavesTable).show(data.wave_count, query.waves[0], data.waves)
         if front.selected == query.selected:
             talk = self.query_one(TranscriptPane)
-            talk.empty = "enter opens the batch under the cursor" if seen.batch.cells else "nothing said yet"
-            talk.show(seen.talk)
-        self.query_one(LogLines).add(seen.log)
-        self._show_hands(seen.batch)
-        if front.follow and seen.batch.running:
-            self._follow(seen.batch)
+            talk.empty = "enter opens the batch under the cursor" if data.batch.cells else "nothing said yet"
+            talk.show(data.talk)
+        self.query_one(LogLines).add(data.log)
+        self._show_workers(data.batch)
+        if front.follow and data.batch.running:
+            self._follow(data.batch)
         if changed:
             self.refresh_bindings()
 
-    def _show_hands(self, batch: Watched) -> None:
+    def _show_workers(self, batch: BatchLine) -> None:
         """Where live calls leave from a cluster, in place of the pace, which the gauges show too."""
-        self.query_one(HandsTable).show(batch.hands)
-        if self.query_one("#panel-hands", Panel).offered != bool(batch.hands):
-            self.query_one(PanelStrip).offer("panel-hands", bool(batch.hands))
-            self.set_class(bool(batch.hands), "-has-hands")
+        self.query_one(WorkersTable).show(batch.workers)
+        if self.query_one("#panel-hands", Panel).offered != bool(batch.workers):
+            self.query_one(PanelStrip).offer("panel-hands", bool(batch.workers))
+            self.set_class(bool(batch.workers), "-has-hands")
 
-    def _follow(self, batch: Watched) -> None:
+    def _follow(self, batch: BatchLine) -> None:
         flying = [number for number, _ in json.loads(batch.in_flight)]
         if flying:
             front = self.query_one(Wavefront)

@@ -7,12 +7,12 @@ from textual.binding import Binding
 from textual.message import Message
 
 from tidepool.storage.queries.lists import cell_name
-from tidepool.storage.queries.watching import Watched
+from tidepool.storage.queries.watching import BatchLine
 from tidepool.tui.app.theme import BATCH_STATES
 from tidepool.tui.app.widgets.rows import MarkedRows, Piece, column
 from tidepool.tui.drawing.text import ago, count, dollars, fitted, has_words, one_line, percent
 
-ORDERS: dict[str, tuple[Callable[[Watched], Any], bool]] = {
+ORDERS: dict[str, tuple[Callable[[BatchLine], Any], bool]] = {
     "age": (lambda batch: abs(batch.number), True),
     "name": (lambda batch: one_line(batch.name).casefold(), False),
     "state": (lambda batch: (batch.status, -abs(batch.number)), False),
@@ -24,23 +24,23 @@ ORDERS: dict[str, tuple[Callable[[Watched], Any], bool]] = {
 BAR = 10
 
 
-def status_of(batch: Watched) -> str:
+def status_of(batch: BatchLine) -> str:
     return "paused" if batch.paused and batch.running else batch.status
 
 
-def chosen(batches: Sequence[Watched], words: str, order: str, unfolded: Collection[str] = ()) -> list[Watched]:
+def arrange(batches: Sequence[BatchLine], words: str, order: str, unfolded: Collection[str] = ()) -> list[BatchLine]:
     """Those that have all the words somewhere in name, kind, state or id, sorted; beneath a study that is unfolded its cells."""
     cells = [batch for batch in batches if batch.study_id]
-    found = [
+    matching = [
         batch
         for batch in batches
         if not batch.study_id and has_words(f"{one_line(batch.name)} {batch.kind} {status_of(batch)} {batch.id}", words)
     ]
     key, reverse = ORDERS[order]
     return [
-        one
-        for batch in sorted(found, key=key, reverse=reverse)
-        for one in (batch, *(cell for cell in cells if batch.id in unfolded and cell.study_id == batch.id))
+        line
+        for batch in sorted(matching, key=key, reverse=reverse)
+        for line in (batch, *(cell for cell in cells if batch.id in unfolded and cell.study_id == batch.id))
     ]
 
 
@@ -54,13 +54,13 @@ def bar(done: int, failed: int, total: int, width: int = BAR) -> list[Piece]:
     return [piece for piece in pieces if piece[0]]
 
 
-class BatchList(MarkedRows[Watched]):
+class BatchList(MarkedRows[BatchLine]):
     BINDINGS = [Binding("enter", "open", "Open", id="batches.open")]
 
-    class SortAsked(Message):
+    class SortRequested(Message):
         """The header was clicked."""
 
-    def __init__(self, brief: Callable[[Watched], str] = lambda batch: "", *, id: str | None = None) -> None:
+    def __init__(self, brief: Callable[[BatchLine], str] = lambda batch: "", *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._brief = brief
         """what a batch has found, in a few letters"""
@@ -69,7 +69,7 @@ class BatchList(MarkedRows[Watched]):
         """studies whose cells are shown"""
 
     @property
-    def in_view(self) -> list[Watched]:
+    def in_view(self) -> list[BatchLine]:
         first, last = self.rows_in_view
         return self.items[first : last + 1]
 
@@ -87,11 +87,11 @@ class BatchList(MarkedRows[Watched]):
         return "no batch fits the filter"
 
     def draw_header(self, width: int) -> Sequence[Piece]:
-        name, kind, bar_width, found = _widths(width)
+        name, kind, bar_width, brief = _widths(width)
         titles = [
             " " * 4 + self._title("name", name),
             fitted("kind", kind),
-            fitted("finding", found),
+            fitted("finding", brief),
             self._title("state", 12),
             fitted("progress" if bar_width else "done", bar_width + 6, right=not bar_width),
             self._title("size", 13, right=True),
@@ -110,13 +110,13 @@ class BatchList(MarkedRows[Watched]):
         batch = self.items[index]
         status = status_of(batch)
         glyph, colour = BATCH_STATES.get(status, (" ", ""))
-        name, kind, bar_width, found = _widths(width)
+        name, kind, bar_width, brief = _widths(width)
         mark: Piece = ("✓ ", "accent") if batch.id in self.marks else ("  ", "")
-        pieces: list[Piece] = [mark, (f"{glyph} ", colour), column(self._told(batch, name), name)]
+        pieces: list[Piece] = [mark, (f"{glyph} ", colour), column(self._name_text(batch, name), name)]
         if kind:
             pieces.append(column(batch.kind.replace("_", " "), kind, "dim"))
-        if found:
-            pieces.append(column(self._brief(batch), found, "strong"))
+        if brief:
+            pieces.append(column(self._brief(batch), brief, "strong"))
         pieces.append(column(status.replace("in_progress", "running"), 12, colour))
         if bar_width:
             pieces += bar(batch.units_done, batch.units_failed, batch.units_total, bar_width)
@@ -129,17 +129,17 @@ class BatchList(MarkedRows[Watched]):
         ]
         return pieces
 
-    def _told(self, batch: Watched, room: int) -> str:
+    def _name_text(self, batch: BatchLine, width: int) -> str:
         """A study with its cells told, and each of them a step to the right."""
         if batch.cells:
             return f"{'▾' if batch.id in self.unfolded else '▸'} {one_line(batch.name)} ({batch.cells:,} cells)"
         if not batch.study_id:
             return one_line(batch.name)
         study = next((one.name for one in self.items if one.id == batch.study_id), "")
-        return f"  {one_line(cell_name(batch.name, study, room - 2))}"
+        return f"  {one_line(cell_name(batch.name, study, width - 2))}"
 
     def header_clicked(self, x: int) -> None:
-        self.post_message(self.SortAsked())
+        self.post_message(self.SortRequested())
 
 
 FINDING = 22

@@ -33,8 +33,8 @@ from tidepool.engine.results.blocks import (
     text_of,
 )
 from tidepool.storage.errors import TidepoolError
-from tidepool.tui.drawing.blocks import told_folded
-from tidepool.tui.drawing.figures import lies, named, wanted_height
+from tidepool.tui.drawing.blocks import folded_text
+from tidepool.tui.drawing.figures import label_texts, lies, preferred_height
 from tidepool.tui.drawing.text import fitted, one_line, shortened
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Plot(Widget, can_focus=False):
         super().__init__(id=id, classes=classes)
         self._figure = figure
         self._strips: list[Strip] = []
-        self._asked: object = None
+        self._last_request: object = None
         """what was asked for last: figure, size and colours"""
 
     @property
@@ -77,9 +77,9 @@ class Plot(Widget, can_focus=False):
         variables = self.app.theme_variables
         colours = {role: list(Color.parse(variables[name]).rgb) for role, name in VARIABLES.items()}
         colours |= {name: list(Color.parse(variables[name]).rgb) for name in MARKS}
-        asked = (figure, size, str(colours))
-        if asked != self._asked:
-            self._asked = asked
+        request = (figure, size, str(colours))
+        if request != self._last_request:
+            self._last_request = request
             self._fetch(figure, size, colours)
 
     @work(exclusive=True, group="plot")
@@ -87,7 +87,7 @@ class Plot(Widget, can_focus=False):
         app = cast("TidepoolApp", self.app)
         shape = {"width": size.width, "height": size.height, "colours": colours, "plain": app.no_color}
         try:
-            rows = await app.beside.ask("draw", figure=as_json(figure), **shape)
+            rows = await app.plotting.ask("draw", figure=as_json(figure), **shape)
         except TidepoolError as error:
             rows = [[[f"could not be drawn: {error}", None]]]
         base = self.visual_style.rich_style
@@ -120,7 +120,7 @@ class BlockList(VerticalScroll, can_focus=True):
         super().__init__(id=id)
         self._blocks: list[Block] = []
         self._empty = empty
-        self._room = ANY_WIDTH
+        self._space = ANY_WIDTH
 
     def compose(self) -> ComposeResult:
         yield Static(Content(self._empty), classes="empty")
@@ -130,12 +130,12 @@ class BlockList(VerticalScroll, can_focus=True):
         if list(blocks) == self._blocks:
             return
         before, self._blocks = self._blocks, list(blocks)
-        self._room = self._width
+        self._space = self._width
         if [type(block) for block in before] == [type(block) for block in blocks] and self.children:
             widgets = list(self.query(".block"))
             if len(widgets) == len(blocks):
                 for widget, block in zip(widgets, blocks, strict=True):
-                    _change(widget, block, self._room)
+                    _change(widget, block, self._space)
                 return
         with self.app.batch_update():
             await self.remove_children()
@@ -157,59 +157,59 @@ class BlockList(VerticalScroll, can_focus=True):
 
     def on_resize(self) -> None:
         """Tables are laid out for the width there is."""
-        if self._blocks and self._width != self._room:
-            self._room = self._width
+        if self._blocks and self._width != self._space:
+            self._space = self._width
             items = [block for block in self._blocks if not isinstance(block, Figure | Heat)]
             for widget, block in zip(self.query(".block").exclude(".plots .block"), items, strict=False):
                 if isinstance(block, Table):
-                    _change(widget, block, self._room)
+                    _change(widget, block, self._space)
 
     def _widgets(self, blocks: Sequence[Block]) -> Iterator[Widget]:
-        drawn = [block for block in blocks if isinstance(block, Figure | Heat)]
-        yield from (_widget(block, self._room) for block in blocks if not isinstance(block, Figure | Heat))
-        if drawn:
+        plots = [block for block in blocks if isinstance(block, Figure | Heat)]
+        yield from (_widget(block, self._space) for block in blocks if not isinstance(block, Figure | Heat))
+        if plots:
             yield ItemGrid(
-                *(_widget(block, self._room) for block in drawn), min_column_width=NARROWEST_PLOT, classes="plots"
+                *(_widget(block, self._space) for block in plots), min_column_width=NARROWEST_PLOT, classes="plots"
             )
 
 
-def _widget(block: Block, room: int) -> Widget:
+def _widget(block: Block, space: int) -> Widget:
     if isinstance(block, Figure):
         plot = Plot(block, classes="block")
         if block.form == "means" or (block.form == "bars" and lies(block, NARROWEST_PLOT)):
             # a line for each and no more; a grid takes the margin below from its cell
-            plot.styles.height = plot.styles.min_height = wanted_height(block, NARROWEST_PLOT) + 1
+            plot.styles.height = plot.styles.min_height = preferred_height(block, NARROWEST_PLOT) + 1
         return plot
     if isinstance(block, Heat):
         return HeatMap(block)
     wide = isinstance(block, Table) and any(block.columns)
     wide = wide or (isinstance(block, Words) and block.level == "tree")
     return Static(
-        content_of(block, room), classes=f"block -{type(block).__name__.lower()}" + (" -wide-block" if wide else "")
+        content_of(block, space), classes=f"block -{type(block).__name__.lower()}" + (" -wide-block" if wide else "")
     )
 
 
-def _change(widget: Widget, block: Block, room: int) -> None:
+def _change(widget: Widget, block: Block, space: int) -> None:
     match widget, block:
         case Plot(), Figure():
             widget.show(block)
         case HeatMap(), Heat():
             widget.show(block)
         case Static(), Words() | Headline() | Table() | Folded():
-            widget.update(content_of(block, room))
+            widget.update(content_of(block, space))
 
 
-def content_of(block: Words | Headline | Table | Heat | Folded, room: int = ANY_WIDTH) -> Content:
+def content_of(block: Words | Headline | Table | Heat | Folded, space: int = ANY_WIDTH) -> Content:
     match block:
         case Words():
             return Content.styled(shortened(block.text, 40_000), STYLES.get(block.level, ""))
         case Headline():
             return Content.styled(one_line(block.text), "bold")
         case Table():
-            return _table(block, room)
+            return _table(block, space)
         case Folded():
-            return Content.styled(told_folded(block), "$quiet")
-    return _heat(block, room)
+            return Content.styled(folded_text(block), "$quiet")
+    return _heat(block, space)
 
 
 class HeatMap(Static):
@@ -227,7 +227,7 @@ class HeatMap(Static):
         self.show(self._heat)
 
 
-def _table(block: Table, room: int) -> Content:
+def _table(block: Table, space: int) -> Content:
     """Facts, which have no column names, go on below where they are long; of other tables the first words give way to the
     figures, and may still be wider than the screen."""
     rows = [[one_line(text_of(cell)) for cell in row] for row in block.rows[:MOST_ROWS]]
@@ -237,7 +237,7 @@ def _table(block: Table, room: int) -> Content:
         for place in range(len(heads))
     ]
 
-    if any(heads) and block.left and (excess := sum(widths) + 2 * (len(widths) - 1) - room) > 0:
+    if any(heads) and block.left and (excess := sum(widths) + 2 * (len(widths) - 1) - space) > 0:
         widest = max(range(block.left), key=widths.__getitem__)
         widths[widest] = max(min(NARROWEST_CELL, widths[widest]), widths[widest] - excess)
 
@@ -265,21 +265,21 @@ def _table(block: Table, room: int) -> Content:
     return Content("\n").join(lines)
 
 
-def _heat(block: Heat, room: int) -> Content:
+def _heat(block: Heat, space: int) -> Content:
     """Each share as a number on a ground that warms with it."""
-    rows, columns = (named(names, block.places) for names in (block.rows, block.columns))
+    rows, columns = (label_texts(names, block.places) for names in (block.rows, block.columns))
     width = min(14, max((cell_len(name) for name in rows), default=4))
     widest = max(8, min(12, max((cell_len(name) for name in columns), default=4) + 1))
-    each = max(NARROWEST_SHARE, min(widest, (room - width - 1) // max(1, len(columns))))
-    shown = max(1, (room - width - 1) // each)
-    title = Content.styled(fitted(one_line(block.title), min(room, cell_len(one_line(block.title)))), "bold $primary")
-    heads = "".join(" " + fitted(name, each - 1, right=True) for name in columns[:shown])
+    each = max(NARROWEST_SHARE, min(widest, (space - width - 1) // max(1, len(columns))))
+    columns_shown = max(1, (space - width - 1) // each)
+    title = Content.styled(fitted(one_line(block.title), min(space, cell_len(one_line(block.title)))), "bold $primary")
+    heads = "".join(" " + fitted(name, each - 1, right=True) for name in columns[:columns_shown])
     lines = [title, Content.styled(" " * (width + 1) + heads, "$quiet")]
     for name, values in zip(rows, block.values, strict=True):
-        cells = [_heat_cell(value, each) for value in values[:shown]]
+        cells = [_heat_cell(value, each) for value in values[:columns_shown]]
         lines.append(Content.assemble(fitted(name, width) + " ", *cells))
-    if shown < len(columns):
-        lines.append(Content.styled(f"{more(len(columns) - shown)} in the export", "$quiet"))
+    if columns_shown < len(columns):
+        lines.append(Content.styled(f"{more(len(columns) - columns_shown)} in the export", "$quiet"))
     return Content("\n").join([*lines, _scale()])
 
 

@@ -17,9 +17,9 @@ from tidepool.storage.errors import TidepoolError
 from tidepool.storage.queries import search
 from tidepool.storage.queries.lists import everybody
 from tidepool.storage.queries.search import Hit
-from tidepool.storage.queries.watching import Watched
+from tidepool.storage.queries.watching import BatchLine
 from tidepool.tui.app.background import while_open
-from tidepool.tui.app.transcript_sources import TranscriptSource, Wanted, filter_of, transcript_source
+from tidepool.tui.app.transcript_sources import TranscriptFilter, TranscriptSource, filter_of, transcript_source
 from tidepool.tui.app.widgets.frame import TextLine
 from tidepool.tui.app.widgets.rows import PagedRows, Piece, column, marked_name
 from tidepool.tui.app.widgets.transcript import TranscriptPane
@@ -53,14 +53,14 @@ class ConversationList(PagedRows):
         return self._numbers[self.cursor] if self.cursor < len(self._numbers) else None
 
     @property
-    def wanted(self) -> list[int]:
+    def unread(self) -> list[int]:
         """The conversations in view whose heads are not known yet."""
         if self._hits is not None:
             return []
         first, last = self.rows_in_view
-        near = self._numbers[max(0, first - MARGIN) : last + 1 + MARGIN]
-        shown = self._numbers[first : last + 1]
-        return list(near) if any(number not in self._heads for number in shown) else []
+        nearby = self._numbers[max(0, first - MARGIN) : last + 1 + MARGIN]
+        in_view = self._numbers[first : last + 1]
+        return list(nearby) if any(number not in self._heads for number in in_view) else []
 
     @property
     def last_hit(self) -> int:
@@ -69,7 +69,7 @@ class ConversationList(PagedRows):
     def show_all(self, numbers: "array[int]", words: Sequence[str] = ()) -> None:
         self._numbers, self._hits, self.words = numbers, None, tuple(word.casefold() for word in words)
         self._heads = {}
-        self._anew(len(numbers))
+        self._restart_list(len(numbers))
 
     def show_grown(self, numbers: "array[int]") -> None:
         """The list of a batch that goes on: whoever reads in it stays where he is."""
@@ -88,14 +88,14 @@ class ConversationList(PagedRows):
 
     def show_hits(self, hits: Sequence[Hit], words: Sequence[str]) -> None:
         self._hits, self.words = list(hits), tuple(word.casefold() for word in words)
-        self._anew(len(self._hits))
+        self._restart_list(len(self._hits))
 
     def add_hits(self, hits: Sequence[Hit]) -> None:
         if self._hits is not None:
             self._hits += hits
             self.set_count(len(self._hits))
 
-    def _anew(self, count: int) -> None:
+    def _restart_list(self, count: int) -> None:
         self.set_count(count)
         self.touch_all()
         self.cursor = 0
@@ -148,7 +148,7 @@ class ConversationsPane(Vertical):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.source: TranscriptSource = TranscriptSource()
-        self._batch: Watched | None = None
+        self._batch: BatchLine | None = None
         self._ids: tuple[int, int] = (0, -1)
         self._turn: int | None = None
         self._found_at = 0.0
@@ -173,16 +173,16 @@ class ConversationsPane(Vertical):
         return self.query_one(ConversationList)
 
     @property
-    def filter(self) -> Wanted:
-        who, part = self.query_one("#agent", Select).value, self.query_one("#wave", Select).value
-        return Wanted(
+    def filter(self) -> TranscriptFilter:
+        participant, part = self.query_one("#agent", Select).value, self.query_one("#wave", Select).value
+        return TranscriptFilter(
             self.query_one("#search", Input).value,
             str(self.query_one("#show", Select).value),
-            who if isinstance(who, str) else None,
+            participant if isinstance(participant, str) else None,
             part if isinstance(part, str | int) and not isinstance(part, bool) else None,
         )
 
-    async def open(self, batch: Watched) -> None:
+    async def open(self, batch: BatchLine) -> None:
         self._batch, before = batch, self.source.title
         self.source = self.list.source = transcript_source(batch)
         file = self._app.file
@@ -190,37 +190,37 @@ class ConversationsPane(Vertical):
         if self.source.title != before:
             search_line.placeholder = self.source.hint
             show.set_options(_choices(self.source.shows))
-        who, part = self.query_one("#agent", Select), self.query_one("#wave", Select)
-        who.prompt, part.prompt = self.source.anybody, self.source.any_part
-        people = await file.look(self.source.who)
-        who.set_options(people)
+        participant, part = self.query_one("#agent", Select), self.query_one("#wave", Select)
+        participant.prompt, part.prompt = self.source.anybody, self.source.any_part
+        choices = await file.look(self.source.participants)
+        participant.set_options(choices)
         places = places_of(await file.look(everybody, batch.number))
         self.query_one("#talk-text", TranscriptPane).places = self.source.places = places
         part.set_options(await file.look(self.source.parts))
-        if people and not self.source.lists_hits:
-            who.value = people[0][1]
+        if choices and not self.source.lists_hits:
+            participant.value = choices[0][1]
         search_line.value = ""
         self._ids = (0, -1)
         self._find(CHOOSING_SECONDS)
 
-    async def look(self, batch: Watched) -> None:
+    async def look(self, batch: BatchLine) -> None:
         """The heads of the rows in view, and what is under the cursor; of a running batch, what has come to the list."""
         if self._batch is None:
             return
         going_on, self._batch = batch.running or self._batch.running, batch
         if going_on and monotonic() > self._found_at + GROWING_SECONDS:
             self._grow(batch)
-        if wanted := self.list.wanted:
-            self.list.show_heads(await self._app.file.look(self.source.heads, wanted))
+        if unread := self.list.unread:
+            self.list.show_heads(await self._app.file.look(self.source.heads, unread))
         number = self.list.selected
         text = self.query_one("#talk-text", TranscriptPane)
         if number is None:
             text.show(None)
             return
-        read = TranscriptSource(batch.number).read if self.list.hit else self.source.read
-        found = await self._app.file.look(read, number)
+        read_unit = TranscriptSource(batch.number).read if self.list.hit else self.source.read
+        transcript = await self._app.file.look(read_unit, number)
         turn, self._turn = self._turn, None
-        text.show(found, self.list.words, turn)
+        text.show(transcript, self.list.words, turn)
 
     @on(Input.Changed, "#search")
     def _typed(self) -> None:
@@ -237,30 +237,30 @@ class ConversationsPane(Vertical):
             return
         self._found_at = monotonic()
         await asyncio.sleep(pause)
-        wanted = self.filter
+        filters = self.filter
         with while_open(self.app):
             try:
                 self.list.all_read = True
-                searched = search.match_of(self.source.words(wanted.words))
-                await (self._search if searched else self._list)(self._batch, wanted)
+                searched = search.match_of(self.source.words(filters.words))
+                await (self._search if searched else self._list)(self._batch, filters)
             except TidepoolError as error:
-                self._say(str(error))
+                self._show_status(str(error))
 
     @work(exclusive=True, group="find")
-    async def _grow(self, batch: Watched) -> None:
+    async def _grow(self, batch: BatchLine) -> None:
         self._found_at = monotonic()
         with while_open(self.app):
             if self.list.hit is None:
                 numbers = await self._app.file.dig(self.source.matching, self.filter)
                 self.list.show_grown(numbers)
-                self._say(self.source.count_text(numbers, batch))
+                self._show_status(self.source.count_text(numbers, batch))
 
-    async def _list(self, batch: Watched, wanted: Wanted) -> None:
-        numbers = await self._app.file.dig(self.source.matching, wanted)
-        self.list.show_all(numbers, search.search_words(self.source.words(wanted.words)))
-        self._say(self.source.count_text(numbers, batch))
+    async def _list(self, batch: BatchLine, filters: TranscriptFilter) -> None:
+        numbers = await self._app.file.dig(self.source.matching, filters)
+        self.list.show_all(numbers, search.search_words(self.source.words(filters.words)))
+        self._show_status(self.source.count_text(numbers, batch))
 
-    async def _search(self, batch: Watched, wanted: Wanted) -> None:
+    async def _search(self, batch: BatchLine, filters: TranscriptFilter) -> None:
         """What is indexed is shown at once; the rest is indexed in small steps meanwhile."""
         file = self._app.file
         show = self._show_hits if self.source.lists_hits else self._list
@@ -268,39 +268,39 @@ class ConversationsPane(Vertical):
             self._ids = await file.dig(search.range_now, batch.number, self._ids)
         state = await file.dig(search.filled)
         self.list.all_read = state.complete
-        await show(batch, wanted)
+        await show(batch, filters)
         if state.complete:
             return
         shown_at = monotonic()
         while not state.complete:
             state = await file.do(search.fill_some, self._app.path)
             if not self.list.count and monotonic() > shown_at + GROWING_SECONDS:
-                await show(batch, wanted)
+                await show(batch, filters)
                 shown_at = monotonic()
-            self._say(f"reading everything once, to find fast: {100 * state.share:.0f} %")
+            self._show_status(f"reading everything once, to find fast: {100 * state.share:.0f} %")
             await asyncio.sleep(0.02)
         self.list.all_read = True
-        await show(batch, wanted)
+        await show(batch, filters)
 
-    async def _show_hits(self, batch: Watched, wanted: Wanted) -> None:
-        hits = await self._app.file.dig(search.find, batch.number, filter_of(wanted), self._ids)
-        self.list.show_hits(hits, search.search_words(wanted.words))
-        total = await self._app.file.dig(search.count_hits, filter_of(wanted), self._ids)
-        narrowed = wanted.show not in ("all", "any") or wanted.who or wanted.part
+    async def _show_hits(self, batch: BatchLine, filters: TranscriptFilter) -> None:
+        hits = await self._app.file.dig(search.find, batch.number, filter_of(filters), self._ids)
+        self.list.show_hits(hits, search.search_words(filters.words))
+        total = await self._app.file.dig(search.count_hits, filter_of(filters), self._ids)
+        narrowed = filters.show not in ("all", "any") or filters.participant or filters.part
         noun = "message" if total == 1 else "messages"
         more = "+" if total >= 10_000 else ""
-        self._say(f"{count(total)}{more} {noun}{' before the filters' if narrowed else ''}")
+        self._show_status(f"{count(total)}{more} {noun}{' before the filters' if narrowed else ''}")
 
     @work(exclusive=True, group="more")
     async def _more(self) -> None:
         """The next page, when the end of the list is near."""
         if self._batch is None or self.list.hit is None or self.list.rows_in_view[1] < self.list.count - 10:
             return
-        wanted = filter_of(self.filter)
-        hits = await self._app.file.dig(search.find, self._batch.number, wanted, self._ids, self.list.last_hit)
+        filters = filter_of(self.filter)
+        hits = await self._app.file.dig(search.find, self._batch.number, filters, self._ids, self.list.last_hit)
         self.list.add_hits(hits)
 
-    def _say(self, text: str) -> None:
+    def _show_status(self, text: str) -> None:
         self.query_one("#found", Static).update(Content(text))
 
     @on(ConversationList.Highlighted)

@@ -67,12 +67,12 @@ class LineEditor(Offered, TextLine):
             with self.prevent(Input.Changed):
                 self.value = text
 
-    def take_offer(self, text: str) -> None:
+    def apply_offer(self, text: str) -> None:
         self.value = visible(text)
         self.cursor_position = len(self.value)
 
     @property
-    def said(self) -> Any:
+    def input_value(self) -> Any:
         return read(self.form, restored(self.value))
 
 
@@ -108,13 +108,13 @@ class TextEditor(Offered, TextArea):
             beyond = max(0, line - view.bottom + 1) + min(0, line - view.y)
             page.scroll_relative(y=beyond, animate=False)
 
-    def take_offer(self, text: str) -> None:
+    def apply_offer(self, text: str) -> None:
         """On a line of its own, behind the others."""
         self.move_cursor(self.document.end)
         self.insert(visible(f"\n{text}" if self.text and not self.text.endswith("\n") else text))
 
     @property
-    def said(self) -> Any:
+    def input_value(self) -> Any:
         return read(self.form, restored(self.text))
 
 
@@ -130,7 +130,7 @@ class TomlEditor(TextArea):
                 self.load_text(visible(text))
         self._known = self.text
 
-    def take_in(self) -> str | None:
+    def read_input(self) -> str | None:
         """What was typed since the last time; None where nothing was."""
         if self.text == self._known:
             return None
@@ -160,13 +160,13 @@ class ChoiceEditor(Select[str]):
         return Content.assemble(one_line(option), (f"  {words}", "$quiet") if words else "")
 
     def show(self, value: Any) -> None:
-        wanted = shown(self._field.form, value)
-        if (wanted or Select.NULL) == self.value:
+        option = shown(self._field.form, value)
+        if (option or Select.NULL) == self.value:
             return
         with self.prevent(Select.Changed):
-            if wanted and wanted not in self._field.options:
-                self.set_options(self._entries((wanted,)))
-            self.value = wanted or Select.NULL
+            if option and option not in self._field.options:
+                self.set_options(self._entries((option,)))
+            self.value = option or Select.NULL
 
     async def on_key(self, event: events.Key) -> None:
         """No letter goes further: above, digits are the keys of other places. In the open list, letters highlight an option
@@ -181,13 +181,13 @@ class ChoiceEditor(Select[str]):
             return
         new_word = event.time - self._typed_at > PAUSE_BETWEEN_WORDS
         self._typed, self._typed_at = ("" if new_word else self._typed) + event.character, event.time
-        if (option := self._meant(self._typed.casefold())) is not None:
+        if (option := self._matching_option(self._typed.casefold())) is not None:
             if self.expanded:
                 self.query_one(OptionList).highlighted = 1 + self._field.options.index(option)  # the default is first
             else:
                 self.value = option
 
-    def _meant(self, word: str) -> str | None:
+    def _matching_option(self, word: str) -> str | None:
         places = {option: option.casefold().find(word) for option in self._field.options}
         return min((option for option in places if places[option] >= 0), key=lambda one: places[one], default=None)
 
@@ -195,7 +195,7 @@ class ChoiceEditor(Select[str]):
         self._typed = ""
 
     @property
-    def said(self) -> Any:
+    def input_value(self) -> Any:
         return UNSET if self.value is Select.NULL else self.value
 
 
@@ -218,7 +218,7 @@ class FlagEditor(Tick):
             self.value = value if isinstance(value, bool) else self._default
 
     @property
-    def said(self) -> Any:
+    def input_value(self) -> Any:
         return self.value
 
 
@@ -228,24 +228,24 @@ class ChoicesEditor(Horizontal):
     def __init__(self, field: Field) -> None:
         super().__init__()
         self._field = field
-        self._strange: list[Any] = []
+        self._unknown_choices: list[Any] = []
 
     def compose(self) -> ComposeResult:
         for option in self._field.options:
             yield Tick(Content(option), compact=True, name=option)
 
     def show(self, value: Any) -> None:
-        given = value if isinstance(value, list) else [] if self._field.default is UNSET else self._field.default
-        self._strange = [one for one in given if one not in self._field.options]
+        choices = value if isinstance(value, list) else [] if self._field.default is UNSET else self._field.default
+        self._unknown_choices = [one for one in choices if one not in self._field.options]
         for box in self.query(Checkbox):
-            if box.value != (box.name in given):
+            if box.value != (box.name in choices):
                 with box.prevent(Checkbox.Changed):
-                    box.value = box.name in given
+                    box.value = box.name in choices
 
     @property
-    def said(self) -> Any:
+    def input_value(self) -> Any:
         chosen = [box.name for box in self.query(Checkbox) if box.value]
-        return [*chosen, *self._strange] or UNSET
+        return [*chosen, *self._unknown_choices] or UNSET
 
 
 AnyEditor = LineEditor | TextEditor | ChoiceEditor | FlagEditor | ChoicesEditor
@@ -287,7 +287,7 @@ class FieldRow(Vertical):
         row: "FieldRow"
 
     @dataclass
-    class OfferWanted(Message):
+    class OfferRequested(Message):
         """Somebody wants to choose from a list instead of typing."""
 
         row: "FieldRow"
@@ -298,7 +298,7 @@ class FieldRow(Vertical):
         self._key = key or field.key
         self.value = value
         self._editor = editor_for(field, value)
-        self._heard: Any = None
+        self._last_input: Any = None
         """what the editor said when it was last shown a value, or listened to"""
         self._shown = False
         self._typed: dict[KeyPath, Any] = {}
@@ -332,21 +332,21 @@ class FieldRow(Vertical):
     def show(self, value: Any) -> None:
         """Another value in place of what was typed: only where somebody asked for it, or the draft could be older than
         the keys. Take over what was typed first."""
-        if self._shown and not (_same(value, self.value) and _same(value, self._editor.said)):
+        if self._shown and not (_same(value, self.value) and _same(value, self._editor.input_value)):
             self.value = value
             self._show_now()
         self.value = value
 
     def bind_to(self, path: KeyPath, value: Any) -> None:
         """The same field of another record; what was typed so far belongs to the one before."""
-        if self.take_in():
+        if self.read_input():
             self.post_message(self.Edited(self))
         self.field = replace(self.field, path=path)
         self.show(self._typed.get(path, value))
 
-    def hand_over(self) -> dict[KeyPath, Any]:
+    def pop_typed(self) -> dict[KeyPath, Any]:
         """What was typed since the last time, by the key it belongs to. UNSET: the key is no longer written."""
-        self.take_in()
+        self.read_input()
         typed, self._typed = self._typed, {}
         return typed
 
@@ -370,19 +370,19 @@ class FieldRow(Vertical):
 
     def ask_for_offer(self) -> None:
         self.take_focus()
-        self.post_message(self.OfferWanted(self))
+        self.post_message(self.OfferRequested(self))
 
-    def take_offer(self, text: str) -> None:
+    def apply_offer(self, text: str) -> None:
         """One of the list was chosen: typed, as it were."""
         if isinstance(self._editor, TextEditor | LineEditor):
-            self._editor.take_offer(text)
-        if self.take_in():
+            self._editor.apply_offer(text)
+        if self.read_input():
             self.post_message(self.Edited(self))
 
     def _show_now(self) -> None:
         self.set_class(self.value is not UNSET, "-written")
         self._editor.show(self.value)
-        self._heard, self._shown = self._editor.said, True
+        self._last_input, self._shown = self._editor.input_value, True
 
     def on_descendant_focus(self) -> None:
         self._mark(here=True)
@@ -404,24 +404,24 @@ class FieldRow(Vertical):
     @on(Checkbox.Changed)
     def _changed(self, event: Message) -> None:
         event.stop()
-        if self.take_in():
+        if self.read_input():
             self.post_message(self.Edited(self))
 
-    def take_in(self) -> bool:
+    def read_input(self) -> bool:
         """Takes what is typed; answers whether it is anything new."""
-        said = self._editor.said
-        if not self._shown or _same(said, self._heard):
+        entered = self._editor.input_value
+        if not self._shown or _same(entered, self._last_input):
             return False
-        self._heard = said
-        if _same(said, self.value) or (self.value is UNSET and self._is_default(said)):
+        self._last_input = entered
+        if _same(entered, self.value) or (self.value is UNSET and self._is_default(entered)):
             return False
-        self.value = self._typed[self.field.path] = said
-        self.set_class(said is not UNSET, "-written")
+        self.value = self._typed[self.field.path] = entered
+        self.set_class(entered is not UNSET, "-written")
         return True
 
-    def _is_default(self, said: Any) -> bool:
+    def _is_default(self, entered: Any) -> bool:
         """A box that stands where it stood by itself says nothing new."""
-        return self.field.form in (Form.FLAG, Form.CHOICES) and _same(said, self.field.default)
+        return self.field.form in (Form.FLAG, Form.CHOICES) and _same(entered, self.field.default)
 
 
 def _same(one: Any, other: Any) -> bool:

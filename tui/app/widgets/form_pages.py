@@ -118,18 +118,18 @@ class GroupBox(Vertical):
         if not self.group.title:
             return
         mark = "▸ " if self.folded else "▾ " if self.group.folded else ""
-        written = sum(value_at(self._values, field.path) is not UNSET for field in self.group.fields)
-        said = [f"{written} written"] if self.group.folded and written else []
+        filled = sum(value_at(self._values, field.path) is not UNSET for field in self.group.fields)
+        notes = [f"{filled} written"] if self.group.folded and filled else []
         if self.folded:
             names = ", ".join(field.name.lower() for field in self.group.fields)
-            said.append(f"{len(self.group.fields)} more: {names}")
-        message = f"  × {len(self._wrong)} wrong" if self._wrong else ""
-        words = Content.assemble(
-            f"{mark}{self.group.title}", (message, "$state-failed"), ("  " + " · ".join(said), "$quiet not bold")
+            notes.append(f"{len(self.group.fields)} more: {names}")
+        faults = f"  × {len(self._wrong)} wrong" if self._wrong else ""
+        head = Content.assemble(
+            f"{mark}{self.group.title}", (faults, "$state-failed"), ("  " + " · ".join(notes), "$quiet not bold")
         )
-        if words != self._head:
-            self._head = words
-            self.query_one(".group-head", Static).update(words)
+        if head != self._head:
+            self._head = head
+            self.query_one(".group-head", Static).update(head)
 
 
 class StartLine(Static, can_focus=True):
@@ -346,12 +346,12 @@ class PeoplePage(FormPage):
 
     def _show_person(self, anew: bool = False) -> None:
         """Into the fields of the one that they show already, only where these are to be read anew."""
-        person, item = self.current, self.query_one(".person-told", Static)
+        person, note = self.current, self.query_one(".person-told", Static)
         if person is None or person.place is None:
             for row in self._rows():
                 row.display = False
-            item.display = True
-            item.update(self._told(person))
+            note.display = True
+            note.update(self._describe_person(person))
             return
         place = (self.participants.name, person.place)
         for row in self._rows():
@@ -361,14 +361,14 @@ class PeoplePage(FormPage):
                 row.bind_to(path, value_at(self._values, path))
             row.complain(self._sentences.get(path, ""))
         wrong = self._sentences.get(place, "")  # with the record as such, which no field of it can show
-        item.display = bool(wrong)
+        note.display = bool(wrong)
         if wrong:
-            item.update(Content.styled(shortened(wrong), "$state-failed"))
+            note.update(Content.styled(shortened(wrong), "$state-failed"))
 
-    def _told(self, person: Person | None) -> Content:
+    def _describe_person(self, person: Person | None) -> Content:
         if person is None:
-            words = f"Nobody takes part yet. a adds an {self.participants.noun}, i takes some from the library."
-            return Content.styled(words, "$quiet")
+            text = f"Nobody takes part yet. a adds an {self.participants.noun}, i takes some from the library."
+            return Content.styled(text, "$quiet")
         stored = self._library.get(person.id)
         if stored is None:
             return Content.styled(f"{one_line(person.id)} is not in the library of this file.", "$state-failed")
@@ -376,7 +376,7 @@ class PeoplePage(FormPage):
         record = record_of(stored)
         for field in self.participants.fields:
             if field.key in record:
-                said = shortened(shown(field.form, record[field.key]))
-                lines.append(Content.assemble((f"{field.key}  ", "$quiet"), said))
+                value = shortened(shown(field.form, record[field.key]))
+                lines.append(Content.assemble((f"{field.key}  ", "$quiet"), value))
         lines.append(Content.styled("d takes a copy of it into this study, to be changed here.", "$quiet"))
         return Content("\n").join(lines)

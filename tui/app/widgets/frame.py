@@ -91,11 +91,11 @@ class KeyLine(Footer):
         always = sorted((key for key in keys if key.action in ALWAYS), key=lambda key: ALWAYS.index(key.action))
         here = [key for key in keys if key not in always]
         self._fitted_to = self.app.size.width
-        room = self._fitted_to - sum(map(self._cells, always))
-        taken = 0
+        available = self._fitted_to - sum(map(self._cells, always))
+        used = 0
         for place, key in enumerate(here):
-            taken += self._cells(key)
-            if taken > room - 2 * (place < len(here) - 1):
+            used += self._cells(key)
+            if used > available - 2 * (place < len(here) - 1):
                 yield FooterLabel("…")
                 break
             yield key
@@ -110,19 +110,19 @@ class KeyLine(Footer):
             self.refresh(recompose=True)
 
     def bindings_changed(self, screen: "Screen[object]") -> None:
-        shown: dict[str, Binding] = {}
+        bindings: dict[str, Binding] = {}
         keys: list[tuple[str, str, bool]] = []
         for _node, binding, enabled, _tooltip in screen.active_bindings.values():
-            if binding.show and shown.setdefault(binding.action, binding) is binding:
+            if binding.show and bindings.setdefault(binding.action, binding) is binding:
                 keys.append((self.app.get_key_display(binding), binding.description, enabled))
-        seen = self.is_attached and screen is self.screen
-        if keys != self._keys or not seen:
+        is_visible = self.is_attached and screen is self.screen
+        if keys != self._keys or not is_visible:
             super().bindings_changed(screen)
-            self._keys = keys if seen else []
+            self._keys = keys if is_visible else []
             return
         for key in self.query(FooterKey):  # in a field "?" is a letter: a click on the same words is another key there
-            if key.action in shown:
-                key.key = shown[key.action].key
+            if key.action in bindings:
+                key.key = bindings[key.action].key
 
 
 class Panel(Vertical):
@@ -152,12 +152,12 @@ class PanelStrip(Horizontal):
 
     def __init__(self) -> None:
         super().__init__()
-        self._found: list[Panel] = []
+        self._panel_cache: list[Panel] = []
         """all there are, once they are there"""
 
     @property
     def _all(self) -> list[Panel]:
-        return self._found or list(self.screen.query(Panel))
+        return self._panel_cache or list(self.screen.query(Panel))
 
     @property
     def _panels(self) -> list[Panel]:
@@ -185,8 +185,8 @@ class PanelStrip(Horizontal):
 
     async def _fill(self) -> None:
         """The names, once the panels are there."""
-        self._found = self._all
-        await self.mount_all(PanelName(panel) for panel in self._found)
+        self._panel_cache = self._all
+        await self.mount_all(PanelName(panel) for panel in self._panel_cache)
         for name in self.query(PanelName):
             name.display = name.panel.offered
         self.choose_panel(self._panels[0], focus=False)
@@ -251,7 +251,7 @@ class NameStrip(Horizontal, can_focus=True):
         self._names = dict(names)
         self._title = title
         self.here = here
-        self._wanted: str | None = None
+        self._pending_name: str | None = None
         """chosen, and not shown yet: keys that come meanwhile go on from there"""
 
     def compose(self) -> Sequence[Static]:
@@ -272,7 +272,7 @@ class NameStrip(Horizontal, can_focus=True):
     def show(self, here: str) -> None:
         """Marks a name as chosen, and tells nobody."""
         self.here = here
-        self.answered(here)
+        self.clear_pending(here)
         for one in self.query(Name):
             one.set_class(one.name == here, "-here")
 
@@ -282,18 +282,18 @@ class NameStrip(Horizontal, can_focus=True):
             one.mark(words.get(one.name or "", Content("")))
 
     def choose(self, name: str) -> None:
-        if name != (self._wanted or self.here):
-            self._wanted = name
+        if name != (self._pending_name or self.here):
+            self._pending_name = name
             self.post_message(self.Chosen(self, name))
 
-    def answered(self, name: str) -> None:
+    def clear_pending(self, name: str) -> None:
         """Whoever was told of a choice has done what there was to do, or refused."""
-        if name == self._wanted:
-            self._wanted = None
+        if name == self._pending_name:
+            self._pending_name = None
 
     def action_step(self, by: int) -> None:
         names = list(self._names)
-        here = self._wanted or self.here
+        here = self._pending_name or self.here
         place = names.index(here) if here in names else 0
         self.choose(names[(place + by) % len(names)])
 
@@ -323,8 +323,8 @@ class Greeting(Vertical):
             Content.assemble(("Tidepool", "bold $primary"), "  many small talks with language models, in one file")
         )
         yield Static(Content("Nothing here yet. Try one of these: no key, no network, no cost."))
-        for one in STARTERS:
-            yield StarterCard(one)
+        for starter in STARTERS:
+            yield StarterCard(starter)
         yield Static(
             Content.assemble(
                 ("2", "bold $accent"),

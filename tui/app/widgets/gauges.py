@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tidepool.engine.results.blocks import Figure, Headline, line
-from tidepool.storage.queries.watching import Stretch, Watched
+from tidepool.storage.queries.watching import BatchLine, Stretch
 from tidepool.storage.states import BatchStatus
 from tidepool.tui.app.theme import BATCH_STATES
 from tidepool.tui.app.widgets.batch_list import bar, status_of
@@ -44,12 +44,12 @@ class Beat:
 
 
 class Throughput:
-    def __init__(self, past: Sequence[Stretch], now: Watched) -> None:
+    def __init__(self, past: Sequence[Stretch], now: BatchLine) -> None:
         self.beats: list[Beat] = _beats(past)
         self._last = now
         self._seen_at: float | None = None
 
-    def take(self, now: Watched, at: float) -> bool:
+    def update_from(self, now: BatchLine, at: float) -> bool:
         """Adds what happened since the last look; True where that was something to show."""
         before, seen_at = self._last, self._seen_at
         if seen_at is not None and now.running and at - seen_at < SHORTEST:
@@ -176,7 +176,7 @@ MOST_SLOWER = 4
 class Gauges(Static):
     def show(
         self,
-        batch: Watched | None,
+        batch: BatchLine | None,
         pulse: Throughput | None,
         expected: Expected = NOTHING_EXPECTED,
         finding: Headline | None = None,
@@ -185,13 +185,13 @@ class Gauges(Static):
         if batch is None:
             self.update(Content("No batch yet. Press 1 for the list, or 2 to compose one."))
             return
-        result = lines(batch, pulse, expected, self.content_size.width or 80)
+        shown_lines = lines(batch, pulse, expected, self.content_size.width or 80)
         if finding is not None:
-            result.append(Content.styled(one_line(finding.text), "bold"))
-        self.update(Content("\n").join(result), layout=False)
+            shown_lines.append(Content.styled(one_line(finding.text), "bold"))
+        self.update(Content("\n").join(shown_lines), layout=False)
 
 
-def advance(batch: Watched, expected: Expected) -> tuple[float, float]:
+def advance(batch: BatchLine, expected: Expected) -> tuple[float, float]:
     """(done, whole) in calls, since units may all end at the end; in units where the plan is not known, or the batch ended."""
     if batch.status not in UNFINISHED or not expected.calls:
         return batch.units_done, batch.units_total
@@ -201,7 +201,7 @@ def advance(batch: Watched, expected: Expected) -> tuple[float, float]:
     return batch.calls, batch.calls + max(1, left)
 
 
-def seconds_left(batch: Watched, pulse: Throughput | None, expected: Expected) -> float | None:
+def seconds_left(batch: BatchLine, pulse: Throughput | None, expected: Expected) -> float | None:
     """At the steady pace of late where calls are counted, else at that of the whole batch. Calls that are slow to come at the very
     end, when few are left, are not taken for a pace."""
     done, whole = advance(batch, expected)
@@ -213,40 +213,40 @@ def seconds_left(batch: Watched, pulse: Throughput | None, expected: Expected) -
     return by_all
 
 
-def lines(batch: Watched, pulse: Throughput | None, expected: Expected, width: int) -> list[Content]:
+def lines(batch: BatchLine, pulse: Throughput | None, expected: Expected, width: int) -> list[Content]:
     return [_name(batch, width), _progress(batch, pulse, expected, width), _pace(batch, pulse)]
 
 
-def _name(batch: Watched, width: int) -> Content:
+def _name(batch: BatchLine, width: int) -> Content:
     status = status_of(batch)
     glyph, state = BATCH_STATES.get(status, (" ", "waiting"))
-    said: str = one_line(status.replace("in_progress", "running"))
+    state_text: str = one_line(status.replace("in_progress", "running"))
     if batch.reason and not batch.running:
-        said += f": {one_line(batch.reason, LONGEST_REASON)}"
+        state_text += f": {one_line(batch.reason, LONGEST_REASON)}"
     for provider, rest in batch.resting.items():
-        said += f": {one_line(resting(provider, **rest))}"
+        state_text += f": {one_line(resting(provider, **rest))}"
     right: str = one_line(f"{batch.kind.replace('_', ' ')} · {batch.id}")
     if batch.simulated:
         right += " · simulated in part" if batch.partly_simulated else " · simulated"
-    left = f"{glyph} {said}  "
-    room = max(10, width - len(left) - len(right) - 1)
+    left = f"{glyph} {state_text}  "
+    available = max(10, width - len(left) - len(right) - 1)
     return Content.assemble(
-        (left, f"bold $state-{state}"), (fitted(one_line(batch.name), room), "bold"), " ", (right, "$quiet")
+        (left, f"bold $state-{state}"), (fitted(one_line(batch.name), available), "bold"), " ", (right, "$quiet")
     )
 
 
-def _progress(batch: Watched, pulse: Throughput | None, expected: Expected, width: int) -> Content:
+def _progress(batch: BatchLine, pulse: Throughput | None, expected: Expected, width: int) -> Content:
     done, whole = advance(batch, expected)
-    going = batch.status in UNFINISHED and expected.calls > batch.calls
+    running = batch.status in UNFINISHED and expected.calls > batch.calls
     figures = [
         percent(done, whole),
         f"{count(batch.calls)} of {expected.about}{count(whole)} calls"
-        if going
+        if running
         else requests(batch.calls, batch.bought, batch.cached, batch.failed),
         f"{count(batch.units_done)} of {count(batch.units_total)} units",
     ]
     rare = {"replayed": batch.replayed, "retried": batch.retried}
-    if going:
+    if running:
         rare = {"cached": batch.cached, **rare, "failed": batch.failed}
     figures += [f"{count(value)} {name}" for name, value in rare.items() if value]
     left = seconds_left(batch, pulse, expected)
@@ -254,15 +254,15 @@ def _progress(batch: Watched, pulse: Throughput | None, expected: Expected, widt
     most = width - len(time_words) - 5 - SHORTEST_BAR
     while len(figures) > 2 and len(" · ".join(figures)) > most:  # how long it takes is wanted more than the units
         del figures[2]
-    words = " · ".join(figures)
-    room = max(SHORTEST_BAR, width - len(words) - len(time_words) - 5)
+    figures_text = " · ".join(figures)
+    bar_width = max(SHORTEST_BAR, width - len(figures_text) - len(time_words) - 5)
     share = int(1000 * done / whole) if whole else 0
-    lost = int(1000 * batch.units_failed / batch.units_total) if batch.units_total else 0
-    pieces = [(text, f"$state-{name}") for text, name in bar(share, lost, 1000 if whole else 0, room)]
-    return Content.assemble(*pieces, f"  {words}", (f"   {time_words}", "$quiet"))
+    failed_share = int(1000 * batch.units_failed / batch.units_total) if batch.units_total else 0
+    pieces = [(text, f"$state-{name}") for text, name in bar(share, failed_share, 1000 if whole else 0, bar_width)]
+    return Content.assemble(*pieces, f"  {figures_text}", (f"   {time_words}", "$quiet"))
 
 
-def _pace(batch: Watched, pulse: Throughput | None) -> Content:
+def _pace(batch: BatchLine, pulse: Throughput | None) -> Content:
     speed = pulse.speed if pulse and batch.running else (batch.calls / batch.seconds if batch.seconds else 0.0)
     latency = pulse.latency if pulse else None
     limits = json.loads(batch.limits)
@@ -273,6 +273,6 @@ def _pace(batch: Watched, pulse: Throughput | None) -> Content:
     gauges = [Content.assemble((f"{name} ", "$quiet"), (value, "bold")) for name, value in figures.items()]
     if batch.running:
         providers = limits.get("providers", {}).values()
-        flying, allowed = (sum(one.get(name, 0) for one in providers) for name in ("in_flight", "allowed"))
+        flying, allowed = (sum(provider.get(name, 0) for provider in providers) for name in ("in_flight", "allowed"))
         gauges.append(Content.styled(f"{count(flying)}/{count(allowed)} in flight", "$quiet"))
     return Content("   ").join(gauges)

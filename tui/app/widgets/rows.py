@@ -22,7 +22,7 @@ from tidepool.engine.results.blocks import INKS, glyph_of
 from tidepool.tui.app.theme import STATES
 from tidepool.tui.drawing.text import fitted, one_line, plain, shortened, wrapped
 
-MOST_KEPT = 2_000
+MOST_CACHED = 2_000
 """drawn rows that are remembered"""
 
 Piece = tuple[str, str]
@@ -185,7 +185,7 @@ class Rows(ScrollView, can_focus=True):
     def _row(self, index: int, width: int) -> Strip:
         strip = self._drawn.get(index)
         if strip is None:
-            if len(self._drawn) >= MOST_KEPT:
+            if len(self._drawn) >= MOST_CACHED:
                 self._drawn.clear()
             strip = self._drawn[index] = self._strip(self.draw(index, width), width)
         return strip
@@ -362,11 +362,11 @@ class MarkedRows(ItemRows[ItemT], Generic[ItemT]):
 
     def toggle_all(self) -> None:
         """Marks all that are shown, or none of them where all are."""
-        shown = dict.fromkeys(item.id for item in self.items)
-        if shown.keys() <= self.marks.keys():
-            self.marks = {one: None for one in self.marks if one not in shown}
+        shown_ids = dict.fromkeys(item.id for item in self.items)
+        if shown_ids.keys() <= self.marks.keys():
+            self.marks = {one: None for one in self.marks if one not in shown_ids}
         else:
-            self.marks |= shown
+            self.marks |= shown_ids
         self.touch_all()
 
 
@@ -445,14 +445,14 @@ class ReadingPane(TextRows):
 def laid_out(passages: Sequence[Passage], width: int) -> list[Sequence[Piece]]:
     lines: list[Sequence[Piece]] = []
     labels = [one_line(passage.label) for passage in passages if passage.label is not None]
-    beside = min(WIDEST_LABEL, max(map(len, labels), default=0)) + 2
+    label_width = min(WIDEST_LABEL, max(map(len, labels), default=0)) + 2
     for passage in passages:
-        label = None if passage.label is None else fitted(one_line(passage.label), beside - 2) + "  "
+        label = None if passage.label is None else fitted(one_line(passage.label), label_width - 2) + "  "
         text = shortened(passage.text, MOST_SHOWN)
-        for start, end in wrapped(text, max(10, width - 2 - (beside if label is not None else 0))):
+        for start, end in wrapped(text, max(10, width - 2 - (label_width if label is not None else 0))):
             margin: Piece = (" " if label is None else f" {label}", "dim")
             lines.append((margin, (text[start:end].rstrip(), passage.style)))
-            label = None if label is None else " " * beside
+            label = None if label is None else " " * label_width
     return lines
 
 

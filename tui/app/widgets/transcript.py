@@ -94,12 +94,12 @@ def answer_lines(read: ReadAnswer, width: int, words: Sequence[str] = ()) -> lis
     title = f" {TITLES.get(answer.split, one_line(answer.split))}, number {answer.problem}{sample}"
     mark, style = MARKS[answer.grade]
     lines = [TranscriptLine(((title, "strong"), (f"  {mark} {answer.grade}", style)))]
-    for name, item in answer_facts(answer):
-        lines += [*_headed(name), *_said(item, width, words)]
+    for name, value in answer_facts(answer):
+        lines += [*_headed(name), *_message_lines(value, width, words)]
     if answer.reply is not None:
-        lines += [*_headed("reply", answer.model or ""), *_said(answer.reply, width, words)]
-    who = answer.genome_id + (f", {read.role}" if read.role else "")
-    lines += [*_headed("prompt", who), *_said(read.prompt, width, ())]
+        lines += [*_headed("reply", answer.model or ""), *_message_lines(answer.reply, width, words)]
+    genome_text = answer.genome_id + (f", {read.role}" if read.role else "")
+    lines += [*_headed("prompt", genome_text), *_message_lines(read.prompt, width, ())]
     return lines
 
 
@@ -111,8 +111,8 @@ def _headed(name: str, note: str = "") -> list[TranscriptLine]:
 def talk_lines(
     talk: Transcript, width: int, words: Sequence[str] = (), places: Mapping[str, int] = NOBODY
 ) -> list[TranscriptLine]:
-    where = f", game {talk.game} round {talk.round}" if talk.game is not None else ""
-    title = f" {talk.sequence_number:,}{where} · {' and '.join(map(one_line, talk.participants))}"
+    round_text = f", game {talk.game} round {talk.round}" if talk.game is not None else ""
+    title = f" {talk.sequence_number:,}{round_text} · {' and '.join(map(one_line, talk.participants))}"
     lines = [TranscriptLine(((title, "strong"),))]
     lines += _episode(talk, width, words) if "steps" in talk.details else _messages(talk, width, words, places)
     if talk.error:
@@ -150,16 +150,16 @@ def _episode(talk: Transcript, width: int, words: Sequence[str]) -> list[Transcr
         lines += [TranscriptLine(()), TranscriptLine(head, 2 * step.number - 1)]
         lines += _body(plain(step.query or ""), width, [], "dim")
         if step.rewritten != step.query:
-            lines += _said(step.rewritten or "", width, words)
+            lines += _message_lines(step.rewritten or "", width, words)
         target = (("   target", "accent"), (f"  {one_line(step.model or '')}", "dim"))
         lines.append(TranscriptLine(target, 2 * step.number))
-        lines += _said(step.reply or "", width, words)
-        worth = "lost: masked" if step.reward is None else f"reward {step.reward:.3f}"
-        lines.append(TranscriptLine(((f"   {worth}", "strong"),)))
+        lines += _message_lines(step.reply or "", width, words)
+        reward_text = "lost: masked" if step.reward is None else f"reward {step.reward:.3f}"
+        lines.append(TranscriptLine(((f"   {reward_text}", "strong"),)))
     return lines
 
 
-def _said(text: str, width: int, words: Sequence[str]) -> list[TranscriptLine]:
+def _message_lines(text: str, width: int, words: Sequence[str]) -> list[TranscriptLine]:
     text = plain(text)
     return _body(text, width, _hits(text, words), "")
 
@@ -177,8 +177,8 @@ def _content(
     text = plain(message.content)
     spans = _hits(text, words)
     for outcome in talk.outcomes:
-        found = outcome["revealed"] or outcome["uncertain"]
-        if found and outcome["turn"] == message.turn and outcome["start"] is not None:
+        is_hit = outcome["revealed"] or outcome["uncertain"]
+        if is_hit and outcome["turn"] == message.turn and outcome["start"] is not None:
             start, end = int(str(outcome["start"])), int(str(outcome["end"]))
             mark = "reveal" if outcome["revealed"] else "running"
             spans.append((len(plain(message.content[:start])), len(plain(message.content[:end])), mark))
@@ -200,12 +200,12 @@ def _hits(text: str, words: Sequence[str]) -> list[Span]:
 
 def _body(text: str, width: int, spans: Sequence[Span], style: str) -> list[TranscriptLine]:
     lines = []
-    ahead, near = deque(sorted(spans)), list[Span]()
+    ahead, open_spans = deque(sorted(spans)), list[Span]()
     for line in wrapped(text, max(10, width - 6)):
         while ahead and ahead[0][0] < line[1]:
-            near.append(ahead.popleft())
-        near = [span for span in near if span[1] > line[0]]
-        cut = marked(line, near) if near else [(*line, "")]
+            open_spans.append(ahead.popleft())
+        open_spans = [span for span in open_spans if span[1] > line[0]]
+        cut = marked(line, open_spans) if open_spans else [(*line, "")]
         lines.append(TranscriptLine((("   ", ""), *((text[a:b], mark or style) for a, b, mark in cut))))
     return lines
 
@@ -213,13 +213,13 @@ def _body(text: str, width: int, spans: Sequence[Span], style: str) -> list[Tran
 def _outcome(outcome: dict[str, object], places: Mapping[str, int]) -> tuple[Piece, ...]:
     name, how = marked_name(str(outcome["agent"]), places), one_line(str(outcome["detector"]))
     score = f", score {outcome['score']:g}" if isinstance(outcome["score"], int | float) else ""
-    where = f" in message {outcome['turn']} ({how})"
+    place_text = f" in message {outcome['turn']} ({how})"
     verdict, note = ("kept the secret", "done"), score
     if outcome["revealed"]:
-        verdict, note = ("gave the secret away", "reveal"), f"{where}{score}"
+        verdict, note = ("gave the secret away", "reveal"), f"{place_text}{score}"
     elif outcome["uncertain"]:
         verdict, note = (
             ("may have given the secret away", "running"),
-            f"{where}, which is an ordinary word as well{score}",
+            f"{place_text}, which is an ordinary word as well{score}",
         )
     return ((" ", ""), name, (" ", ""), verdict, (note, "dim"))

@@ -90,7 +90,7 @@ class Wavefront(PagedRows):
         return self.cursor + 1
 
     @property
-    def wanted(self) -> tuple[int, int]:
+    def range_to_read(self) -> tuple[int, int]:
         """The sequence numbers to read."""
         first, last = self.rows_in_view
         return max(1, first + 1 - MARGIN), max(1, min(self.count, last + 1 + MARGIN))
@@ -178,25 +178,25 @@ class FindingPane(Vertical, can_focus=True):
     def show(self, finding: InterimEstimate | None, *, running: bool = False) -> None:
         """None: it is not known yet."""
         headline, figure = (finding.headline, finding.figure) if finding else (None, None)
-        words, plot = self.query_one("#finding-words", Static), self.query_one(Plot)
-        words.display = headline is not None or figure is None
+        text, plot = self.query_one("#finding-words", Static), self.query_one(Plot)
+        text.display = headline is not None or figure is None
         if headline is not None:
-            words.update(Content.styled(one_line(headline.text), "bold"))
-        elif words.display:
-            result = WORKING if finding is None else NOTHING if running else "nothing was found"
-            words.update(Content.styled(result, "$quiet"))
+            text.update(Content.styled(one_line(headline.text), "bold"))
+        elif text.display:
+            note = WORKING if finding is None else NOTHING if running else "nothing was found"
+            text.update(Content.styled(note, "$quiet"))
         plot.display = figure is not None
         if figure is not None:
             plot.show(figure)
 
 
-def order_words(wave: WaveLine, now: float) -> str:
+def format_orders(wave: WaveLine, now: float) -> str:
     """What the provider batches of a wave are doing, and for how long."""
-    under_way = [order for order in wave.orders if order.open]
-    if under_way:
-        oldest = min(order.created_at for order in under_way)
-        state = one_line(under_way[0].remote_state or under_way[0].state)
-        return f"{len(under_way)} × {under_way[0].provider} {state} {ago(oldest, now)}"
+    open_orders = [order for order in wave.orders if order.open]
+    if open_orders:
+        oldest = min(order.created_at for order in open_orders)
+        state = one_line(open_orders[0].remote_state or open_orders[0].state)
+        return f"{len(open_orders)} × {open_orders[0].provider} {state} {ago(oldest, now)}"
     if wave.orders:
         lasted = max((order.finished_at or order.created_at) - order.created_at for order in wave.orders)
         return f"{len(wave.orders)} × {wave.orders[0].provider} {wave.orders[0].state} in {span(lasted)}"
@@ -207,7 +207,7 @@ class WavesTable(Rows):
     _waves: Mapping[int, WaveLine] = {}
 
     @property
-    def wanted(self) -> tuple[int, int]:
+    def range_to_read(self) -> tuple[int, int]:
         """How many to skip, and how many to read."""
         first, last = self.rows_in_view
         return max(0, first - 5), max(20, last - first + 10)
@@ -251,7 +251,7 @@ class WavesTable(Rows):
             column(span(wave.seconds), 12, right=True),
             column(each, 10, right=True),
             (" " + fitted(wave.transport.replace("+", " + "), 11) + " ", "dim"),
-            (order_words(wave, time.time()), "running" if any(order.open for order in wave.orders) else "dim"),
+            (format_orders(wave, time.time()), "running" if any(order.open for order in wave.orders) else "dim"),
         ]
 
 
@@ -269,22 +269,22 @@ class PacePlots(VerticalScroll):
         if not now and time.monotonic() - self._drawn_at < REDRAW_SECONDS:
             return
         self._drawn_at = time.monotonic()
-        shown = figures(pulse)
+        plots = figures(pulse)
         for plot in self.query(Plot):
-            figure = shown.get((plot.id or "").removeprefix("pace-"))
+            figure = plots.get((plot.id or "").removeprefix("pace-"))
             plot.display = figure is not None
             if figure is not None:
                 plot.show(figure)
 
 
-class HandsTable(Rows):
+class WorkersTable(Rows):
     has_cursor = False
-    _hands: Sequence[WorkerLine] = ()
+    _worker_lines: Sequence[WorkerLine] = ()
 
-    def show(self, hands: Sequence[WorkerLine]) -> None:
-        if hands != self._hands:
-            self._hands = hands
-            self.set_count(len(hands))
+    def show(self, workers: Sequence[WorkerLine]) -> None:
+        if workers != self._worker_lines:
+            self._worker_lines = workers
+            self.set_count(len(workers))
             self.touch_all()
 
     def empty_text(self) -> str:
@@ -295,13 +295,13 @@ class HandsTable(Rows):
         return [(" ".join([*titles, " node"]), "")]
 
     def draw(self, index: int, width: int) -> Sequence[Piece]:
-        hand = self._hands[index]
+        worker = self._worker_lines[index]
         return [
-            column(count(hand.in_flight), 10, "running" if hand.in_flight else "dim", right=True),
-            column(rate(hand.per_second), 10, "strong", right=True),
-            column(count(hand.returned), 9, right=True),
-            (f" {one_line(hand.node, 200)}", ""),
-            (f" {hand.process}", "dim"),
+            column(count(worker.in_flight), 10, "running" if worker.in_flight else "dim", right=True),
+            column(rate(worker.per_second), 10, "strong", right=True),
+            column(count(worker.returned), 9, right=True),
+            (f" {one_line(worker.node, 200)}", ""),
+            (f" {worker.process}", "dim"),
         ]
 
 
@@ -339,12 +339,12 @@ class LogLines(TextRows):
 
     def _broken(self, line: LogLine) -> list[Sequence[Piece]]:
         colour = COLOURS.get(line.level, "")
-        words: str = one_line(line.message, LONGEST)
+        text: str = one_line(line.message, LONGEST)
         if line.level != "info":
-            words = f"{one_line(line.level, 20)}: {words}"
+            text = f"{one_line(line.level, 20)}: {text}"
         moment = time.strftime(" %H:%M:%S ", time.localtime(line.at))
-        places = wrapped(words, (self.view_width or 80) - MOMENT - 1)
+        places = wrapped(text, (self.view_width or 80) - MOMENT - 1)
         return [
-            ((" " * MOMENT if place else moment, "dim"), (words[start:end], colour))
+            ((" " * MOMENT if place else moment, "dim"), (text[start:end], colour))
             for place, (start, end) in enumerate(places)
         ]

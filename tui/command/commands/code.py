@@ -15,7 +15,7 @@ from tidepool.engine.coding.session import CodingSession, Subject, coder_name, r
 from tidepool.engine.errors import UsageError
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.tui.command.saying import reply, say, say_json, tell_over
+from tidepool.tui.command.saying import echo, echo_in_place, echo_json, reply
 from tidepool.tui.drawing.text import console, one_line, shortened
 
 # -- single keys -------------------------------------------------------------------------------------------------------
@@ -44,10 +44,10 @@ def single_keys(number: int) -> Iterator[None]:
 
     before = termios.tcgetattr(number)
 
-    def take_up_again(*ignored: object) -> None:
+    def resume_terminal(*ignored: object) -> None:
         tty.setcbreak(number)
 
-    usual = signal.signal(signal.SIGCONT, take_up_again)
+    usual = signal.signal(signal.SIGCONT, resume_terminal)
     tty.setcbreak(number)
     try:
         yield
@@ -60,12 +60,12 @@ def key(number: int) -> str | None:
     """The next key; arrows and the like are none (""). What is pasted, or comes while nobody looks, is no key either: one
     press is one code. None: the terminal is gone."""
     try:
-        said = os.read(number, LONGEST)
+        data = os.read(number, LONGEST)
     except OSError:
         return None
-    if not said:
+    if not data:
         return None
-    text = said.decode("utf-8", "replace")
+    text = data.decode("utf-8", "replace")
     return text if len(text) == 1 and (text.isprintable() or text in "\r\n\x7f\x08\x04") else ""
 
 
@@ -83,10 +83,10 @@ def code_all(session: CodingSession, screen: int) -> int:
     out = console()
     try:
         with single_keys(screen):
-            _one_by_one(session, out, screen)
+            _code_each(session, out, screen)
     finally:
-        say()
-        say(_end(session))
+        echo()
+        echo(_end(session))
     return 0
 
 
@@ -95,18 +95,18 @@ def _end(session: CodingSession) -> str:
     more = "" if session.sample.unit == "sides" else f" --unit {session.sample.unit}"
     if session.next is None:
         return f"{message}: all; `tidepool code {session.batch_id} --status` tells what follows"
-    return f"{message}; `tidepool code {session.batch_id}{more}{_named(session.coder)}` goes on"
+    return f"{message}; `tidepool code {session.batch_id}{more}{_coder_option(session.coder)}` goes on"
 
 
-def _named(coder: str) -> str:
+def _coder_option(coder: str) -> str:
     return "" if coder == coder_name(None) else f" --coder {shlex.quote(coder)}"
 
 
-def _one_by_one(session: CodingSession, out: Console, screen: int) -> None:
+def _code_each(session: CodingSession, out: Console, screen: int) -> None:
     note: str | None = ""
     while note is not None:
         if (subject := session.subject()) is None:  # the last code can be taken back too
-            tell_over(f"{session.progress.words} coded: all · u undo · any other key ends")
+            echo_in_place(f"{session.progress.words} coded: all · u undo · any other key ends")
             if not (key(screen) in UNDO and session.undo()):
                 return
             continue
@@ -119,24 +119,24 @@ def show(out: Console, session: CodingSession, subject: Subject) -> None:
     out.print(Text(f"{session.progress.words} coded by {one_line(session.coder)}", style="dim"))
     if subject.secret is not None:
         out.print(Text.assemble(("secret: ", "dim"), (one_line(subject.secret), "bold")))
-    for one in subject.said:
+    for message in subject.said:
         out.print()
-        style = "" if one.own else "dim"
-        out.print(Text(f"{one_line(one.speaker)}:", style="bold" if one.own else "dim"))
-        out.print(Text(shortened(one.text, MOST_SHOWN), style=style))
+        style = "" if message.own else "dim"
+        out.print(Text(f"{one_line(message.speaker)}:", style="bold" if message.own else "dim"))
+        out.print(Text(shortened(message.text, MOST_SHOWN), style=style))
     out.print()
     about = "" if session.book.scale is None else f" ({one_line(subject.about)})"
     out.print(Text(f"{shortened(session.book.question)}{about}", style="bold"))
 
 
 def _keys(session: CodingSession) -> str:
-    book = session.book
-    if book.scale is None:
+    codebook = session.book
+    if codebook.scale is None:
         codes = "y yes · n no · ? cannot tell"
-    elif book.typed:
-        codes = f"{book.scale[0]:g} to {book.scale[1]:g} and Enter · ? cannot tell"
+    elif codebook.typed:
+        codes = f"{codebook.scale[0]:g} to {codebook.scale[1]:g} and Enter · ? cannot tell"
     else:
-        codes = f"{min(book.keys.keys() - {'?'})}–{max(book.keys.keys() - {'?'})} · ? cannot tell"
+        codes = f"{min(codebook.keys.keys() - {'?'})}–{max(codebook.keys.keys() - {'?'})} · ? cannot tell"
     return f"{codes} · u undo · s skip · q stop"
 
 
@@ -144,7 +144,7 @@ def _answer(session: CodingSession, subject: Subject, screen: int, note: str) ->
     """What is to be said before the next one; None: the coder stops."""
     typed = ""
     while True:
-        tell_over(
+        echo_in_place(
             one_line(
                 " ".join(filter(None, (_keys(session), f"[{note}]" if note else "", f"> {typed}" if typed else "")))
             )
@@ -187,10 +187,10 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
         "--instrument", choices=("detectors", "judge"), help="by whose verdicts the sample is drawn, half of each"
     )
     parser.add_argument("--redraw", action="store_true", help="draw the sample anew; no code is lost")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--status", action="store_true", help="who has coded how much, and what follows")
-    what.add_argument("--export", metavar="FILE.csv", type=Path, help="the sample, for coders without Tidepool")
-    what.add_argument("--import", metavar="FILE.csv", type=Path, dest="taken", help="their codes; all or none")
+    modes = parser.add_mutually_exclusive_group()
+    modes.add_argument("--status", action="store_true", help="who has coded how much, and what follows")
+    modes.add_argument("--export", metavar="FILE.csv", type=Path, help="the sample, for coders without Tidepool")
+    modes.add_argument("--import", metavar="FILE.csv", type=Path, dest="taken", help="their codes; all or none")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -234,8 +234,8 @@ def _export(options: argparse.Namespace, session: CodingSession) -> int:
 
 
 def _import(options: argparse.Namespace, session: CodingSession) -> int:
-    taken = take_codes(session, options.taken)
-    counts = {"new": taken.new, "changed": taken.changed, "same": taken.same, "empty": taken.empty}
+    imported = take_codes(session, options.taken)
+    counts = {"new": imported.new, "changed": imported.changed, "same": imported.same, "empty": imported.empty}
     result = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "nothing in it"
     return reply(options, {"coder": session.coder, **counts}, f"codes of {session.coder}: {result}")
 
@@ -248,15 +248,15 @@ def _status(options: argparse.Namespace) -> int:
 
     with reading(options.db) as connection:
         batch = find_batch(connection, options.batch)
-        found = statistics_of(connection, batch).get("coding", {})
+        coding = statistics_of(connection, batch).get("coding", {})
     if options.json:
-        say_json({"batch_id": batch["id"], "coding": found})
+        echo_json({"batch_id": batch["id"], "coding": coding})
         return 0
-    if not found:
-        say(f"nothing of batch {batch['id']} is coded yet: `tidepool code {batch['id']}` begins")
+    if not coding:
+        echo(f"nothing of batch {batch['id']} is coded yet: `tidepool code {batch['id']}` begins")
         return 0
     from tidepool.engine.coding.report import coding_blocks
     from tidepool.tui.drawing.blocks import print_blocks
 
-    print_blocks(console(), coding_blocks({"coding": found}))
+    print_blocks(console(), coding_blocks({"coding": coding}))
     return 0

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tidepool.engine.exports.export import FORMATS, export_batch
-from tidepool.tui.command.saying import reply, tell
+from tidepool.tui.command.saying import echo_err, reply
 
 # -- export ------------------------------------------------------------------------------------------------------------
 
@@ -30,8 +30,8 @@ def add_export_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def run_export(options: argparse.Namespace) -> int:
-    written = export_batch(options.db, options.batch, options.format, options.output, bom=options.bom)
-    files = [str(path) for path in written]
+    paths = export_batch(options.db, options.batch, options.format, options.output, bom=options.bom)
+    files = [str(path) for path in paths]
     return reply(options, {"format": options.format, "files": files}, "\n".join(files))
 
 
@@ -55,11 +55,11 @@ def run_publish(options: argparse.Namespace) -> int:
     from tidepool.engine.publishing.folder import publish
 
     about = About(options.title, options.description, tuple(options.author), options.license, options.url)
-    made = publish(options.db, options.study, options.output, about)
-    for note in made.notes:
-        tell(note)
-    content = {"folder": str(made.folder), "files": list(made.files), "notes": list(made.notes)}
-    return reply(options, content, str(made.folder))
+    published = publish(options.db, options.study, options.output, about)
+    for note in published.notes:
+        echo_err(note)
+    content = {"folder": str(published.folder), "files": list(published.files), "notes": list(published.notes)}
+    return reply(options, content, str(published.folder))
 
 
 # -- import ------------------------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from tidepool.engine.results.blocks import counted, money
 from tidepool.storage import library
 from tidepool.storage.file import reading
 from tidepool.tui.command.main import shared_options
-from tidepool.tui.command.saying import reply, say, say_json, tell
+from tidepool.tui.command.saying import echo, echo_err, echo_json, reply
 from tidepool.tui.drawing.text import console, one_line, plain_table, shortened
 
 # -- entities ----------------------------------------------------------------------------------------------------------
@@ -72,10 +72,10 @@ def run_entities(options: argparse.Namespace) -> int:
         case "show":
             _show_entities(options)
         case "add":
-            _keep_entities(options, entities_of_files(options.files))
+            _add_all_entities(options, entities_of_files(options.files))
         case "generate":
             kind, entities = generated(options)
-            _keep_entities(options, LibraryAdditions(tuple(stored_entity(entity, kind.name) for entity in entities)))
+            _add_all_entities(options, LibraryAdditions(tuple(stored_entity(entity, kind.name) for entity in entities)))
         case "remove":
             _remove_entities(options)
         case "types":
@@ -89,22 +89,22 @@ def _list_entities(options: argparse.Namespace) -> None:
         with reading(options.db) as connection:
             entities = library.list_entities(connection, options.type)
     if options.json:
-        say_json([_entity_record(entity) for entity in entities])
+        echo_json([_entity_record(entity) for entity in entities])
         return
     if not entities:
-        say("no entities yet: `tidepool entities add FILE`, or `tidepool entities generate --type human -n 10`")
+        echo("no entities yet: `tidepool entities add FILE`, or `tidepool entities generate --type human -n 10`")
         return
     out = console()
     texts = [(one_line(e.id), one_line(e.name), one_line(e.type or "–")) for e in entities]
-    room = out.width - sum(max(len(row[place]) for row in texts) + 2 for place in range(3))
-    rows = [(*row, _attributes(entity, max(room, 20))) for entity, row in zip(entities, texts, strict=True)]
+    available = out.width - sum(max(len(row[place]) for row in texts) + 2 for place in range(3))
+    rows = [(*row, _attributes(entity, max(available, 20))) for entity, row in zip(entities, texts, strict=True)]
     names = ("id", "name", "type", "attributes")
     out.print(plain_table(names, rows, no_wrap=names))
 
 
-def _attributes(entity: library.StoredEntity, room: int) -> Text:
+def _attributes(entity: library.StoredEntity, width: int) -> Text:
     result = Text(one_line(", ".join(f"{name} {in_words(value)}" for name, value in entity.attributes.items())))
-    result.truncate(room, overflow="ellipsis")
+    result.truncate(width, overflow="ellipsis")
     return result
 
 
@@ -123,7 +123,7 @@ def _show_entities(options: argparse.Namespace) -> None:
     with reading(options.db) as connection:
         entities = library.find_entities(connection, options.ids)
     if options.json:
-        say_json([_entity_record(entity) for entity in entities])
+        echo_json([_entity_record(entity) for entity in entities])
         return
     for entity in entities:
         attributes = [f"  {name}: {in_words(value)}" for name, value in entity.attributes.items()]
@@ -146,7 +146,7 @@ def generated(options: argparse.Namespace) -> tuple[EntityType, list[Entity]]:
         if options.backstory:
             raise UsageError("--backstory needs a model that writes it: name one, e.g. simulated:persona.")
         if left := [task.dimension for task in writing_tasks(kind, entities[0])]:
-            tell(f"left out, since no model to write it was named: {', '.join(left)}")
+            echo_err(f"left out, since no model to write it was named: {', '.join(left)}")
         return kind, entities
     from tidepool.engine.studies.simulation.writing import write_texts
 
@@ -155,25 +155,25 @@ def generated(options: argparse.Namespace) -> tuple[EntityType, list[Entity]]:
             kind, entities, options.writer, options.seed, with_backstory=options.backstory, language=options.language
         )
     )
-    tell(f"{counted(texts.calls, 'text')} written for {money(texts.cost_usd)}")
+    echo_err(f"{counted(texts.calls, 'text')} written for {money(texts.cost_usd)}")
     return kind, texts.entities
 
 
-def _keep_entities(options: argparse.Namespace, haul: LibraryAdditions) -> None:
-    kept = keep(options.db, haul)
-    if kept.types:
-        tell(f"added {counted(len(kept.types), 'entity type')}: {', '.join(kept.types)}")
+def _add_all_entities(options: argparse.Namespace, haul: LibraryAdditions) -> None:
+    added = keep(options.db, haul)
+    if added.types:
+        echo_err(f"added {counted(len(added.types), 'entity type')}: {', '.join(added.types)}")
     if haul.entities:
-        _print_kept(options, kept, [entity.id for entity in haul.entities], "`tidepool entities list`")
+        _print_added(options, added, [entity.id for entity in haul.entities], "`tidepool entities list`")
 
 
-def _print_kept(options: argparse.Namespace, kept: AddedToLibrary, ids: Sequence[str], more: str) -> None:
+def _print_added(options: argparse.Namespace, result: AddedToLibrary, ids: Sequence[str], more: str) -> None:
     """The first ten ids; `more` is the command that lists all."""
-    there = f" ({kept.known:,} were there already)" if kept.known else ""
-    lines = [f"added {kept.added:,} of {len(ids):,}{there}", *ids[:10]]
+    there = f" ({result.known:,} were there already)" if result.known else ""
+    lines = [f"added {result.added:,} of {len(ids):,}{there}", *ids[:10]]
     if more and len(ids) > 10:
         lines.append(f"… and {len(ids) - 10:,} more: {more}")
-    reply(options, {"added": kept.added, "known": kept.known, "ids": list(ids)}, "\n".join(lines))
+    reply(options, {"added": result.added, "known": result.known, "ids": list(ids)}, "\n".join(lines))
 
 
 def _remove_entities(options: argparse.Namespace) -> None:
@@ -181,7 +181,7 @@ def _remove_entities(options: argparse.Namespace) -> None:
         raise UsageError("Name the ids of entities to remove, or --type for an entity type.")
     if options.type:
         library.remove_type(options.db, options.type)
-        say(f"removed the type {options.type}")
+        echo(f"removed the type {options.type}")
         return
     removed = library.remove(options.db, "entity", options.ids)
     reply(options, {"removed": removed}, f"removed {counted(len(removed), 'entity', 'entities')}")
@@ -191,7 +191,7 @@ def _types(options: argparse.Namespace) -> None:
     types = known_types(options.db)
     listed = [(kind.name, kind.description, [one.name for one in kind.dimensions]) for kind in types.values()]
     if options.json:
-        say_json([{"name": name, "description": words, "dimensions": found} for name, words, found in listed])
+        echo_json([{"name": name, "description": words, "dimensions": found} for name, words, found in listed])
         return
     rows = [(name, words, ", ".join(found)) for name, words, found in listed]
     console().print(plain_table(("type", "what it is", "dimensions"), rows))
@@ -246,14 +246,14 @@ def _list_agents(options: argparse.Namespace) -> None:
         with reading(options.db) as connection:
             agents = library.list_agents(connection)
     if options.json:
-        say_json([_agent_record(agent) for agent in agents])
+        echo_json([_agent_record(agent) for agent in agents])
         return
     if not agents:
-        say("no agents yet: `tidepool agents add FILE`, or make some of entities with `--entity ID --model MODEL`")
+        echo("no agents yet: `tidepool agents add FILE`, or make some of entities with `--entity ID --model MODEL`")
         return
-    shown = ("model", "memory", "secret")
-    rows = [(agent.id, agent.name, *(str(agent.definition.get(name, "")) for name in shown)) for agent in agents]
-    console().print(plain_table(("id", "name", *shown), rows, no_wrap=("id",)))
+    keys = ("model", "memory", "secret")
+    rows = [(agent.id, agent.name, *(str(agent.definition.get(name, "")) for name in keys)) for agent in agents]
+    console().print(plain_table(("id", "name", *keys), rows, no_wrap=("id",)))
 
 
 def _agent_record(agent: library.StoredAgent) -> dict[str, Any]:
@@ -265,7 +265,7 @@ def _show_agents(options: argparse.Namespace) -> None:
     with reading(options.db) as connection:
         agents = library.find_agents(connection, options.ids)
     if options.json:
-        say_json([_agent_record(agent) for agent in agents])
+        echo_json([_agent_record(agent) for agent in agents])
         return
     for agent in agents:
         keys = {name: value for name, value in agent.definition.items() if name != "name"}
@@ -282,7 +282,7 @@ def _add_agents(options: argparse.Namespace) -> None:
     if options.name and not options.from_champion:
         raise UsageError("--name is for an agent from a champion; an entity keeps its own name.")
     if options.files:
-        _keep_agents(options, agents_of_files(options.files))
+        _add_all_agents(options, agents_of_files(options.files))
     elif options.entity:
         _add_of_entities(options)
     else:
@@ -296,7 +296,7 @@ def _add_of_entities(options: argparse.Namespace) -> None:
         raise UsageError("--secret is for one entity; agents that share it would have nothing to find out.")
     names = [entity.name for entity in entities]
     secrets = [options.secret] if options.secret is not None else secrets_for(names, options.seed)
-    _keep_agents(options, _haul([_agent(options, *pair) for pair in zip(entities, secrets, strict=True)]))
+    _add_all_agents(options, _haul([_agent(options, *pair) for pair in zip(entities, secrets, strict=True)]))
 
 
 def _add_champion(options: argparse.Namespace) -> None:
@@ -306,14 +306,14 @@ def _add_champion(options: argparse.Namespace) -> None:
     with reading(options.db) as connection:
         prompt = champion_prompt(connection, options.from_champion)
     secret = options.secret if options.secret is not None else secrets_for([name], options.seed)[0]
-    _keep_agents(options, _haul([agent_from_champion(prompt, name, model, secret, memory=options.memory)]))
+    _add_all_agents(options, _haul([agent_from_champion(prompt, name, model, secret, memory=options.memory)]))
 
 
 def _generate_agents(options: argparse.Namespace) -> None:
     _model(options)
     kind, entities = generated(options)
     secrets = code_words(len(entities), stream(options.seed, "code words", kind.name))
-    _keep_agents(options, _haul([_agent(options, *pair) for pair in zip(entities, secrets, strict=True)]))
+    _add_all_agents(options, _haul([_agent(options, *pair) for pair in zip(entities, secrets, strict=True)]))
 
 
 def _haul(agents: list[Agent]) -> LibraryAdditions:
@@ -331,8 +331,8 @@ def _model(options: argparse.Namespace) -> str:
     return str(options.model)
 
 
-def _keep_agents(options: argparse.Namespace, haul: LibraryAdditions) -> None:
-    _print_kept(options, keep(options.db, haul), [agent.id for agent in haul.agents], "")
+def _add_all_agents(options: argparse.Namespace, haul: LibraryAdditions) -> None:
+    _print_added(options, keep(options.db, haul), [agent.id for agent in haul.agents], "")
 
 
 def _remove_agents(options: argparse.Namespace) -> None:

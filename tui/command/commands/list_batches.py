@@ -12,8 +12,8 @@ from tidepool.engine.results.blocks import money
 from tidepool.storage.file import reading, tidy_journal
 from tidepool.storage.lock_files import tidy_locks
 from tidepool.storage.queries.lists import cell_name, with_studies
-from tidepool.storage.queries.watching import Watched, all_watched
-from tidepool.tui.command.saying import say, say_json
+from tidepool.storage.queries.watching import BatchLine, read_batches
+from tidepool.tui.command.saying import echo, echo_json
 from tidepool.tui.drawing.text import console, one_line, resting, utc
 
 
@@ -23,24 +23,24 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     with reading(options.db) as connection:
-        lines = all_watched(connection, options.db, -1 if options.json else MOST_SHOWN + 1)
+        lines = read_batches(connection, options.db, -1 if options.json else MOST_SHOWN + 1)
         batches = lines if options.json else with_studies(connection, lines)
     tidy_locks(options.db)
     tidy_journal(options.db)
     if options.json:
-        say_json(
+        echo_json(
             [{name: getattr(batch, name) for name in IN_JSON} | {"origin": batch.branched_off} for batch in batches]
         )
         return 0
     if not batches:
-        say("no batches yet: run one with `tidepool --run CONFIG.toml`")
+        echo("no batches yet: run one with `tidepool --run CONFIG.toml`")
         return 0
     if not options.cells:
         batches = [batch for batch in batches if not batch.study_id]
     out = console()
     out.print(batch_table(batches[:MOST_SHOWN], out.width))
     if len(batches) > MOST_SHOWN:
-        say("… and older ones: `tidepool list --json` has all of them")
+        echo("… and older ones: `tidepool list --json` has all of them")
     for batch in batches[:MOST_SHOWN]:
         for provider, rest in batch.resting.items():
             out.print(Text(one_line(f"{batch.id}: {resting(provider, **rest)}")))
@@ -57,36 +57,36 @@ LEFT_OUT = ("started", "seed", "branch", "kind", "cost")
 SHORTEST_NAME = 14
 
 
-def batch_table(batches: Sequence[Watched], width: int) -> Table:
+def batch_table(batches: Sequence[BatchLine], width: int) -> Table:
     """One line for each batch: the name is cut where it is long, everything else stands whole."""
     studies = {batch.id: batch.name for batch in batches if batch.cells}
     rows = [_cells(batch) | {"name": _name(batch, studies, width)} for batch in batches]
     names = [name for name in rows[0] if any(row[name] for row in rows)]
     widths = {name: max(len(name), *(cell_len(row[name]) for row in rows)) for name in names}
-    kept = list(widths)
-    room = 0
+    columns = list(widths)
+    free = 0
     for name in ("", *LEFT_OUT):
-        kept = [column for column in kept if column != name]
-        room = max(1, width - sum(widths[column] + 1 for column in kept if column != "name") - 1)
-        if room >= min(SHORTEST_NAME, widths["name"]):
+        columns = [column for column in columns if column != name]
+        free = max(1, width - sum(widths[column] + 1 for column in columns if column != "name") - 1)
+        if free >= min(SHORTEST_NAME, widths["name"]):
             break
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in kept:
+    for name in columns:
         justify: Literal["left", "right"] = "right" if name in ("seed", "units", "cost", "cells") else "left"
-        table.add_column(name, justify=justify, no_wrap=True, width=min(widths[name], room) if name == "name" else None)
+        table.add_column(name, justify=justify, no_wrap=True, width=min(widths[name], free) if name == "name" else None)
     for batch, row in zip(batches, rows, strict=True):
-        table.add_row(*(Text(row[name] if name != "name" else _name(batch, studies, room)) for name in kept))
+        table.add_row(*(Text(row[name] if name != "name" else _name(batch, studies, free)) for name in columns))
     return table
 
 
-def _name(batch: Watched, studies: Mapping[str, str], room: int) -> str:
+def _name(batch: BatchLine, studies: Mapping[str, str], width: int) -> str:
     """A cell stands under its study, whose name it need not repeat."""
     if not batch.study_id:
         return one_line(batch.name)
-    return f"  {one_line(cell_name(batch.name, studies.get(batch.study_id, ''), room - 2))}"
+    return f"  {one_line(cell_name(batch.name, studies.get(batch.study_id, ''), width - 2))}"
 
 
-def _cells(batch: Watched) -> dict[str, str]:
+def _cells(batch: BatchLine) -> dict[str, str]:
     origin = batch.branched_off
     failed = f", {batch.units_failed:,} failed" if batch.units_failed else ""
     return {

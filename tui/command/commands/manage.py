@@ -19,8 +19,8 @@ from tidepool.storage.file import reading
 from tidepool.storage.queries.watching import ProviderBatchLine, order_lines
 from tidepool.storage.studies import delete_any, leading_batch, steer_any, study_of
 from tidepool.storage.text import one_line
-from tidepool.tui.command.report import batches_named
-from tidepool.tui.command.saying import agreed, reply, say
+from tidepool.tui.command.report import batches_of
+from tidepool.tui.command.saying import agreed, echo, reply
 from tidepool.tui.drawing.text import span, utc
 
 # -- stop, pause, continue, limits -------------------------------------------------------------------------------------
@@ -47,7 +47,7 @@ def run_steer(options: argparse.Namespace) -> int:
     elif options.command == "stop":
         arguments = {"on_stop": options.orders}
     batch_id = steer_any(options.db, options.batch, options.command, arguments)
-    say(f"told {batch_id}: {options.command}" + "".join(f" {key}={value}" for key, value in arguments.items()))
+    echo(f"told {batch_id}: {options.command}" + "".join(f" {key}={value}" for key, value in arguments.items()))
     return 0
 
 
@@ -93,8 +93,8 @@ def run_orders(options: argparse.Namespace) -> int:
         orders = order_lines(connection, batch["number"], most=MOST)
     shown = sorted((one for one in orders if one.open or options.all), key=lambda one: (not one.open, one.created_at))
     closed = f"; {len(orders):,} are over (--all)" if orders else ""
-    whose = f"study {batch['study_id']}" if batch["study_id"] else f"batch {batch['id']}"
-    text = "\n".join(_lines(shown)) if shown else f"{whose} has no open provider batches{closed}"
+    subject = f"study {batch['study_id']}" if batch["study_id"] else f"batch {batch['id']}"
+    text = "\n".join(_lines(shown)) if shown else f"{subject} has no open provider batches{closed}"
     return reply(options, {"batch_id": batch["id"], "orders": [_as_json(one) for one in shown]}, text)
 
 
@@ -147,20 +147,20 @@ def _give_up(options: argparse.Namespace) -> int:
     from tidepool.engine.runtime.abandoning import find_order, give_up
 
     with reading(options.db) as connection:
-        meant = leading_batch(connection, options.batch)
-    batch_id, order = find_order(options.db, meant, options.give_up)
+        leading = leading_batch(connection, options.batch)
+    batch_id, order = find_order(options.db, leading, options.give_up)
     name = one_line(order.remote_id or order.id)
     if not options.yes:
         if not sys.stdin.isatty():
             raise UsageError(f"Giving up the provider batch {name} wants a yes: add --yes.")
-        words = f"Give up {name} ({order.count:,} calls, {span(_seconds(order))} old)? What it has not finished is bought again."
-        if not agreed(words):
-            say("kept")
+        text = f"Give up {name} ({order.count:,} calls, {span(_seconds(order))} old)? What it has not finished is bought again."
+        if not agreed(text):
+            echo("kept")
             return 0
-    done = asyncio.run(give_up(options.db, batch_id, order.id))
-    words = OUTCOMES[done.outcome].format(batch=batch_id, answers=f"{done.answers:,}")
-    data = {"batch_id": batch_id, "order": _as_json(order), "outcome": done.outcome, "answers": done.answers}
-    return reply(options, {**data, "message": words}, f"{name}: {words}")
+    abandoned = asyncio.run(give_up(options.db, batch_id, order.id))
+    text = OUTCOMES[abandoned.outcome].format(batch=batch_id, answers=f"{abandoned.answers:,}")
+    data = {"batch_id": batch_id, "order": _as_json(order), "outcome": abandoned.outcome, "answers": abandoned.answers}
+    return reply(options, {**data, "message": text}, f"{name}: {text}")
 
 
 # -- delete ------------------------------------------------------------------------------------------------------------
@@ -174,15 +174,15 @@ def add_delete_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 def run_delete(options: argparse.Namespace) -> int:
     with reading(options.db) as connection:
         study = study_of(connection, options.batch)
-        found = batches_named(connection, options.batch)
-    about = found[0] if study is None else {"id": study.id, "name": f"{study.name}, a study of {len(found):,} batches"}
+        rows = batches_of(connection, options.batch)
+    about = rows[0] if study is None else {"id": study.id, "name": f"{study.name}, a study of {len(rows):,} batches"}
     if not options.yes:
         if not sys.stdin.isatty():
             raise UsageError(f"Deleting {about['id']} wants a yes: add --yes.")
         if not agreed(f"Delete {one_line(about['id'])} ({one_line(about['name'])}) and all it holds?"):
-            say("kept")
+            echo("kept")
             return 0
-    say(f"deleted {delete_any(options.db, about['id'])}")
+    echo(f"deleted {delete_any(options.db, about['id'])}")
     return 0
 
 
@@ -203,7 +203,7 @@ def run_trust(options: argparse.Namespace) -> int:
     elif not options.batch:
         raise UsageError(f"trust {options.action} needs a batch: its id, or last.")
     elif options.action == "remove":
-        say(f"No longer trusted: {_forgotten(options.batch)}")
+        echo(f"No longer trusted: {_forgotten(options.batch)}")
     else:
         _add(options)
     return 0
@@ -220,18 +220,18 @@ def _add(options: argparse.Namespace) -> None:
     """A batch, or all batches of a study, with what they will use."""
     with reading(options.db) as connection:
         study = study_of(connection, options.batch)
-        batches = batches_named(connection, options.batch)
+        batches = batches_of(connection, options.batch)
     uses: dict[str, None] = {}
     for batch in batches:
         config = load_frozen(batch["config"])
         kind = load_kind(config.batch.kind)
         adopt(options.db, batch["id"], batch["config"])
         uses |= dict.fromkeys(
-            [one.in_words for one in servers_of(config, kind.models(config))] + list(kind.code(config))
+            [server.in_words for server in servers_of(config, kind.models(config))] + list(kind.code(config))
         )
-    say(f"Trusted: {'study ' + study.id if study else 'batch ' + batches[0]['id']}, which will use")
+    echo(f"Trusted: {'study ' + study.id if study else 'batch ' + batches[0]['id']}, which will use")
     for line in uses or ["simulated models only"]:
-        say(f"  {line}")
+        echo(f"  {line}")
 
 
 def _forgotten(reference: str) -> str:

@@ -15,7 +15,7 @@ from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 from tidepool.engine.providers.model_list import ListedModel, ListedProvider, list_models
 from tidepool.engine.providers.ollama import OllamaProvider
 from tidepool.engine.providers.protocol import ProviderError
-from tidepool.tui.command.saying import say, say_json, tell_over
+from tidepool.tui.command.saying import echo, echo_in_place, echo_json
 from tidepool.tui.drawing.text import console, one_line, plain_table, shortened
 
 MOST_SHOWN = 40
@@ -37,14 +37,14 @@ def run(options: argparse.Namespace) -> int:
     listed = asyncio.run(list_models(providers, names))
     if options.json:
         presets = {name: asdict(preset) for name, preset in PRESET_TABLE.items()}
-        say_json({"providers": [asdict(one) for one in listed], "presets": presets})
+        echo_json({"providers": [asdict(provider) for provider in listed], "presets": presets})
     else:
-        for one in listed:
-            _print(one)
+        for provider in listed:
+            _print(provider)
         _print_presets()
         if not options.provider:
-            others = [name for name in PRESET_ENDPOINTS if name not in [one.name for one in listed]]
-            console().print(Text(f"also by name: {', '.join(others)} (docs/providers.md)", style="dim"))
+            other_names = [name for name in PRESET_ENDPOINTS if name not in [provider.name for provider in listed]]
+            console().print(Text(f"also by name: {', '.join(other_names)} (docs/providers.md)", style="dim"))
     return 0
 
 
@@ -54,8 +54,8 @@ def _print(listed: ListedProvider) -> None:
     if listed.note:
         out.print(Text(shortened(listed.note), style="yellow"))
     for host in listed.hosts:
-        message = f"does not answer ({host.silence})" if host.silence else f"{len(host.models):,} models"
-        out.print(Text(f"{host.address}: {message}"))
+        state = f"does not answer ({host.silence})" if host.silence else f"{len(host.models):,} models"
+        out.print(Text(f"{host.address}: {state}"))
     priced = [model for model in listed.models if model.input_usd or model.output_usd]
     if priced:
         out.print(_table(priced))
@@ -75,9 +75,9 @@ def _table(models: list[ListedModel]) -> Table:
     prices = ("$/M in", "$/M out", "batch in", "batch out")
     rows = []
     for model in models:
-        asked = (model.input_usd, model.output_usd, model.batch_input_usd, model.batch_output_usd)
-        shown = ("–" if price is None else "free" if price == 0 else f"{price:g}" for price in asked)
-        rows.append((model.name, *shown, model.retires or ""))
+        costs = (model.input_usd, model.output_usd, model.batch_input_usd, model.batch_output_usd)
+        price_texts = ("–" if price is None else "free" if price == 0 else f"{price:g}" for price in costs)
+        rows.append((model.name, *price_texts, model.retires or ""))
     return plain_table(("model", *prices, "until"), rows, right=prices, no_wrap=("model",))
 
 
@@ -92,16 +92,16 @@ async def _pull(endpoint: str, providers: Providers, name: str) -> None:
     if not is_endpoint(endpoint, settings) or endpoint_of(endpoint, settings).like != "ollama":
         raise UsageError(f"--pull fetches models onto Ollama servers; {endpoint} is none.")
     provider = OllamaProvider(settings, endpoint)
-    last = ""
+    last_line = ""
     try:
         async for step in provider.pull(name):
             share = f" {step.completed / step.total:4.0%} of {step.total / 1e6:,.0f} MB" if step.total else ""
             line = one_line(f"{step.host}: {step.status}{share}")
-            if line != last:
-                tell_over(line)
-            last = line
+            if line != last_line:
+                echo_in_place(line)
+            last_line = line
     except ProviderError as error:
         raise RunError(str(error)) from None
     finally:
         await provider.close()
-    say(f"{name} is there: {', '.join(provider.urls)}")
+    echo(f"{name} is there: {', '.join(provider.urls)}")

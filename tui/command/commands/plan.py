@@ -4,7 +4,7 @@ import argparse
 
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.blocks import money, number, span
-from tidepool.tui.command.saying import say, say_json, tell
+from tidepool.tui.command.saying import echo, echo_err, echo_json
 from tidepool.tui.drawing.text import console, plain_table
 
 # -- plan --------------------------------------------------------------------------------------------------------------
@@ -38,16 +38,16 @@ def run_plan(options: argparse.Namespace) -> int:
     from tidepool.engine.planning.comparisons import foreseen, planned, price_of
     from tidepool.engine.planning.foresight import Asked, power_of
 
-    written = load_config(options.config, options.set)
-    made = planned(written, options.db)
-    asked = Asked(assume=options.assume, pilot=options.pilot, detect=options.detect, outcome=options.outcome)
-    power = power_of(foreseen(made), asked, written, options.db)
-    plan = price_of(made)
-    plan = {**plan, "warnings": [*remarks_on(written), *plan["warnings"]]}
-    for words in plan["warnings"]:
-        tell(f"warning: {words}")
+    config = load_config(options.config, options.set)
+    study_plan = planned(config, options.db)
+    power_request = Asked(assume=options.assume, pilot=options.pilot, detect=options.detect, outcome=options.outcome)
+    power = power_of(foreseen(study_plan), power_request, config, options.db)
+    plan = price_of(study_plan)
+    plan = {**plan, "warnings": [*remarks_on(config), *plan["warnings"]]}
+    for warning in plan["warnings"]:
+        echo_err(f"warning: {warning}")
     if options.json:
-        say_json({**plan, "power": power})
+        echo_json({**plan, "power": power})
         return 0
     from tidepool.engine.planning.report import power_blocks
     from tidepool.tui.command.report import print_plan
@@ -79,9 +79,9 @@ def run_bench(options: argparse.Namespace) -> int:
 def _measure(options: argparse.Namespace) -> int:
     from tidepool.engine.bench import measure
 
-    figures = list(measure(lambda text: tell(f"… {text}"), full=options.full))
+    figures = list(measure(lambda text: echo_err(f"… {text}"), full=options.full))
     if options.json:
-        say_json([figure.as_json() for figure in figures])
+        echo_json([figure.as_json() for figure in figures])
         return 0
     rows = [
         (
@@ -112,12 +112,12 @@ def _compare(options: argparse.Namespace) -> int:
         raise UsageError(f"This study would be bought twice, for about {money(cost)} each time. Add --yes to do it.")
     gain = compare(config)
     if options.json:
-        say_json(gain.as_json())
+        echo_json(gain.as_json())
         return 0
-    say(f"one call at a time  {span(gain.sequential['seconds'])}, {money(gain.sequential['cost_usd'])}")
-    say(f"in waves            {span(gain.waves['seconds'])}, {money(gain.waves['cost_usd'])}")
+    echo(f"one call at a time  {span(gain.sequential['seconds'])}, {money(gain.sequential['cost_usd'])}")
+    echo(f"in waves            {span(gain.waves['seconds'])}, {money(gain.waves['cost_usd'])}")
     same = "the same" if gain.as_json()["same_statistics"] else "different (answers of a live model vary)"
-    say(f"gain                {number(gain.speedup, 1, '×')} faster; statistics are {same}")
+    echo(f"gain                {number(gain.speedup, 1, '×')} faster; statistics are {same}")
     if gain.waves["simulated"] and not config.providers.simulated.latency:
-        say("simulated answers: set [providers.simulated] latency to see what real delays would gain")
+        echo("simulated answers: set [providers.simulated] latency to see what real delays would gain")
     return 0

@@ -15,14 +15,14 @@ from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.studies import study_of
 from tidepool.storage.text import one_line, plain
-from tidepool.tui.command.report import batches_named, print_family, print_summary, print_transcript
-from tidepool.tui.command.saying import say, say_json
+from tidepool.tui.command.report import batches_of, print_family, print_summary, print_transcript
+from tidepool.tui.command.saying import echo, echo_json
 from tidepool.tui.drawing.blocks import print_blocks
-from tidepool.tui.drawing.text import console, hand_words, resting, utc
+from tidepool.tui.drawing.text import console, resting, utc, worker_text
 
 if TYPE_CHECKING:
     from tidepool.storage.queries.lists import Transcript
-    from tidepool.storage.queries.watching import Watched
+    from tidepool.storage.queries.watching import BatchLine
 
 
 SPLITS = ("judge", "choose", "search")
@@ -65,14 +65,14 @@ def _show(options: argparse.Namespace) -> None:
 def _show_summary(options: argparse.Namespace) -> None:
     summary = _summary(options)
     if options.json:
-        say_json(summary)
+        echo_json(summary)
         return
     print_summary(options.db, summary, methods=True)
-    if "study_id" not in summary and (batch := _watched(options)) is not None:
+    if "study_id" not in summary and (batch := _batch_line(options)) is not None:
         for provider, rest in batch.resting.items():
-            say(one_line(resting(provider, **rest)))
-        for hand in batch.hands:
-            say(one_line(hand_words(hand)))
+            echo(one_line(resting(provider, **rest)))
+        for worker in batch.workers:
+            echo(one_line(worker_text(worker)))
 
 
 def _summary(options: argparse.Namespace) -> dict[str, Any]:
@@ -86,11 +86,11 @@ def _summary(options: argparse.Namespace) -> dict[str, Any]:
     return summarise_study(options.db, study.id)
 
 
-def _watched(options: argparse.Namespace) -> "Watched | None":
-    from tidepool.storage.queries.watching import watched
+def _batch_line(options: argparse.Namespace) -> "BatchLine | None":
+    from tidepool.storage.queries.watching import read_batch
 
     with reading(options.db) as connection:
-        return watched(connection, options.db, find_batch(connection, options.batch)["number"])
+        return read_batch(connection, options.db, find_batch(connection, options.batch)["number"])
 
 
 def _show_conversation(options: argparse.Namespace) -> None:
@@ -98,16 +98,16 @@ def _show_conversation(options: argparse.Namespace) -> None:
 
     with reading(options.db) as connection:
         batch = find_batch(connection, options.batch)
-        found = transcript(connection, batch["number"], options.conversation)
-        people = everybody(connection, batch["number"])
-    if found is None:
+        unit = transcript(connection, batch["number"], options.conversation)
+        names = everybody(connection, batch["number"])
+    if unit is None:
         raise NotFound(f"Batch {batch['id']} has no conversation {options.conversation} (yet).")
     if batch["kind"] == "evolution":
-        _show_evaluation(options, batch, found)
+        _show_evaluation(options, batch, unit)
     elif options.json:
-        say_json(asdict(found))
+        echo_json(asdict(unit))
     else:
-        print_transcript(console(), batch["kind"], found, people)
+        print_transcript(console(), batch["kind"], unit, names)
 
 
 def _show_evaluation(options: argparse.Namespace, batch: sqlite3.Row, unit: "Transcript") -> None:
@@ -116,12 +116,12 @@ def _show_evaluation(options: argparse.Namespace, batch: sqlite3.Row, unit: "Tra
     from tidepool.storage.queries.learning import AnswerFilter
 
     with reading(options.db) as connection:
-        wanted = AnswerFilter(conversation=options.conversation, problem=options.problem, split=options.split)
-        found = found_answers(connection, batch, wanted, (unit.participants or [""])[0])
+        filter_by = AnswerFilter(conversation=options.conversation, problem=options.problem, split=options.split)
+        answers = found_answers(connection, batch, filter_by, (unit.participants or [""])[0])
     if options.json:
-        say_json({**asdict(unit), **found.as_json()})
+        echo_json({**asdict(unit), **answers.as_json()})
     else:
-        print_blocks(console(), evaluation_blocks(unit, found, full=options.full))
+        print_blocks(console(), evaluation_blocks(unit, answers, full=options.full))
 
 
 def _show_answers(options: argparse.Namespace) -> None:
@@ -131,13 +131,13 @@ def _show_answers(options: argparse.Namespace) -> None:
     with reading(options.db) as connection:
         batch = _evolution(connection, options.batch, "prompts that answer problems")
         genome = None if options.genome is None else genome_named(connection, batch, options.genome)
-        found = found_answers(connection, batch, AnswerFilter(problem=options.problem, split=options.split), genome)
-        if genome is None and not found.answers:
+        answers = found_answers(connection, batch, AnswerFilter(problem=options.problem, split=options.split), genome)
+        if genome is None and not answers.answers:
             raise NotFound(_unasked(connection, batch, options.problem, options.split))
     if options.json:
-        say_json(found.as_json())
+        echo_json(answers.as_json())
     else:
-        print_blocks(console(), (genome_blocks if genome else problem_blocks)(found, full=options.full))
+        print_blocks(console(), (genome_blocks if genome else problem_blocks)(answers, full=options.full))
 
 
 def _unasked(connection: sqlite3.Connection, batch: sqlite3.Row, problem: int, split: str | None) -> str:
@@ -151,10 +151,10 @@ def _unasked(connection: sqlite3.Connection, batch: sqlite3.Row, problem: int, s
     return f"Nobody of batch {batch['id']} was asked problem {problem}{f' of {split}' if split else ''}. {known}"
 
 
-def _evolution(connection: sqlite3.Connection, reference: str, what: str) -> sqlite3.Row:
+def _evolution(connection: sqlite3.Connection, reference: str, contents: str) -> sqlite3.Row:
     batch = find_batch(connection, reference)
     if batch["kind"] != "evolution":
-        raise NotFound(f"Batch {batch['id']} is a {batch['kind']}: only an evolution has {what}.")
+        raise NotFound(f"Batch {batch['id']} is a {batch['kind']}: only an evolution has {contents}.")
     return batch
 
 
@@ -165,7 +165,7 @@ def _show_genealogy(options: argparse.Namespace) -> None:
         batch = _evolution(connection, options.batch, "a family tree")
         family = read_family(connection, batch["number"], statistics_of(connection, batch))
     if options.json:
-        say_json({"batch_id": batch["id"], **family.as_json()})
+        echo_json({"batch_id": batch["id"], **family.as_json()})
     else:
         print_family(console(), family)
 
@@ -173,7 +173,7 @@ def _show_genealogy(options: argparse.Namespace) -> None:
 def _stats(options: argparse.Namespace) -> None:
     summary = _summary(options)
     if options.json:
-        say_json(summary["statistics"])
+        echo_json(summary["statistics"])
     else:
         print_summary(options.db, summary, waves=False)
 
@@ -183,7 +183,7 @@ def _log(options: argparse.Namespace) -> None:
 
     with reading(options.db) as connection:
         study = study_of(connection, options.batch)
-        rows = batches_named(connection, options.batch)
+        rows = batches_of(connection, options.batch)
         lines: list[dict[str, Any]] = [
             {**dict(line), **({"batch": row["id"]} if study else {})}
             for row in rows
@@ -191,12 +191,12 @@ def _log(options: argparse.Namespace) -> None:
         ]
     lines.sort(key=lambda line: line["at"])
     if options.json:
-        say_json([{**line, "at": utc(line["at"])} for line in lines])
+        echo_json([{**line, "at": utc(line["at"])} for line in lines])
         return
     for line in lines:
         cell = f"{line['batch']}  " if "batch" in line else ""
         head = f"{utc(line['at'])}  {cell}{one_line(line['level'], 12):<8}"
-        say(head + plain(line["message"]).replace("\n", "\n" + " " * len(head)))
+        echo(head + plain(line["message"]).replace("\n", "\n" + " " * len(head)))
 
 
 # -- compare -----------------------------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def add_compare_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 def run_compare(options: argparse.Namespace) -> int:
     found = compare(options.db, options.batches)
     if options.json:
-        say_json(found)
+        echo_json(found)
     else:
         print_comparison(console(), found)
     return 0

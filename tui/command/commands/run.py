@@ -32,7 +32,7 @@ from tidepool.storage.text import one_line
 from tidepool.tui.command.main import run_options
 from tidepool.tui.command.progress import progress_on
 from tidepool.tui.command.report import print_plan, print_summary
-from tidepool.tui.command.saying import agreed, say_json, tell
+from tidepool.tui.command.saying import agreed, echo_err, echo_json
 
 if TYPE_CHECKING:
     from tidepool.engine.trust.gate import TrustQuestion
@@ -55,20 +55,20 @@ def run(options: argparse.Namespace) -> int:
     if options.dry_run:
         for question in _questions(options) if options.resume else ():
             show_question(question)
-        return tell_plan(_plan(options), as_json=options.json)
+        return report_plan(_plan(options), as_json=options.json)
     if options.resume and not options.trust and at_a_terminal() and (questions := _questions(options)):
         ask_for_trust(options.db, questions)
     if options.run and (place := study_in_file(options.run)):
         options.rerun = allowed_rerun(place, options)
     play = partial(_run_new if options.run else _resume, options)
-    return told(options, *asyncio.run(steered(play, options.on_stop)))
+    return print_result(options, *asyncio.run(steered(play, options.on_stop)))
 
 
-def told(options: argparse.Namespace, summary: dict[str, Any], stop: Stop | None, signalled: int | None) -> int:
+def print_result(options: argparse.Namespace, summary: dict[str, Any], stop: Stop | None, signalled: int | None) -> int:
     """What came out, and the exit code."""
     try:
         if options.json:
-            say_json(summary)
+            echo_json(summary)
         else:
             print_summary(options.db, summary)
         sys.stdout.flush()
@@ -85,11 +85,11 @@ def exit_code(status: str, stop: Stop | None, signalled: int | None) -> int:
     return 128 + (signalled or signal.SIGINT)
 
 
-def tell_plan(plan: dict[str, Any], *, as_json: bool) -> int:
-    for words in plan["warnings"]:
-        tell(f"warning: {words}")
+def report_plan(plan: dict[str, Any], *, as_json: bool) -> int:
+    for warning in plan["warnings"]:
+        echo_err(f"warning: {warning}")
     if as_json:
-        say_json(plan)
+        echo_json(plan)
     else:
         print_plan(plan)
     return 0
@@ -105,8 +105,8 @@ def _questions(options: argparse.Namespace) -> list["TrustQuestion"]:
 
     with reading(options.db) as connection:
         references = batches_to_resume(connection, options.resume)
-    asked = (question_about(options.db, one, options.set) for one in references)
-    return [question for question in asked if question is not None]
+    questions = (question_about(options.db, one, options.set) for one in references)
+    return [question for question in questions if question is not None]
 
 
 def ask_for_trust(database: Path, questions: Sequence["TrustQuestion"], words: str = "Resume it?") -> None:
@@ -125,7 +125,7 @@ def ask_for_trust(database: Path, questions: Sequence["TrustQuestion"], words: s
 
 def agreed_to(question: "TrustQuestion", meaning: str, words: str) -> bool:
     show_question(question)
-    tell(meaning)
+    echo_err(meaning)
     return agreed(words)
 
 
@@ -133,27 +133,27 @@ def show_question(question: "TrustQuestion") -> None:
     from tidepool.engine.trust.gate import FOREIGN
 
     title = f"{question.admission.batch_id} ({one_line(question.name)}) {FOREIGN}. It would use:"
-    tell("\n".join([title, *(f"  {what:<7} {one_line(words)}" for what, words in question.rows())]))
+    echo_err("\n".join([title, *(f"  {kind:<7} {one_line(value)}" for kind, value in question.rows())]))
 
 
 def _plan(options: argparse.Namespace) -> dict[str, Any]:
     if options.run:
         if place := study_in_file(options.run):
             return plan_again(place, options)
-        written = load_config(options.run, options.set)
-        if written.design is not None:
+        config = load_config(options.run, options.set)
+        if config.design is not None:
             from tidepool.engine.design.cells import priced_study
 
-            plan = priced_study(written, options.db)
+            plan = priced_study(config, options.db)
         else:
-            plan = _priced([freeze(written, options.db)])
-        return {**plan, "warnings": [*remarks_on(written), *plan["warnings"]]}
+            plan = _priced([freeze(config, options.db)])
+        return {**plan, "warnings": [*remarks_on(config), *plan["warnings"]]}
     from tidepool.storage.batches import find_batch
 
     with reading(options.db) as connection:
         references = batches_to_resume(connection, options.resume)
         kind = kind_to_run(find_batch(connection, references[0]), options.db)
-    return _priced([config_to_resume(one, options.db, options.set) for one in references], kind)
+    return _priced([config_to_resume(reference, options.db, options.set) for reference in references], kind)
 
 
 def _priced(configs: Sequence[FrozenConfig], kind: KindSpec | None = None) -> dict[str, Any]:
@@ -165,10 +165,10 @@ async def steered(play: Play, on_stop: str) -> Played:
     """Plays with progress on stderr, until its end or a signal."""
     control = RunControl(on_stop)
     signals = _Signals(control)
-    with progress_on(sys.stderr) as shown:
+    with progress_on(sys.stderr) as show_event:
 
         def listener(event: Event) -> None:
-            shown(event)
+            show_event(event)
             if isinstance(event, BatchEnded):
                 signals.leave_at_once()
 
@@ -178,15 +178,15 @@ async def steered(play: Play, on_stop: str) -> Played:
             if signals.first is not None:
                 error.exit_code = 128 + signals.first
             raise
-    return summary, control.asked, signals.first
+    return summary, control.requested, signals.first
 
 
 async def _run_new(options: argparse.Namespace, listener: Listener, control: RunControl) -> dict[str, Any]:
     if study_in_file(options.run):
         return await run_again(options.rerun, options, listener, control)
     config = load_config(options.run, options.set)
-    for words in remarks_on(config):
-        tell(f"warning: {words}")
+    for remark in remarks_on(config):
+        echo_err(f"warning: {remark}")
     if config.design is None:
         return await run_batch(config, options.db, on_event=listener, control=control)
     from tidepool.engine.design.running import run_study
@@ -237,7 +237,7 @@ class _Signals:
             return
         self.first, self._since = number, time.monotonic()
         self._control.stop_for(StopCode.SIGNAL, f"signal {signal.Signals(number).name}")
-        tell("\nStopping; calls in flight may finish. Press Ctrl+C again to leave at once.")
+        echo_err("\nStopping; calls in flight may finish. Press Ctrl+C again to leave at once.")
 
 
 # -- a study of a file again -------------------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ def run_branch(options: argparse.Namespace) -> int:
     wish = BranchWish(options.batch, options.at, tuple(options.conversation), options.say, options.times, changes)
     if options.dry_run:
         new = new_branch(options.db, wish, plan_only=True)
-        return tell_plan(priced(_branch_plan(new), new.config), as_json=options.json)
+        return report_plan(priced(_branch_plan(new), new.config), as_json=options.json)
     if not options.trust and at_a_terminal():
         from tidepool.engine.trust.gate import question_about
 
@@ -312,7 +312,7 @@ def run_branch(options: argparse.Namespace) -> int:
     async def play(listener: Listener, control: RunControl) -> dict[str, Any]:
         return await run_frozen(new.config, options.db, branch=new, on_event=listener, control=control, cluster=cluster)
 
-    return told(options, *asyncio.run(steered(play, options.on_stop)))
+    return print_result(options, *asyncio.run(steered(play, options.on_stop)))
 
 
 def _branch_plan(new: NewBranch) -> Plan:

@@ -11,7 +11,7 @@ from tidepool.engine.api.auth import VARIABLE, Token, TokenAuth, greeting, liste
 from tidepool.engine.api.server import serve
 from tidepool.engine.errors import UsageError
 from tidepool.tui.app.launching import command, environment, resume
-from tidepool.tui.command.saying import tell
+from tidepool.tui.command.saying import echo_err
 
 # -- api ---------------------------------------------------------------------------------------------------------------
 
@@ -38,7 +38,7 @@ def run_api(options: argparse.Namespace) -> int:
 
     def ready(port: int) -> None:
         served = greeting(f"http://{name}:{port}/docs", token)
-        tell(f"{served} on {options.db}; Ctrl+C ends it")
+        echo_err(f"{served} on {options.db}; Ctrl+C ends it")
 
     serve(
         options.db,
@@ -77,8 +77,8 @@ def run_web(options: argparse.Namespace) -> int:
         port = listener.getsockname()[1]
 
         def ready() -> None:
-            words = greeting(f"http://{HOST}:{port}/", token)
-            tell(f"{words} on {options.db}; Ctrl+C ends it")
+            greeting_text = greeting(f"http://{HOST}:{port}/", token)
+            echo_err(f"{greeting_text} on {options.db}; Ctrl+C ends it")
 
-        door = TokenAuth(token.value if token else None, here_only=True, what="The app")
-        return asyncio.run(BrowserServer(command(options.db), port, door).serve_on(listener, ready))
+        auth = TokenAuth(token.value if token else None, here_only=True, what="The app")
+        return asyncio.run(BrowserServer(command(options.db), port, auth).serve_on(listener, ready))

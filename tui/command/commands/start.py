@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tidepool.engine.errors import UsageError
 from tidepool.storage.errors import FileError
-from tidepool.tui.command.saying import reply, say, say_json
+from tidepool.tui.command.saying import echo, echo_json, reply
 from tidepool.tui.drawing.configs import about, examples
 
 
@@ -27,9 +27,9 @@ def copied(example: Path, target: Path | None) -> list[Path]:
     target = target or Path(example.name)
     if target.is_dir():
         target = target / example.name
-    named = dict.fromkeys(_NAMED.findall(example.read_text(encoding="utf-8")))
-    others = [example.parent / name for name in named if (example.parent / name).is_file()]
-    places = {example: target, **{other: target.parent / other.name for other in others}}
+    names = dict.fromkeys(_NAMED.findall(example.read_text(encoding="utf-8")))
+    other_files = [example.parent / name for name in names if (example.parent / name).is_file()]
+    places = {example: target, **{file: target.parent / file.name for file in other_files}}
     for place in places.values():
         refuse_existing(place)
     try:
@@ -67,8 +67,8 @@ def _example(options: argparse.Namespace) -> int:
         return _listed(known, as_json=options.json)
     name = options.example.removesuffix(".toml")
     if name not in known:
-        near = get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else "`tidepool examples` lists them."
+        suggestions = get_close_matches(name, known, n=1)
+        hint = f"did you mean {suggestions[0]!r}?" if suggestions else "`tidepool examples` lists them."
         raise UsageError(f"There is no example {name!r}: {hint}")
     files = [str(path) for path in copied(known[name], options.output)]
     return reply(options, {"files": files}, "\n".join([*files, f"\nNext: tidepool run {files[0]}"]))
@@ -76,15 +76,15 @@ def _example(options: argparse.Namespace) -> int:
 
 def _listed(known: dict[str, Path], *, as_json: bool) -> int:
     if as_json:
-        say_json([{"name": name, "about": about(path)} for name, path in known.items()])
+        echo_json([{"name": name, "about": about(path)} for name, path in known.items()])
         return 0
     from textwrap import fill
 
-    room = max(map(len, known)) + 2
+    indent = max(map(len, known)) + 2
     columns = shutil.get_terminal_size().columns
     for name, path in known.items():
-        say(fill(about(path), columns, initial_indent=f"{name:<{room}}", subsequent_indent=" " * room))
-    say("\nCopy one out with `tidepool examples NAME`, then `tidepool run NAME.toml`.")
+        echo(fill(about(path), columns, initial_indent=f"{name:<{indent}}", subsequent_indent=" " * indent))
+    echo("\nCopy one out with `tidepool examples NAME`, then `tidepool run NAME.toml`.")
     return 0
 
 
@@ -96,12 +96,12 @@ def _new(options: argparse.Namespace) -> int:
     if options.kind is None:
         raise UsageError(f"Which kind of study? One of {', '.join(KINDS)}: for example `tidepool new secret_game`.")
     if options.kind not in KINDS:
-        near = get_close_matches(options.kind, list(KINDS), n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else ""
+        suggestions = get_close_matches(options.kind, list(KINDS), n=1)
+        hint = f"Did you mean {suggestions[0]!r}?" if suggestions else ""
         raise UsageError(f"There is no kind {options.kind!r}: kinds are {', '.join(KINDS)}. {hint}".rstrip())
     text = starting_config(options.kind)
     if str(options.output) == "-":
-        say(text.rstrip())
+        echo(text.rstrip())
         return 0
     target = options.output or Path(f"{options.kind}.toml")
     if target.is_dir():
@@ -130,7 +130,7 @@ def run_completion(options: argparse.Namespace) -> int:
 
     parser = whole_parser()
     _name_files(parser, shtab.FILE)
-    say(shtab.complete(parser, options.shell).rstrip())
+    echo(shtab.complete(parser, options.shell).rstrip())
     return 0
 
 
