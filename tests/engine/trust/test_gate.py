@@ -398,7 +398,7 @@ def test_the_api_refuses_and_starts_nothing(database: Path, machine: Move) -> No
     change(database, "UPDATE batch SET status = 'interrupted'")
     machine("there")
     with TestClient(
-        create_app(database, launcher, auth=TokenAuth(None, here_only=True, what="The API")),
+        create_app(database, launcher, auth=TokenAuth(None, local_only=True, name="The API")),
         base_url="http://localhost",
     ) as client:
         answer = client.post(f"{PATH}/{batch_id}/resume")

@@ -80,5 +80,5 @@ def run_web(options: argparse.Namespace) -> int:
             words = greeting(f"http://{HOST}:{port}/", token)
             tell(f"{words} on {options.db}; Ctrl+C ends it")
 
-        door = TokenAuth(token.value if token else None, here_only=True, what="The app")
+        door = TokenAuth(token.value if token else None, local_only=True, name="The app")
         return asyncio.run(BrowserServer(command(options.db), port, door).serve_on(listener, ready))
