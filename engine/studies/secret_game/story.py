@@ -16,7 +16,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, cast
 
-from tidepool.engine.branching.talks import OUTCOME, Measure, OriginTalk, Story, Together
+from tidepool.engine.branching.talks import OUTCOME, FanOut, Measure, OriginTalk, Story
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import FrozenConfig, Reasons, reasoning_of
 from tidepool.engine.config.stored import StoredConfig
@@ -447,7 +447,7 @@ class _Stage:
     def story(self, talk: OriginTalk) -> Story:
         return Conversation(self.cast, self.run, _meeting_of(talk), self.game).play
 
-    def kept(self, talk: OriginTalk, said: Mapping[str, str]) -> dict[str, list[bool]]:
+    def redraw_record(self, talk: OriginTalk, said: Mapping[str, str]) -> dict[str, list[bool]]:
         """Whether each side gave its secret away before the branched turn, and after it."""
         return {
             "before": self._revealed(talk, {one.step: one.text for one in talk.before}),
@@ -461,9 +461,9 @@ class _Stage:
         return [is_revealed(hits[side]) for side in (0, 1)]
 
 
-def stage(config: FrozenConfig, earlier: Sequence[Mapping[str, Any]], together: Together) -> _Stage:
+def stage(config: FrozenConfig, earlier: Sequence[Mapping[str, Any]], fan_out: FanOut) -> _Stage:
     players = Cast.of(config)
-    return _Stage(players, GameAsItWas(players, earlier) if players.linked else None, cast("BatchRun", together))
+    return _Stage(players, GameAsItWas(players, earlier) if players.linked else None, cast("BatchRun", fan_out))
 
 
 def measures(config: StoredConfig) -> tuple[Measure, ...]:

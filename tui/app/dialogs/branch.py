@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Checkbox, Input, Label, Select
 
-from tidepool.engine.branching.making import FEW, MANY, BranchWish, new_branch, steps_of
+from tidepool.engine.branching.making import FEW, MANY, BranchSpec, new_branch, steps_of
 from tidepool.engine.branching.talks import MOST_TIMES
 from tidepool.storage.queries.lists import Transcript
 from tidepool.storage.queries.watching import Watched
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LONGEST = 60
 
 
-class BranchDialog(Dialog[BranchWish]):
+class BranchDialog(Dialog[BranchSpec]):
     """Answers what is wished; whether it can be is looked at afterwards."""
 
     AUTO_FOCUS = "#say"
@@ -60,7 +60,7 @@ class BranchDialog(Dialog[BranchWish]):
             return
         chosen = () if self.query_one("#all", Checkbox).value else (self._conversation,)
         at = str(self.query_one("#at", Select).value)
-        self.dismiss(BranchWish(self._batch, at, chosen, say if say.strip() else None, int(times)))
+        self.dismiss(BranchSpec(self._batch, at, chosen, say if say.strip() else None, int(times)))
 
 
 async def branch(app: "TidepoolApp", batch: Watched, talk: Transcript) -> None:
@@ -75,7 +75,7 @@ async def branch(app: "TidepoolApp", batch: Watched, talk: Transcript) -> None:
         app.follow(launching.resume(app.path, await app.file.do(enlist_branch, new, app.path)))
 
 
-async def _agreed(app: "TidepoolApp", wish: "BranchWish") -> bool:
+async def _agreed(app: "TidepoolApp", wish: "BranchSpec") -> bool:
     """What it takes; and before that, where a stranger's file would have its calls go."""
     from tidepool.engine.branching.kind import branching
     from tidepool.engine.results.blocks import money
