@@ -41,7 +41,7 @@ from tidepool.engine.config.loading import config_from
 from tidepool.engine.errors import BatchLocked, FileError, NotFound, NotTrusted, TidepoolError, UsageError
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.registries import program_version
-from tidepool.engine.run import enlist, refuse_untrusted
+from tidepool.engine.run import create_batch, refuse_untrusted
 from tidepool.storage import library
 from tidepool.storage.api_queue import simulation_count, simulation_numbers
 from tidepool.storage.file import prepare, reading
@@ -227,7 +227,7 @@ def _add_batches(app: FastAPI, database: Path, runs: Runs) -> None:
     @app.post(PATH, status_code=201, response_model=Success[Created], responses={**_failures(400), 201: _LINKS})
     def create(body: NewBatch) -> JSONResponse:
         """Checks the batch, takes it in and runs it in the background. Poll it with GET."""
-        batch_id = enlist(config_from(body.as_config(), source="the body"), database)
+        batch_id = create_batch(config_from(body.as_config(), source="the body"), database)
         runs.queue(batch_id)
         message = f"{body.num_simulations} simulations are under way: GET {PATH}/{batch_id}"
         return _success({"id": batch_id, "message": message}, 201)

@@ -164,7 +164,7 @@ def _check_stop(config: FrozenConfig) -> None:
         return
     watched = load_kind(config.batch.kind).stopping
     if watched is None:
-        able = " and ".join(name for name in KINDS.own if load_kind(name).stopping)
+        able = " and ".join(name for name in KINDS.builtin if load_kind(name).stopping)
         words = f"[stop] is for {able}: a study of kind {config.batch.kind} ends by rules of its own section."
         raise UsageError(words, ("stop",))
     watched(config)

@@ -114,7 +114,7 @@ class OneOf:
 
     def own_options(self) -> Iterator[str]:
         """Those that need no other package."""
-        yield from self.registry.own
+        yield from self.registry.builtin
         yield from self.beside
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:

@@ -27,11 +27,11 @@ from tidepool.engine.run import (
     allow,
     begin,
     end,
-    find_code_again,
-    found_code,
     hold_limits,
+    locate_user_code,
     name_servers,
     new_batch,
+    relocate_user_code,
     rewrite_limits,
 )
 from tidepool.engine.runtime.cluster_section import Cluster, split_cluster_overrides
@@ -93,7 +93,7 @@ def _create_study(path: Path, planned: PlannedStudy) -> str:
     folders = []
     for cell in planned.cells:
         kind.plan(cell.config)
-        folders.append(found_code(planned.folder, kind, cell.config))
+        folders.append(locate_user_code(planned.folder, kind, cell.config))
     rules_of(kind, [(cell.config, cell.levels, cell.replicate) for cell in planned.cells])
     shared_config(kind, [cell.config for cell in planned.cells])
     new = [studies.NewCell(new_batch(cell.config), cell.replicate, cell.levels) for cell in planned.cells]
@@ -156,7 +156,7 @@ async def _taken_up(
     allow([one.admission for one in running], path, trust)
     kind = load_kind(cells[0].batch["kind"])
     for one in running:
-        await asyncio.to_thread(find_code_again, kind, one.config, one.cell.batch["id"])
+        await asyncio.to_thread(relocate_user_code, kind, one.config, one.cell.batch["id"])
     models = set().union(*(kind.models(one.config) for one in running))
     shared = shared_config(kind, [one.config for one in running])
     units: dict[str, int] = {}

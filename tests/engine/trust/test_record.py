@@ -12,7 +12,7 @@ from tests.engine.studies.simulation.panels import panel
 from tests.support.command import Tidepool
 from tests.support.state import query
 from tidepool.engine.errors import FileError
-from tidepool.engine.run import enlist, resume_batch
+from tidepool.engine.run import create_batch, resume_batch
 from tidepool.engine.trust.gate import adopt
 from tidepool.engine.trust.record import (
     FILE_NAME,
@@ -56,7 +56,7 @@ async def test_a_kill_between_the_record_and_the_file_leaves_ones_own_batch_ones
     class Killed(BaseException):
         pass
 
-    batch_id = enlist(panel(num_simulations=1), database)
+    batch_id = create_batch(panel(num_simulations=1), database)
     rewrite = batches.rewrite_configs
 
     def kill(*arguments: object) -> None:
@@ -181,7 +181,7 @@ def test_a_screen_can_tell_it_instead_of_stderr(folder: Path, capsys: pytest.Cap
 
 
 def test_an_adopted_file_gets_a_search_index_of_its_own_making(database: Path, folder: Path) -> None:
-    batch_id = enlist(panel(num_simulations=1), database)
+    batch_id = create_batch(panel(num_simulations=1), database)
     search.fill_some(database)
     index = "SELECT name FROM sqlite_master WHERE name = 'message_search'"
     assert query(database, index)

@@ -65,14 +65,14 @@ class BranchDialog(Dialog[BranchSpec]):
 
 async def branch(app: "TidepoolApp", batch: Watched, talk: Transcript) -> None:
     """Raises a TidepoolError where it cannot be."""
-    from tidepool.engine.run import enlist_branch
+    from tidepool.engine.run import create_branch
 
     steps = await app.file.do(steps_of, app.path, batch.id)
     said = [(step, one.speaker or "", one.content) for step, one in zip(steps, talk.messages, strict=False)]
     wish = await app.push_screen_wait(BranchDialog(batch.id, talk.sequence_number, said))
     if wish is not None and await _agreed(app, wish):
         new = await app.file.do(new_branch, app.path, wish)
-        app.follow(launching.resume(app.path, await app.file.do(enlist_branch, new, app.path)))
+        app.follow(launching.resume(app.path, await app.file.do(create_branch, new, app.path)))
 
 
 async def _agreed(app: "TidepoolApp", wish: "BranchSpec") -> bool:
