@@ -9,7 +9,7 @@ from pathlib import Path
 from tidepool.engine.branching.kind import branching, kind_to_run
 from tidepool.engine.branching.making import NewBranch
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
-from tidepool.engine.config.loading import hands_of
+from tidepool.engine.config.loading import cluster_for
 from tidepool.engine.config.sections import Config, FrozenConfig, Study
 from tidepool.engine.errors import NotFound
 from tidepool.engine.events import BatchEnded, Listener, ServersNamed
@@ -72,7 +72,7 @@ async def run_frozen(
     folder = await asyncio.to_thread(locate_user_code, folder, kind, config)
     servers = name_servers(kind, config, on_event)
     control = control or RunControl()
-    async with OpenAccounts(kind.models(config), config, hands_of(cluster), control.stopped) as accounts:
+    async with OpenAccounts(kind.models(config), config, cluster_for(cluster), control.stopped) as accounts:
         batch_id = await asyncio.to_thread(_insert_batch, path, config, folder, branch)
         accounts.name_batch(batch_id)
         runs_code = bool(kind.code(config))
@@ -163,7 +163,7 @@ async def resume_batch(
     await asyncio.to_thread(relocate_user_code, kind, config, batch["id"])
     servers = name_servers(kind, config, on_event)
     control = control or RunControl()
-    async with OpenAccounts(kind.models(config), config, hands_of(cluster), control.stopped) as accounts:
+    async with OpenAccounts(kind.models(config), config, cluster_for(cluster), control.stopped) as accounts:
         accounts.name_batch(batch["id"])
         plan = kind.plan(config)
         running = RunningBatch(

@@ -18,7 +18,7 @@ from tidepool.engine.call import seed_of
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.config.problems import format_error, placed, validated
+from tidepool.engine.config.problems import adding_line, format_error, validated
 from tidepool.engine.config.section import Section
 from tidepool.engine.config.sections import Config, Design, FrozenConfig
 from tidepool.engine.config.toml_files import put_at, section_of
@@ -176,7 +176,7 @@ class PlannedStudy:
 
 def plan_study(config: Config, database: Path) -> PlannedStudy:
     """Every cell frozen and checked. Nothing is called and nothing is written."""
-    with placed(config.origin.source, config.origin.lines):
+    with adding_line(config.origin.source, config.origin.lines):
         return _plan_study(config, database)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config.freezing import load_frozen, with_overrides
-from tidepool.engine.config.loading import hands_of
+from tidepool.engine.config.loading import cluster_for
 from tidepool.engine.config.sections import Config, FrozenConfig, Providers, ProviderSettings, Study
 from tidepool.engine.design.cells import (
     PlannedStudy,
@@ -165,7 +165,7 @@ async def _taken_up(
     servers = dict.fromkeys(line for one in running for line in name_servers(kind, one.config, None))
     rules = rules_of(kind, [(one.config, one.cell.levels, one.cell.replicate) for one in taken])
     control = control or RunControl()
-    async with OpenAccounts(models, shared, hands_of(cluster), control.stopped) as accounts:
+    async with OpenAccounts(models, shared, cluster_for(cluster), control.stopped) as accounts:
         accounts.name_batch(study.id)
         turns = [
             RunningBatch(

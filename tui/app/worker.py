@@ -126,10 +126,10 @@ def _of_figure(title: str, told: "dict[str, Told]") -> "tuple[Block, ...]":
 
 def _examine(job: dict[str, Any]) -> Any:
     """The faults of a draft, or its plan."""
-    from tidepool.engine.config.toml_files import FILES_READ
+    from tidepool.engine.config.toml_files import FILE_CACHE
     from tidepool.tui.app.compose.examination import examined
 
-    FILES_READ.most = KEPT_FILES
+    FILE_CACHE.most = KEPT_FILES
     return asdict(examined(job["text"], Path(job["folder"]), Path(job["database"])))
 
 
