@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 
 from tidepool.engine.bench import Measurement, at_least, at_most
-from tidepool.engine.design.contrasts import Asked, Difference, Factor, Factors, Weighing, weigh
+from tidepool.engine.design.contrasts import ContrastSpec, Difference, Factor, Factors, Weighing, weigh
 from tidepool.engine.design.effects import OutcomeTable, cell_mean, effect
 from tidepool.engine.design.outcomes import PERCENT, Outcome
 from tidepool.engine.planning.pilot import Pilot, seen
@@ -48,7 +48,9 @@ class Shape:
     @property
     def weighing(self) -> Weighing:
         names = self.factors.names if self.interaction else self.factors.names[:1]
-        found = weigh(Asked(tuple(Difference(name, "b", "a") for name in names)), self.factors, self.factors.cells)
+        found = weigh(
+            ContrastSpec(tuple(Difference(name, "b", "a") for name in names)), self.factors, self.factors.cells
+        )
         assert found is not None
         return found
 

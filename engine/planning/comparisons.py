@@ -180,7 +180,7 @@ class _Study:
     def _stated(self) -> Iterator[Comparison]:
         hypotheses = read_hypotheses(self.study.design, self.outcomes)
         for one in hypotheses:
-            weighing = weigh(one.asked, self.factors, self.factors.cells)
+            weighing = weigh(one.contrast, self.factors, self.factors.cells)
             if weighing and self._counted(one.outcome, weighing):
                 found = self._comparison(one.outcome, weighing)
                 yield replace(found, tests=len(hypotheses), direction=one.direction, stated=True)

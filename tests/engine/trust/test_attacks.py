@@ -20,7 +20,7 @@ from tidepool.engine.branching.talks import read_origin
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import Service
-from tidepool.engine.design.running import enlist_study, resume_study, run_planned
+from tidepool.engine.design.running import create_study, resume_study, run_planned
 from tidepool.engine.errors import FileError, NotTrusted, TidepoolError
 from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.exports.export import export_batch
@@ -166,7 +166,7 @@ async def test_a_changed_cell_of_ones_own_study_leads_no_request_elsewhere(
     """The cells of a study share their accounts, and a cell whose models are simulated needs no trust by itself."""
     async with Emulator() as own:
         text = DESIGN.replace("SERVER", own.urls["openai"])
-        study_id = enlist_study(config_from(tomllib.loads(text)), database)
+        study_id = create_study(config_from(tomllib.loads(text)), database)
         change(database, forgery, server.urls["openai"])
         if not refused:
             await resume_study(study_id, database)
@@ -197,7 +197,7 @@ async def test_a_foreign_study_whose_cells_name_different_servers_is_not_run_aga
 ) -> None:
     """What is shown of one cell must hold for all."""
     both = DESIGN.replace('"simulated:guarded", "openai:gpt-4o-mini"', '"openai:gpt-4o", "openai:gpt-4o-mini"')
-    enlist_study(config_from(tomllib.loads(both.replace("SERVER", "http://127.0.0.1:9/v1"))), database)
+    create_study(config_from(tomllib.loads(both.replace("SERVER", "http://127.0.0.1:9/v1"))), database)
     change(
         database,
         "UPDATE batch SET config = json_set(config, '$.providers.openai.base_url', 'http://127.0.0.1:8/v1') WHERE number = 1",
@@ -377,7 +377,7 @@ def test_a_module_beside_a_returned_file_is_not_run_with_ones_own_scorer(
 
 
 def test_a_design_that_was_changed_in_the_file_exports_no_code(database: Path, tmp_path: Path) -> None:
-    study_id = enlist_study(config_from(tomllib.loads(DESIGN.replace("SERVER", "http://127.0.0.1:9/v1"))), database)
+    study_id = create_study(config_from(tomllib.loads(DESIGN.replace("SERVER", "http://127.0.0.1:9/v1"))), database)
     (exported,) = export_batch(database, study_id, "toml", tmp_path / "own.toml")
     assert "http://127.0.0.1:9/v1" in exported.read_text()
     code = "json_set(design, '$.source.evolution', json('{\"scorer\": \"evil.py:run\"}'))"
