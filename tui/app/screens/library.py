@@ -19,8 +19,8 @@ from tidepool.engine.library.contents import (
     agents_of_files,
     entities_of_files,
     entity_of,
-    keep,
     secrets_for,
+    store_additions,
     stored_entity,
 )
 from tidepool.engine.library.entity_types import generate
@@ -311,7 +311,7 @@ class LibraryScreen(ModeScreen):
         return haul.entities[0].id
 
     async def _keep(self, haul: LibraryAdditions) -> None:
-        kept = await self.tidepool.file.do(keep, self.tidepool.path, haul)
+        kept = await self.tidepool.file.do(store_additions, self.tidepool.path, haul)
         self.nudge()
         added = [f"{kept.added:,} added"] if kept.added or not kept.types else []
         known = [f"{kept.known:,} were there already"] if kept.known else []

@@ -21,8 +21,8 @@ from tidepool.engine.library.contents import (
     code_words,
     entities_of_files,
     entity_of,
-    keep,
     secrets_for,
+    store_additions,
     stored_agent,
     stored_entity,
 )
@@ -160,7 +160,7 @@ def generated(options: argparse.Namespace) -> tuple[EntityType, list[Entity]]:
 
 
 def _keep_entities(options: argparse.Namespace, haul: LibraryAdditions) -> None:
-    kept = keep(options.db, haul)
+    kept = store_additions(options.db, haul)
     if kept.types:
         tell(f"added {counted(len(kept.types), 'entity type')}: {', '.join(kept.types)}")
     if haul.entities:
@@ -332,7 +332,7 @@ def _model(options: argparse.Namespace) -> str:
 
 
 def _keep_agents(options: argparse.Namespace, haul: LibraryAdditions) -> None:
-    _print_kept(options, keep(options.db, haul), [agent.id for agent in haul.agents], "")
+    _print_kept(options, store_additions(options.db, haul), [agent.id for agent in haul.agents], "")
 
 
 def _remove_agents(options: argparse.Namespace) -> None:
