@@ -35,13 +35,13 @@ def add_plan_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 def run_plan(options: argparse.Namespace) -> int:
     from tidepool.engine.config.freezing import remarks_on
     from tidepool.engine.config.loading import load_config
-    from tidepool.engine.planning.comparisons import foreseen, planned, price_of
-    from tidepool.engine.planning.foresight import Asked, power_of
+    from tidepool.engine.planning.comparisons import forecast, planned, price_of
+    from tidepool.engine.planning.foresight import PowerQuery, power_of
 
     written = load_config(options.config, options.set)
     made = planned(written, options.db)
-    asked = Asked(assume=options.assume, pilot=options.pilot, detect=options.detect, outcome=options.outcome)
-    power = power_of(foreseen(made), asked, written, options.db)
+    asked = PowerQuery(assume=options.assume, pilot=options.pilot, detect=options.detect, outcome=options.outcome)
+    power = power_of(forecast(made), asked, written, options.db)
     plan = price_of(made)
     plan = {**plan, "warnings": [*remarks_on(written), *plan["warnings"]]}
     for words in plan["warnings"]:
