@@ -6,7 +6,7 @@ A report is one file without scripts and without anything from elsewhere; a poli
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from tidepool.engine.results.blocks import INKS, Colour, ink_of, written
+from tidepool.engine.results.blocks import INKS, Colour, as_hex, ink_of
 from tidepool.storage.text import in_report
 
 _STYLE = """
@@ -29,7 +29,7 @@ svg { max-width: 100%; height: auto; } svg text { fill: var(--ink); font: 12px s
 
 
 def _marks(ground: Colour) -> str:
-    inks = "".join(f" --mark-{index}: {written(ink_of(index, ground))};" for index in range(len(INKS)))
+    inks = "".join(f" --mark-{index}: {as_hex(ink_of(index, ground))};" for index in range(len(INKS)))
     return f":root {{{inks} }}"
 
 

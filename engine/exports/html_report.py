@@ -18,7 +18,7 @@ from tidepool.engine.results.blocks import (
     Report,
     Table,
     Words,
-    gave,
+    format_outcome,
     glyph_of,
     number,
     places_of,
@@ -140,6 +140,8 @@ def _unit(unit: Mapping[str, Any], places: Mapping[str, int]) -> Iterator[Conten
             yield element("div", element("em", message["thought"]), class_="said")
         yield element("div", message["content"], class_="said")
     for outcome in unit.get("outcomes", ()):
-        yield element("p", f"{outcome['agent']} {gave(outcome)}, score {number(outcome['score'], 2)}", class_="soft")
+        yield element(
+            "p", f"{outcome['agent']} {format_outcome(outcome)}, score {number(outcome['score'], 2)}", class_="soft"
+        )
     if unit["error"]:
         yield element("p", f"failed: {unit['error']}")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.html import Content, Html, element, joined, text
-from tidepool.engine.results.blocks import INKS, Figure, Heat, Report, Series, Words, ink_of, number, sentence, written
+from tidepool.engine.results.blocks import INKS, Figure, Heat, Report, Series, Words, as_hex, ink_of, number, sentence
 from tidepool.engine.results.figures import (
     Axis,
     along,
@@ -20,7 +20,7 @@ from tidepool.engine.results.figures import (
     of_means,
     plane,
     stretches,
-    thinned,
+    thin_out,
     upright,
 )
 from tidepool.storage.transfer.formats import finished_together, write_text
@@ -62,7 +62,7 @@ class Inks:
 
 _ON_PAGE = tuple(f"var(--mark-{place})" for place in range(len(INKS)))
 PAGE = Inks("var(--ink)", "var(--soft)", "var(--line)", "var(--first)", "var(--second)", _ON_PAGE)
-_WHITE = tuple(written(ink_of(place, (255, 255, 255))) for place in range(len(INKS)))
+_WHITE = tuple(as_hex(ink_of(place, (255, 255, 255))) for place in range(len(INKS)))
 ALONE = Inks("#1c2530", "#5b6570", "#d5d8dc", "#2f6f9f", "#d08c2f", _WHITE)
 
 
@@ -333,7 +333,7 @@ def curves(figure: Figure, inks: Inks) -> Html:
         for stretch in stretches(series):
             shapes += _band([(x(at), y(low), y(high)) for at, low, high in stretch], ink, inks)
     for place, (ink, series) in enumerate(zip(paints, figure.series, strict=True)):
-        points = [(x(at), y(value)) for at, value in thinned(known_points(series), MOST_POINTS)]
+        points = [(x(at), y(value)) for at, value in thin_out(known_points(series), MOST_POINTS)]
         shapes.append(element("polyline", points=pairs(points), fill="none", stroke=ink, stroke_width=2))
         if several or len(points) == 1:
             shapes += _along(points, place, len(figure.series), ink)

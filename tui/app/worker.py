@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tidepool.engine.results.blocks import Block
-    from tidepool.engine.results.glimpse import Glimpse, Told
+    from tidepool.engine.results.glimpse import Glimpse, Interim
     from tidepool.storage.errors import TidepoolError
     from tidepool.storage.studies import StoredCell
 
@@ -31,7 +31,7 @@ _kept: "OrderedDict[tuple[str, str], Glimpse]" = OrderedDict()
 def glimpse(job: dict[str, Any]) -> Any:
     """What a batch, or each batch of a study, has come to so far; with the seconds that it took, by which one may pace oneself."""
     from tidepool.engine.results.blocks import as_json
-    from tidepool.engine.results.figures import placed
+    from tidepool.engine.results.figures import assign_places
     from tidepool.storage.batches import find_batch
     from tidepool.storage.file import reading
     from tidepool.storage.queries.lists import everybody
@@ -45,7 +45,7 @@ def glimpse(job: dict[str, Any]) -> Any:
             batch = find_batch(connection, job["batch"])
             item, more = _told(path, connection, batch)
             headline = item.headline(job["running"]) if item else None
-            blocks = placed(item.blocks, everybody(connection, batch["number"])) if item else ()
+            blocks = assign_places(item.blocks, everybody(connection, batch["number"])) if item else ()
         else:
             cells = {
                 _name(cell): _told(path, connection, cell.batch) for cell in cells_of(connection, study.id)[:MOST_CELLS]
@@ -87,7 +87,7 @@ def briefs(job: dict[str, Any]) -> Any:
     return {"briefs": found, "seconds": time.process_time() - began}
 
 
-def _told(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row) -> "tuple[Told | None, bool]":
+def _told(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row) -> "tuple[Interim | None, bool]":
     from tidepool.engine.studies.kinds import load_kind
 
     place = (str(path), f"{batch['id']} {batch['created_at']}")
@@ -99,15 +99,15 @@ def _told(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row) -> "tu
         if len(_kept) > MOST_KEPT:
             _kept.popitem(last=False)
     _kept.move_to_end(place)
-    more = _kept[place].take_in(connection, batch["number"])
-    return _kept[place].told(), more
+    more = _kept[place].update(connection, batch["number"])
+    return _kept[place].interim(), more
 
 
 def _name(cell: "StoredCell") -> str:
     return ", ".join((*cell.levels.values(), f"#{cell.replicate}"))
 
 
-def _of_figure(title: str, told: "dict[str, Told]") -> "tuple[Block, ...]":
+def _of_figure(title: str, told: "dict[str, Interim]") -> "tuple[Block, ...]":
     """One mean and interval for each batch of a study that has this figure, in the order of its cells."""
     from tidepool.engine.results.blocks import Estimate, Figure, Number, Series, table
     from tidepool.engine.results.glimpse import CAPTION
