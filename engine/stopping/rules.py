@@ -132,9 +132,9 @@ class Decided:
         """Takes in a block: a value of each replicate."""
         for value in filter(None, values):
             self.looks += 1
-            self._sequence.see(*value)
+            self._sequence.add(*value)
             self._sums = [total + end for total, end in zip(self._sums, value, strict=True)]
-            self._decision.after()
+            self._decision.update()
 
     @property
     def verdict(self) -> str | None:
