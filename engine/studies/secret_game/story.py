@@ -24,7 +24,7 @@ from tidepool.engine.errors import CallFailed
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.tasks import Latch
 from tidepool.engine.runtime.unit import Unit, UnitPlan
-from tidepool.engine.stopping.stages import units_taken_up
+from tidepool.engine.stopping.stages import units_at_a_time
 from tidepool.engine.studies.secret_game.casting import (
     Cast,
     Part,
@@ -193,7 +193,7 @@ class Conversations:
     def __init__(self, run: BatchRun) -> None:
         self._run = run
         self._cast, self._schedule = Cast.of(run.config), schedule_of(run.config)
-        size = units_taken_up(run.config, self._cast.asked, self._schedule.total)
+        size = units_at_a_time(run.config, self._cast.asked, self._schedule.total)
         self._succession = succession_of(self._cast, self._schedule, size) if self._cast.linked else None
         self._games: dict[int, Game] = {}
         """those under way, where conversations wait for others"""
