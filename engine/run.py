@@ -128,7 +128,7 @@ def _insert_batch(path: Path, config: FrozenConfig, folder: Path | None = None, 
         )
     mark_trusted(batch_id, new.config, branch.branch.origin.to_json() if branch else None)
     if folder is not None:
-        trust_record().keep_folder(batch_id, folder)
+        trust_record().store_folder(batch_id, folder)
     return batch_id
 
 

@@ -103,7 +103,7 @@ def _create_study(path: Path, planned: PlannedStudy) -> str:
     trust_record().mark_trusted({**configs, study_id: design_text(planned.design)})
     if folder := next(filter(None, folders), None):
         for batch_id in batch_ids:
-            trust_record().keep_folder(batch_id, folder)
+            trust_record().store_folder(batch_id, folder)
     return study_id
 
 

@@ -17,7 +17,7 @@ from tidepool.engine.config import ceilings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.engine.trust.foreign_keys import foreign_keys, without_foreign
-from tidepool.engine.trust.gate import copied_config, design_text, without_what
+from tidepool.engine.trust.gate import copied_config, design_text, omitted_keys
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage.studies import StoredStudy
 from tidepool.storage.text import one_line
@@ -35,7 +35,7 @@ def toml_of(batch: sqlite3.Row) -> str:
     if len(batch["config"]) > 2 * ceilings.CONFIG_BYTES:  # writing it as TOML would take seconds
         raise _too_large(batch, len(batch["config"]))
     config = without_paths(copied_config(batch["id"], batch["config"]))
-    left_out = without_what(batch["id"], batch["config"])
+    left_out = omitted_keys(batch["id"], batch["config"])
     head = f"# The config of batch {one_line(batch['id'])}, made by Tidepool {one_line(batch['version'] or '?')}."
     if left_out:
         head += f"\n# Left out, since the batch was not created here: {one_line(', '.join(left_out))}."

@@ -53,17 +53,17 @@ def config_hash(config: str) -> str:
     return hashlib.sha256(config.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def tell_trouble_by(say: Callable[[str], None] | None) -> None:
+def report_problems_to(report: Callable[[str], None] | None) -> None:
     """Who has a screen tells there that the record cannot be used; else, and from then on, it is told on stderr."""
-    global _say
-    _say = say or _on_stderr
+    global _report
+    _report = report or _on_stderr
 
 
 def _on_stderr(words: str) -> None:
     print(f"warning: {words}", file=sys.stderr)
 
 
-_say: Callable[[str], None] = _on_stderr
+_report: Callable[[str], None] = _on_stderr
 
 
 def trust_record() -> "TrustRecord":
@@ -77,13 +77,13 @@ class TrustRecord:
     def __init__(self, folder: Path) -> None:
         self.path = folder / FILE_NAME
         self._lock = threading.Lock()
-        self._complained = False
-        self._passing: sqlite3.Connection | None = None
+        self._warned = False
+        self._unsaved: sqlite3.Connection | None = None
         """what could not be written, for as long as this process lives"""
 
     def mark_trusted(self, configs: Mapping[str, str]) -> None:
         """These batches, by id, are the user's own with these configs."""
-        self._write(lambda record: sum(_add(record, "batch", one, config) for one, config in configs.items()))
+        self._write(lambda record: sum(_add(record, "batch", batch_id, config) for batch_id, config in configs.items()))
 
     @contextmanager
     def renewing(self, changes: Mapping[str, tuple[str, str]]) -> Iterator[None]:
@@ -91,9 +91,9 @@ class TrustRecord:
         that a kill in between leaves the user's own batch the user's own."""
         self.mark_trusted({batch_id: after for batch_id, (_, after) in changes.items()})
         yield
-        gone = [(one, config_hash(before)) for one, (before, after) in changes.items() if before != after]
+        outdated = [(key, config_hash(before)) for key, (before, after) in changes.items() if before != after]
         query = "DELETE FROM batch WHERE id = ? AND config_hash = ?"
-        self._write(lambda record: record.executemany(query, gone).rowcount)
+        self._write(lambda record: record.executemany(query, outdated).rowcount)
 
     def knows(self, batch_id: str, config: str) -> bool:
         return bool(self._rows("SELECT 1 FROM batch WHERE id = ? AND config_hash = ?", (batch_id, config_hash(config))))
@@ -104,16 +104,16 @@ class TrustRecord:
     def forget_batch(self, batch_id: str) -> int:
         """With every config of it; returns how many those were. Raises where they cannot be forgotten."""
         query = "DELETE FROM batch WHERE id = ?"
-        return self._write(lambda record: record.execute(query, (batch_id,)).rowcount, lasting=True)
+        return self._write(lambda record: record.execute(query, (batch_id,)).rowcount, must_persist=True)
 
-    def keep_folder(self, batch_id: str, folder: Path) -> None:
+    def store_folder(self, batch_id: str, folder: Path) -> None:
         """Where the config of a batch lay that runs code from its folder: no study file says such a thing."""
         row = (batch_id, str(folder.resolve()), time.time())
         self._write(lambda record: record.execute("INSERT OR REPLACE INTO folder VALUES (?, ?, ?)", row).rowcount)
 
     def folders_of(self, batch_id: str) -> list[Path]:
         rows = self._rows("SELECT CAST(id AS TEXT), CAST(path AS TEXT) FROM folder")
-        return [Path(path) for known, path in rows if known == batch_id]
+        return [Path(path) for stored_id, path in rows if stored_id == batch_id]
 
     def secret(self) -> bytes:
         """Created when it is first needed. Without it, stored replies have to be trusted again."""
@@ -131,21 +131,21 @@ class TrustRecord:
         """Ids with the hashes of their configs, of whatever file."""
         return set(self._pairs("queue"))
 
-    def keep_draft(self, place: Path, text: str) -> None:
+    def store_draft(self, location: Path, text: str) -> None:
         """This text of a draft was typed here, or taken from what was. The place only says which texts it replaces."""
-        draft = config_hash(str(place.absolute()))
+        draft = config_hash(str(location.absolute()))
         older = f"SELECT rowid FROM draft WHERE id = ? ORDER BY at DESC LIMIT -1 OFFSET {MOST_DRAFTS}"
 
-        def keep(record: sqlite3.Connection) -> int:
-            kept = _add(record, "draft", draft, text)
+        def store(record: sqlite3.Connection) -> int:
+            changed = _add(record, "draft", draft, text)
             record.execute(f"DELETE FROM draft WHERE rowid IN ({older})", (draft,))
-            return kept
+            return changed
 
-        self._write(keep)
+        self._write(store)
 
     def knows_draft(self, text: str) -> bool:
         """Wherever it lies now."""
-        return config_hash(text) in {known for _, known in self._pairs("draft")}
+        return config_hash(text) in {draft_hash for _, draft_hash in self._pairs("draft")}
 
     def _pairs(self, table: str) -> list[tuple[str, str]]:
         query = f"SELECT CAST(id AS TEXT), CAST(config_hash AS TEXT) FROM {table} ORDER BY at, id"
@@ -154,7 +154,7 @@ class TrustRecord:
     def _rows(self, query: str, values: tuple[str, ...] = ()) -> list[tuple[Any, ...]]:
         """Of the record, which looking does not make, and of what could not be written to it."""
         with self._lock:
-            rows = self._passing.execute(query, values).fetchall() if self._passing else []
+            rows = self._unsaved.execute(query, values).fetchall() if self._unsaved else []
             try:
                 self._refuse_no_home()
                 if os.path.lexists(self.path):
@@ -166,24 +166,24 @@ class TrustRecord:
                 if "no such table" not in str(
                     error
                 ):  # a record of an earlier version has it as soon as it is written to
-                    self._complain(error)
+                    self._warn(error)
             return rows
 
-    def _write(self, work: Callable[[sqlite3.Connection], int], *, lasting: bool = False) -> int:
-        """Returns how many rows it was about. `lasting`: where it cannot be written down, it must not seem done."""
+    def _write(self, work: Callable[[sqlite3.Connection], int], *, must_persist: bool = False) -> int:
+        """Returns how many rows it was about. `must_persist`: where it cannot be written down, it must not seem done."""
         with self._lock:
             try:
                 with self._opened() as record:
                     return work(record)
             except (OSError, sqlite3.Error) as error:
-                if lasting:
+                if must_persist:
                     raise FileError(f"The trust record {self.path} cannot be changed ({_why(error)}).") from None
-                self._complain(error)
-            if self._passing is None:
-                self._passing = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+                self._warn(error)
+            if self._unsaved is None:
+                self._unsaved = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
                 for table in _TABLES:
-                    self._passing.execute(table)
-            return work(self._passing)
+                    self._unsaved.execute(table)
+            return work(self._unsaved)
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
@@ -213,11 +213,11 @@ class TrustRecord:
         if self.path.stat().st_mode & OTHERS_ANY:
             self.path.chmod(0o600)
 
-    def _complain(self, error: Exception) -> None:
-        if self._complained:
+    def _warn(self, error: Exception) -> None:
+        if self._warned:
             return
-        self._complained = True
-        _say(
+        self._warned = True
+        _report(
             f"the trust record {self.path} cannot be used ({_why(error)}). What is trusted now is trusted for this "
             "process only; TIDEPOOL_STATE names another folder for it."
         )

@@ -26,7 +26,7 @@ from textual.events import AppBlur
 from textual.filter import LineFilter
 from textual.screen import Screen
 
-from tidepool.engine.trust.record import tell_trouble_by
+from tidepool.engine.trust.record import report_problems_to
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.queries.lists import study_number, watched_any
 from tidepool.storage.queries.watching import Watched, all_watched, batch_number
@@ -135,7 +135,7 @@ class TidepoolApp(OrderedKeysApp):
         return self.theme_variables
 
     def on_mount(self) -> None:
-        tell_trouble_by(lambda words: self.notify(words, severity="warning", markup=False, timeout=30))
+        report_problems_to(lambda words: self.notify(words, severity="warning", markup=False, timeout=30))
         if self._settings_fault:
             self.notify(self._settings_fault, severity="warning", markup=False, timeout=30)
         self.forward_keys()
@@ -174,7 +174,7 @@ class TidepoolApp(OrderedKeysApp):
 
     def let_go(self) -> None:
         """Once the app has run: its threads and processes end; the batches it started go on."""
-        tell_trouble_by(None)
+        report_problems_to(None)
         self.file.close()
         self.beside.close()
         self.counting.close()

@@ -19,7 +19,7 @@ from tidepool.engine.trust.record import (
     TrustedBatch,
     TrustRecord,
     config_hash,
-    tell_trouble_by,
+    report_problems_to,
     trust_record,
 )
 from tidepool.storage import batches
@@ -42,7 +42,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is told of a record that cannot be used."""
     words: list[str] = []
-    monkeypatch.setattr("tidepool.engine.trust.record._say", words.append)
+    monkeypatch.setattr("tidepool.engine.trust.record._report", words.append)
     return words
 
 
@@ -168,12 +168,12 @@ def test_a_screen_can_tell_it_instead_of_stderr(folder: Path, capsys: pytest.Cap
 
     folder.write_text("in the way")
     words: list[str] = []
-    before = module._say
-    tell_trouble_by(words.append)
+    before = module._report
+    report_problems_to(words.append)
     try:
         TrustRecord(folder).mark_trusted(OLD)
     finally:
-        tell_trouble_by(before)
+        report_problems_to(before)
     assert len(words) == 1 and not capsys.readouterr().err
 
 
