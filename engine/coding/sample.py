@@ -175,7 +175,7 @@ def draw_sample(
     strata = Counter(candidate.stratum for candidate in frame)
     sizes = allocation({name: len(places) for name, places in by_stratum.items()}, strata, size)
     chosen = [
-        Sampled(place, name, strata[name] * times / sum(lots for _, lots in by_stratum[name][: sizes[name]]))
+        Sampled(place, name, strata[name] * times / sum(draws for _, draws in by_stratum[name][: sizes[name]]))
         for name in sorted(by_stratum)
         for place, times in by_stratum[name][: sizes[name]]
     ]

@@ -281,7 +281,7 @@ def coding_of(
         for place, code in own_codes.items():
             by_place[place].append(code)
     scale = frame.codebook.scale
-    result = _ratings(sample, frame, by_place, statistics) if scale else _rates(sample, frame, by_place, statistics)
+    measures = _ratings(sample, frame, by_place, statistics) if scale else _rates(sample, frame, by_place, statistics)
     strata = {item.place: item.stratum for item in sample.chosen}
     sampled, coded = Counter(strata.values()), Counter(strata[place] for place in by_place)
     return CodedUnits(
@@ -296,7 +296,7 @@ def coding_of(
             for name, own_codes in sorted(coders.items())
         },
         agreement=_agreement(sample, frame.codebook, coders, by_place),
-        **result,
+        **measures,
     )
 
 
@@ -374,10 +374,7 @@ def _rating(codebook: CodeBook, code: str) -> float | None:
 
 
 def _agreement(
-    sample: Sample,
-    codebook: CodeBook,
-    coders: Mapping[str, Mapping[Place, str]],
-    by_place: Mapping[Place, Sequence[str]],
+    sample: Sample, codebook: CodeBook, coders: Mapping[str, Mapping[Place, str]], places: Mapping[Place, Sequence[str]]
 ) -> CodingAgreement:
     """Ratings are compared where both gave one; of codes, unclear is one of them."""
     distance: Callable[[Any, Any], float] = squared_distance if codebook.scale else nominal_distance
@@ -385,7 +382,7 @@ def _agreement(
     def read(code: str) -> Any:
         return _rating(codebook, code) if codebook.scale else code
 
-    units = [(item.weight, [read(code) for code in by_place.get(item.place, ())]) for item in sample.chosen]
+    units = [(item.weight, [read(code) for code in places.get(item.place, ())]) for item in sample.chosen]
     clear = [(weight, [code for code in codes if code is not None]) for weight, codes in units]
     pairs = tuple(_pairs(sample, coders, read, distance))
     return CodingAgreement("interval" if codebook.scale else "nominal", pairs, alpha(clear, distance))

@@ -183,7 +183,7 @@ async def _run_cells(
             for position, (item, rule) in enumerate(zip(judged, rules, strict=True))
         ]
         run = _StudyRun(Session(path, study.id, turns, accounts, control), [item.admission for item in judged], changes)
-        await run.execute(kind)
+        await run.run_cells(kind)
     if on_event:
         with reading(path) as connection:
             ended = [cell.batch for cell in studies.cells_of(connection, study.id)]
@@ -251,7 +251,7 @@ class _StudyRun:
         self._ended: set[str] = set()
         self._outcomes: list[SessionOutcome] = []
 
-    async def execute(self, kind: KindSpec) -> None:
+    async def run_cells(self, kind: KindSpec) -> None:
         session = self._session
         with ExitStack() as stack:
             stack.enter_context(locks.holding(session.path, session.run_id))

@@ -139,9 +139,7 @@ def _unit(unit: Mapping[str, Any], places: Mapping[str, int]) -> Iterator[Conten
         if message["thought"]:
             yield element("div", element("em", message["thought"]), class_="said")
         yield element("div", message["content"], class_="said")
-    for outcome in unit.get("outcomes", ()):
-        yield element(
-            "p", f"{outcome['agent']} {format_outcome(outcome)}, score {number(outcome['score'], 2)}", class_="soft"
-        )
+    for side in unit.get("outcomes", ()):
+        yield element("p", f"{side['agent']} {format_outcome(side)}, score {number(side['score'], 2)}", class_="soft")
     if unit["error"]:
         yield element("p", f"failed: {unit['error']}")

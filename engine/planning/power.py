@@ -94,10 +94,10 @@ class Assumptions:
     def worlds(self, outcome: Outcome) -> tuple[World, ...] | None:
         left_out = {"sd" if outcome.unit == PERCENT else "rate", "between" if outcome.per_talk else ""}
         data = {name: self.values(name, outcome) for name in KNOWN if name not in left_out}
-        given = {name: values for name, values in data.items() if values is not None}
-        if len(given) < len(data):
+        present = {name: values for name, values in data.items() if values is not None}
+        if len(present) < len(data):
             return None
-        return tuple(World(**{name: values[index] for name, values in given.items()}) for index in range(3))
+        return tuple(World(**{name: values[index] for name, values in present.items()}) for index in range(3))
 
 
 def _stated(text: str) -> tuple[str, Three]:

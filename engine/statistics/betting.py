@@ -81,7 +81,7 @@ class ConfidenceSequence:
         return self._low + self._width * low, self._low + self._width * high
 
     def against(self, line: float) -> "Decision":
-        """A running decision about one line; `after` is to be called after every value."""
+        """A running decision about one line; `update` is to be called after every value."""
         return Decision(self, (line - self._low) / self._width)
 
 

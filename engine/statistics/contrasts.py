@@ -197,25 +197,23 @@ def _rate_against_rate(arms: Arms, values: Array, bounds: Interval) -> Contrast:
 # -- differences within talks ----------------------------------------------------------------------------------
 
 
-def within(differences: Array, order: Array, clusterings: Sequence[Array] = (), most: float = 1.0) -> Contrast | None:
+def within(gaps: Array, order: Array, clusterings: Sequence[Array] = (), most: float = 1.0) -> Contrast | None:
     """The mean of differences that were each taken within one talk, both `order`s of opening weighted equally.
 
     `most` is how far apart two values can be.
     """
-    if not len(differences):
+    if not len(gaps):
         return None
-    differences = differences.astype(float)
+    gaps = gaps.astype(float)
     _, order = numbered(order.astype(int))
     times = numpy.bincount(order)
     weights = (1 / (len(times) * times))[order]
-    if not clusterings and (len(differences) < FEW_PAIRS or _varied(differences, numpy.zeros_like(order)) < 2 * FEW):
-        sizes = numpy.unique(abs(differences[differences != 0]))
+    if not clusterings and (len(gaps) < FEW_PAIRS or _varied(gaps, numpy.zeros_like(order)) < 2 * FEW):
+        sizes = numpy.unique(abs(gaps[gaps != 0]))
         if len(sizes) <= 1:
-            return _bonett_price(differences, order, times, float(sizes[0]) if len(sizes) else 1.0)
-    grouped = Grouped(
-        numpy.zeros(len(differences), dtype=int), 1, clusterings or [numpy.arange(len(differences))], [order]
-    )
-    spread = grouped.spread(differences, weights)
+            return _bonett_price(gaps, order, times, float(sizes[0]) if len(sizes) else 1.0)
+    grouped = Grouped(numpy.zeros(len(gaps), dtype=int), 1, clusterings or [numpy.arange(len(gaps))], [order])
+    spread = grouped.spread(gaps, weights)
     clusters, variance = int(spread.clusters[0]), float(spread.variance[0])
     tested = not clusterings or clusters >= FEWEST_TESTED
     mean = float(spread.mean[0])

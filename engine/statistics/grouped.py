@@ -126,7 +126,7 @@ class _Clustering:
 
 
 class Grouped:
-    """Rows by group; `ways` say by what they cluster (two ways at most), `levels` the strata, finest first.
+    """Rows by group; `clusterings` say by what they cluster (two ways at most), `levels` the strata, finest first.
 
     `loose` is the share of the schedule that is missing, by chance: to that part strata are no design.
     """
