@@ -69,15 +69,15 @@ def fields_of(reply: str) -> dict[str, Any] | None:
     if beginning is None:
         return None
     fields: dict[str, Any] = {}
-    place = beginning.end()
-    while pair := _PAIR.match(reply, place):
-        place = pair.end()
+    position = beginning.end()
+    while pair := _PAIR.match(reply, position):
+        position = pair.end()
         try:
             fields[pair["name"].lower()] = json.loads(pair["value"], strict=False)
         except ValueError:
             break
         if pair["end"] == "}":
-            words = reply[place:].strip("` \n")
+            words = reply[position:].strip("` \n")
             return {**fields, AFTER: words} if words else fields
     return _nested(reply[beginning.end() - 1 :]) or fields
 
@@ -133,9 +133,9 @@ def read_rating(
 def _read(reply: str, scale: tuple[float, float], cut: bool) -> float | None:
     fields = fields_of(reply)
     if fields is not None:
-        found = next((fields[name] for name in (*_LABELS, AFTER) if name in fields), None)
-        number = number_of(found)
-        return _in_words(text_of(found), scale) if number is None else _single({number}, scale)
+        value = next((fields[name] for name in (*_LABELS, AFTER) if name in fields), None)
+        number = number_of(value)
+        return _in_words(text_of(value), scale) if number is None else _single({number}, scale)
     return _labelled(_UNENDED.sub("", reply), scale) if cut else _in_words(reply, scale)
 
 
@@ -146,11 +146,11 @@ def _in_words(reply: str, scale: tuple[float, float]) -> float | None:
     if out_of:
         return _single(out_of, scale)
     # 'On a scale of 1 to 5' names the scale, not the verdict.
-    return _single({_value(found["rating"]) for found in _ANY.finditer(_RANGE.sub(" ", reply))}, scale)
+    return _single({_value(match["rating"]) for match in _ANY.finditer(_RANGE.sub(" ", reply))}, scale)
 
 
 def _labelled(reply: str, scale: tuple[float, float]) -> float | None:
-    return _single({_value(found["rating"]) for found in _LABELLED.finditer(reply)}, scale)
+    return _single({_value(match["rating"]) for match in _LABELLED.finditer(reply)}, scale)
 
 
 def _single(values: set[float], scale: tuple[float, float]) -> float | None:

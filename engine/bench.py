@@ -141,18 +141,18 @@ class BenchComparison:
 
 def _findings(summary: dict[str, Any]) -> dict[str, Any]:
     """What was found; how fast differs in any two runs."""
-    return {name: found for name, found in summary["statistics"].items() if name != "performance"}
+    return {name: section for name, section in summary["statistics"].items() if name != "performance"}
 
 
 def compare(config: Config) -> BenchComparison:
     with tempfile.TemporaryDirectory(prefix="tidepool-bench-") as folder:
-        fresh = _with_service(config, cache=False)
-        one_by_one = _with_service(config, cache=False, name="default", max_concurrent=1)
+        wave_config = _with_service(config, cache=False)
+        sequential_config = _with_service(config, cache=False, name="default", max_concurrent=1)
         for provider in type(config.providers).model_fields:
-            settings = getattr(one_by_one.providers, provider)
-            setattr(one_by_one.providers, provider, settings.model_copy(update={"max_concurrent": 1}))
-        waves = asyncio.run(run_batch(fresh, Path(folder) / "waves.db"))
-        sequential = asyncio.run(run_batch(one_by_one, Path(folder) / "sequential.db"))
+            settings = getattr(sequential_config.providers, provider)
+            setattr(sequential_config.providers, provider, settings.model_copy(update={"max_concurrent": 1}))
+        waves = asyncio.run(run_batch(wave_config, Path(folder) / "waves.db"))
+        sequential = asyncio.run(run_batch(sequential_config, Path(folder) / "sequential.db"))
     return BenchComparison(sequential, waves)
 
 
@@ -170,31 +170,31 @@ BARE_START = "import argparse; argparse.ArgumentParser().parse_args([])"
 
 def probe(name: str, size: int) -> dict[str, Any]:
     """One measurement in a fresh process."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "tidepool.engine.bench", name, str(size)],
         capture_output=True,
         text=True,
         check=True,
     )
-    result: dict[str, Any] = json.loads(done.stdout)
-    return result
+    figures: dict[str, Any] = json.loads(process.stdout)
+    return figures
 
 
-def measure(say: Callable[[str], None], *, full: bool) -> Iterator[Measurement]:
+def measure(report: Callable[[str], None], *, full: bool) -> Iterator[Measurement]:
     """Quick: a minute. Full: with the sizes of the promises, a hundred thousand conversations."""
-    say("start of the command")
+    report("start of the command")
     yield at_most("start: tidepool --help ÷ a bare interpreter with argparse", start_ratio(), "×", 2.0)
-    say("committed calls, small")
+    report("committed calls, small")
     small = min((probe("speed", 1_000) for _ in range(3)), key=lambda figures: figures["cpu_us_per_call"])
     large_size = 100_000 if full else 10_000
-    say(f"committed calls, {large_size:,} conversations")
+    report(f"committed calls, {large_size:,} conversations")
     large = probe("speed", large_size)
     speed = max(small["calls_per_second"], large["calls_per_second"])
     yield at_least("committed calls a second, simulated, no latency", speed, "calls/s", 10_000)
     growth = large["cpu_us_per_call"] / small["cpu_us_per_call"]
     yield at_most(f"CPU per call, {large_size:,} conversations ÷ 1,000", growth, "×", 1.1)
     yield at_most(f"memory with {large_size:,} live conversations of 300-byte replies", large["memory_mb"], "MB", 700)
-    say("replay")
+    report("replay")
     replayed = probe("replay", 20_000 if full else 4_000)
     yield at_least("answers replayed a second on resume", replayed["answers_per_second"], "answers/s", 20_000)
 

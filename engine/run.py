@@ -9,7 +9,7 @@ from pathlib import Path
 from tidepool.engine.branching.kind import branching, kind_to_run
 from tidepool.engine.branching.making import NewBranch
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
-from tidepool.engine.config.loading import hands_of
+from tidepool.engine.config.loading import cluster_for
 from tidepool.engine.config.sections import Config, FrozenConfig, Study
 from tidepool.engine.errors import NotFound
 from tidepool.engine.events import BatchEnded, Listener, ServersNamed
@@ -69,30 +69,30 @@ async def run_frozen(
     if branch is not None:
         kind = branching(kind, branch.branch)
     plan, rule = kind.plan(config), None if branch is not None else stop_rule(kind, config)
-    folder = await asyncio.to_thread(found_code, folder, kind, config)
+    folder = await asyncio.to_thread(locate_user_code, folder, kind, config)
     servers = name_servers(kind, config, on_event)
     control = control or RunControl()
-    async with OpenAccounts(kind.models(config), config, hands_of(cluster), control.stopped) as accounts:
-        batch_id = await asyncio.to_thread(_written_down, path, config, folder, branch)
+    async with OpenAccounts(kind.models(config), config, cluster_for(cluster), control.stopped) as accounts:
+        batch_id = await asyncio.to_thread(_insert_batch, path, config, folder, branch)
         accounts.name_batch(batch_id)
         runs_code = bool(kind.code(config))
-        turn = RunningBatch(batch_id, config, plan, on_event, False, runs_code, servers, rule=rule)
-        return await _run(Session(path, batch_id, (turn,), accounts, control), kind.play)
+        running = RunningBatch(batch_id, config, plan, on_event, False, runs_code, servers, rule=rule)
+        return await _run(Session(path, batch_id, (running,), accounts, control), kind.play)
 
 
-def enlist(study: Config | Study, database: str | Path) -> str:
+def create_batch(study: Config | Study, database: str | Path) -> str:
     """A new batch that waits: checked and written down, to be run by `resume_batch` in a process of its own."""
     path = Path(database)
     config = freeze(study, path)
     kind = load_kind(config.batch.kind)
     kind.plan(config)  # what no run would take is refused now
-    return _written_down(path, config, found_code(_folder_of(study), kind, config))
+    return _insert_batch(path, config, locate_user_code(_folder_of(study), kind, config))
 
 
-def enlist_branch(branch: NewBranch, path: Path) -> str:
+def create_branch(branch: NewBranch, path: Path) -> str:
     """The same for a branch."""
     branching(load_kind(branch.config.batch.kind), branch.branch).plan(branch.config)
-    return _written_down(path, branch.config, branch=branch)
+    return _insert_batch(path, branch.config, branch=branch)
 
 
 def _folder_of(study: Config | Study) -> Path | None:
@@ -100,7 +100,7 @@ def _folder_of(study: Config | Study) -> Path | None:
     return None if isinstance(study, Study) else study.origin.folder
 
 
-def found_code(folder: Path | None, kind: KindSpec, config: FrozenConfig) -> Path | None:
+def locate_user_code(folder: Path | None, kind: KindSpec, config: FrozenConfig) -> Path | None:
     """The folder in which the study's own code lies, where it has any and that can be run."""
     if not kind.code(config):
         return None
@@ -108,13 +108,13 @@ def found_code(folder: Path | None, kind: KindSpec, config: FrozenConfig) -> Pat
     return folder or Path.cwd()
 
 
-def find_code_again(kind: KindSpec, config: FrozenConfig, batch_id: str) -> None:
+def relocate_user_code(kind: KindSpec, config: FrozenConfig, batch_id: str) -> None:
     """In the folder where it lay when the batch was created or trusted, and nowhere else: code imports what lies beside it."""
     if kind.code(config):
         kind.find_code(config, trust_record().folders_of(batch_id) or [Path.cwd()])
 
 
-def _written_down(path: Path, config: FrozenConfig, folder: Path | None = None, branch: NewBranch | None = None) -> str:
+def _insert_batch(path: Path, config: FrozenConfig, folder: Path | None = None, branch: NewBranch | None = None) -> str:
     """What the user's own config asks for is trusted from then on, by its id and this very config; code that it runs is
     looked for in the same folder again."""
     prepare(path)
@@ -128,13 +128,13 @@ def _written_down(path: Path, config: FrozenConfig, folder: Path | None = None, 
         )
     mark_trusted(batch_id, new.config, branch.branch.origin.to_json() if branch else None)
     if folder is not None:
-        trust_record().keep_folder(batch_id, folder)
+        trust_record().store_folder(batch_id, folder)
     return batch_id
 
 
 def new_batch(config: FrozenConfig) -> batches.NewBatch:
-    about = config.batch
-    return batches.NewBatch(about.kind, about.name, about.description, about.seed, config.to_json(), program_version())
+    batch = config.batch
+    return batches.NewBatch(batch.kind, batch.name, batch.description, batch.seed, config.to_json(), program_version())
 
 
 async def resume_batch(
@@ -160,13 +160,13 @@ async def resume_batch(
         kind = kind_to_run(batch, path)
         admission = admit(connection, batch, config, kind)
     allow([admission], path, trust)
-    await asyncio.to_thread(find_code_again, kind, config, batch["id"])
+    await asyncio.to_thread(relocate_user_code, kind, config, batch["id"])
     servers = name_servers(kind, config, on_event)
     control = control or RunControl()
-    async with OpenAccounts(kind.models(config), config, hands_of(cluster), control.stopped) as accounts:
+    async with OpenAccounts(kind.models(config), config, cluster_for(cluster), control.stopped) as accounts:
         accounts.name_batch(batch["id"])
         plan = kind.plan(config)
-        turn = RunningBatch(
+        running = RunningBatch(
             batch["id"],
             config,
             plan,
@@ -176,17 +176,17 @@ async def resume_batch(
             servers=servers,
             rule=stop_rule(kind, config),
         )
-        session = Session(path, batch["id"], (turn,), accounts, control)
+        session = Session(path, batch["id"], (running,), accounts, control)
         return await _run(session, kind.play, admission, changes)
 
 
 def allow(admissions: Sequence[Admission], path: Path, trust: bool) -> None:
     """Before anything of these batches is sent or run: what needs trust is adopted, or refused."""
-    for one in admissions:
+    for admission in admissions:
         if not trust:
-            one.refuse("" if path == Path("tidepool.db") else f"--db {shlex.quote(str(path))} ")
-        elif one.needs_trust:
-            adopt(path, one.batch_id, one.frozen)
+            admission.refuse("" if path == Path("tidepool.db") else f"--db {shlex.quote(str(path))} ")
+        elif admission.needs_trust:
+            adopt(path, admission.batch_id, admission.frozen)
 
 
 def rewrite_limits(path: Path, batch_ids: Sequence[str], changes: Sequence[str], note: str = "") -> None:
@@ -194,13 +194,13 @@ def rewrite_limits(path: Path, batch_ids: Sequence[str], changes: Sequence[str],
     from the rows of `control`."""
     with reading(path) as connection:
         before = {batch_id: str(batches.find_batch(connection, batch_id)["config"]) for batch_id in batch_ids}
-    after = {one: with_overrides(load_frozen(text), changes).to_json() for one, text in before.items()}
-    rewrite_configs(path, {one: (before[one], after[one]) for one in batch_ids}, note)
+    after = {key: with_overrides(load_frozen(text), changes).to_json() for key, text in before.items()}
+    rewrite_configs(path, {key: (before[key], after[key]) for key in batch_ids}, note)
 
 
 def hold_limits(session: Session) -> None:
     """Limits that change while the session runs hold for a resume."""
-    batch_ids = [turn.batch_id for turn in session.turns if not turn.ended]
+    batch_ids = [running.batch_id for running in session.turns if not running.ended]
 
     async def rewrite(changes: Sequence[str]) -> None:
         await asyncio.to_thread(rewrite_limits, session.path, batch_ids, changes)
@@ -216,7 +216,7 @@ def stop_rule(kind: KindSpec, config: FrozenConfig) -> StopRule | None:
 
 def name_servers(kind: KindSpec, config: FrozenConfig, listener: Listener | None) -> tuple[str, ...]:
     """Before anything is sent: where the config sends requests, and with which key, where that is not usual."""
-    words = tuple(one.in_words for one in servers_to_name(config, kind.models(config)))
+    words = tuple(server.in_words for server in servers_to_name(config, kind.models(config)))
     if words and listener is not None:
         listener(ServersNamed(words))
     return words
@@ -238,42 +238,42 @@ def refuse_untrusted(batch: sqlite3.Row) -> None:
 async def _run(
     session: Session, play: Play, admission: Admission | None = None, changes: Sequence[str] = ()
 ) -> Summary:
-    path, (turn,) = session.path, session.turns
-    with locks.holding(path, turn.batch_id), gc_tuned():
+    path, (running,) = session.path, session.turns
+    with locks.holding(path, running.batch_id), gc_tuned():
         if admission:
-            await asyncio.to_thread(refuse_changed, path, turn.batch_id, admission.frozen)
-        await asyncio.to_thread(begin, session, turn)
+            await asyncio.to_thread(refuse_changed, path, running.batch_id, admission.frozen)
+        await asyncio.to_thread(begin, session, running)
         if changes:
             note = f"Resumed with {', '.join(changes)}."
-            await asyncio.to_thread(rewrite_limits, path, [turn.batch_id], changes, note)
+            await asyncio.to_thread(rewrite_limits, path, [running.batch_id], changes, note)
         hold_limits(session)
         (outcome,) = await session.run(play)
-        ended = await asyncio.to_thread(end, session, turn, outcome)
-        if turn.listener:
-            turn.listener(BatchEnded(ended.status, ended.reason))
+        ended = await asyncio.to_thread(end, session, running, outcome)
+        if running.listener:
+            running.listener(BatchEnded(ended.status, ended.reason))
     try:
         if outcome.stop is not None and outcome.stop.fault is not None:
             raise outcome.stop.fault
         if ended.stop_code is StopCode.CANCELLED:
             raise asyncio.CancelledError
-        return summarise(path, turn.batch_id)
+        return summarise(path, running.batch_id)
     finally:  # last of all: whoever still reads the file keeps it from becoming a plain one
         await asyncio.to_thread(settle, path)
 
 
-def begin(session: Session, turn: RunningBatch) -> None:
+def begin(session: Session, running: RunningBatch) -> None:
     """Short writes like this one go beside the loop: another batch of the same loop may be in the middle of its own."""
-    if turn.resumed:
-        batches.reopen_failures(session.path, turn.batch_id)
-    batches.begin(session.path, turn.batch_id, simulated=session.accounts.simulated(turn.providers))
+    if running.resumed:
+        batches.reopen_failures(session.path, running.batch_id)
+    batches.begin(session.path, running.batch_id, simulated=session.accounts.simulated(running.providers))
 
 
-def end(session: Session, turn: RunningBatch, outcome: SessionOutcome) -> SessionVerdict:
+def end(session: Session, running: RunningBatch, outcome: SessionOutcome) -> SessionVerdict:
     path = session.path
     with reading(path) as connection:
-        progress = batches.progress_of(connection, batches.find_batch(connection, turn.batch_id)["number"])
+        progress = batches.progress_of(connection, batches.find_batch(connection, running.batch_id)["number"])
     ended = verdict(
         outcome, calls=progress["calls"], completed=progress["units_completed"], failed=progress["units_failed"]
     )
-    batches.end(path, turn.batch_id, status=ended.status, reason=ended.reason, stop_code=ended.stop_code)
+    batches.end(path, running.batch_id, status=ended.status, reason=ended.reason, stop_code=ended.stop_code)
     return ended

@@ -28,7 +28,7 @@ VISITOR = "Visitor"
 MESSAGES_LEFT = 4
 """in a talk of five whose first message was the visitor's"""
 PROBE_TOKENS = 16
-OUTSIDE = "library"
+NO_BATCH = "library"
 """what the calls belong to instead of a batch"""
 
 
@@ -66,7 +66,7 @@ async def provider_for(model: str, providers: Providers | None = None) -> AsyncI
     """The provider of PROVIDER:MODEL, for calls that belong to no batch."""
     name = resolve_model(model).partition(":")[0]
     provider = open_provider(name, (providers or user_providers()).limits_for(name, Service()))
-    provider.serve(OUTSIDE)
+    provider.serve(NO_BATCH)
     try:
         yield provider
     finally:

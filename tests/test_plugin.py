@@ -194,7 +194,7 @@ def test_a_package_never_replaces_a_name_of_ours(
 ) -> None:
     _pretend(tmp_path, "tidepool.kinds", "simulation = nowhere:KIND")
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert list(registries.KINDS) == list(registries.KINDS.own)
+    assert list(registries.KINDS) == list(registries.KINDS.builtin)
     assert registries.KINDS["simulation"].units == "simulations"
 
 

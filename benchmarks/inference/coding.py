@@ -26,7 +26,7 @@ from tidepool.engine.coding.estimates import (
     specificity,
     two_groups,
 )
-from tidepool.engine.coding.sample import ANY, NEGATIVE, POSITIVE, Candidate, CodeBook, Frame, Verdicts, drawn
+from tidepool.engine.coding.sample import ANY, NEGATIVE, POSITIVE, Candidate, CodeBook, Frame, Verdicts, draw_sample
 from tidepool.engine.coding.statistics import coding_of
 from tidepool.engine.statistics.distributions import student_quantile
 from tidepool.engine.statistics.intervals import Interval, wilson
@@ -198,7 +198,7 @@ def _as_a_batch(random: numpy.random.Generator) -> Iterator[Measurement]:
             {ANY: Verdicts(frozenset(places), positive)},
             {},
         )
-        sample = drawn(frame.candidates, 100, Random(table), "sides", "detectors")
+        sample = draw_sample(frame.candidates, 100, Random(table), "sides", "detectors")
         codes = {one.place: "yes" if truth[one.place[0], one.place[1]] else "no" for one in sample.chosen}
         limits = 100 * called[0], 100 * called[1]
         alone = {name: _alone(frame, positive, name) for name in ("0", "1", "2")}

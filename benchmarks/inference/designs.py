@@ -240,7 +240,7 @@ def counted(world: World, studies: int = STUDIES, seed: int = 1) -> Counted:
 
 def _weights(world: World) -> Mapping[Cell, float]:
     factors = Factors.of(world.design)
-    weighing = weigh(read_hypotheses(world.design, [world.outcome])[0].asked, factors, factors.cells)
+    weighing = weigh(read_hypotheses(world.design, [world.outcome])[0].contrast, factors, factors.cells)
     assert weighing is not None
     return weighing.weights
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy
 
 from tidepool.engine.bench import Measurement, at_least, at_most
-from tidepool.engine.design.contrasts import Asked, Difference, Factor, Factors, Weighing, weigh
+from tidepool.engine.design.contrasts import ContrastSpec, Difference, Factor, Factors, Weighing, weigh
 from tidepool.engine.design.effects import OutcomeTable, cell_mean, effect
 from tidepool.engine.design.outcomes import PERCENT, Outcome
-from tidepool.engine.planning.pilot import Pilot, seen
+from tidepool.engine.planning.pilot import Pilot, apply_pilot
 from tidepool.engine.planning.power import Assumptions, Comparison, Layout, World, half_width, power, smallest
 from tidepool.engine.statistics.intervals import UNIT
 
@@ -48,7 +48,9 @@ class Shape:
     @property
     def weighing(self) -> Weighing:
         names = self.factors.names if self.interaction else self.factors.names[:1]
-        found = weigh(Asked(tuple(Difference(name, "b", "a") for name in names)), self.factors, self.factors.cells)
+        found = weigh(
+            ContrastSpec(tuple(Difference(name, "b", "a") for name in names)), self.factors, self.factors.cells
+        )
         assert found is not None
         return found
 
@@ -226,8 +228,8 @@ def held(shape: Shape, pilots: int = PILOTS, seed: int = 3) -> tuple[str, float,
                 drawn=table.drawn[:, :1],
                 linked=table.linked[:1],
             )
-        found = seen(Pilot("", "secret_game", {REVEALED.name: table}), REVEALED, layout, assumed)
-        if found.refused:
+        found = apply_pilot(Pilot("", "secret_game", {REVEALED.name: table}), REVEALED, layout, assumed)
+        if found.refusal:
             refused += 1
             continue
         told = [power(world, comparison, difference) for world in found.worlds]

@@ -53,7 +53,7 @@ class _Table:
         self.committed = watched.units
         self._watched, self._rows, self._done = watched, rows, 0
 
-    def take_in(self, end: int) -> Interval | None:
+    def read_block(self, end: int) -> Interval | None:
         block = [side for talk in self._rows[self._done : end] for side in talk]
         self._done = end
         return self._watched.take_in_rows(block, end)
@@ -72,7 +72,7 @@ def run(world: World, random: Any) -> Stopping:
     rule = StopRule(world.rule, [Cell(watched)])
     rule.gates[0] = _Table(watched, list(_talks(world, schedule, random)))
     rule.advance()
-    return rule.told(world.talks)
+    return rule.stopping(world.talks)
 
 
 def _talks(world: World, schedule: Schedule, random: Any) -> Iterator[list[SideOutcome]]:

@@ -41,7 +41,7 @@ from tidepool.engine.config.loading import config_from
 from tidepool.engine.errors import BatchLocked, FileError, NotFound, NotTrusted, TidepoolError, UsageError
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.registries import program_version
-from tidepool.engine.run import enlist, refuse_untrusted
+from tidepool.engine.run import create_batch, refuse_untrusted
 from tidepool.storage import library
 from tidepool.storage.api_queue import simulation_count, simulation_numbers
 from tidepool.storage.file import prepare, reading
@@ -63,12 +63,12 @@ PAGE_HEADERS: dict[str, Any] = {
 }
 
 
-def page_headers(path: str, more: str, limit: int, offset: int, total: int) -> dict[str, str]:
-    """`more`: what else stands in the query."""
-    counted = {"X-Total-Count": str(total)}
+def page_headers(path: str, other_parameters: str, limit: int, offset: int, total: int) -> dict[str, str]:
+    """`other_parameters`: what else stands in the query."""
+    headers = {"X-Total-Count": str(total)}
     if offset + limit >= total:
-        return counted
-    return {**counted, "Link": f'<{path}?{more}limit={limit}&offset={offset + limit}>; rel="next"'}
+        return headers
+    return {**headers, "Link": f'<{path}?{other_parameters}limit={limit}&offset={offset + limit}>; rel="next"'}
 
 
 _STYLE = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto}pre{background:#8881;overflow:auto}"
@@ -86,8 +86,8 @@ def page(document: Mapping[str, Any]) -> str:
             parts.append(
                 f"<h2>{method.upper()} <code>{escape(path)}</code></h2><p>{escape(operation['description'])}</p>"
             )
-            shown = {key: operation[key] for key in ("parameters", "requestBody") if key in operation}
-            parts += [_preformatted(shown)] if shown else []
+            request_parts = {key: operation[key] for key in ("parameters", "requestBody") if key in operation}
+            parts += [_preformatted(request_parts)] if request_parts else []
             codes = (f"{code}: {answer['description']}" for code, answer in operation["responses"].items())
             parts.append(f"<p>{escape(' '.join(codes))}</p>")
     return "".join([*parts, "<h2>Schemas</h2>", _preformatted(document["components"]["schemas"]), "</html>"])
@@ -123,9 +123,9 @@ _LINKS = {
 
 
 def _failures(*codes: int, paged: bool = False) -> dict[int | str, dict[str, Any]]:
-    every = {401, 403, 408, 413, 422, 503, *codes}
+    all_codes = {401, 403, 408, 413, 422, 503, *codes}
     failures: dict[int | str, dict[str, Any]] = {
-        code: {"model": Failure, "description": _FAILURES[code]} for code in sorted(every)
+        code: {"model": Failure, "description": _FAILURES[code]} for code in sorted(all_codes)
     }
     return {**failures, 200: {"headers": PAGE_HEADERS}} if paged else failures
 
@@ -139,10 +139,10 @@ def create_app(
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        keeper = asyncio.create_task(runs.keep_going())
+        runner = asyncio.create_task(runs.keep_going())
         yield
-        keeper.cancel()
-        await asyncio.gather(keeper, return_exceptions=True)
+        runner.cancel()
+        await asyncio.gather(runner, return_exceptions=True)
 
     app = FastAPI(
         title="Tidepool",
@@ -203,8 +203,8 @@ def _answer_errors(app: FastAPI, database: Path) -> None:
 
 def _methods(app: FastAPI, request: Request) -> set[str]:
     """All that the address takes: each function of it knows its own alone."""
-    found = (route for route in app.routes if isinstance(route, Route) and route.path_regex.match(request.url.path))
-    return {method for route in found for method in route.methods or ()}
+    matching = (route for route in app.routes if isinstance(route, Route) and route.path_regex.match(request.url.path))
+    return {method for route in matching for method in route.methods or ()}
 
 
 def _failure(code: int, message: str) -> JSONResponse:
@@ -212,11 +212,11 @@ def _failure(code: int, message: str) -> JSONResponse:
     return JSONResponse({"status": "error", "message": text}, status_code=code)
 
 
-def _streamed(parts: Iterable[bytes], headers: dict[str, str]) -> StreamingResponse:
+def _streamed(chunks: Iterable[bytes], headers: dict[str, str]) -> StreamingResponse:
     """The first part is read before the answer begins, so that what cannot be read at all is an error of its own."""
-    parts = iter(parts)
-    begun = [next(parts), next(parts)]
-    return StreamingResponse(chain(begun, parts), media_type="application/json", headers=headers)
+    chunks = iter(chunks)
+    opening = [next(chunks), next(chunks)]
+    return StreamingResponse(chain(opening, chunks), media_type="application/json", headers=headers)
 
 
 def _success(data: Any, code: int = 200) -> JSONResponse:
@@ -227,7 +227,7 @@ def _add_batches(app: FastAPI, database: Path, runs: Runs) -> None:
     @app.post(PATH, status_code=201, response_model=Success[Created], responses={**_failures(400), 201: _LINKS})
     def create(body: NewBatch) -> JSONResponse:
         """Checks the batch, takes it in and runs it in the background. Poll it with GET."""
-        batch_id = enlist(config_from(body.as_config(), source="the body"), database)
+        batch_id = create_batch(config_from(body.as_config(), source="the body"), database)
         runs.queue(batch_id)
         message = f"{body.num_simulations} simulations are under way: GET {PATH}/{batch_id}"
         return _success({"id": batch_id, "message": message}, 201)
@@ -242,10 +242,10 @@ def _add_batches(app: FastAPI, database: Path, runs: Runs) -> None:
         with reading(database) as connection:
             total = simulation_count(connection)
             numbers = simulation_numbers(connection, limit, offset)
-        more = f"include_simulations={str(include_simulations).lower()}&" if include_simulations else ""
+        query = f"include_simulations={str(include_simulations).lower()}&" if include_simulations else ""
         simulations = SimulationPage(0, SIMULATIONS) if include_simulations else None
-        sent = chain([b'{"status":"success","data":['], batches_sent(database, numbers, simulations), [b"]}"])
-        return _streamed(sent, page_headers(PATH, more, limit, offset, total))
+        chunks = chain([b'{"status":"success","data":['], batches_sent(database, numbers, simulations), [b"]}"])
+        return _streamed(chunks, page_headers(PATH, query, limit, offset, total))
 
     @app.get(f"{PATH}/{{id}}", response_model=Success[BatchRecord], responses=_failures(404, paged=True))
     def read_one(
@@ -258,9 +258,9 @@ def _add_batches(app: FastAPI, database: Path, runs: Runs) -> None:
         with leniently(database) as connection:
             batch = read_batch(database, connection, find(connection, id))
         simulations = SimulationPage(offset, limit) if include_simulations else None
-        sent = chain([b'{"status":"success","data":'], batch_sent(database, batch, simulations), [b"}"])
+        chunks = chain([b'{"status":"success","data":'], batch_sent(database, batch, simulations), [b"}"])
         headers = page_headers(f"{PATH}/{id}", "", limit, offset, batch.simulations) if simulations else {}
-        return _streamed(sent, headers)
+        return _streamed(chunks, headers)
 
 
 def _add_export(app: FastAPI, database: Path) -> None:
@@ -283,9 +283,9 @@ def _add_export(app: FastAPI, database: Path) -> None:
                 path = export_batch(database, id, format, target)[0]
             except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
                 raise FileError(f"Batch {id} cannot be exported: its file was changed, or is damaged.") from error
-            kind = {"csv": "text/csv; charset=utf-8", "json": "application/json"}[format]
-            sent = BackgroundTask(until_sent.pop_all().close)
-            return FileResponse(path, media_type=kind, filename=f"{id}.{format}", background=sent)
+            media_type = {"csv": "text/csv; charset=utf-8", "json": "application/json"}[format]
+            cleanup = BackgroundTask(until_sent.pop_all().close)
+            return FileResponse(path, media_type=media_type, filename=f"{id}.{format}", background=cleanup)
 
 
 def _add_life(app: FastAPI, database: Path, runs: Runs) -> None:
@@ -333,5 +333,5 @@ def _add_entities(app: FastAPI, database: Path) -> None:
         """The entities of the file's library, for `entity_ids`."""
         with reading(database) as connection:
             total = library.stamp(connection)[0][0]
-        sent = chain([b'{"status":"success","data":['], entities_sent(database, limit, offset), [b"]}"])
-        return _streamed(sent, page_headers("/api/entities", "", limit, offset, total))
+        chunks = chain([b'{"status":"success","data":['], entities_sent(database, limit, offset), [b"]}"])
+        return _streamed(chunks, page_headers("/api/entities", "", limit, offset, total))

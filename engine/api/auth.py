@@ -39,20 +39,20 @@ class Token:
     """What a server asks for."""
 
     value: str
-    made: bool
+    new: bool
     """at this start, for it alone; else the user chose it, and knows it"""
 
     @classmethod
     def of_start(cls) -> "Token":
         """The one of the environment, or a new one. It never stands in a command line, which others can list."""
-        chosen = os.environ.get(VARIABLE)
-        if not chosen:
-            return cls(secrets.token_urlsafe(24), made=True)
-        if len(chosen) < SHORTEST_TOKEN:
+        token_value = os.environ.get(VARIABLE)
+        if not token_value:
+            return cls(secrets.token_urlsafe(24), new=True)
+        if len(token_value) < SHORTEST_TOKEN:
             raise UsageError(
                 f"The token of {VARIABLE} has fewer than {SHORTEST_TOKEN} characters: choose a longer one."
             )
-        return cls(chosen, made=False)
+        return cls(token_value, new=False)
 
 
 def greeting(address: str, token: Token | None) -> str:
@@ -60,7 +60,7 @@ def greeting(address: str, token: Token | None) -> str:
     if token is None:
         return f"serving {address} without a token"
     return (
-        f"serving {address}?token={quote(token.value, safe='')}" if token.made else f"serving {address}, {VARIABLE} set"
+        f"serving {address}?token={quote(token.value, safe='')}" if token.new else f"serving {address}, {VARIABLE} set"
     )
 
 
@@ -97,26 +97,26 @@ class Authenticated:
 class TokenAuth:
     """Decides about a request by its host, origin, token and cookie."""
 
-    def __init__(self, token: str | None, *, here_only: bool, what: str) -> None:
+    def __init__(self, token: str | None, *, local_only: bool, name: str) -> None:
         self._token = None if token is None else token.encode("utf-8", "surrogateescape")
         self._cookie = secrets.token_urlsafe(24).encode()
-        self._here_only = here_only
-        self._what = what
+        self._local_only = local_only
+        self._name = name
 
     def refusal(self, request: AuthRequest) -> Refused | Authenticated | None:
         """None: the request may pass."""
         host = request.text(b"host")
-        if self._here_only and not is_loopback(_name(host)):
-            return Refused(403, f"{self._what} serves this machine only, not {host[:100]!r}.")
+        if self._local_only and not is_loopback(_name(host)):
+            return Refused(403, f"{self._name} serves this machine only, not {host[:100]!r}.")
         if self._token is not None and (authenticated := self._by_link(request)):
             return authenticated
         if self._token is not None and _bearer(request.headers.get(b"authorization", b""), self._token):
-            return self._other_origin(request) if self._here_only else None
+            return self._other_origin(request) if self._local_only else None
         if self._token is None or self._by_cookie(request):
             return self._other_origin(request)
         return Refused(
             401,
-            f"{self._what} wants its token. Open the link that it printed at its start, or send the header "
+            f"{self._name} wants its token. Open the link that it printed at its start, or send the header "
             f"`Authorization: Bearer TOKEN` with the token of that link, or of {VARIABLE}.",
         )
 
@@ -124,33 +124,33 @@ class TokenAuth:
         """A page of another site, or of another port, in the same browser: it would come with the browser's cookies."""
         origin = request.text(b"origin")
         if origin and origin.partition("//")[2] != request.text(b"host"):
-            return Refused(403, f"{self._what} answers no page of {origin[:100]!r}.")
+            return Refused(403, f"{self._name} answers no page of {origin[:100]!r}.")
         return None
 
     def _by_link(self, request: AuthRequest) -> Authenticated | None:
-        parts = request.query.split(b"&")
-        given = [part for part in parts if part.startswith(b"token=")]
-        if request.method != "GET" or not given or not self._is_token(unquote_to_bytes(given[0][6:])):
+        parameters = request.query.split(b"&")
+        token_parts = [part for part in parameters if part.startswith(b"token=")]
+        if request.method != "GET" or not token_parts or not self._is_token(unquote_to_bytes(token_parts[0][6:])):
             return None
-        rest = b"&".join(part for part in parts if part not in given).decode("latin-1")
+        rest = b"&".join(part for part in parameters if part not in token_parts).decode("latin-1")
         location = "/" + request.path.decode("latin-1").lstrip("/\\")
         name, value = _cookie_name(request.port).decode(), self._cookie.decode()
         return Authenticated(
             f"{location}?{rest}" if rest else location, f"{name}={value}; HttpOnly; SameSite=Strict; Path=/"
         )
 
-    def _is_token(self, given: bytes) -> bool:
-        return self._token is not None and secrets.compare_digest(given, self._token)
+    def _is_token(self, candidate: bytes) -> bool:
+        return self._token is not None and secrets.compare_digest(candidate, self._token)
 
     def _by_cookie(self, request: AuthRequest) -> bool:
-        wanted = _cookie_name(request.port)
+        cookie_name = _cookie_name(request.port)
         pairs = (pair.strip().partition(b"=") for pair in request.headers.get(b"cookie", b"").split(b";"))
-        return any(name == wanted and secrets.compare_digest(value, self._cookie) for name, _, value in pairs)
+        return any(name == cookie_name and secrets.compare_digest(value, self._cookie) for name, _, value in pairs)
 
 
 def _bearer(authorization: bytes, token: bytes) -> bool:
-    scheme, _, given = authorization.partition(b" ")
-    return secrets.compare_digest(given.strip(), token) and scheme.lower() == b"bearer"
+    scheme, _, credentials = authorization.partition(b" ")
+    return secrets.compare_digest(credentials.strip(), token) and scheme.lower() == b"bearer"
 
 
 def _cookie_name(port: int) -> bytes:
@@ -160,15 +160,15 @@ def _cookie_name(port: int) -> bytes:
 
 def _name(address: str) -> str:
     """The host of HOST or HOST:PORT, without the brackets of an IPv6 address; empty where it is written otherwise."""
-    found = _HOST.fullmatch(address)
-    return (found[1] or found[2]) if found else ""
+    match = _HOST.fullmatch(address)
+    return (match[1] or match[2]) if match else ""
 
 
-def listening(host: str, port: int, what: str) -> socket.socket:
+def listening(host: str, port: int, server_name: str) -> socket.socket:
     """A socket that is bound, so that its port is known before anything is served; 0 stands for any that is free."""
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except (OSError, OverflowError) as error:
         raise UsageError(
-            f"{what} cannot serve {host}:{port}: {str(error).rstrip('.')}. Choose another --port or --host."
+            f"{server_name} cannot serve {host}:{port}: {str(error).rstrip('.')}. Choose another --port or --host."
         ) from error

@@ -20,7 +20,7 @@ MOST_CONNECTIONS = 200
 HEADER_SECONDS = 10.0
 READER_SECONDS = 60.0
 """how long somebody who asked for something may read none of it"""
-KEPT_SECONDS = 15
+KEEP_ALIVE_SECONDS = 15
 """how long a connection stays open between two requests"""
 MOST_HEADER_BYTES = 32 * 2**10
 
@@ -55,8 +55,8 @@ class RequestLimits:
         return self._length_refusal() if len(length) > 18 or int(length) > self._most_bytes else None
 
     def _length_refusal(self) -> Refused:
-        most = f"{self._most_bytes >> 20} MiB" if self._most_bytes >> 20 else f"{self._most_bytes} bytes"
-        return Refused(413, f"The body is larger than {most}.")
+        limit_text = f"{self._most_bytes >> 20} MiB" if self._most_bytes >> 20 else f"{self._most_bytes} bytes"
+        return Refused(413, f"The body is larger than {limit_text}.")
 
     async def _body(self, receive: Receive) -> bytes | Refused | None:
         """The whole body; None if the caller went away, since half a body is no request."""
@@ -85,23 +85,23 @@ def _auth_request(scope: Scope) -> AuthRequest:
 
 def _replaying(body: bytes, receive: Receive) -> Receive:
     """The body that was read, then whatever comes."""
-    waiting = [{"type": "http.request", "body": body, "more_body": False}]
+    pending = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> MutableMapping[str, Any]:
-        return waiting.pop() if waiting else await receive()
+        return pending.pop() if pending else await receive()
 
     return replay
 
 
-def _response(answer: Refused | Authenticated) -> Response:
+def _response(refusal: Refused | Authenticated) -> Response:
     """The rest of a refused request is not waited for."""
-    if isinstance(answer, Authenticated):
-        headers = {"set-cookie": answer.cookie, "cache-control": "no-store", "referrer-policy": "no-referrer"}
+    if isinstance(refusal, Authenticated):
+        headers = {"set-cookie": refusal.cookie, "cache-control": "no-store", "referrer-policy": "no-referrer"}
         response = Response(status_code=303, headers=headers)
-        response.headers["location"] = answer.location
+        response.headers["location"] = refusal.location
         return response
-    headers = {"connection": "close"} | ({"www-authenticate": "Bearer"} if answer.code == 401 else {})
-    return JSONResponse({"status": "error", "message": answer.message}, status_code=answer.code, headers=headers)
+    headers = {"connection": "close"} | ({"www-authenticate": "Bearer"} if refusal.code == 401 else {})
+    return JSONResponse({"status": "error", "message": refusal.message}, status_code=refusal.code, headers=headers)
 
 
 class PatientProtocol(H11Protocol):
@@ -130,7 +130,7 @@ class PatientProtocol(H11Protocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete):
-            self._await_headers(KEPT_SECONDS + HEADER_SECONDS)
+            self._await_headers(KEEP_ALIVE_SECONDS + HEADER_SECONDS)
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -56,9 +56,9 @@ EXAMPLE: dict[str, JsonValue] = {
 def _whole(value: Any) -> Any:
     """JSON has one kind of number: 3.0 is a whole one, however deep it lies."""
     if isinstance(value, dict):
-        return {key: _whole(one) for key, one in value.items()}
+        return {key: _whole(element) for key, element in value.items()}
     if isinstance(value, list):
-        return [_whole(one) for one in value]
+        return [_whole(element) for element in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -99,14 +99,14 @@ class NewBatch(BaseModel):
 
     def as_config(self) -> dict[str, Any]:
         """The same batch in the layout of a config file."""
-        own = {"name", "description", "seed", "metadata", "service"}
+        batch_keys = {"name", "description", "seed", "metadata", "service"}
         service = (
             {"name": self.service} if isinstance(self.service, str) else self.service.model_dump(exclude_unset=True)
         )
         return {
-            "batch": {"kind": "simulation", **self.model_dump(include=own - {"service"})},
+            "batch": {"kind": "simulation", **self.model_dump(include=batch_keys - {"service"})},
             "service": service,
-            "simulation": self.model_dump(exclude=own),
+            "simulation": self.model_dump(exclude=batch_keys),
         }
 
 
@@ -231,7 +231,7 @@ def read_batch(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row) -
     counts = [_count(progress[f"units_{name}"]) if progress else 0 for name in ("total", "completed", "failed")]
     planned = counts[0] or _count(settings.get("num_simulations"))
     status = _status(path, batch, progress)
-    whole = sound and progress is not None and batch["status"] in list(BatchStatus)
+    complete = sound and progress is not None and batch["status"] in list(BatchStatus)
     record = {
         "id": _text(batch["id"]),
         "name": _text(batch["name"]),
@@ -239,7 +239,7 @@ def read_batch(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row) -
         "description": _text(batch["description"]),
         "context": _text(settings.get("context"))[: ceilings.CONTEXT],
         "status": status,
-        "reason": None if batch["reason"] is None and whole else _text(batch["reason"]) or DAMAGED,
+        "reason": None if batch["reason"] is None and complete else _text(batch["reason"]) or DAMAGED,
         "simulated": bool(batch["simulated"]),
         "progress": {"total": planned, "completed": counts[1], "failed": counts[2]},
         "metadata": config["batch"]["metadata"] if sound else {},
@@ -253,11 +253,11 @@ def batches_sent(database: Path, numbers: Iterable[int], page: SimulationPage | 
     separator = b""
     for number in numbers:
         with leniently(database) as connection:
-            batch = simulation_batch_numbered(connection, number)
-            one = read_batch(database, connection, batch) if batch else None
-        if one is not None:  # else it was deleted meanwhile
+            row = simulation_batch_numbered(connection, number)
+            stored_batch = read_batch(database, connection, row) if row else None
+        if stored_batch is not None:  # else it was deleted meanwhile
             yield separator
-            yield from batch_sent(database, one, page)
+            yield from batch_sent(database, stored_batch, page)
             separator = b","
 
 
@@ -288,7 +288,7 @@ def simulation_record(batch: StoredBatch, unit: StoredUnit) -> dict[str, Any]:
         "sequence_number": unit.sequence_number,
         "timestamp": _moment(unit.finished_at or unit.started_at),
         "interaction_type": None if unit.interaction_type is None else _text(unit.interaction_type),
-        "entity_ids": [_text(one) for one in entity_ids] if isinstance(entity_ids, list) else [],
+        "entity_ids": [_text(entity_id) for entity_id in entity_ids] if isinstance(entity_ids, list) else [],
         "content": content_of(unit),
         "status": _text(unit.status),
         "error": None if unit.error is None else _text(unit.error),
@@ -301,20 +301,20 @@ def entities_sent(database: Path, limit: int, offset: int) -> Iterator[bytes]:
     for first in range(offset, offset + limit, ENTITIES_AT_A_TIME):
         size = min(ENTITIES_AT_A_TIME, offset + limit - first)
         with leniently(database) as connection:
-            stored = list_entities(connection, limit=size, offset=first)
-        yield (separator if stored else b"") + b",".join(as_json(_entity_record(one)) for one in stored)
+            entities = list_entities(connection, limit=size, offset=first)
+        yield (separator if entities else b"") + b",".join(as_json(_entity_record(entity)) for entity in entities)
         separator = b","
-        if len(stored) < size:
+        if len(entities) < size:
             return
 
 
 def _entity_record(stored: StoredEntity) -> dict[str, Any]:
     """One that no study could use is listed, so that it can be removed, and nothing more is told of it."""
     try:
-        known = entity_of(stored).as_record()
+        fields = entity_of(stored).as_record()
     except (UsageError, ValueError):
-        known = {"name": _text(stored.name)[: ceilings.NAME], "description": "", "attributes": {}}
-    return {"id": stored.id, "type": stored.type, **known}
+        fields = {"name": _text(stored.name)[: ceilings.NAME], "description": "", "attributes": {}}
+    return {"id": stored.id, "type": stored.type, **fields}
 
 
 def as_json(value: object) -> bytes:
@@ -338,9 +338,9 @@ def _status(path: Path, batch: sqlite3.Row, progress: sqlite3.Row | None) -> str
     """One of ours, whatever the file says; a batch whose process is gone is interrupted."""
     if batch["status"] != BatchStatus.IN_PROGRESS:
         return str(batch["status"]) if batch["status"] in list(BatchStatus) else BatchStatus.FAILED
-    beats = progress is not None and isinstance(progress["heartbeat_at"], float)
-    named = isinstance(batch["id"], str) and BATCH_ID.match(batch["id"]) and isinstance(batch["host"], str)
-    return status_now(path, batch, progress) if progress and beats and named else BatchStatus.INTERRUPTED
+    has_heartbeat = progress is not None and isinstance(progress["heartbeat_at"], float)
+    has_owner = isinstance(batch["id"], str) and BATCH_ID.match(batch["id"]) and isinstance(batch["host"], str)
+    return status_now(path, batch, progress) if progress and has_heartbeat and has_owner else BatchStatus.INTERRUPTED
 
 
 def _text(value: object) -> str:

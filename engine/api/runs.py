@@ -52,7 +52,7 @@ class Runs:
 
     def queue(self, batch_id: str) -> None:
         """A batch that was asked for here, and waits for its turn."""
-        self._note_asked(batch_id, api_queue.queue(self._database, batch_id))
+        self._record_queued(batch_id, api_queue.queue(self._database, batch_id))
 
     def requeue(self, batch_id: str, status: str) -> bool:
         """A batch that stopped waits for its turn again, and for its old process to end; False where another was first."""
@@ -60,10 +60,10 @@ class Runs:
             config = api_queue.requeue(self._database, batch_id, status)
             if config is not None and batch_id in self._running:
                 self._excused.add(batch_id)
-        self._note_asked(batch_id, config)
+        self._record_queued(batch_id, config)
         return config is not None
 
-    def _note_asked(self, batch_id: str, config: str | None) -> None:
+    def _record_queued(self, batch_id: str, config: str | None) -> None:
         if config is not None:
             trust_record().queue(batch_id, config)
             self.wake()
@@ -76,13 +76,13 @@ class Runs:
         """Somebody asked for it here, and its turn will come; or another program is about to run it."""
         if batch["status"] != BatchStatus.PENDING:
             return False
-        return batch["reason"] != QUEUED or self._asked_for(batch["id"])
+        return batch["reason"] != QUEUED or self._is_queued_here(batch["id"])
 
-    def _asked_for(self, batch_id: str) -> bool:
+    def _is_queued_here(self, batch_id: str) -> bool:
         """Here, with the very config that the file has now."""
-        asked = {hashed for known, hashed in trust_record().queued() if known == batch_id}
-        config = api_queue.config_of(self._database, batch_id) if asked else None
-        return config is not None and config_hash(config) in asked
+        queued_hashes = {queued_hash for queued_id, queued_hash in trust_record().queued() if queued_id == batch_id}
+        config = api_queue.config_of(self._database, batch_id) if queued_hashes else None
+        return config is not None and config_hash(config) in queued_hashes
 
     def lives(self, batch_id: str) -> bool:
         """Its process is there, whether or not it has begun with the batch, or is done with it."""
@@ -116,19 +116,19 @@ class Runs:
                     self._note_failure(batch_id, process.complaint())
                 self._excused.discard(batch_id)
         free = max(0, self._at_once - len(self._running))
-        for batch_id in islice(self._waiting(), free):
+        for batch_id in islice(self._startable(), free):
             self._running[batch_id] = self._launch(self._database, batch_id)
 
-    def _waiting(self) -> Iterator[str]:
+    def _startable(self) -> Iterator[str]:
         """In the order in which they were made; what waits no longer is let go of."""
-        asked = trust_record().queued()
-        rows = api_queue.states_of(self._database, [batch_id for batch_id, _ in asked]) if asked else []
+        queue = trust_record().queued()
+        rows = api_queue.states_of(self._database, [batch_id for batch_id, _ in queue]) if queue else []
         for row in rows:
             if row["status"] != BatchStatus.PENDING:
                 trust_record().unqueue(row["id"])
         for row in rows:
-            queued = (row["status"], row["reason"]) == (BatchStatus.PENDING, QUEUED)
-            if queued and row["id"] not in self._running and self._asked_for(row["id"]):
+            is_queued = (row["status"], row["reason"]) == (BatchStatus.PENDING, QUEUED)
+            if is_queued and row["id"] not in self._running and self._is_queued_here(row["id"]):
                 yield row["id"]
 
     def _note_failure(self, batch_id: str, complaint: str | None) -> None:

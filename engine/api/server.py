@@ -32,15 +32,15 @@ def serve(
     debug: bool = False,
 ) -> None:
     """Serves until it is stopped; batches under way go on without it. `on_ready` is told the port."""
-    here_only = is_loopback(host)
-    if not here_only and not token:
+    local_only = is_loopback(host)
+    if not local_only and not token:
         raise UsageError(
             f"The API may serve {host} only with a token: leave --no-token out, or leave --host out to stay on this "
             "machine."
         )
     if token is not None and len(token) < SHORTEST_TOKEN:
         raise UsageError(f"The token of {VARIABLE} has fewer than {SHORTEST_TOKEN} characters: choose a longer one.")
-    server = api_server(database, launch, TokenAuth(token, here_only=here_only, what="The API"), at_once, debug=debug)
+    server = api_server(database, launch, TokenAuth(token, local_only=local_only, name="The API"), at_once, debug=debug)
     with listening(host, port, "The API") as listener:
         on_ready(listener.getsockname()[1])
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # uvicorn raises it again at its end, and then it ends all
@@ -65,7 +65,7 @@ def api_server(
         proxy_headers=False,
         server_header=False,
         limit_concurrency=limits.MOST_CONNECTIONS,
-        timeout_keep_alive=limits.KEPT_SECONDS,
+        timeout_keep_alive=limits.KEEP_ALIVE_SECONDS,
         h11_max_incomplete_event_size=limits.MOST_HEADER_BYTES,
         timeout_graceful_shutdown=DRAIN_SECONDS,
     )

@@ -69,12 +69,12 @@ def _player(kind: KindSpec) -> Any:
 
 def _read_as_branch(kind: KindSpec, origin: Origin) -> KindSpec:
     assert kind.branches is not None
-    able = kind.branches
+    branch_kind = kind.branches
 
     def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: "StoredConfig") -> dict[str, Any]:
         from tidepool.engine.branching.results import statistics
 
-        return statistics(connection, batch, config, able(), origin)
+        return statistics(connection, batch, config, branch_kind(), origin)
 
     def methods(*ignored: object) -> "KindMethods":
         from tidepool.engine.branching.results import methods

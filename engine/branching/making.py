@@ -15,8 +15,8 @@ from tidepool.engine.branching.talks import (
     MOST_TIMES,
     Branch,
     BranchStage,
-    GivenAnswer,
     Origin,
+    OriginAnswer,
     OriginTalk,
     read_origin,
 )
@@ -35,11 +35,11 @@ from tidepool.storage.text import storable
 
 MANY, FEW = 20, 5
 """redraws where nothing else is said: of one conversation, and of each of several"""
-LONGEST_SAY = 100_000
+LONGEST_TEXT = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class BranchWish:
+class BranchSpec:
     batch: str
     at: str
     conversations: Sequence[int] = ()
@@ -57,22 +57,22 @@ class NewBranch:
     branch: Branch
 
 
-def new_branch(path: Path, wish: BranchWish, *, trust: bool = False, plan_only: bool = False) -> NewBranch:
+def new_branch(path: Path, spec: BranchSpec, *, trust: bool = False, plan_only: bool = False) -> NewBranch:
     """Raises where it cannot be, and before anything is written."""
     with reading(path) as connection:
-        batch = batches.find_batch(connection, wish.batch)
+        batch = batches.find_batch(connection, spec.batch)
         kind = _branchable(batch)
-        stored = plannable(batch["id"], batch["config"]) if plan_only else batch["config"]
-        before = with_overrides(load_frozen(stored), wish.overrides)
-        admission = judge(batch["id"], batch["config"], before, kind)
+        config_text = plannable(batch["id"], batch["config"]) if plan_only else batch["config"]
+        config = with_overrides(load_frozen(config_text), spec.overrides)
+        admission = judge(batch["id"], batch["config"], config, kind)
         if not plan_only and not trust:
             admission.refuse()
-        branch = _read(connection, batch, kind, before, wish)
-    own = admission.own
+        branch = _read(connection, batch, kind, config, spec)
+    is_own = admission.own
     if trust and admission.needs_trust and not plan_only:
         adopt(path, admission.batch_id, admission.frozen)
-        own = True
-    return NewBranch(_config(before, branch.origin, own=own), branch)
+        is_own = True
+    return NewBranch(_config(config, branch.origin, is_own=is_own), branch)
 
 
 def _branchable(batch: sqlite3.Row) -> KindSpec:
@@ -85,64 +85,64 @@ def _branchable(batch: sqlite3.Row) -> KindSpec:
 
 
 def _read(
-    connection: sqlite3.Connection, batch: sqlite3.Row, kind: KindSpec, config: FrozenConfig, wish: BranchWish
+    connection: sqlite3.Connection, batch: sqlite3.Row, kind: KindSpec, config: FrozenConfig, spec: BranchSpec
 ) -> Branch:
     assert kind.branches is not None
-    able = kind.branches()
-    steps = able.steps(config)
-    place = _place(steps, wish)
-    rows = _chosen(batch, talk_rows(connection, batch["number"]), wish)
-    earlier = able.earlier(connection, batch["number"], config, rows)
-    stage = able.stage(config, earlier, OneByOne())
+    branch_kind = kind.branches()
+    steps = branch_kind.steps(config)
+    position = _place(steps, spec)
+    rows = _chosen(batch, talk_rows(connection, batch["number"]), spec)
+    earlier = branch_kind.earlier(connection, batch["number"], config, rows)
+    stage = branch_kind.stage(config, earlier, OneByOne())
     talks = []
     for row in rows:
-        talk, keys = _talk(connection, batch["number"], row, steps[: place + 1])
-        _prove(stage, talk, config.batch.seed, wish.at, keys)
+        talk, keys = _talk(connection, batch["number"], row, steps[: position + 1])
+        _verify_replay(stage, talk, config.batch.seed, spec.at, keys)
         talks.append(talk)
-    origin = Origin(batch["id"], tuple(row.number for row in rows), wish.at, _said(wish), _times(wish, len(rows)))
+    origin = Origin(batch["id"], tuple(row.number for row in rows), spec.at, _text(spec), _times(spec, len(rows)))
     return Branch(origin, talks, earlier)
 
 
-def _place(steps: Sequence[str], wish: BranchWish) -> int:
-    if wish.at not in steps:
-        raise UsageError(f"--at {wish.at}: there is no such message; those of this batch are {_listed(steps)}.")
-    place = steps.index(wish.at)
-    if wish.say is not None and place == len(steps) - 1:
-        raise UsageError(f"--at {wish.at}: nothing follows it that a sentence could change. Choose an earlier message.")
-    return place
+def _place(steps: Sequence[str], spec: BranchSpec) -> int:
+    if spec.at not in steps:
+        raise UsageError(f"--at {spec.at}: there is no such message; those of this batch are {_listed(steps)}.")
+    position = steps.index(spec.at)
+    if spec.say is not None and position == len(steps) - 1:
+        raise UsageError(f"--at {spec.at}: nothing follows it that a sentence could change. Choose an earlier message.")
+    return position
 
 
 def _listed(steps: Sequence[str]) -> str:
     return ", ".join(steps) if len(steps) <= 8 else f"{', '.join(steps[:4])}, …, {steps[-1]}"
 
 
-def _said(wish: BranchWish) -> str | None:
-    if wish.say is None:
+def _text(spec: BranchSpec) -> str | None:
+    if spec.say is None:
         return None
-    if not wish.say.strip() or len(wish.say) > LONGEST_SAY:
-        raise UsageError(f"--say needs a text of 1 to {LONGEST_SAY:,} letters.")
-    return storable(wish.say)
+    if not spec.say.strip() or len(spec.say) > LONGEST_TEXT:
+        raise UsageError(f"--say needs a text of 1 to {LONGEST_TEXT:,} letters.")
+    return storable(spec.say)
 
 
-def _times(wish: BranchWish, conversations: int) -> int:
-    times = wish.times if wish.times is not None else MANY if conversations == 1 else FEW
+def _times(spec: BranchSpec, conversations: int) -> int:
+    times = spec.times if spec.times is not None else MANY if conversations == 1 else FEW
     if not 1 <= times <= MOST_TIMES:
         raise UsageError(f"--times {times}: from 1 to {MOST_TIMES:,} redraws of each conversation.")
     return times
 
 
-def _chosen(batch: sqlite3.Row, rows: Sequence[TalkRow], wish: BranchWish) -> list[TalkRow]:
-    ended = {row.number: row for row in rows if row.status == UnitStatus.COMPLETED}
-    if not wish.conversations:
-        if not ended:
+def _chosen(batch: sqlite3.Row, rows: Sequence[TalkRow], spec: BranchSpec) -> list[TalkRow]:
+    completed = {row.number: row for row in rows if row.status == UnitStatus.COMPLETED}
+    if not spec.conversations:
+        if not completed:
             raise NotFound(f"No conversation of batch {batch['id']} has come to its end: there is none to branch.")
-        return list(ended.values())
-    known = {row.number for row in rows}
-    for number in wish.conversations:
-        if number not in ended:
-            why = "did not come to its end" if number in known else "is not there"
+        return list(completed.values())
+    numbers = {row.number for row in rows}
+    for number in spec.conversations:
+        if number not in completed:
+            why = "did not come to its end" if number in numbers else "is not there"
             raise NotFound(f"Conversation {number} of batch {batch['id']} {why}: it cannot be branched.")
-    return [ended[number] for number in sorted(set(wish.conversations))]
+    return [completed[number] for number in sorted(set(spec.conversations))]
 
 
 def _talk(
@@ -153,16 +153,16 @@ def _talk(
     if missing := [step for step in steps if step not in answers]:
         raise NotFound(f"Conversation {row.number} has no message {missing[0]}: it cannot be branched there.")
     columns = ("step", "text", "truth", "finish_reason", "served_model", "thought")
-    before = [GivenAnswer(**{name: answers[step][name] for name in columns}) for step in steps[:-1]]
-    return OriginTalk.of(row, before), {step: answers[step]["key"] for step in steps}
+    earlier_answers = [OriginAnswer(**{name: answers[step][name] for name in columns}) for step in steps[:-1]]
+    return OriginTalk.of(row, earlier_answers), {step: answers[step]["key"] for step in steps}
 
 
-class _Proved(Exception):
+class _ReplayVerified(Exception):
     """The branched turn is reached, and all was as it was bought."""
 
 
-def _prove(stage: BranchStage, talk: OriginTalk, seed: int, at: str, keys: dict[str, bytes]) -> None:
-    said = {one.step: one.text for one in talk.before}
+def _verify_replay(stage: BranchStage, talk: OriginTalk, seed: int, at: str, keys: dict[str, bytes]) -> None:
+    texts = {answered.step: answered.text for answered in talk.before}
 
     def answer(call: Call) -> str:
         if call.key(seed_of(seed, talk.number, call.step)) != keys.get(call.step):
@@ -171,19 +171,19 @@ def _prove(stage: BranchStage, talk: OriginTalk, seed: int, at: str, keys: dict[
                 "batch was made by another version of Tidepool, or its file was changed; it cannot be branched."
             )
         if call.step == at:
-            raise _Proved
-        return said[call.step]
+            raise _ReplayVerified
+        return texts[call.step]
 
     try:
         rehearse(stage, talk, answer)
-    except _Proved:
+    except _ReplayVerified:
         return
 
 
-def _config(config: FrozenConfig, origin: Origin, *, own: bool) -> FrozenConfig:
+def _config(config: FrozenConfig, origin: Origin, *, is_own: bool) -> FrozenConfig:
     """The origin's, under a name and a seed of its own: with the same seed a redraw could be the original, out of the cache."""
     data = json.loads(config.to_json())
-    if not own:  # all its models are simulated: no address of the file becomes the user's own
+    if not is_own:  # all its models are simulated: no address of the file becomes the user's own
         data = without_foreign(data)
     for section in ("design", "stop"):
         data.pop(section, None)

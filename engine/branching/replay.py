@@ -14,8 +14,8 @@ from tidepool.engine.branching.talks import (
     Branch,
     BranchKind,
     BranchStage,
-    GivenAnswer,
     Origin,
+    OriginAnswer,
     OriginTalk,
     Redraw,
     branch_in,
@@ -97,18 +97,20 @@ def plan_of(kind: BranchKind, config: FrozenConfig, branch: Branch) -> Plan:
 
 
 def _calls(stage: BranchStage, talk: OriginTalk, origin: Origin, sizing: Sizing, share: float) -> list[PlannedCalls]:
-    given = {one.step: one.text for one in talk.before}
+    texts = {answered.step: answered.text for answered in talk.before}
     planned: list[PlannedCalls] = []
 
     def answer(call: Call) -> str:
-        if (text := given.get(call.step)) is not None:
+        if (text := texts.get(call.step)) is not None:
             return text
         arms = 1 if call.step == origin.at else len(origin.arms)
-        asked = most_input(call) if sizing.worst else expected_input(call)
+        tokens_in = most_input(call) if sizing.worst else expected_input(call)
         usual = VERDICT if call.form else MESSAGE
-        room = call.max_reasoning_tokens
-        said = call.most_output if sizing.worst else sizing.reply(call.model, usual, call.max_tokens) + room // 2
-        planned.append(PlannedCalls(call.wave, call.model, round(share * origin.times * arms), asked, said))
+        reasoning = call.max_reasoning_tokens
+        tokens_out = (
+            call.most_output if sizing.worst else sizing.reply(call.model, usual, call.max_tokens) + reasoning // 2
+        )
+        planned.append(PlannedCalls(call.wave, call.model, round(share * origin.times * arms), tokens_in, tokens_out))
         reply = "x" * (2 if sizing.worst else 4) * sizing.read_again(call.model, usual, call.max_tokens)
         assigned = (origin.say or "") if call.step == origin.at and sizing.worst else ""
         return max(reply, assigned, key=most_tokens)
@@ -171,35 +173,35 @@ class RedrawnTalk:
     redraw: Redraw
 
     async def play(self, unit: Unit) -> None:
-        said: dict[str, str] = {}
-        given = {one.step: one for one in self.talk.before}
+        new_texts: dict[str, str] = {}
+        earlier_answers = {answered.step: answered for answered in self.talk.before}
 
         async def ask(unit: Unit, call: Call) -> Reply:
-            if call.step in given:
-                return self.run.give(unit, call, _answer(given[call.step]))
+            if call.step in earlier_answers:
+                return self.run.give(unit, call, _answer(earlier_answers[call.step]))
             if call.step == self.origin.at and self.redraw.arm == "altered":
                 return self.run.give(
                     unit, call._replace(model=ASSIGNED), Answer(self.origin.say or "", cost_usd=0.0, finish=None)
                 )
             reply = await self.run.ask(unit, call)
             if call.turn is not None and not (call.step == self.origin.at and self.origin.say is not None):
-                said[call.step] = reply.text
+                new_texts[call.step] = reply.text
             return reply
 
         unit.ask_through(ask)
         await self.stage.story(self.talk)(unit)
         if not unit.settled:
             unit.ledger.put_record(
-                OUTCOME, 0, {**self.redraw.as_json(), **self.stage.kept(self.talk, said)}, unit.number
+                OUTCOME, 0, {**self.redraw.as_json(), **self.stage.redraw_record(self.talk, new_texts)}, unit.number
             )
 
 
-def _answer(given: GivenAnswer) -> Answer:
+def _answer(stored: OriginAnswer) -> Answer:
     return Answer(
-        given.text,
+        stored.text,
         cost_usd=0.0,
-        truth=given.truth,
-        finish=_FINISH.get(given.finish_reason or ""),
-        served_model=given.served_model,
-        thought=given.thought,
+        truth=stored.truth,
+        finish=_FINISH.get(stored.finish_reason or ""),
+        served_model=stored.served_model,
+        thought=stored.thought,
     )

@@ -46,11 +46,11 @@ def statistics(
     connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig, kind: BranchKind, origin: Origin
 ) -> dict[str, Any]:
     number = batch["number"]
-    found = kind.values(connection, number, origin.at)
+    values = kind.values(connection, number, origin.at)
     games = _games(connection, number, origin)
     outcomes = [
-        outcome(measure, _by_conversation(found, origin, place), origin, games)
-        for place, measure in enumerate(kind.measures(config))
+        outcome(measure, _by_conversation(values, origin, position), origin, games)
+        for position, measure in enumerate(kind.measures(config))
     ]
     return {
         "branch": {
@@ -60,7 +60,7 @@ def statistics(
             "times": origin.times,
             "conversations": len(origin.conversations),
             "unit": "conversation" if len(origin.conversations) > 1 else "redraw of this conversation",
-            "redraws": {"planned": origin.units, "completed": sum(one.number in found for one in origin.redraws())},
+            "redraws": {"planned": origin.units, "completed": sum(draw.number in values for draw in origin.redraws())},
             "outcomes": outcomes,
         }
     }
@@ -71,67 +71,67 @@ def _games(connection: sqlite3.Connection, number: int, origin: Origin) -> Mappi
     if next(records_of_batch(connection, number, EARLIER), None) is None:
         return {}
     games = games_of_units(connection, number)
-    return {one.conversation: games[one.number] for one in origin.redraws() if one.number in games}
+    return {redraw.conversation: games[redraw.number] for redraw in origin.redraws() if redraw.number in games}
 
 
-def _by_conversation(found: Mapping[int, Sequence[float | None]], origin: Origin, place: int) -> Values:
+def _by_conversation(by_unit: Mapping[int, Sequence[float | None]], origin: Origin, position: int) -> Values:
     values: dict[int, dict[Arm, list[float]]] = defaultdict(lambda: defaultdict(list))
     for redraw in origin.redraws():
-        if (one := found.get(redraw.number)) is not None and (value := one[place]) is not None:
+        if (unit_values := by_unit.get(redraw.number)) is not None and (value := unit_values[position]) is not None:
             values[redraw.conversation][redraw.arm].append(value)
     return values
 
 
 def outcome(measure: Measure, values: Values, origin: Origin, games: Mapping[int, int]) -> dict[str, Any]:
     """Conversations count that have a redraw in every arm; each counts the same."""
-    whole = {number: arms for number, arms in values.items() if all(arms.get(arm) for arm in origin.arms)}
+    complete = {number: arms for number, arms in values.items() if all(arms.get(arm) for arm in origin.arms)}
     alone = len(origin.conversations) == 1
     data: dict[str, Any] = {"name": measure.name, "words": measure.words, "unit": "%" if measure.percent else "points"}
-    data |= {"conversations": len(whole), "left_out": len(origin.conversations) - len(whole)}
+    data |= {"conversations": len(complete), "left_out": len(origin.conversations) - len(complete)}
     scale = 100.0 if measure.percent else 1.0
-    clusters = [games.get(number, -number) for number in whole]
+    clusters = [games.get(number, -number) for number in complete]
     for arm in origin.arms:
-        seen = [value for arms in whole.values() for value in arms[arm]] if alone else _means(whole, arm)
-        mean, bounds = _mean_of(seen, list(range(len(seen))) if alone else clusters, measure.bounds)
+        observed = [value for arms in complete.values() for value in arms[arm]] if alone else _means(complete, arm)
+        mean, bounds = _mean_of(observed, list(range(len(observed))) if alone else clusters, measure.bounds)
         data |= {arm: _scaled(mean, scale), f"{arm}_ci95": _stretched(bounds, scale)}
     if origin.say is not None:
-        found = _of_this_one(whole, measure) if alone else _over_conversations(whole, clusters, measure)
+        contrast = _of_this_one(complete, measure) if alone else _over_conversations(complete, clusters, measure)
         data |= {
-            "difference": _scaled(found.difference if found else None, scale),
-            "difference_ci95": _stretched(found.interval if found else None, scale),
-            "p_value": found.p_value if found else None,
-            "method": found.method if found else None,
+            "difference": _scaled(contrast.difference if contrast else None, scale),
+            "difference_ci95": _stretched(contrast.interval if contrast else None, scale),
+            "p_value": contrast.p_value if contrast else None,
+            "method": contrast.method if contrast else None,
         }
     return data
 
 
-def _means(whole: Values, arm: Arm) -> list[float]:
-    return [fmean(arms[arm]) for arms in whole.values()]
+def _means(complete: Values, arm: Arm) -> list[float]:
+    return [fmean(arms[arm]) for arms in complete.values()]
 
 
-def _over_conversations(whole: Values, clusters: Sequence[int], measure: Measure) -> Contrast | None:
-    gaps = numpy.array(_means(whole, "altered")) - numpy.array(_means(whole, "control"))
-    ways = [numpy.array(clusters)] if len(set(clusters)) < len(clusters) else []
-    found = within(gaps, numpy.zeros(len(gaps), dtype=int), ways, measure.bounds[1] - measure.bounds[0])
-    if found is None or found.method != "t" or ways:
-        return found
-    return student("t", len(gaps), found.difference, float(gaps.var(ddof=1)) / len(gaps), freedom_of(gaps))
+def _over_conversations(complete: Values, clusters: Sequence[int], measure: Measure) -> Contrast | None:
+    gaps = numpy.array(_means(complete, "altered")) - numpy.array(_means(complete, "control"))
+    clusterings = [numpy.array(clusters)] if len(set(clusters)) < len(clusters) else []
+    contrast = within(gaps, numpy.zeros(len(gaps), dtype=int), clusterings, measure.bounds[1] - measure.bounds[0])
+    if contrast is None or contrast.method != "t" or clusterings:
+        return contrast
+    return student("t", len(gaps), contrast.difference, float(gaps.var(ddof=1)) / len(gaps), freedom_of(gaps))
 
 
 def freedom_of(gaps: Array) -> float:
     """Degrees of freedom of their variance. Where the sentence works in few conversations, most gaps are nothing and some are
     large: such a variance is known worse than n − 1 says, by the kurtosis of the gaps (Satterthwaite)."""
-    count, off = len(gaps), gaps - gaps.mean()
-    excess = float((off**4).mean() / (off**2).mean() ** 2) - 3
+    count, deviations = len(gaps), gaps - gaps.mean()
+    excess = float((deviations**4).mean() / (deviations**2).mean() ** 2) - 3
     if count > 3:  # a small sample shows less of it than there is
         excess = (count - 1) / ((count - 2) * (count - 3)) * ((count + 1) * excess + 6)
     return 2 * count / (max(0.0, excess) + 2 * count / (count - 1))
 
 
-def _of_this_one(whole: Values, measure: Measure) -> Contrast | None:
-    if not whole:
+def _of_this_one(complete: Values, measure: Measure) -> Contrast | None:
+    if not complete:
         return None
-    (arms,) = whole.values()
+    (arms,) = complete.values()
     values = numpy.array([*arms["altered"], *arms["control"]])
     first = numpy.arange(len(values)) < len(arms["altered"])
     return stratified(first, values, numpy.zeros(len(values), dtype=int), bounds=measure.bounds)
@@ -142,9 +142,9 @@ def _mean_of(
 ) -> tuple[float | None, Interval | None]:
     if not values:
         return None, None
-    seen: Array = numpy.array(values)
-    grouped = Grouped(numpy.zeros(len(seen), dtype=int), 1, [numpy.array(clusters)])
-    (rate,) = rates_of(grouped.spread(seen, bounds=bounds), bounds)
+    array: Array = numpy.array(values)
+    grouped = Grouped(numpy.zeros(len(array), dtype=int), 1, [numpy.array(clusters)])
+    (rate,) = rates_of(grouped.spread(array, bounds=bounds), bounds)
     return (rate.mean, rate.interval()) if rate else (None, None)
 
 
@@ -167,31 +167,31 @@ LEFT_OUT = (
 
 def blocks(statistics: Mapping[str, Any]) -> list[Block]:
     branch = statistics["branch"]
-    parts: list[Block] = [Words("branch", "strong"), Words(_design(branch))]
+    shown: list[Block] = [Words("branch", "strong"), Words(_design(branch))]
     if branch["say"] is not None:
-        parts.append(Words(branch["say"], "quoted"))
+        shown.append(Words(branch["say"], "quoted"))
     if not branch["outcomes"]:
-        parts.append(Words("Nothing is measured: the simulation has no judge. The redraws can be read.", "quiet"))
+        shown.append(Words("Nothing is measured: the simulation has no judge. The redraws can be read.", "quiet"))
     else:
-        parts += _outcomes(branch)
-    return [*parts, *(Words(words, "quiet") for words in _notes(branch)), Words(LEFT_OUT, "quiet")]
+        shown += _outcomes(branch)
+    return [*shown, *(Words(words, "quiet") for words in _notes(branch)), Words(LEFT_OUT, "quiet")]
 
 
 def _design(branch: Mapping[str, Any]) -> str:
     count, times = branch["conversations"], branch["times"]
     talks, each = ("One conversation", "") if count == 1 else (f"{count:,} conversations", " each")
-    again = f"{talks} of batch {branch['batch_id']}: {branch['at']} was drawn again {times:,} times{each}"
-    return f"{again}, and as often this was said there instead:" if branch["say"] is not None else f"{again}."
+    summary = f"{talks} of batch {branch['batch_id']}: {branch['at']} was drawn again {times:,} times{each}"
+    return f"{summary}, and as often this was said there instead:" if branch["say"] is not None else f"{summary}."
 
 
 def _outcomes(branch: Mapping[str, Any]) -> Iterator[Block]:
     altered = branch["say"] is not None
     columns = ["outcome", "talks", "drawn again"] + (["said otherwise", "difference", "p"] if altered else [])
     rows: list[list[Cell]] = []
-    for one in branch["outcomes"]:
-        row: list[Cell] = [one["words"], one["conversations"], _estimate(one, "control")]
+    for entry in branch["outcomes"]:
+        row: list[Cell] = [entry["words"], entry["conversations"], _estimate(entry, "control")]
         if altered:
-            row += [_estimate(one, "altered"), _estimate(one, "difference", signed=True), PValue(one["p_value"])]
+            row += [_estimate(entry, "altered"), _estimate(entry, "difference", signed=True), PValue(entry["p_value"])]
         rows.append(row)
     of_one = branch["conversations"] == 1
     title = "of this conversation" if of_one else "over conversations"
@@ -201,21 +201,21 @@ def _outcomes(branch: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def _figure(branch: Mapping[str, Any], title: str) -> Figure:
-    found = branch["outcomes"]
-    rows = [(one["words"], one["difference"], _bounds(one, "difference")) for one in found]
-    units = ("percentage points" if one["unit"] == "%" else "points of the scale" for one in found)
+    outcomes = branch["outcomes"]
+    rows = [(entry["words"], entry["difference"], _bounds(entry, "difference")) for entry in outcomes]
+    units = ("percentage points" if entry["unit"] == "%" else "points of the scale" for entry in outcomes)
     xlabel = " or ".join(dict.fromkeys(units))
     return forest(f"said otherwise less drawn again, {title}", rows, xlabel, caption="")
 
 
-def _estimate(one: Mapping[str, Any], name: str, *, signed: bool = False) -> Estimate:
-    percent = one["unit"] == "%"
+def _estimate(entry: Mapping[str, Any], name: str, *, signed: bool = False) -> Estimate:
+    percent = entry["unit"] == "%"
     unit = " %" if percent and not signed else ""
-    return Estimate(one[name], _bounds(one, name), 1 if percent else 2, unit, signed)
+    return Estimate(entry[name], _bounds(entry, name), 1 if percent else 2, unit, signed)
 
 
-def _bounds(one: Mapping[str, Any], name: str) -> Interval | None:
-    bounds = one[f"{name}_ci95"]
+def _bounds(entry: Mapping[str, Any], name: str) -> Interval | None:
+    bounds = entry[f"{name}_ci95"]
     return None if bounds is None else (bounds[0], bounds[1])
 
 
@@ -231,23 +231,23 @@ def _notes(branch: Mapping[str, Any]) -> Iterator[str]:
     else:
         yield "The unit is the conversation: each gives one mean an arm, and the interval is over conversations."
     if branch["outcomes"] and branch["say"] is not None:
-        judged = all(one["unit"] != "%" for one in branch["outcomes"])
+        judged = all(entry["unit"] != "%" for entry in branch["outcomes"])
         counts = "the judge hears the whole talk" if judged else "what counts is what follows it"
         yield f"The speaker is who speaks at {branch['at']}; {counts}."
-    for one in branch["outcomes"]:
-        if one["left_out"]:
-            count = number(one["left_out"], 0)
-            yield f"{one['words']}: {count} conversation{' is' if one['left_out'] == 1 else 's are'} left out, in which it was decided before, or nothing came of an arm."
+    for entry in branch["outcomes"]:
+        if entry["left_out"]:
+            count = number(entry["left_out"], 0)
+            yield f"{entry['words']}: {count} conversation{' is' if entry['left_out'] == 1 else 's are'} left out, in which it was decided before, or nothing came of an arm."
 
 
 def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
     """By which branches are compared."""
-    found: dict[str, Cell] = {}
-    for one in statistics["branch"]["outcomes"]:
-        if "difference" in one:
-            found[f"{one['words']}, difference"] = _estimate(one, "difference", signed=True)
-        found[f"{one['words']}, drawn again"] = _estimate(one, "control")
-    return found
+    cells: dict[str, Cell] = {}
+    for entry in statistics["branch"]["outcomes"]:
+        if "difference" in entry:
+            cells[f"{entry['words']}, difference"] = _estimate(entry, "difference", signed=True)
+        cells[f"{entry['words']}, drawn again"] = _estimate(entry, "control")
+    return cells
 
 
 # -- methods -----------------------------------------------------------------------------------------------------------
@@ -291,5 +291,5 @@ COLUMNS: dict[str, ColumnType] = {
 
 
 def redraws(batch_number: int, origin: Origin) -> ExportTable:
-    rows = ((unit_id(batch_number, one.number), one.conversation, one.arm, one.redraw) for one in origin.redraws())
+    rows = ((unit_id(batch_number, draw.number), draw.conversation, draw.arm, draw.redraw) for draw in origin.redraws())
     return ExportTable("redraws", COLUMNS, rows)

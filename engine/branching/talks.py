@@ -86,10 +86,10 @@ def read_origin(text: object) -> Origin | None:
     if not isinstance(text, str):
         return None
     try:
-        found = json.loads(text)
-        numbers = tuple(int(one) for one in found["conversations"])
-        say = None if found["say"] is None else str(found["say"])
-        origin = Origin(str(found["batch_id"]), numbers, str(found["at"]), say, int(found["times"]))
+        data = json.loads(text)
+        numbers = tuple(int(number) for number in data["conversations"])
+        say = None if data["say"] is None else str(data["say"])
+        origin = Origin(str(data["batch_id"]), numbers, str(data["at"]), say, int(data["times"]))
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     return origin if numbers and 0 < origin.times <= MOST_TIMES else None
@@ -104,7 +104,7 @@ TALK, EARLIER, OUTCOME = "branch_talk", "branch_earlier", "branch_outcome"
 
 
 @dataclass(frozen=True, slots=True)
-class GivenAnswer:
+class OriginAnswer:
     """A message that was bought in the batch that was branched."""
 
     step: str
@@ -123,22 +123,22 @@ class OriginTalk:
     interaction_type: str | None
     participants: tuple[str, ...]
     details: dict[str, Any]
-    before: tuple[GivenAnswer, ...]
+    before: tuple[OriginAnswer, ...]
     """what had been said when the turn came that is drawn again"""
 
     @classmethod
-    def of(cls, row: TalkRow, before: Iterable[GivenAnswer]) -> "OriginTalk":
+    def of(cls, row: TalkRow, before: Iterable[OriginAnswer]) -> "OriginTalk":
         details = json.loads(row.details) if row.details else {}
         names = tuple(json.loads(row.participants))
         return cls(row.number, row.game, row.round, row.interaction_type, names, details, tuple(before))
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> "OriginTalk":
-        before = tuple(GivenAnswer(**one) for one in found["before"])
-        return cls(**{**found, "participants": tuple(found["participants"]), "before": before})
+    def from_json(cls, data: Mapping[str, Any]) -> "OriginTalk":
+        before = tuple(OriginAnswer(**answer) for answer in data["before"])
+        return cls(**{**data, "participants": tuple(data["participants"]), "before": before})
 
 
-class Together(Protocol):
+class FanOut(Protocol):
     """Fan-out inside a story, as a run has it."""
 
     async def all(self, stories: Iterable[Awaitable[T]]) -> list[T]: ...
@@ -153,8 +153,8 @@ class BranchStage(Protocol):
     def story(self, talk: OriginTalk) -> Story:
         """The kind's own story of this talk, with what its speakers knew when it began."""
 
-    def kept(self, talk: OriginTalk, said: Mapping[str, str]) -> Mapping[str, Any]:
-        """What is kept of a redraw beside the kind's own outcomes; `said` is what followed the branched turn, by step."""
+    def redraw_record(self, talk: OriginTalk, texts: Mapping[str, str]) -> Mapping[str, Any]:
+        """What is kept of a redraw beside the kind's own outcomes; `texts` is what followed the branched turn, by step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +177,7 @@ class BranchKind(Protocol):
     ) -> list[dict[str, Any]]:
         """Other talks that these knew of, as JSON."""
 
-    def stage(
-        self, config: "FrozenConfig", earlier: Sequence[Mapping[str, Any]], together: Together
-    ) -> BranchStage: ...
+    def stage(self, config: "FrozenConfig", earlier: Sequence[Mapping[str, Any]], fan_out: FanOut) -> BranchStage: ...
 
     def measures(self, config: "StoredConfig") -> Sequence[Measure]: ...
 
@@ -201,14 +199,14 @@ class Branch:
         """(name, position, JSON) of each."""
         for position, talk in enumerate(self.talks):
             yield TALK, position, json.dumps(asdict(talk), ensure_ascii=False)
-        for position, found in enumerate(self.earlier):
-            yield EARLIER, position, json.dumps(found, ensure_ascii=False)
+        for position, record in enumerate(self.earlier):
+            yield EARLIER, position, json.dumps(record, ensure_ascii=False)
 
 
 def branch_in(connection: sqlite3.Connection, batch_number: int) -> Branch:
     origin = read_origin(origin_text(connection, batch_number))
     try:
-        talks = [OriginTalk.from_json(found) for found in records_of_batch(connection, batch_number, TALK)]
+        talks = [OriginTalk.from_json(record) for record in records_of_batch(connection, batch_number, TALK)]
         earlier = list(records_of_batch(connection, batch_number, EARLIER))
     except (ValueError, TypeError, KeyError, RecursionError):
         talks = []

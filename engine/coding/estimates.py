@@ -60,17 +60,17 @@ class Cell:
     """coded ones, as many as they are worth where their weights differ; 0: none"""
 
 
-def cell_of(size: float, coded: Iterable[tuple[float, bool]], otherwise: float = 0.5) -> Cell:
+def cell_of(size: float, coded: Iterable[tuple[float, bool]], fallback: float = 0.5) -> Cell:
     """From the weight and the code of each. Where none is coded, the share is what is known of its neighbours."""
     weights = squares = yes = 0.0
-    for weight, is_so in coded:
+    for weight, positive in coded:
         weights += weight
         squares += weight * weight
-        yes += weight * is_so
-    return Cell(size, yes / weights, weights * weights / squares) if weights else Cell(size, otherwise, 0)
+        yes += weight * positive
+    return Cell(size, yes / weights, weights * weights / squares) if weights else Cell(size, fallback, 0)
 
 
-def joined(cells: Sequence[Cell]) -> Share | None:
+def pool(cells: Sequence[Cell]) -> Share | None:
     """The share over cells, each by its size; None where nothing of them is coded."""
     total = sum(cell.size for cell in cells)
     if not total or not any(cell.trials for cell in cells):
@@ -108,57 +108,57 @@ def two_groups(positive: Sequence[Cell], negative: Sequence[Cell]) -> TwoGroups 
     """None where a group has sides of which none is coded; an empty one is of no weight."""
     sizes = [sum(cell.size for cell in cells) for cells in (positive, negative)]
     shares = [
-        joined(cells) if size else Share(0.0, 0.0, 0.0) for cells, size in zip((positive, negative), sizes, strict=True)
+        pool(cells) if size else Share(0.0, 0.0, 0.0) for cells, size in zip((positive, negative), sizes, strict=True)
     ]
     if shares[0] is None or shares[1] is None or not any(sizes):
         return None
     return TwoGroups(sizes[0], sizes[1], shares[0], shares[1])
 
 
-def corrected(found: TwoGroups, called: Interval) -> Share:
+def corrected(groups: TwoGroups, called: Interval) -> Share:
     """The rate as people see it. `called` is the interval of the share of positives, by whatever the talks have in common."""
-    q, yes, no = found.called, found.if_positive, found.if_negative
-    alone = wilson(q, found.positives + found.negatives)
+    q, yes, no = groups.called, groups.if_positive, groups.if_negative
+    alone = wilson(q, groups.positives + groups.negatives)
     difference = yes.value - no.value
-    seen = max(LEAST_SEEN, _youden(found))
-    q_below, q_above = (_apart(q, alone[side], called[side], difference, seen) for side in (0, 1))
+    informative = max(LEAST_SEEN, _youden(groups))
+    q_below, q_above = (_limit_distance(q, alone[side], called[side], difference, informative) for side in (0, 1))
     if difference < 0:
         q_below, q_above = q_above, q_below
     below = math.hypot(q * (yes.value - yes.low), (1 - q) * (no.value - no.low), q_below)
     above = math.hypot(q * (yes.high - yes.value), (1 - q) * (no.high - no.value), q_above)
-    return Share(found.value, max(0.0, found.value - below), min(1.0, found.value + above))
+    return Share(groups.value, max(0.0, groups.value - below), min(1.0, groups.value + above))
 
 
-def _apart(q: float, alone: float, called: float, difference: float, seen: float) -> float:
+def _limit_distance(q: float, alone: float, called: float, difference: float, informative: float) -> float:
     """A limit's distance, its part as if sides were drawn one by one and what their likeness adds."""
-    together = math.sqrt(max(0.0, (called - q) ** 2 - (alone - q) ** 2))
-    return math.hypot(difference * (alone - q), together / seen)
+    excess = math.sqrt(max(0.0, (called - q) ** 2 - (alone - q) ** 2))
+    return math.hypot(difference * (alone - q), excess / informative)
 
 
-def _youden(found: TwoGroups) -> float:
+def _youden(groups: TwoGroups) -> float:
     """Sensitivity + specificity − 1."""
-    q, rate = found.called, found.value
+    q, rate = groups.called, groups.value
     if not 0 < rate < 1:
         return 0.0
-    return q * found.if_positive.value / rate + (1 - q) * (1 - found.if_negative.value) / (1 - rate) - 1
+    return q * groups.if_positive.value / rate + (1 - q) * (1 - groups.if_negative.value) / (1 - rate) - 1
 
 
-def sensitivity(found: TwoGroups) -> Share | None:
+def sensitivity(groups: TwoGroups) -> Share | None:
     """Of those that are so, the share that is called positive; None where none is so."""
-    return _part(found, found.if_positive, found.if_negative)
+    return _class_share(groups, groups.if_positive, groups.if_negative)
 
 
-def specificity(found: TwoGroups) -> Share | None:
+def specificity(groups: TwoGroups) -> Share | None:
     """Of those that are not so, the share that is not called positive."""
-    missed = _part(found, found.if_positive.reversed, found.if_negative.reversed)
+    missed = _class_share(groups, groups.if_positive.reversed, groups.if_negative.reversed)
     return missed and missed.reversed
 
 
-def _part(found: TwoGroups, among_positives: Share, among_negatives: Share) -> Share | None:
+def _class_share(groups: TwoGroups, among_positives: Share, among_negatives: Share) -> Share | None:
     """positives · a ÷ (positives · a + negatives · b), by the ratio of b, times the odds against a positive, to a: the
     limits of a ratio by MOVER (Donner and Zou)."""
     a, b = among_positives.value, among_negatives.value
-    total, q = found.positives + found.negatives, found.called
+    total, q = groups.positives + groups.negatives, groups.called
     if not (rate := q * a + (1 - q) * b):
         return None
     if not 0 < q < 1:
@@ -193,12 +193,12 @@ LEAST_PAIRED = 10
 Code = TypeVar("Code", bound=Hashable)
 
 
-def otherwise(one: object, other: object) -> float:
-    return float(one != other)
+def nominal_distance(first: object, second: object) -> float:
+    return float(first != second)
 
 
-def squared(one: float, other: float) -> float:
-    return (one - other) ** 2
+def squared_distance(first: float, second: float) -> float:
+    return (first - second) ** 2
 
 
 class Paired(NamedTuple):
@@ -214,7 +214,7 @@ class Kappa(NamedTuple):
     interval: Interval
 
 
-def kappa(pairs: Sequence[Paired], disagreement: Callable[..., float] = otherwise) -> Kappa | None:
+def kappa(pairs: Sequence[Paired], disagreement: Callable[..., float] = nominal_distance) -> Kappa | None:
     """None where chance alone would make them agree: both said the same of everything.
 
     The interval joins Wilson's limits of the disagreement in each stratum by MOVER, stretched where the expected disagreement
@@ -223,33 +223,33 @@ def kappa(pairs: Sequence[Paired], disagreement: Callable[..., float] = otherwis
     strata = _tables(pairs)
     worst = max((disagreement(a, b) for _, table in strata for a, b in _crossed(table)), default=0.0)
     if not worst:  # they agree in every stratum, yet perhaps on one code here and on another there
-        worst = max((disagreement(*codes) for codes in product(*(_said(pairs, side) for side in (0, 1)))), default=0.0)
+        worst = max((disagreement(*codes) for codes in product(*(_codes(pairs, side) for side in (0, 1)))), default=0.0)
     if not worst:
         return None
-    far = {(a, b): disagreement(a, b) / worst for _, table in strata for a, b in _crossed(table)}
+    distances = {(a, b): disagreement(a, b) / worst for _, table in strata for a, b in _crossed(table)}
     joint: defaultdict[tuple[Hashable, Hashable], float] = defaultdict(float)
     for weight, table in strata:
         for codes, share in table.shares.items():
             joint[codes] += weight * share
     first, second = _margin(joint, 0), _margin(joint, 1)
-    far |= {(a, b): disagreement(a, b) / worst for a in first for b in second}
-    observed = sum(share * far[codes] for codes, share in joint.items())
-    to_second = {a: sum(far[a, b] * share for b, share in second.items()) for a in first}
-    to_first = {b: sum(far[a, b] * share for a, share in first.items()) for b in second}
+    distances |= {(a, b): disagreement(a, b) / worst for a in first for b in second}
+    observed = sum(share * distances[codes] for codes, share in joint.items())
+    to_second = {a: sum(distances[a, b] * share for b, share in second.items()) for a in first}
+    to_first = {b: sum(distances[a, b] * share for a, share in first.items()) for b in second}
     expected = sum(share * to_second[a] for a, share in first.items())
     if expected <= 0:
         return None
 
     def influence(codes: tuple[Hashable, Hashable]) -> float:
-        moved = to_second[codes[0]] + to_first[codes[1]] - 2 * expected
-        return far[codes] - observed - observed / expected * moved
+        shift = to_second[codes[0]] + to_first[codes[1]] - 2 * expected
+        return distances[codes] - observed - observed / expected * shift
 
-    below, above = _limits(strata, far, influence)
+    below, above = _limits(strata, distances, influence)
     low, high = 1 - (observed + above) / expected, 1 - (observed - below) / expected
     return Kappa(1 - observed / expected, (max(-1.0, low), min(1.0, high)))
 
 
-def _said(pairs: Iterable[Paired], side: int) -> set[Hashable]:
+def _codes(pairs: Iterable[Paired], side: int) -> set[Hashable]:
     return {pair.codes[side] for pair in pairs}
 
 
@@ -266,12 +266,12 @@ def _tables(pairs: Sequence[Paired]) -> list[tuple[float, _Table]]:
         weights[pair.stratum][pair.codes] += pair.weight
         squares[pair.stratum] += pair.weight**2
     total = sum(pair.weight for pair in pairs)
-    found = []
+    tables = []
     for name, codes in weights.items():
-        here = sum(codes.values())
-        shares = {both: weight / here for both, weight in codes.items()}
-        found.append((here / total, _Table(shares, here * here / squares[name])))
-    return found
+        weight_here = sum(codes.values())
+        shares = {pair_codes: weight / weight_here for pair_codes, weight in codes.items()}
+        tables.append((weight_here / total, _Table(shares, weight_here * weight_here / squares[name])))
+    return tables
 
 
 def _crossed(table: _Table) -> Iterable[tuple[Hashable, Hashable]]:
@@ -279,30 +279,30 @@ def _crossed(table: _Table) -> Iterable[tuple[Hashable, Hashable]]:
 
 
 def _margin(joint: Mapping[tuple[Hashable, Hashable], float], side: int) -> dict[Hashable, float]:
-    found: defaultdict[Hashable, float] = defaultdict(float)
+    margin: defaultdict[Hashable, float] = defaultdict(float)
     for codes, share in joint.items():
-        found[codes[side]] += share
-    return found
+        margin[codes[side]] += share
+    return margin
 
 
 def _limits(
     strata: Sequence[tuple[float, _Table]],
-    far: Mapping[tuple[Hashable, Hashable], float],
+    distances: Mapping[tuple[Hashable, Hashable], float],
     influence: Callable[[tuple[Hashable, Hashable]], float],
 ) -> Interval:
     """Distances of the observed disagreement from its limits."""
-    below = above = alone = together = 0.0
+    below = above = independent = clustered = 0.0
     for weight, table in strata:
-        mean, spread = _spread({codes: far[codes] for codes in table.shares}, table.shares)
-        _, moved = _spread({codes: influence(codes) for codes in table.shares}, table.shares)
+        mean, spread = _spread({codes: distances[codes] for codes in table.shares}, table.shares)
+        _, moved_spread = _spread({codes: influence(codes) for codes in table.shares}, table.shares)
         # A mean between 0 and 1 that varies less than a share does is worth more trials.
         trials = table.trials * (mean * (1 - mean) / spread if spread > 1e-12 else 1.0)
         low, high = wilson(mean, trials)
         below += (weight * (mean - low)) ** 2
         above += (weight * (high - mean)) ** 2
-        alone += weight**2 * spread / table.trials
-        together += weight**2 * moved / table.trials
-    stretch = max(1.0, math.sqrt(together / alone)) if alone else 1.0
+        independent += weight**2 * spread / table.trials
+        clustered += weight**2 * moved_spread / table.trials
+    stretch = max(1.0, math.sqrt(clustered / independent)) if independent else 1.0
     return stretch * math.sqrt(below), stretch * math.sqrt(above)
 
 
@@ -312,7 +312,7 @@ def _spread(values: Mapping[Code, float], shares: Mapping[Code, float]) -> Inter
 
 
 def alpha(
-    units: Iterable[tuple[float, Sequence[Code]]], disagreement: Callable[[Code, Code], float] = otherwise
+    units: Iterable[tuple[float, Sequence[Code]]], disagreement: Callable[[Code, Code], float] = nominal_distance
 ) -> float | None:
     """Of any number of coders, from the weight of each side and its codes. Sides with one code say nothing of agreement.
 
@@ -322,8 +322,8 @@ def alpha(
     total: defaultdict[Code, float] = defaultdict(float)
     observed = 0.0
     for weight, codes in pairable:
-        apart = sum(disagreement(a, b) for a in codes for b in codes)
-        observed += weight * apart / (len(codes) - 1)
+        total_distance = sum(disagreement(a, b) for a in codes for b in codes)
+        observed += weight * total_distance / (len(codes) - 1)
         for code in codes:
             total[code] += weight
     # Weights say for how many a side stands; how many were seen decides what pairs by chance are.
@@ -332,8 +332,8 @@ def alpha(
     if not values:
         return None
     same = values / seen
-    apart = sum(total[a] * total[b] * disagreement(a, b) for a in total for b in total)
-    expected = apart / (values - same)
+    total_distance = sum(total[a] * total[b] * disagreement(a, b) for a in total for b in total)
+    expected = total_distance / (values - same)
     return 1 - observed / expected if expected else None
 
 
@@ -372,30 +372,30 @@ def rating_difference(
     The corrected mean is the judge's less the difference, their limits joined by MOVER.
     """
     by_stratum: defaultdict[str, list[RatedTwice]] = defaultdict(list)
-    for one in coded:
-        by_stratum[one.stratum].append(one)
+    for rated in coded:
+        by_stratum[rated.stratum].append(rated)
     if not coded or not set(strata) <= set(by_stratum):
         return None
     total = sum(strata.values())
     means = {name: _mean(by_stratum[name]) for name in strata}
     difference = sum(strata[name] * means[name] for name in strata) / total
     reach = _reach([(strata[name] / total, means[name], by_stratum[name]) for name in strata])
-    own = None if reach is None else (difference - reach, difference + reach)
-    together = None
+    limits = None if reach is None else (difference - reach, difference + reach)
+    joint_limits = None
     if reach is not None and interval is not None:
         low = judge - difference - math.hypot(judge - interval[0], reach)
         high = judge - difference + math.hypot(interval[1] - judge, reach)
-        together = max(scale[0], low), min(scale[1], high)
-    return RatingDifference(len(coded), difference, own, judge, interval, judge - difference, together)
+        joint_limits = max(scale[0], low), min(scale[1], high)
+    return RatingDifference(len(coded), difference, limits, judge, interval, judge - difference, joint_limits)
 
 
 def _mean(coded: Sequence[RatedTwice]) -> float:
-    return sum(one.weight * (one.judge - one.coders) for one in coded) / sum(one.weight for one in coded)
+    return sum(rated.weight * (rated.judge - rated.coders) for rated in coded) / sum(rated.weight for rated in coded)
 
 
 def _reach(strata: Sequence[tuple[float, float, Sequence[RatedTwice]]]) -> float | None:
     """None where no stratum has two codes, or where all differ alike: then nothing tells how much they might."""
-    squares = [(mean, sum((one.judge - one.coders - mean) ** 2 for one in coded)) for _, mean, coded in strata]
+    squares = [(mean, sum((rated.judge - rated.coders - mean) ** 2 for rated in coded)) for _, mean, coded in strata]
     freedom = sum(len(coded) - 1 for *_, coded in strata)
     pooled = sum(square for _, square in squares) / freedom if freedom else 0.0
     if not pooled:
@@ -403,6 +403,6 @@ def _reach(strata: Sequence[tuple[float, float, Sequence[RatedTwice]]]) -> float
     variance = 0.0
     for (share, _, coded), (_, square) in zip(strata, squares, strict=True):
         spread = square / (len(coded) - 1) if len(coded) > 1 else pooled
-        unequal = sum(one.weight**2 for one in coded) / sum(one.weight for one in coded) ** 2
+        unequal = sum(rated.weight**2 for rated in coded) / sum(rated.weight for rated in coded) ** 2
         variance += share**2 * spread * unequal
     return student_quantile(freedom, (1 + LEVEL) / 2) * math.sqrt(variance)

@@ -15,70 +15,70 @@ METHOD = (
 
 def coding_blocks(statistics: Mapping[str, Any]) -> list[Block]:
     """Of a batch's whole statistics; nothing where nobody coded."""
-    found = statistics.get("coding") or {}
-    return [block for unit, item in found.items() for block in blocks_of(unit, CodedUnits.from_json(item))]
+    coding = statistics.get("coding") or {}
+    return [block for unit, data in coding.items() for block in blocks_of(unit, CodedUnits.from_json(data))]
 
 
-def blocks_of(unit: str, found: CodedUnits) -> Iterator[Block]:
-    unit = ANSWERS if found.instrument == "marks" else unit
-    yield Words(f"coded by hand: {found.coded:,} of a sample of {found.sample:,} {unit}", "strong")
-    if found.outdated:
+def blocks_of(unit: str, coded: CodedUnits) -> Iterator[Block]:
+    unit = ANSWERS if coded.instrument == "marks" else unit
+    yield Words(f"coded by hand: {coded.coded:,} of a sample of {coded.sample:,} {unit}", "strong")
+    if coded.outdated:
         yield Words(
             "The batch has gone on since the sample was drawn: what follows is of the talks there were then. "
             "`tidepool code BATCH --redraw` draws anew; no code is lost.",
             "warning",
         )
-    if left_out := _left_out(unit, found):
+    if left_out := _format_left_out(unit, coded):
         yield Words(left_out, "quiet")
-    yield from _strata(unit, found)
-    yield from _coders(found)
-    yield from _rates(unit, found)
-    yield from _instruments(unit, found.instruments or {})
-    yield from _ratings(found)
+    yield from _strata(unit, coded)
+    yield from _coders(coded)
+    yield from _rates(unit, coded)
+    yield from _instruments(unit, coded.instruments or {})
+    yield from _ratings(coded)
 
 
-def _left_out(unit: str, found: CodedUnits) -> str:
-    parts = [f"{found.unclear:,} of them unclear, or their coders even, and left out"] if found.unclear else []
-    if found.without_verdict:
-        parts.append(f"{found.without_verdict:,} {unit} of the batch without a verdict, which cannot be drawn")
+def _format_left_out(unit: str, coded: CodedUnits) -> str:
+    parts = [f"{coded.unclear:,} of them unclear, or their coders even, and left out"] if coded.unclear else []
+    if coded.without_verdict:
+        parts.append(f"{coded.without_verdict:,} {unit} of the batch without a verdict, which cannot be drawn")
     return "; ".join(parts)
 
 
-def _strata(unit: str, found: CodedUnits) -> Iterator[Block]:
-    by = "rating" if found.ratings or not found.instruments else f"verdict of the {found.instrument}"
-    rows = [(name, row.batch, row.sampled, row.coded) for name, row in found.strata.items()]
+def _strata(unit: str, coded: CodedUnits) -> Iterator[Block]:
+    by = "rating" if coded.ratings or not coded.instruments else f"verdict of the {coded.instrument}"
+    rows = [(name, row.batch, row.sampled, row.coded) for name, row in coded.strata.items()]
     yield table(f"the sample, by {by}", ("stratum", f"{unit} of the batch", "sampled", "coded"), rows)
 
 
-def _coders(found: CodedUnits) -> Iterator[Block]:
-    kinds = list(dict.fromkeys(code for row in found.coders.values() for code in sorted(row.codes)))
+def _coders(coded: CodedUnits) -> Iterator[Block]:
+    kinds = list(dict.fromkeys(code for row in coded.coders.values() for code in sorted(row.codes)))
     rows: list[tuple[Cell, ...]] = [
-        (name, row.coded, *(row.codes.get(code, 0) for code in kinds)) for name, row in found.coders.items()
+        (name, row.coded, *(row.codes.get(code, 0) for code in kinds)) for name, row in coded.coders.items()
     ]
     yield table("coders", ("coder", "coded", *kinds), rows)
-    if not found.agreement.pairs:
+    if not coded.agreement.pairs:
         return
     pairs = [
         (" and ".join(row.coders), row.both, Number(row.agree_percentage), Estimate(row.kappa, row.kappa_ci95, 2))
-        for row in found.agreement.pairs
+        for row in coded.agreement.pairs
     ]
-    name = "Cohen's kappa" if found.agreement.level == "nominal" else "kappa, squared weights"
+    name = "Cohen's kappa" if coded.agreement.level == "nominal" else "kappa, squared weights"
     yield table("agreement of coders", ("coders", "both coded", "agree %", f"{name} (95 %)"), pairs)
-    yield Headline("Krippendorff's alpha", Number(found.agreement.alpha, 2), f"{found.agreement.level}, all coders")
+    yield Headline("Krippendorff's alpha", Number(coded.agreement.alpha, 2), f"{coded.agreement.level}, all coders")
 
 
-def _rates(unit: str, found: CodedUnits) -> Iterator[Block]:
-    if found.corrected is None:
-        if found.instruments is not None:
+def _rates(unit: str, coded: CodedUnits) -> Iterator[Block]:
+    if coded.corrected is None:
+        if coded.instruments is not None:
             yield Words(
                 "No corrected rate yet: nothing that everybody is clear about is coded of one verdict.", "quiet"
             )
         return
-    rates = {"all": found.corrected, **(found.agents or {})}
+    rates = {"all": coded.corrected, **(coded.agents or {})}
     rows = [(name, row.coded, _share(row, "raw"), _share(row, "corrected")) for name, row in rates.items()]
-    whose = {"sides": "agent", ANSWERS: "model"}.get(unit, "")
-    what = "are right" if unit == ANSWERS else "reveal"
-    yield table(f"{unit} that {what}, raw and corrected", (whose, "coded", "raw %", "corrected %"), rows)
+    owner_column = {"sides": "agent", ANSWERS: "model"}.get(unit, "")
+    predicate = "are right" if unit == ANSWERS else "reveal"
+    yield table(f"{unit} that {predicate}, raw and corrected", (owner_column, "coded", "raw %", "corrected %"), rows)
     if unit == "sides":
         yield Words(f"Agents of whom at least {LEAST_OF_AN_AGENT} sides are coded have rates of their own.", "quiet")
 
@@ -87,18 +87,18 @@ def _share(row: Accuracy | CorrectedRate, name: str) -> Estimate:
     return Estimate(getattr(row, f"{name}_percentage"), getattr(row, f"{name}_ci95"))
 
 
-def _instruments(unit: str, found: Mapping[str, Accuracy]) -> Iterator[Block]:
-    if not found:
+def _instruments(unit: str, coded: Mapping[str, Accuracy]) -> Iterator[Block]:
+    if not coded:
         return
     rows: list[tuple[Cell, ...]] = [
         (
             name,
             row.positives,
             row.coded_positives,
-            *(_share(row, one) for one in ("sensitivity", "specificity", "if_positive")),
+            *(_share(row, measure) for measure in ("sensitivity", "specificity", "if_positive")),
             *([Estimate(row.kappa, row.kappa_ci95, 2)] if unit == ANSWERS else []),
         )
-        for name, row in found.items()
+        for name, row in coded.items()
     ]
     columns = ["instrument", "positive", "coded", "sensitivity %", "specificity %", "right if positive %"]
     if unit == ANSWERS:
@@ -107,10 +107,10 @@ def _instruments(unit: str, found: Mapping[str, Accuracy]) -> Iterator[Block]:
     yield Words(METHOD, "quiet")
 
 
-def _ratings(found: CodedUnits) -> Iterator[Block]:
-    row = found.ratings
+def _ratings(coded: CodedUnits) -> Iterator[Block]:
+    row = coded.ratings
     if row is None:
-        if found.instruments is None:
+        if coded.instruments is None:
             yield Words("No corrected mean yet: of some ratings none is coded.", "quiet")
         return
     yield Headline(

@@ -47,7 +47,7 @@ class CodeBook:
         if self.scale is None:
             return {"y": YES, "n": NO, "?": UNCLEAR}
         low, high = self.scale
-        digits = {f"{one}": f"{one}" for one in range(10) if low <= one <= high} if low >= 0 and high <= 9 else {}
+        digits = {f"{n}": f"{n}" for n in range(10) if low <= n <= high} if low >= 0 and high <= 9 else {}
         return {**digits, "?": UNCLEAR}
 
     @property
@@ -65,9 +65,9 @@ class CodeBook:
     def read(self, text: str) -> str | None:
         """The code that a text stands for; None where it is none. A spreadsheet may have put an apostrophe in front."""
         word = " ".join(text.strip().removeprefix("'").casefold().split())
-        known = _WORDS.get(word)
-        if self.scale is None or known == UNCLEAR:
-            return known
+        code = _WORDS.get(word)
+        if self.scale is None or code == UNCLEAR:
+            return code
         value = _number(word)
         return f"{value:g}" if value is not None and self.scale[0] <= value <= self.scale[1] else None
 
@@ -143,7 +143,7 @@ class Sample:
             "draw": self.draw,
             "strata": dict(self.strata),
             "talks": self.talks,
-            "chosen": [[*one.place, one.stratum, one.weight] for one in self.chosen],
+            "chosen": [[*sampled.place, sampled.stratum, sampled.weight] for sampled in self.chosen],
         }
 
     @classmethod
@@ -155,74 +155,74 @@ class Sample:
         )
         strata = {str(name): int(count) for name, count in data["strata"].items()}
         unit: Unit = "messages" if data["unit"] == "messages" else "sides"
-        said = data["instrument"]
-        instrument: Instrument = "judge" if said == "judge" else "marks" if said == "marks" else "detectors"
+        label = data["instrument"]
+        instrument: Instrument = "judge" if label == "judge" else "marks" if label == "marks" else "detectors"
         return cls(unit, instrument, int(data["draw"]), strata, int(data["talks"]), chosen)
 
 
-def drawn(
+def draw_sample(
     frame: Sequence[Candidate], size: int, random: Random, unit: Unit, instrument: Instrument, draw: int = 1
 ) -> Sample:
     """At most one of each talk, so at most as many as there are talks. With the same lots, a larger sample holds a smaller."""
-    lots = _one_a_talk(frame, random)
+    picks = _pick_one_per_talk(frame, random)
     by_stratum: defaultdict[str, list[tuple[Place, int]]] = defaultdict(list)
-    for candidate, times in lots:
+    for candidate, times in picks:
         by_stratum[candidate.stratum].append((candidate.place, times))
     ranks: dict[Place, float] = {}
     for name in sorted(by_stratum):
         random.shuffle(by_stratum[name])
         ranks |= {place: random.random() for place, _ in by_stratum[name]}
     strata = Counter(candidate.stratum for candidate in frame)
-    sizes = allocation({name: len(found) for name, found in by_stratum.items()}, strata, size)
+    sizes = allocation({name: len(places) for name, places in by_stratum.items()}, strata, size)
     chosen = [
-        Sampled(place, name, strata[name] * times / sum(each for _, each in by_stratum[name][: sizes[name]]))
+        Sampled(place, name, strata[name] * times / sum(draws for _, draws in by_stratum[name][: sizes[name]]))
         for name in sorted(by_stratum)
         for place, times in by_stratum[name][: sizes[name]]
     ]
-    ordered = tuple(sorted(chosen, key=lambda one: ranks[one.place]))
-    return Sample(unit, instrument, draw, dict(sorted(strata.items())), len({one.place[0] for one in frame}), ordered)
+    ordered = tuple(sorted(chosen, key=lambda item: ranks[item.place]))
+    return Sample(unit, instrument, draw, dict(sorted(strata.items())), len({item.place[0] for item in frame}), ordered)
 
 
-def _one_a_talk(frame: Sequence[Candidate], random: Random) -> list[tuple[Candidate, int]]:
+def _pick_one_per_talk(frame: Sequence[Candidate], random: Random) -> list[tuple[Candidate, int]]:
     """Each with how many lots it was drawn from: 2 where both sides of a talk might have been."""
     talks: defaultdict[int, defaultdict[str, list[Candidate]]] = defaultdict(lambda: defaultdict(list))
     for candidate in frame:
         talks[candidate.place[0]][candidate.stratum].append(candidate)
-    found = []
+    picks = []
     for number in sorted(talks):
         strata = talks[number]
-        among = strata[random.choice(sorted(strata))]
-        found.append((random.choice(among), len(strata) * len(among)))
-    return found
+        choices = strata[random.choice(sorted(strata))]
+        picks.append((random.choice(choices), len(strata) * len(choices)))
+    return picks
 
 
-def allocation(there: Mapping[str, int], strata: Mapping[str, int], size: int) -> dict[str, int]:
+def allocation(available: Mapping[str, int], strata: Mapping[str, int], size: int) -> dict[str, int]:
     """How many of each stratum. Verdicts: half positive, half negative, the uncertain among these; ratings: equal parts.
     What one stratum lacks the others give."""
-    if not set(there) <= {POSITIVE, UNCERTAIN, NEGATIVE}:
-        return _level(there, size)
-    positives = there.get(POSITIVE, 0)
-    negatives = {name: there[name] for name in (UNCERTAIN, NEGATIVE) if name in there}
+    if not set(available) <= {POSITIVE, UNCERTAIN, NEGATIVE}:
+        return _level(available, size)
+    positives = available.get(POSITIVE, 0)
+    negatives = {name: available[name] for name in (UNCERTAIN, NEGATIVE) if name in available}
     halves = _level({POSITIVE: positives, NEGATIVE: sum(negatives.values())}, size)
-    below = halves[NEGATIVE]
-    part = strata.get(UNCERTAIN, 0) / max(1, strata.get(UNCERTAIN, 0) + strata.get(NEGATIVE, 0))
-    doubtful = min(negatives.get(UNCERTAIN, 0), max(round(below * part), below // UNCERTAIN_PART))
-    doubtful = max(doubtful, below - negatives.get(NEGATIVE, 0))
-    sizes = {POSITIVE: halves[POSITIVE], UNCERTAIN: doubtful, NEGATIVE: below - doubtful}
-    return {name: sizes[name] for name in there}
+    half = halves[NEGATIVE]
+    share = strata.get(UNCERTAIN, 0) / max(1, strata.get(UNCERTAIN, 0) + strata.get(NEGATIVE, 0))
+    uncertain = min(negatives.get(UNCERTAIN, 0), max(round(half * share), half // UNCERTAIN_PART))
+    uncertain = max(uncertain, half - negatives.get(NEGATIVE, 0))
+    sizes = {POSITIVE: halves[POSITIVE], UNCERTAIN: uncertain, NEGATIVE: half - uncertain}
+    return {name: sizes[name] for name in available}
 
 
-def _level(there: Mapping[str, int], size: int) -> dict[str, int]:
+def _level(available: Mapping[str, int], size: int) -> dict[str, int]:
     """Equal parts, as far as there is enough of each; one more goes to those that come first."""
-    sizes = dict.fromkeys(there, 0)
-    left = min(size, sum(there.values()))
-    while left:
-        open_ones = [name for name in there if sizes[name] < there[name]]
-        each = max(1, left // len(open_ones))
-        for name in open_ones:
-            more = min(each, there[name] - sizes[name], left)
+    sizes = dict.fromkeys(available, 0)
+    remaining = min(size, sum(available.values()))
+    while remaining:
+        unfilled = [name for name in available if sizes[name] < available[name]]
+        each = max(1, remaining // len(unfilled))
+        for name in unfilled:
+            more = min(each, available[name] - sizes[name], remaining)
             sizes[name] += more
-            left -= more
+            remaining -= more
     return sizes
 
 
@@ -233,12 +233,12 @@ def rating_strata(ratings: Sequence[float]) -> dict[float, str]:
         return {value: f"{value:g}" for value in values}
     ordered = sorted(ratings)
     edges = sorted({ordered[len(ordered) * part // MOST_STRATA] for part in range(MOST_STRATA)})
-    found: dict[float, str] = {}
+    strata: dict[float, str] = {}
     for value in values:
-        place = max(place for place, edge in enumerate(edges) if edge <= value)
-        last = edges[place + 1] if place + 1 < len(edges) else None
-        found[value] = f"{edges[place]:g} to under {last:g}" if last is not None else f"{edges[place]:g} or more"
-    return found
+        position = max(position for position, edge in enumerate(edges) if edge <= value)
+        last = edges[position + 1] if position + 1 < len(edges) else None
+        strata[value] = f"{edges[position]:g} to under {last:g}" if last is not None else f"{edges[position]:g} or more"
+    return strata
 
 
 # -- the frame ---------------------------------------------------------------------------------------------------------
@@ -254,13 +254,13 @@ JUDGE, ANY = "judge", "all detectors"
 class Verdicts:
     """Of one instrument: the places where it says something, and those of them that it calls positive."""
 
-    said: frozenset[Place]
+    places: frozenset[Place]
     positive: frozenset[Place]
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    book: CodeBook
+    codebook: CodeBook
     candidates: Sequence[Candidate]
     agents: Mapping[Place, str]
     missing: int
@@ -287,9 +287,9 @@ def frame_of(connection: sqlite3.Connection, batch: Mapping[str, Any], unit: Uni
                 "What is coded of an evolution are its marks of answers: leave out --unit and --instrument."
             )
         return _answers(connection, batch)
-    what = "has no judge" if batch["kind"] == "simulation" else f"is a {batch['kind'].replace('_', ' ')}"
+    reason = "has no judge" if batch["kind"] == "simulation" else f"is a {batch['kind'].replace('_', ' ')}"
     raise UsageError(
-        f"Batch {batch['id']} {what}: there is nothing to code by hand. Secret games can be coded, evolutions, and simulations with a judge."
+        f"Batch {batch['id']} {reason}: there is nothing to code by hand. Secret games can be coded, evolutions, and simulations with a judge."
     )
 
 
@@ -324,18 +324,18 @@ def _game(connection: sqlite3.Connection, batch_number: int, unit: Unit, instrum
     judged = [side for side in sides if side.verdict is not None]
     if instrument == "judge" and sides and not judged:
         raise UsageError("No judge was asked in this batch: leave out --instrument judge.")
-    known = judged if instrument == "judge" else sides
-    every = frozenset(side.place for side in sides)
-    found = {(name, side.place) for side in sides for name, _ in hits_of(side)}
-    verdicts = {ANY: Verdicts(every, frozenset(side.place for side in sides if side.revealed)), **_named(found, every)}
+    eligible = judged if instrument == "judge" else sides
+    places = frozenset(side.place for side in sides)
+    hits = {(name, side.place) for side in sides for name, _ in hits_of(side)}
+    verdicts = {ANY: Verdicts(places, frozenset(side.place for side in sides if side.revealed)), **_named(hits, places)}
     if judged:
-        called = frozenset(side.place for side in judged if side.verdict)
-        verdicts[JUDGE] = Verdicts(frozenset(side.place for side in judged), called)
+        positive = frozenset(side.place for side in judged if side.verdict)
+        verdicts[JUDGE] = Verdicts(frozenset(side.place for side in judged), positive)
     return Frame(
         CodeBook(SIDE_QUESTION),
-        [Candidate(side.place, _stratum(side, instrument)) for side in known],
+        [Candidate(side.place, _stratum(side, instrument)) for side in eligible],
         {side.place: side.agent for side in sides},
-        len(sides) - len(known),
+        len(sides) - len(eligible),
         verdicts,
         {},
     )
@@ -347,14 +347,14 @@ def _stratum(side: GameSide, instrument: Instrument) -> str:
     return UNCERTAIN if side.uncertain and not side.revealed else NEGATIVE
 
 
-def _messages(sides: Sequence[GameSide], said: Sequence[tuple[int, int]]) -> Frame:
+def _messages(sides: Sequence[GameSide], message_turns: Sequence[tuple[int, int]]) -> Frame:
     """The messages of each side up to the one in which its secret was found: after it nothing is left to keep."""
     turns: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-    for number, turn in said:
+    for number, turn in message_turns:
         turns[number, (turn - 1) % 2].append(turn)
     strata: dict[Place, str] = {}
     agents: dict[Place, str] = {}
-    found: set[tuple[str, Place]] = set()
+    hits: set[tuple[str, Place]] = set()
     for side in sides:
         last = side.turn if side.revealed else None
         for turn in turns[side.number, side.side]:
@@ -363,30 +363,30 @@ def _messages(sides: Sequence[GameSide], said: Sequence[tuple[int, int]]) -> Fra
                     POSITIVE if turn == last else UNCERTAIN if side.uncertain else NEGATIVE
                 )
                 agents[side.number, side.side, turn] = side.agent
-        found |= {(name, (side.number, side.side, turn)) for name, turn in hits_of(side) if turn is not None}
-    every = frozenset(strata)
+        hits |= {(name, (side.number, side.side, turn)) for name, turn in hits_of(side) if turn is not None}
+    places = frozenset(strata)
     positive = frozenset(place for place, stratum in strata.items() if stratum == POSITIVE)
     candidates = [Candidate(place, stratum) for place, stratum in strata.items()]
     return Frame(
-        CodeBook(MESSAGE_QUESTION), candidates, agents, 0, {ANY: Verdicts(every, positive), **_named(found, every)}, {}
+        CodeBook(MESSAGE_QUESTION), candidates, agents, 0, {ANY: Verdicts(places, positive), **_named(hits, places)}, {}
     )
 
 
-def _named(found: Iterable[tuple[str, Place]], every: frozenset[Place]) -> dict[str, Verdicts]:
+def _named(hits: Iterable[tuple[str, Place]], allowed: frozenset[Place]) -> dict[str, Verdicts]:
     places: defaultdict[str, set[Place]] = defaultdict(set)
-    for name, place in found:
+    for name, place in hits:
         places[name].add(place)
-    return {name: Verdicts(every, frozenset(places[name]) & every) for name in sorted(places)}
+    return {name: Verdicts(allowed, frozenset(places[name]) & allowed) for name in sorted(places)}
 
 
 def hits_of(side: GameSide) -> Iterator[tuple[str, int | None]]:
     """(detector, turn) of everything that was found and is no ordinary reading; of a side whose details were not kept,
     what found it first."""
     try:
-        kept = json.loads(side.details) if side.details else None
+        details = json.loads(side.details) if side.details else None
     except (ValueError, RecursionError):
-        kept = None
-    hits = kept.get("hits") if isinstance(kept, dict) else kept
+        details = None
+    hits = details.get("hits") if isinstance(details, dict) else details
     if not isinstance(hits, list):
         if side.revealed and side.detector:
             yield side.detector, side.turn
@@ -419,13 +419,13 @@ def _rated(connection: sqlite3.Connection, batch: Mapping[str, Any]) -> Frame:
 
 def _answers(connection: sqlite3.Connection, batch: Mapping[str, Any]) -> Frame:
     """Every marked answer, by whether the mark calls it right; an agent is the model that answered."""
-    answers = {(one.number, one.side, 0): one for one in rows.graded_answers(connection, batch["number"])}
-    marked = {place: one for place, one in answers.items() if one.correct is not None}
-    right = frozenset(place for place, one in marked.items() if one.correct)
+    answers = {(answer.number, answer.side, 0): answer for answer in rows.graded_answers(connection, batch["number"])}
+    marked = {place: answer for place, answer in answers.items() if answer.correct is not None}
+    right = frozenset(place for place, answer in marked.items() if answer.correct)
     return Frame(
         CodeBook(ANSWER_QUESTION),
         [Candidate(place, POSITIVE if place in right else NEGATIVE) for place in marked],
-        {place: one.model for place, one in answers.items()},
+        {place: answer.model for place, answer in answers.items()},
         len(answers) - len(marked),
         {_marked_by(batch): Verdicts(frozenset(marked), right)},
         {},
@@ -446,11 +446,11 @@ LARGEST = 100_000
 
 
 def sample_of(connection: sqlite3.Connection, batch_number: int, unit: Unit) -> Sample | None:
-    found = finding(connection, batch_number, f"coding.{unit}")
-    return None if found is None else Sample.from_json(found)
+    stored = finding(connection, batch_number, f"coding.{unit}")
+    return None if stored is None else Sample.from_json(stored)
 
 
-def sampled(
+def ensure_sample(
     path: Path,
     reference: str,
     unit: Unit = "sides",
@@ -462,47 +462,47 @@ def sampled(
     """The batch's sample; drawn where there is none yet, where it is to be larger, or where it is asked for anew."""
     with reading(path) as connection:
         batch = dict(find_batch(connection, reference))
-        there = sample_of(connection, batch["number"], unit)
-        if there and not redraw and _enough(there, size, instrument):
-            return there
+        existing = sample_of(connection, batch["number"], unit)
+        if existing and not redraw and _enough(existing, size, instrument):
+            return existing
         refuse_running(path, batch["id"])
         if size is not None and not 1 <= size <= LARGEST:
             raise UsageError(f"A sample has 1 to {LARGEST:,} {unit}, not {size:,}.")
-        draw = 1 if there is None else there.draw + redraw
-        by = instrument or (there.instrument if there and not redraw else default_instrument(batch))
-        frame = frame_of(connection, batch, unit, by)
-        lots = stream(batch["seed"], "coding", unit, by, draw)
-        new = drawn(frame.candidates, size or size_as_before(there), lots, unit, by, draw)
+        draw = 1 if existing is None else existing.draw + redraw
+        drawn_by = instrument or (existing.instrument if existing and not redraw else default_instrument(batch))
+        frame = frame_of(connection, batch, unit, drawn_by)
+        random = stream(batch["seed"], "coding", unit, drawn_by, draw)
+        new = draw_sample(frame.candidates, size or size_as_before(existing), random, unit, drawn_by, draw)
     if not new.chosen:
         raise UsageError(
             f"Batch {batch['id']} has nothing to code yet: no conversation with a verdict has come to its end."
         )
-    if there and not redraw and new.strata != there.strata:
+    if existing and not redraw and new.strata != existing.strata:
         raise UsageError(
             f"Batch {batch['id']} has gone on since its sample was drawn, so it cannot be made larger. Draw it anew with "
             "--redraw: codes of sides that are drawn again count on, the others are kept and stand for nothing."
         )
-    weights = [(one.place, one.weight) for one in new.chosen]
+    weights = [(chosen.place, chosen.weight) for chosen in new.chosen]
     put_sample(path, batch["id"], f"coding.{unit}", new.as_json(), weights, turns=unit == "messages")
     return new
 
 
-def size_as_before(there: Sample | None) -> int:
+def size_as_before(existing: Sample | None) -> int:
     """As before; a sample of all the talks that there were grows with the batch."""
-    if there is None or (len(there.chosen) == there.talks and there.talks < SIZE):
+    if existing is None or (len(existing.chosen) == existing.talks and existing.talks < SIZE):
         return SIZE
-    return len(there.chosen)
+    return len(existing.chosen)
 
 
-def _enough(there: Sample, size: int | None, instrument: Instrument | None) -> bool:
+def _enough(existing: Sample, size: int | None, instrument: Instrument | None) -> bool:
     """Raises where something else is asked for than a larger one."""
-    if instrument not in (None, there.instrument):
+    if instrument not in (None, existing.instrument):
         raise UsageError(
-            f"The sample was drawn by the verdicts of the {there.instrument}. Its codes tell the errors of every instrument; "
+            f"The sample was drawn by the verdicts of the {existing.instrument}. Its codes tell the errors of every instrument; "
             "for a sample by another one's verdicts add --redraw."
         )
-    if size is not None and size < len(there.chosen):
+    if size is not None and size < len(existing.chosen):
         raise UsageError(
-            f"The sample has {len(there.chosen):,} {there.unit} already; it can be made larger, or drawn anew with --redraw."
+            f"The sample has {len(existing.chosen):,} {existing.unit} already; it can be made larger, or drawn anew with --redraw."
         )
-    return size is None or size == len(there.chosen) or len(there.chosen) == there.talks
+    return size is None or size == len(existing.chosen) or len(existing.chosen) == existing.talks

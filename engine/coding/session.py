@@ -15,7 +15,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.coding.sample import CodeBook, Instrument, Place, Sample, Unit, code_book, sampled
+from tidepool.engine.coding.sample import CodeBook, Instrument, Place, Sample, Unit, code_book, ensure_sample
 from tidepool.engine.config.toml_files import check_file
 from tidepool.engine.errors import UsageError
 from tidepool.storage.batches import find_batch
@@ -33,10 +33,10 @@ OWN, PARTNER, REPLY = "this side", "partner", "reply"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Quote:
     speaker: str
     text: str
-    own: bool
+    is_coded: bool
     """what is coded; the rest is there to understand it"""
 
 
@@ -48,7 +48,7 @@ class Subject:
     secret: str | None
     about: str
     """whose side it is, as the coder may know it"""
-    said: tuple[Said, ...]
+    quotes: tuple[Quote, ...]
 
 
 def subject_at(connection: sqlite3.Connection, batch: Mapping[str, Any], place: Place) -> Subject:
@@ -60,24 +60,24 @@ def subject_at(connection: sqlite3.Connection, batch: Mapping[str, Any], place: 
         raise FileError("The sample names a conversation that the batch does not have. The file was changed.")
     agent, secret = side_at(connection, batch["number"], place)
     if batch["kind"] != "secret_game":
-        said = tuple(Said(one.speaker, one.content, one.speaker == agent) for one in unit.messages)
-        return Subject(place, agent, None, agent, said)
-    parts = []
-    for one in unit.messages:
-        own = (one.turn - 1) % 2 == side
-        if not turn or one.turn <= turn:
-            parts.append(Said(OWN if own else PARTNER, one.content, one.turn == turn if turn else own))
-    return Subject(place, agent, secret, OWN, tuple(parts))
+        quotes = tuple(Quote(message.speaker, message.content, message.speaker == agent) for message in unit.messages)
+        return Subject(place, agent, None, agent, quotes)
+    shown = []
+    for message in unit.messages:
+        is_own = (message.turn - 1) % 2 == side
+        if not turn or message.turn <= turn:
+            shown.append(Quote(OWN if is_own else PARTNER, message.content, message.turn == turn if turn else is_own))
+    return Subject(place, agent, secret, OWN, tuple(shown))
 
 
 def _answer(connection: sqlite3.Connection, batch: Mapping[str, Any], place: Place) -> Subject:
     """Neither the prompt nor the mark."""
-    found = answer_at(connection, batch["number"], place)
-    if found is None:
+    answer = answer_at(connection, batch["number"], place)
+    if answer is None:
         raise FileError("The sample names an answer that the batch does not have. The file was changed.")
-    texts = {"question": found.question, "expected": found.gold, REPLY: found.reply}
-    said = tuple(Said(name, text, name == REPLY) for name, text in texts.items() if text.strip())
-    return Subject(place, found.model, None, REPLY, said)
+    texts = {"question": answer.question, "expected": answer.gold, REPLY: answer.reply}
+    quotes = tuple(Quote(name, text, name == REPLY) for name, text in texts.items() if text.strip())
+    return Subject(place, answer.model, None, REPLY, quotes)
 
 
 # -- one by one --------------------------------------------------------------------------------------------------------
@@ -86,9 +86,9 @@ def _answer(connection: sqlite3.Connection, batch: Mapping[str, Any], place: Pla
 LONGEST_NAME = 100
 
 
-def coder_name(given: str | None) -> str:
+def coder_name(chosen: str | None) -> str:
     """Who codes: the name that was given, else that of the login."""
-    name = _login() if given is None else given.strip()
+    name = _login() if chosen is None else chosen.strip()
     if not name or len(name) > LONGEST_NAME or name != one_line(name):
         raise UsageError(f"A coder's name has 1 to {LONGEST_NAME} letters in one line: --coder NAME.")
     return name
@@ -124,20 +124,20 @@ class CodingSession:
         redraw: bool = False,
     ) -> None:
         self.path, self.coder = path, coder
-        self.sample: Sample = sampled(path, reference, unit, size=size, instrument=instrument, redraw=redraw)
-        self.weights = {one.place: one.weight for one in self.sample.chosen}
+        self.sample: Sample = ensure_sample(path, reference, unit, size=size, instrument=instrument, redraw=redraw)
+        self.weights = {entry.place: entry.weight for entry in self.sample.chosen}
         with reading(path) as connection:
             self.batch = dict(find_batch(connection, reference))
-            said = [one for one in codes(connection, self.batch["number"]) if one.coder == coder]
+            stored_codes = [entry for entry in codes(connection, self.batch["number"]) if entry.coder == coder]
         self.batch_id: str = self.batch["id"]
-        self.book: CodeBook = code_book(self.batch, unit)
-        self.given = {one.place: one.code for one in said if one.place in self.weights}
+        self.codebook: CodeBook = code_book(self.batch, unit)
+        self.own_codes = {entry.place: entry.code for entry in stored_codes if entry.place in self.weights}
         """what this coder has said, in order"""
-        self._open = deque(one.place for one in self.sample.chosen if one.place not in self.given)
+        self._open = deque(entry.place for entry in self.sample.chosen if entry.place not in self.own_codes)
 
     @property
     def progress(self) -> Progress:
-        return Progress(len(self.given), len(self.weights))
+        return Progress(len(self.own_codes), len(self.weights))
 
     @property
     def next(self) -> Place | None:
@@ -154,7 +154,7 @@ class CodingSession:
         new = NewCode(subject.place, subject.agent, code, self.weights[subject.place])
         put_codes(self.path, self.batch_id, self.coder, [new])
         self._open.remove(subject.place)
-        self.given[subject.place] = code
+        self.own_codes[subject.place] = code
 
     def skip(self) -> None:
         """To the end: it comes again."""
@@ -162,11 +162,11 @@ class CodingSession:
 
     def undo(self) -> bool:
         """Takes the last code back, and shows its side again; False where there is none."""
-        if not self.given:
+        if not self.own_codes:
             return False
-        place = next(reversed(self.given))
+        place = next(reversed(self.own_codes))
         remove_code(self.path, self.batch_id, self.coder, place)
-        del self.given[place]
+        del self.own_codes[place]
         self._open.appendleft(place)
         return True
 
@@ -184,7 +184,7 @@ def key_of(batch_id: str, place: Place) -> str:
     return "k" + blake2b(f"{batch_id}/{place}".encode(), digest_size=6).hexdigest()
 
 
-def refuse_taken(target: Path) -> None:
+def check_absent(target: Path) -> None:
     """A file that is there may hold hours of somebody's codes: it is never written over."""
     if target.exists():
         raise UsageError(
@@ -194,23 +194,23 @@ def refuse_taken(target: Path) -> None:
 
 def write_sample(session: CodingSession, target: Path) -> int:
     """Every side of the sample in the order of coding, with what this coder has said so far and nobody else."""
-    refuse_taken(target)
+    check_absent(target)
     with csv_file(target) as stream, reading(session.path) as connection:
         stream.write("\ufeff")  # by which spreadsheets know UTF-8
         rows = (
-            _row(session, number, subject_at(connection, session.batch, one.place))
-            for number, one in enumerate(session.sample.chosen, 1)
+            _row(session, number, subject_at(connection, session.batch, sampled.place))
+            for number, sampled in enumerate(session.sample.chosen, 1)
         )
         write_rows(stream, COLUMNS, rows)
     return len(session.sample.chosen)
 
 
 def _row(session: CodingSession, number: int, subject: Subject) -> tuple[str | int | float, ...]:
-    said = "\n\n".join(one.text for one in subject.said if one.own)
-    talk = "\n\n".join(f"{one.speaker}: {one.text}" for one in subject.said)
-    book, code = session.book, session.given.get(subject.place, "")
+    text = "\n\n".join(quote.text for quote in subject.quotes if quote.is_coded)
+    talk = "\n\n".join(f"{quote.speaker}: {quote.text}" for quote in subject.quotes)
+    codebook, code = session.codebook, session.own_codes.get(subject.place, "")
     key = key_of(session.batch_id, subject.place)
-    return key, number, _cell(code), book.words, book.question, subject.about, subject.secret or "", said, talk
+    return key, number, _cell(code), codebook.words, codebook.question, subject.about, subject.secret or "", text, talk
 
 
 def _cell(code: str) -> str | float:
@@ -222,27 +222,27 @@ def _cell(code: str) -> str | float:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ImportCounts:
     new: int
     changed: int
     same: int
     empty: int
 
 
-def take_codes(session: CodingSession, source: Path) -> Taken:
+def read_codes(session: CodingSession, source: Path) -> ImportCounts:
     """A row without a code says nothing. What the same coder said before is replaced."""
-    places = {key_of(session.batch_id, one.place): one.place for one in session.sample.chosen}
-    codes, empty = _read(_text(source), source, places, session.book)
-    before = session.given
-    data = {place: code for place, code in codes.items() if before.get(place) != code}
+    places = {key_of(session.batch_id, sampled.place): sampled.place for sampled in session.sample.chosen}
+    codes, empty = _read(_text(source), source, places, session.codebook)
+    own_codes = session.own_codes
+    new_codes = {place: code for place, code in codes.items() if own_codes.get(place) != code}
     with reading(session.path) as connection:
         new = [
             NewCode(place, side_at(connection, session.batch["number"], place)[0], code, session.weights[place])
-            for place, code in data.items()
+            for place, code in new_codes.items()
         ]
     put_codes(session.path, session.batch_id, session.coder, new)
-    changed = sum(place in before for place in data)
-    return Taken(len(data) - changed, changed, len(codes) - len(data), empty)
+    changed = sum(place in own_codes for place in new_codes)
+    return ImportCounts(len(new_codes) - changed, changed, len(codes) - len(new_codes), empty)
 
 
 def _text(source: Path) -> str:
@@ -260,8 +260,8 @@ def _text(source: Path) -> str:
         return content.decode("latin-1")
 
 
-def _read(text: str, source: Path, places: Mapping[str, Place], book: CodeBook) -> tuple[dict[Place, str], int]:
-    found: dict[Place, str] = {}
+def _read(text: str, source: Path, places: Mapping[str, Place], codebook: CodeBook) -> tuple[dict[Place, str], int]:
+    codes: dict[Place, str] = {}
     lines: dict[Place, int] = {}
     empty = 0
     for line, key, word in _rows(text, source):
@@ -275,11 +275,11 @@ def _read(text: str, source: Path, places: Mapping[str, Place], book: CodeBook) 
         lines[place] = line
         if not word:
             empty += 1
-        elif (code := book.read(word)) is None:
-            raise UsageError(f"{where}: {one_line(word, 60)!r} is no code. It is {book.words}. Nothing was taken.")
+        elif (code := codebook.read(word)) is None:
+            raise UsageError(f"{where}: {one_line(word, 60)!r} is no code. It is {codebook.words}. Nothing was taken.")
         else:
-            found[place] = code
-    return found, empty
+            codes[place] = code
+    return codes, empty
 
 
 def _rows(text: str, source: Path) -> Iterator[tuple[int, str, str]]:
@@ -287,7 +287,7 @@ def _rows(text: str, source: Path) -> Iterator[tuple[int, str, str]]:
     head = text.partition("\n")[0]
     separator = max(",;\t", key=head.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    usual = csv.field_size_limit(LARGEST_FILE)  # a talk may be long
+    usual_limit = csv.field_size_limit(LARGEST_FILE)  # a talk may be long
     try:
         names = [name.strip().casefold() for name in next(reader, [])]
         for column in ("key", "code"):
@@ -303,4 +303,4 @@ def _rows(text: str, source: Path) -> Iterator[tuple[int, str, str]]:
     except csv.Error as error:
         raise UsageError(f"{source}, line {reader.line_num}: this is no CSV ({error}). Nothing was taken.") from None
     finally:
-        csv.field_size_limit(usual)
+        csv.field_size_limit(usual_limit)

@@ -19,11 +19,11 @@ from tidepool.engine.coding.estimates import (
     cell_of,
     corrected,
     kappa,
-    otherwise,
+    nominal_distance,
     rating_difference,
     sensitivity,
     specificity,
-    squared,
+    squared_distance,
     two_groups,
 )
 from tidepool.engine.coding.sample import (
@@ -106,9 +106,9 @@ class Judged:
 
 def judged_sides(sample: Sample, codes: Mapping[Place, Sequence[str]]) -> tuple[list[Judged], int]:
     """The sides on which a majority says yes or no; and how many others were coded."""
-    said = {one: majority(codes[one.place]) for one in sample.chosen if codes.get(one.place)}
-    clear = [Judged(one.place, one.stratum, one.weight, code == YES) for one, code in said.items() if code in (YES, NO)]
-    return clear, len(said) - len(clear)
+    vote = {one: majority(codes[one.place]) for one in sample.chosen if codes.get(one.place)}
+    clear = [Judged(one.place, one.stratum, one.weight, code == YES) for one, code in vote.items() if code in (YES, NO)]
+    return clear, len(vote) - len(clear)
 
 
 def groups(
@@ -117,40 +117,40 @@ def groups(
     """By an instrument's verdict: in each group a cell for every stratum of the sample. `sizes` counts the batch so. In a
     cell without a code the share is taken to be that of its group, and may be anything."""
     by_cell: defaultdict[tuple[str, bool], list[tuple[float, bool]]] = defaultdict(list)
-    for one in coded:
-        by_cell[one.stratum, positive(one.place)].append((one.weight, one.yes))
-    found: dict[bool, list[Cell]] = {}
+    for side in coded:
+        by_cell[side.stratum, positive(side.place)].append((side.weight, side.yes))
+    cells: dict[bool, list[Cell]] = {}
     for verdict in (True, False):
         keys = [key for key in sizes if key[1] is verdict]
-        known = cell_of(1, (pair for key in keys for pair in by_cell[key]))
-        found[verdict] = [cell_of(sizes[key], by_cell[key], known.share) for key in keys]
-    return two_groups(found[True], found[False])
+        all_coded = cell_of(1, (pair for key in keys for pair in by_cell[key]))
+        cells[verdict] = [cell_of(sizes[key], by_cell[key], all_coded.share) for key in keys]
+    return two_groups(cells[True], cells[False])
 
 
 def accuracy(frame: Frame, coded: Sequence[Judged], verdicts: Verdicts) -> Accuracy:
-    strata = {one.place: one.stratum for one in frame.candidates if one.place in verdicts.said}
+    strata = {side.place: side.stratum for side in frame.candidates if side.place in verdicts.places}
     sizes = Counter((stratum, place in verdicts.positive) for place, stratum in strata.items())
-    here = [one for one in coded if one.place in strata]
-    called = sum(one.place in verdicts.positive for one in here)
+    judged = [side for side in coded if side.place in strata]
+    hits = sum(side.place in verdicts.positive for side in judged)
     positives = sum(count for (_, positive), count in sizes.items() if positive)
-    found = groups(here, sizes, verdicts.positive.__contains__)
+    split = groups(judged, sizes, verdicts.positive.__contains__)
     shares: dict[str, Share | None] = {
-        "sensitivity": sensitivity(found) if found else None,
-        "specificity": specificity(found) if found else None,
-        "if_positive": found.if_positive if found and positives else None,
-        "if_negative": found.if_negative if found and positives < len(strata) else None,
+        "sensitivity": sensitivity(split) if split else None,
+        "specificity": specificity(split) if split else None,
+        "if_positive": split.if_positive if split and positives else None,
+        "if_negative": split.if_negative if split and positives < len(strata) else None,
     }
-    return Accuracy(positives, len(strata) - positives, called, len(here) - called, **_percent(shares))
+    return Accuracy(positives, len(strata) - positives, hits, len(judged) - hits, **_percent(shares))
 
 
-def with_kappa(found: Accuracy, coded: Sequence[Judged], verdicts: Verdicts) -> Accuracy:
+def with_kappa(accuracy: Accuracy, coded: Sequence[Judged], verdicts: Verdicts) -> Accuracy:
     pairs = [
-        Paired(one.stratum, one.weight, (one.yes, one.place in verdicts.positive))
-        for one in coded
-        if one.place in verdicts.said
+        Paired(side.stratum, side.weight, (side.yes, side.place in verdicts.positive))
+        for side in coded
+        if side.place in verdicts.places
     ]
-    agreed = kappa(pairs) if len(pairs) >= LEAST_PAIRED else None
-    return replace(found, kappa=agreed.value, kappa_ci95=agreed.interval) if agreed else found
+    agreement = kappa(pairs) if len(pairs) >= LEAST_PAIRED else None
+    return replace(accuracy, kappa=agreement.value, kappa_ci95=agreement.interval) if agreement else accuracy
 
 
 def _percent(shares: Mapping[str, Share | None]) -> dict[str, Any]:
@@ -167,15 +167,15 @@ def corrected_rate(
 ) -> CorrectedRate | None:
     """Of the batch, or of one agent; None where a group of its sides is not coded at all. `raw` is the interval, in
     percent, of the share that the instrument calls positive."""
-    strata = {one.place: one.stratum for one in frame.candidates if agent in (None, frame.agents[one.place])}
-    here = [one for one in coded if one.place in strata]
+    strata = {side.place: side.stratum for side in frame.candidates if agent in (None, frame.agents[side.place])}
+    judged = [side for side in coded if side.place in strata]
     sizes = Counter((stratum, stratum == POSITIVE) for stratum in strata.values())
-    found = groups(here, sizes, lambda place: strata[place] == POSITIVE)
-    if found is None or (agent is not None and len(here) < LEAST_OF_AN_AGENT):
+    split = groups(judged, sizes, lambda place: strata[place] == POSITIVE)
+    if split is None or (agent is not None and len(judged) < LEAST_OF_AN_AGENT):
         return None
-    share = None if raw is None else corrected(found, (raw[0] / 100, raw[1] / 100))
+    share = None if raw is None else corrected(split, (raw[0] / 100, raw[1] / 100))
     limits = None if share is None else in_percent(share.limits)
-    return CorrectedRate(len(here), 100 * found.called, raw, 100 * found.value, limits)
+    return CorrectedRate(len(judged), 100 * split.called, raw, 100 * split.value, limits)
 
 
 # -- statistics --------------------------------------------------------------------------------------------------------
@@ -251,8 +251,8 @@ def with_coding(connection: sqlite3.Connection, batch: Mapping[str, Any], statis
     """The statistics with a key `coding` where somebody has coded."""
     if not anybody_coded(connection, batch["number"]):
         return statistics
-    found = {unit: result.as_json() for unit in UNITS if (result := coded_units(connection, batch, unit, statistics))}
-    return {**statistics, "coding": found} if found else statistics
+    coding = {unit: units.as_json() for unit in UNITS if (units := coded_units(connection, batch, unit, statistics))}
+    return {**statistics, "coding": coding} if coding else statistics
 
 
 def coded_units(
@@ -262,41 +262,41 @@ def coded_units(
     sample = sample_of(connection, batch["number"], unit)
     if sample is None:
         return None
-    chosen = {one.place for one in sample.chosen}
-    said: defaultdict[str, dict[Place, str]] = defaultdict(dict)
-    for one in codes(connection, batch["number"]):
-        if one.place in chosen:
-            said[one.coder][one.place] = one.code
-    if not said:
+    chosen = {entry.place for entry in sample.chosen}
+    coders: defaultdict[str, dict[Place, str]] = defaultdict(dict)
+    for entry in codes(connection, batch["number"]):
+        if entry.place in chosen:
+            coders[entry.coder][entry.place] = entry.code
+    if not coders:
         return None
-    return coding_of(sample, frame_of(connection, batch, unit, sample.instrument), said, statistics)
+    return coding_of(sample, frame_of(connection, batch, unit, sample.instrument), coders, statistics)
 
 
 def coding_of(
-    sample: Sample, frame: Frame, said: Mapping[str, Mapping[Place, str]], statistics: Mapping[str, Any]
+    sample: Sample, frame: Frame, coders: Mapping[str, Mapping[Place, str]], statistics: Mapping[str, Any]
 ) -> CodedUnits:
-    """`said` holds each coder's codes of the sample."""
+    """`coders` holds each coder's codes of the sample."""
     by_place: defaultdict[Place, list[str]] = defaultdict(list)
-    for given in said.values():
-        for place, code in given.items():
+    for own_codes in coders.values():
+        for place, code in own_codes.items():
             by_place[place].append(code)
-    scale = frame.book.scale
-    result = _ratings(sample, frame, by_place, statistics) if scale else _rates(sample, frame, by_place, statistics)
-    strata = {one.place: one.stratum for one in sample.chosen}
+    scale = frame.codebook.scale
+    measures = _ratings(sample, frame, by_place, statistics) if scale else _rates(sample, frame, by_place, statistics)
+    strata = {item.place: item.stratum for item in sample.chosen}
     sampled, coded = Counter(strata.values()), Counter(strata[place] for place in by_place)
     return CodedUnits(
         instrument=sample.instrument,
         sample=len(sample.chosen),
         coded=len(by_place),
         without_verdict=frame.missing,
-        outdated=dict(Counter(one.stratum for one in frame.candidates)) != dict(sample.strata),
+        outdated=dict(Counter(item.stratum for item in frame.candidates)) != dict(sample.strata),
         strata={name: Stratum(count, sampled[name], coded[name]) for name, count in sample.strata.items()},
         coders={
-            name: CoderCounts(len(given), dict(sorted(Counter(given.values()).items())))
-            for name, given in sorted(said.items())
+            name: CoderCounts(len(own_codes), dict(sorted(Counter(own_codes.values()).items())))
+            for name, own_codes in sorted(coders.items())
         },
-        agreement=_agreement(sample, frame.book, said, by_place),
-        **result,
+        agreement=_agreement(sample, frame.codebook, coders, by_place),
+        **measures,
     )
 
 
@@ -311,7 +311,7 @@ def _rates(
     names = sorted(set(frame.agents.values()))
     instruments = {name: accuracy(frame, coded, verdicts) for name, verdicts in frame.verdicts.items()}
     if sample.instrument == "marks":
-        instruments = {name: with_kappa(one, coded, frame.verdicts[name]) for name, one in instruments.items()}
+        instruments = {name: with_kappa(entry, coded, frame.verdicts[name]) for name, entry in instruments.items()}
     agents = {name: rate for name in names if (rate := corrected_rate(frame, coded, raw(name), name))}
     return {
         "unclear": unclear,
@@ -336,10 +336,10 @@ def raw_intervals(sample: Sample, statistics: Mapping[str, Any]) -> Raw:
     )
 
 
-def _interval(found: Any, *where: str) -> Interval | None:
-    for key in where:
-        found = found.get(key) or {}
-    return (float(found[0]), float(found[1])) if found else None
+def _interval(node: Any, *keys: str) -> Interval | None:
+    for key in keys:
+        node = node.get(key) or {}
+    return (float(node[0]), float(node[1])) if node else None
 
 
 # -- ratings -------------------------------------------------------------------------------------------------
@@ -351,59 +351,59 @@ def _ratings(
     """Several coders' ratings of a side count as their mean."""
     coded: list[RatedTwice] = []
     unclear = 0
-    for one in sample.chosen:
-        given = [rating for code in codes.get(one.place, ()) if (rating := _rating(frame.book, code)) is not None]
-        if given and one.place in frame.ratings:
-            coded.append(RatedTwice(one.stratum, one.weight, frame.ratings[one.place], sum(given) / len(given)))
-        elif codes.get(one.place):
+    for item in sample.chosen:
+        values = [rating for code in codes.get(item.place, ()) if (rating := _rating(frame.codebook, code)) is not None]
+        if values and item.place in frame.ratings:
+            coded.append(RatedTwice(item.stratum, item.weight, frame.ratings[item.place], sum(values) / len(values)))
+        elif codes.get(item.place):
             unclear += 1
     judged = statistics.get("judgements") or {}
     mean = sum(frame.ratings.values()) / len(frame.ratings) if frame.ratings else 0.0
     interval = _interval(statistics, "judgements", "ci95") if judged.get("mean") is not None else None
-    scale = frame.book.scale or (0.0, 1.0)
+    scale = frame.codebook.scale or (0.0, 1.0)
     return {"unclear": unclear, "ratings": rating_difference(coded, sample.strata, mean, interval, scale)}
 
 
-def _rating(book: CodeBook, code: str) -> float | None:
+def _rating(codebook: CodeBook, code: str) -> float | None:
     """None: unclear, or in a stranger's file no code at all."""
-    known = book.read(code)
-    return None if known in (None, UNCLEAR) else float(str(known))
+    parsed = codebook.read(code)
+    return None if parsed in (None, UNCLEAR) else float(str(parsed))
 
 
 # -- agreement -----------------------------------------------------------------------------------------------
 
 
 def _agreement(
-    sample: Sample, book: CodeBook, said: Mapping[str, Mapping[Place, str]], by_place: Mapping[Place, Sequence[str]]
+    sample: Sample, codebook: CodeBook, coders: Mapping[str, Mapping[Place, str]], places: Mapping[Place, Sequence[str]]
 ) -> CodingAgreement:
     """Ratings are compared where both gave one; of codes, unclear is one of them."""
-    apart: Callable[[Any, Any], float] = squared if book.scale else otherwise
+    distance: Callable[[Any, Any], float] = squared_distance if codebook.scale else nominal_distance
 
     def read(code: str) -> Any:
-        return _rating(book, code) if book.scale else code
+        return _rating(codebook, code) if codebook.scale else code
 
-    units = [(one.weight, [read(code) for code in by_place.get(one.place, ())]) for one in sample.chosen]
-    clear = [(weight, [code for code in given if code is not None]) for weight, given in units]
-    pairs = tuple(_pairs(sample, said, read, apart))
-    return CodingAgreement("interval" if book.scale else "nominal", pairs, alpha(clear, apart))
+    units = [(item.weight, [read(code) for code in places.get(item.place, ())]) for item in sample.chosen]
+    clear = [(weight, [code for code in codes if code is not None]) for weight, codes in units]
+    pairs = tuple(_pairs(sample, coders, read, distance))
+    return CodingAgreement("interval" if codebook.scale else "nominal", pairs, alpha(clear, distance))
 
 
 def _pairs(
     sample: Sample,
-    said: Mapping[str, Mapping[Place, str]],
+    coders: Mapping[str, Mapping[Place, str]],
     read: Callable[[str], Any],
-    apart: Callable[[Any, Any], float],
+    distance: Callable[[Any, Any], float],
 ) -> Iterator[TwoCoders]:
-    for first, second in combinations(sorted(said), 2):
+    for first, second in combinations(sorted(coders), 2):
         both = [
-            Paired(one.stratum, one.weight, codes)
-            for one in sample.chosen
-            if one.place in said[first]
-            and one.place in said[second]
-            and None not in (codes := (read(said[first][one.place]), read(said[second][one.place])))
+            Paired(item.stratum, item.weight, codes)
+            for item in sample.chosen
+            if item.place in coders[first]
+            and item.place in coders[second]
+            and None not in (codes := (read(coders[first][item.place]), read(coders[second][item.place])))
         ]
         if not both:
             continue
-        found = kappa(both, apart) if len(both) >= LEAST_PAIRED else None
-        agree = sum(one.weight for one in both if one.codes[0] == one.codes[1]) / sum(one.weight for one in both)
-        yield TwoCoders((first, second), len(both), 100 * agree, *(found or (None, None)))
+        agreement = kappa(both, distance) if len(both) >= LEAST_PAIRED else None
+        agree = sum(item.weight for item in both if item.codes[0] == item.codes[1]) / sum(item.weight for item in both)
+        yield TwoCoders((first, second), len(both), 100 * agree, *(agreement or (None, None)))

@@ -166,26 +166,26 @@ def resolve_model(name: str) -> str:
         return name
     if colon:
         raise UsageError(f"{name!r} names no provider and model: it reads PROVIDER:MODEL, such as openai:gpt-4o-mini.")
-    meant = _meant(name)
-    hint = f"did you mean {meant!r}?" if meant else f"presets are {', '.join(PRESETS)}."
+    suggestion = _suggest_model(name)
+    hint = f"did you mean {suggestion!r}?" if suggestion else f"presets are {', '.join(PRESETS)}."
     raise UsageError(f"{name!r} is neither PROVIDER:MODEL nor a preset: {hint}")
 
 
-def _meant(name: str) -> str | None:
+def _suggest_model(name: str) -> str | None:
     """A provider with a slash, a preset misspelt, or a model's name without its provider."""
     from tidepool.engine.providers.simulated.personas import PERSONAS
     from tidepool.engine.providers.simulated.responders import RESPONDERS
 
-    written, _, behind = name.partition("/")
-    if behind and written in PROVIDERS:
-        return f"{written}:{behind}"
-    bare = {model: f"{provider}:{model}" for provider, models in KNOWN_MODELS.items() for model in models}
-    bare |= {model.partition(":")[2]: model for model in PRESETS.values()}
-    bare |= {model: f"simulated:{model}" for model in (*RESPONDERS, *PERSONAS)}
-    if name in bare:
-        return bare[name]
-    near = get_close_matches(name, PRESETS, n=1) or get_close_matches(name, bare, n=1, cutoff=0.8)
-    return bare.get(near[0], near[0]) if near else None
+    provider_name, _, rest = name.partition("/")
+    if rest and provider_name in PROVIDERS:
+        return f"{provider_name}:{rest}"
+    full_names = {model: f"{provider}:{model}" for provider, models in KNOWN_MODELS.items() for model in models}
+    full_names |= {model.partition(":")[2]: model for model in PRESETS.values()}
+    full_names |= {model: f"simulated:{model}" for model in (*RESPONDERS, *PERSONAS)}
+    if name in full_names:
+        return full_names[name]
+    near = get_close_matches(name, PRESETS, n=1) or get_close_matches(name, full_names, n=1, cutoff=0.8)
+    return full_names.get(near[0], near[0]) if near else None
 
 
 def unknown_provider(model: str, declared: Iterable[str] = ()) -> str:

@@ -16,15 +16,15 @@ from tidepool.engine.config.endpoints import unknown_provider
 from tidepool.engine.config.loading import config_from, outline_problems, with_users_endpoints, with_users_likes
 from tidepool.engine.config.problems import (
     ConfigProblem,
+    adding_line,
+    config_layout,
     format_error,
     path_in_words,
-    placed,
     problems_in,
-    surroundings,
     validated,
 )
 from tidepool.engine.config.section import Section, left_to_default, models_at, with_full_names
-from tidepool.engine.config.sections import Config, FrozenConfig, Study, sealed
+from tidepool.engine.config.sections import Config, FrozenConfig, Study, as_frozen
 from tidepool.engine.config.stored import stored_sections
 from tidepool.engine.config.toml_files import apply_override
 from tidepool.engine.config.toml_text import Lines
@@ -47,27 +47,27 @@ def freeze(study: Config | Study, database: Path) -> FrozenConfig:
     if isinstance(study, str | Path):  # what a program that no type checker reads may well hand over
         raise UsageError(f'A study is wanted, not the name of a file: load_config("{study}") reads it.')
     config = study.as_config() if isinstance(study, Study) else study
-    with placed(config.origin.source, config.origin.lines):
-        return _checked_as_a_whole(config, database)
+    with adding_line(config.origin.source, config.origin.lines):
+        return _freeze_checked(config, database)
 
 
-def _checked_as_a_whole(config: Config, database: Path) -> FrozenConfig:
+def _freeze_checked(config: Config, database: Path) -> FrozenConfig:
     origin = config.origin
     if config.design is not None:
         words = "it has a [design], and is a study of several batches: run_study runs it, as `tidepool --run` does."
         raise UsageError(format_error(origin.source, words), ("design",))
-    whole = with_users_endpoints(with_library(config, database))
-    frozen = _frozen(whole, origin.source, origin.folder or Path.cwd())
+    complete = with_users_endpoints(with_library(config, database))
+    frozen = _frozen(complete, origin.source, origin.folder or Path.cwd())
     _refuse_silent_simulation(frozen, origin.source)
     return _not_too_large(frozen, origin.source)
 
 
 def _refuse_silent_simulation(config: FrozenConfig, source: str) -> None:
     """Beside a real model nobody is simulated unless it is written: whoever left a helper's key out would not know."""
-    kind, asked = config.batch.kind, sorted(load_kind(config.batch.kind).models(config))
-    real = [model for model in asked if not model.startswith("simulated:")]
+    kind, models = config.batch.kind, sorted(load_kind(config.batch.kind).models(config))
+    real = [model for model in models if not model.startswith("simulated:")]
     for where, model in models_at(config.settings) if real else ():
-        if model in asked and model not in real and left_to_default(config.settings, where):
+        if model in models and model not in real and left_to_default(config.settings, where):
             path = path_in_words((kind, *where))
             words = (
                 f"{path} is not written, and would be {model}, a simulated model beside {real[0]}. Write which model it is to be, "
@@ -105,8 +105,8 @@ def load_frozen(text: str) -> FrozenConfig:
         )
     data = stored_sections(text)
     sections = [data[name] for name in data if name not in Config.model_fields and isinstance(data[name], dict)]
-    if named := [key for section in sections for key in section if key.endswith("_file") and section[key]]:
-        raise UsageError(f"The batch's own config names a file ({named[0]}), as no frozen one does. It is not read.")
+    if files := [key for section in sections for key in section if key.endswith("_file") and section[key]]:
+        raise UsageError(f"The batch's own config names a file ({files[0]}), as no frozen one does. It is not read.")
     batch = data.get("batch")
     kind = batch.get("kind") if isinstance(batch, dict) else None
     if isinstance(kind, str) and kind not in KINDS:
@@ -133,7 +133,7 @@ def with_overrides(config: FrozenConfig, overrides: Iterable[str]) -> FrozenConf
                 f"--set {override}: with --resume only service.*, providers.* and cluster.* may change, the study may not."
             )
         apply_override(data, override)
-    lines = Lines("", (one.partition("=")[0].strip() for one in changes))
+    lines = Lines("", (change.partition("=")[0].strip() for change in changes))
     return _frozen(config_from(data, source="--set", lines=lines), "--set", None)
 
 
@@ -151,7 +151,7 @@ def _frozen(config: Config, source: str, folder: Path | None) -> FrozenConfig:
     """`folder` is where relative paths start; None: no file may be read."""
     _refuse_unknown_providers(config, source)
     try:
-        frozen = sealed(with_full_names(load_kind(config.batch.kind).freeze(config, folder)))
+        frozen = as_frozen(with_full_names(load_kind(config.batch.kind).freeze(config, folder)))
         _check_stop(frozen)
     except UsageError as error:
         raise UsageError(format_error(source, str(error)), error.where) from None
@@ -162,12 +162,12 @@ def _check_stop(config: FrozenConfig) -> None:
     """Raises where [stop] could not be kept."""
     if config.stop is None:
         return
-    watched = load_kind(config.batch.kind).stopping
-    if watched is None:
-        able = " and ".join(name for name in KINDS.own if load_kind(name).stopping)
-        words = f"[stop] is for {able}: a study of kind {config.batch.kind} ends by rules of its own section."
+    stopping = load_kind(config.batch.kind).stopping
+    if stopping is None:
+        kinds = " and ".join(name for name in KINDS.builtin if load_kind(name).stopping)
+        words = f"[stop] is for {kinds}: a study of kind {config.batch.kind} ends by rules of its own section."
         raise UsageError(words, ("stop",))
-    watched(config)
+    stopping(config)
 
 
 def validate_all(
@@ -184,8 +184,8 @@ def validate_all(
     if problems := outline_problems(data) or key_problems(data):
         return None, problems
     try:
-        one = {name: section for name, section in data.items() if name != "design"}
-        return freeze(config_from(one, source="", folder=folder), database), []
+        sections = {name: section for name, section in data.items() if name != "design"}
+        return freeze(config_from(sections, source="", folder=folder), database), []
     except UsageError as error:
         return None, [ConfigProblem(error.where, str(error))]
     except TidepoolError as error:
@@ -196,15 +196,15 @@ def key_problems(data: Mapping[str, Any]) -> list[ConfigProblem]:
     """What is wrong with single keys, in all sections."""
     kind = data["batch"]["kind"]
     settings = load_kind(kind).settings()
-    rest = {name: section for name, section in data.items() if name != kind}
-    problems = problems_in(Config, {**rest, "settings": Section()}, around=surroundings(Config, kind, settings))
+    others = {name: section for name, section in data.items() if name != kind}
+    problems = problems_in(Config, {**others, "settings": Section()}, layout=config_layout(Config, kind, settings))
     problems += problems_in(settings, data[kind], (kind,))
     entities = data.get("entities")
-    for place, record in enumerate(entities if isinstance(entities, list) else ()):
+    for position, record in enumerate(entities if isinstance(entities, list) else ()):
         try:
-            entity_from(record, f"entities[{place}]")
+            entity_from(record, f"entities[{position}]")
         except UsageError as error:
-            problems.append(ConfigProblem(("entities", place, *error.where), str(error)))
+            problems.append(ConfigProblem(("entities", position, *error.where), str(error)))
     return problems
 
 
@@ -225,38 +225,38 @@ class Unread:
     """what they would need"""
 
 
-LIVE = Unread(BY_BATCH_API, "name", lambda one: one.name in ("live", "default"), 'name = "auto"')
+LIVE = Unread(BY_BATCH_API, "name", lambda table: table.name in ("live", "default"), 'name = "auto"')
 UNREAD: dict[str, tuple[Unread, ...]] = {
     "secret_game": (
         Unread(
             ("targeted_secret", "announce_target"),
             "mode",
-            lambda one: one.mode != "targeted",
+            lambda table: table.mode != "targeted",
             'mode = "targeted"',
         ),
-        Unread(("judge",), "detection", lambda one: "judge" not in one.detection, '"judge" in detection'),
-        Unread(("fuzzy_threshold",), "detection", lambda one: "fuzzy" not in one.detection, '"fuzzy" in detection'),
+        Unread(("judge",), "detection", lambda table: "judge" not in table.detection, '"judge" in detection'),
+        Unread(("fuzzy_threshold",), "detection", lambda table: "fuzzy" not in table.detection, '"fuzzy" in detection'),
     ),
     "evolution": (
-        Unread(("model",), "models", lambda one: bool(one.models), "no models = [ … ] beside it"),
-        Unread(OF_SIZES, "dynamic", lambda one: one.dynamic, "dynamic = false"),
+        Unread(("model",), "models", lambda table: bool(table.models), "no models = [ … ] beside it"),
+        Unread(OF_SIZES, "dynamic", lambda table: table.dynamic, "dynamic = false"),
     ),
     "mutation": (
-        Unread(("judge",), "reward", lambda one: one.reward != "judge", 'reward = "judge"'),
-        Unread(OF_PPO, "learner", lambda one: one.learner != "ppo", 'learner = "ppo"'),
+        Unread(("judge",), "reward", lambda table: table.reward != "judge", 'reward = "judge"'),
+        Unread(OF_PPO, "learner", lambda table: table.learner != "ppo", 'learner = "ppo"'),
     ),
 }
-TAKES = {"secret_game": "agents", "simulation": "entities", "evolution": "", "mutation": ""}
+ROLES = {"secret_game": "agents", "simulation": "entities", "evolution": "", "mutation": ""}
 """kind → who takes part in it; kinds of installed packages may take both"""
 
 
 def remarks_on(config: Config) -> list[str]:
     """A sentence for each, with its line where that is known."""
     origin = config.origin
-    return [format_error(origin.source, one.sentence, origin.lines.of(one.where)) for one in _all_of(config)]
+    return [format_error(origin.source, remark.sentence, origin.lines.of(remark.where)) for remark in _remarks(config)]
 
 
-def _all_of(config: Config) -> Iterator[ConfigProblem]:
+def _remarks(config: Config) -> Iterator[ConfigProblem]:
     kind = config.batch.kind
     crossed = " ".join(map(str, config.design.factors.items())) if config.design else ""
     for name, section, rules in (("service", config.service, (LIVE,)), (kind, config.settings, UNREAD.get(kind, ()))):
@@ -266,18 +266,18 @@ def _all_of(config: Config) -> Iterator[ConfigProblem]:
                     if config.origin.lines.has((name, key)):
                         words = f"it counts only with {rule.counts_with}. Write that, or remove the key."
                         yield ConfigProblem((name, key), f"{name}.{key} is not read: {words}")
-    yield from _strangers(config, kind)
+    yield from _unused_participants(config, kind)
     yield from _misspelt_models(config, kind)
 
 
-def _strangers(config: Config, kind: str) -> Iterator[ConfigProblem]:
+def _unused_participants(config: Config, kind: str) -> Iterator[ConfigProblem]:
     """Who takes no part in studies of the kind."""
-    if kind not in TAKES:
+    if kind not in ROLES:
         return
     for name in ("agents", "entities"):
-        if name != TAKES[kind] and getattr(config, name):
-            part = f"who takes part stands in [[{TAKES[kind]}]]" if TAKES[kind] else "nobody takes part in it by name"
-            yield ConfigProblem((name,), f"[[{name}]] is not read in a batch of kind {kind!r}: {part}. Remove it.")
+        if name != ROLES[kind] and getattr(config, name):
+            hint = f"who takes part stands in [[{ROLES[kind]}]]" if ROLES[kind] else "nobody takes part in it by name"
+            yield ConfigProblem((name,), f"[[{name}]] is not read in a batch of kind {kind!r}: {hint}. Remove it.")
 
 
 def _misspelt_models(config: Config, kind: str) -> Iterator[ConfigProblem]:
@@ -291,6 +291,6 @@ def _misspelt_models(config: Config, kind: str) -> Iterator[ConfigProblem]:
             get_close_matches(model, known, n=1, cutoff=0.8) if provider == "simulated" and model not in known else []
         )
         if near:
-            place = (kind, *where[1:]) if where[0] == "settings" else where
+            path = (kind, *where[1:]) if where[0] == "settings" else where
             words = f"nobody simulated is called {model!r}, so it is somebody new, made up from the name."
-            yield ConfigProblem(place, f"{path_in_words(place)}: {words} Did you mean 'simulated:{near[0]}'?")
+            yield ConfigProblem(path, f"{path_in_words(path)}: {words} Did you mean 'simulated:{near[0]}'?")

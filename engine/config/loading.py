@@ -12,7 +12,7 @@ from typing import Any
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.endpoints import resolve_model, unknown_provider
-from tidepool.engine.config.problems import ConfigProblem, format_error, not_a_section, surroundings, validated
+from tidepool.engine.config.problems import ConfigProblem, config_layout, format_error, not_a_section, validated
 from tidepool.engine.config.section import ConfigOrigin, models_at
 from tidepool.engine.config.sections import Config, Providers
 from tidepool.engine.config.toml_files import apply_override, parse_toml, read_text
@@ -36,11 +36,11 @@ def user_providers() -> Providers:
     return validated(Providers, _sections().get("providers", {}), str(user_file()), ("providers",))
 
 
-def hands_of(said: Cluster | None) -> Cluster | None:
+def cluster_for(cluster: Cluster | None) -> Cluster | None:
     """Who makes the live calls: as somebody said just now, else as the user has it in all studies. None: this process."""
-    if said is None and (written := _sections().get("cluster")) is not None:
-        said = validated(Cluster, written, str(user_file()), ("cluster",))
-    return said if said is not None and said.hands else None
+    if cluster is None and (section := _sections().get("cluster")) is not None:
+        cluster = validated(Cluster, section, str(user_file()), ("cluster",))
+    return cluster if cluster is not None and cluster.hands else None
 
 
 def _sections() -> dict[str, Any]:
@@ -54,9 +54,9 @@ def _sections() -> dict[str, Any]:
         why = error.strerror or error
         raise UsageError(f"{path} is not used: {why}. {CONFIG_VARIABLE} can name another folder.") from None
     data = parse_toml(read_text(path), str(path))
-    if strange := [name for name in data if name not in ("providers", "cluster")]:
+    if unknown := [name for name in data if name not in ("providers", "cluster")]:
         raise UsageError(
-            f"{path}: [{strange[0]}] does not belong there: it holds sections [providers.NAME], and [cluster], alone."
+            f"{path}: [{unknown[0]}] does not belong there: it holds sections [providers.NAME], and [cluster], alone."
         )
     return data
 
@@ -64,7 +64,7 @@ def _sections() -> dict[str, Any]:
 def declared_names() -> tuple[str, ...]:
     """The user's endpoints, for lists of names; a file that cannot be read is told where a model is asked."""
     try:
-        return tuple(_written(user_providers()))
+        return tuple(_written_sections(user_providers()))
     except UsageError:
         return ()
 
@@ -78,18 +78,18 @@ def declared_model(name: str) -> str:
     return model
 
 
-def above_the_users(providers: Providers, names: set[str] | None = None) -> Providers:
+def merge_user_providers(providers: Providers, names: set[str] | None = None) -> Providers:
     """These sections, and beneath them those that the user has declared: of these names, or all.
 
     A section that names an address of its own is complete: no key of the user's goes there because of a name.
     """
-    own, users = _written(providers), _written(user_providers())
-    kept = {name: keys for name, keys in users.items() if names is None or name in names}
-    both = {
-        name: {**kept.get(name, {}), **keys} if not any(map(keys.get, ADDRESSES)) else keys
-        for name, keys in own.items()
+    sections, users = _written_sections(providers), _written_sections(user_providers())
+    declared = {name: keys for name, keys in users.items() if names is None or name in names}
+    merged = {
+        name: {**declared.get(name, {}), **keys} if not any(map(keys.get, ADDRESSES)) else keys
+        for name, keys in sections.items()
     }
-    return Providers.model_validate({**kept, **both}) if kept else providers
+    return Providers.model_validate({**declared, **merged}) if declared else providers
 
 
 def with_users_likes(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def with_users_likes(data: Mapping[str, Any]) -> dict[str, Any]:
     sections = data.get("providers")
     if not isinstance(sections, Mapping) or all(name in Providers.model_fields for name in sections):
         return dict(data)
-    likes = {name: keys["like"] for name, keys in _written(user_providers()).items() if "like" in keys}
+    likes = {name: keys["like"] for name, keys in _written_sections(user_providers()).items() if "like" in keys}
     completed = {
         name: {"like": likes[name], **keys} if name in likes and isinstance(keys, Mapping) else keys
         for name, keys in sections.items()
@@ -108,13 +108,13 @@ def with_users_likes(data: Mapping[str, Any]) -> dict[str, Any]:
 def with_users_endpoints(config: Config) -> Config:
     """The config with what the user has declared of the providers that its models name."""
     names = {model.partition(":")[0] for _, model in models_at(config)}
-    providers = above_the_users(config.providers, names)
+    providers = merge_user_providers(config.providers, names)
     return config if providers is config.providers else config.model_copy(update={"providers": providers})
 
 
-def _written(providers: Providers) -> dict[str, dict[str, Any]]:
-    named = (name for name in type(providers).model_fields if name in providers.model_fields_set)
-    return {name: providers.section(name).model_dump(exclude_unset=True) for name in named}
+def _written_sections(providers: Providers) -> dict[str, dict[str, Any]]:
+    names = (name for name in type(providers).model_fields if name in providers.model_fields_set)
+    return {name: providers.section(name).model_dump(exclude_unset=True) for name in names}
 
 
 def load_config(path: str | Path, overrides: Iterable[str] = ()) -> Config:
@@ -128,7 +128,7 @@ def load_config(path: str | Path, overrides: Iterable[str] = ()) -> Config:
     changes = list(overrides)
     for override in changes:
         apply_override(data, override)
-    lines = Lines(text, (one.partition("=")[0].strip() for one in changes))
+    lines = Lines(text, (change.partition("=")[0].strip() for change in changes))
     return config_from(with_users_likes(data), source=str(path), folder=path.parent.absolute(), lines=lines)
 
 
@@ -141,9 +141,9 @@ def config_from(
         raise UsageError(format_error(source, problem.sentence, lines.of(problem.where)), problem.where)
     kind_name = str(sections["batch"]["kind"])
     kind_section = load_kind(kind_name).settings()
-    around = surroundings(Config, kind_name, kind_section, lines)
-    settings = validated(kind_section, sections.pop(kind_name), source, (kind_name,), around)
-    config = validated(Config, {**sections, "settings": settings}, source, around=around)
+    layout = config_layout(Config, kind_name, kind_section, lines)
+    settings = validated(kind_section, sections.pop(kind_name), source, (kind_name,), layout)
+    config = validated(Config, {**sections, "settings": settings}, source, layout=layout)
     if not config.batch.name:
         config = config.model_copy(update={"batch": config.batch.model_copy(update={"name": kind_name})})
     return config.written_in(ConfigOrigin(source, folder, lines))
@@ -155,12 +155,12 @@ def outline_problems(sections: Mapping[str, Any]) -> list[ConfigProblem]:
     if isinstance(batch, list):
         return [ConfigProblem(("batch",), not_a_section(("batch",), batch))]
     kind = batch.get("kind") if isinstance(batch, Mapping) else None
-    strange = [name for name, one in sections.items() if name not in Config.model_fields and isinstance(one, Mapping)]
+    extra = [name for name, table in sections.items() if name not in Config.model_fields and isinstance(table, Mapping)]
     if kind is None:
         if "kind" in sections:
             words = "kind stands before every section. It belongs in [batch], below that line."
             return [ConfigProblem(("kind",), words)]
-        for name in strange:
+        for name in extra:
             if "kind" in sections[name]:
                 return [ConfigProblem((name,), f"unknown section [{name}]. Did you mean [batch]?")]
         return [ConfigProblem(("batch", "kind"), f'[batch] needs kind = "…", one of {", ".join(KINDS)}.')]
@@ -169,11 +169,11 @@ def outline_problems(sections: Mapping[str, Any]) -> list[ConfigProblem]:
         hint = f" Did you mean {near[0]!r}?" if near else ""
         return [ConfigProblem(("batch", "kind"), f"batch.kind {kind!r} is none of {', '.join(KINDS)}.{hint}")]
     if sections.get(kind) is None:
-        for name in get_close_matches(kind, strange, n=1, cutoff=0.5):
+        for name in get_close_matches(kind, extra, n=1, cutoff=0.5):
             words = f"[{name}] is no section of a batch of kind {kind!r}. Did you mean [{kind}]?"
             return [ConfigProblem((name,), words)]
         return [ConfigProblem((kind,), f"the section [{kind}] is missing. Batches of this kind need it.")]
-    others = [name for name in strange if name != kind and name in KINDS]
+    foreign = [name for name in extra if name != kind and name in KINDS]
     return [
-        ConfigProblem((name,), f"[{name}] does not belong to a batch of kind {kind!r}. Remove it.") for name in others
+        ConfigProblem((name,), f"[{name}] does not belong to a batch of kind {kind!r}. Remove it.") for name in foreign
     ]

@@ -62,69 +62,69 @@ class WrongValue(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ConfigLayout:
     """What is known of a config beside the section that is checked."""
 
     lines: Lines = NO_LINES
     """where its keys are written"""
-    homes: Mapping[str, str] = field(default_factory=dict)
+    key_sections: Mapping[str, str] = field(default_factory=dict)
     """key → the section that has it, as it is written"""
     sections: tuple[str, ...] = ()
     """their headers, as they are written"""
 
 
-NOWHERE = Surroundings()
+NO_LAYOUT = ConfigLayout()
 
 
-def surroundings(
+def config_layout(
     config: type[BaseModel], kind: str, settings: type[BaseModel], lines: Lines = NO_LINES
-) -> Surroundings:
+) -> ConfigLayout:
     """What a config of this kind has. A key of several sections belongs to the kind's own, else to the first."""
-    homes = dict.fromkeys(settings.model_fields, f"in [{kind}]")
+    key_sections = dict.fromkeys(settings.model_fields, f"in [{kind}]")
     headers = []
-    for name, one in config.model_fields.items():
-        section, listed = (settings, False) if name == "settings" else _section_in(one.annotation)
+    for name, info in config.model_fields.items():
+        section, is_list = (settings, False) if name == "settings" else _section_in(info.annotation)
         if section is None and name not in LISTS:
-            homes.setdefault(name, "before the first section, at the top of the file")
+            key_sections.setdefault(name, "before the first section, at the top of the file")
             continue
-        written = kind if name == "settings" else name
-        header = f"[[{written}]]" if listed or name in LISTS else f"[{written}]"
+        title = kind if name == "settings" else name
+        header = f"[[{title}]]" if is_list or name in LISTS else f"[{title}]"
         headers.append(header)
         for key in section.model_fields if section and name not in ("settings", "providers") else ():
-            homes.setdefault(key, f"in {header}")
-        homes.setdefault(written, f"in sections of its own, {header}")
-    return Surroundings(lines, homes, tuple(headers))
+            key_sections.setdefault(key, f"in {header}")
+        key_sections.setdefault(title, f"in sections of its own, {header}")
+    return ConfigLayout(lines, key_sections, tuple(headers))
 
 
 def _section_in(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
     """The section that a type is made of, and whether it is a list of them."""
     if isinstance(annotation, type) and not get_args(annotation):
         return (annotation, False) if issubclass(annotation, BaseModel) else (None, False)
-    inner = (_section_in(one)[0] for one in get_args(annotation))
-    found = next((one for one in inner if one is not None), None)
-    return found, get_origin(annotation) not in (Union, UnionType) and get_origin(annotation) is list
+    inner = (_section_in(part)[0] for part in get_args(annotation))
+    section = next((part for part in inner if part is not None), None)
+    return section, get_origin(annotation) not in (Union, UnionType) and get_origin(annotation) is list
 
 
 # -- checking a section ----------------------------------------------------------------------------------
 
 
 def validated(
-    model: type[Section], data: object, source: str = "", prefix: Location = (), around: Surroundings = NOWHERE
+    model: type[Section], data: object, source: str = "", prefix: Location = (), layout: ConfigLayout = NO_LAYOUT
 ) -> Section:
     """The data as a section; what does not fit is reported by key, and `source` says in which file."""
     if not isinstance(data, Mapping):
-        raise UsageError(format_error(source, not_a_section(prefix, data), around.lines.of(prefix)), prefix)
+        raise UsageError(format_error(source, not_a_section(prefix, data), layout.lines.of(prefix)), prefix)
     try:
         return model.model_validate(dict(data))
     except ValidationError as error:
-        problems = problems_of(error, model, prefix, around)
-        first, *others = ((around.lines.of(one.where), one.sentence) for one in problems[:MOST_SHOWN])
+        problems = problems_of(error, model, prefix, layout)
+        first, *others = ((layout.lines.of(problem.where), problem.sentence) for problem in problems[:MOST_SHOWN])
         more = (format_error(f"Line {line}" if line else "", sentence) for line, sentence in others)
         raise UsageError(format_error(source, " ".join((first[1], *more)), first[0]), problems[0].where) from None
 
 
 def problems_in(
-    model: type[BaseModel], data: Any, prefix: Location = (), around: Surroundings = NOWHERE
+    model: type[BaseModel], data: Any, prefix: Location = (), layout: ConfigLayout = NO_LAYOUT
 ) -> list[ConfigProblem]:
     """What keeps the data from being such a section."""
     if not isinstance(data, Mapping):
@@ -132,7 +132,7 @@ def problems_in(
     try:
         model.model_validate(dict(data))
     except ValidationError as error:
-        return problems_of(error, model, prefix, around)
+        return problems_of(error, model, prefix, layout)
     except UsageError as error:  # a rule in the engine's own words, which pydantic lets through
         return [ConfigProblem(error.where or prefix, str(error))]
     return []
@@ -142,12 +142,12 @@ def problems_of(
     error: ValidationError,
     model: type[BaseModel],
     prefix: Location = (),
-    around: Surroundings = NOWHERE,
+    layout: ConfigLayout = NO_LAYOUT,
     write: Write = format_value,
 ) -> list[ConfigProblem]:
     """What pydantic found, in words."""
-    found = error.errors(include_url=False)[: ceilings.PROBLEMS]
-    return [_problem(one, model, prefix, around, write) for one in found]
+    errors = error.errors(include_url=False)[: ceilings.PROBLEMS]
+    return [_problem(fault, model, prefix, layout, write) for fault in errors]
 
 
 def format_error(source: str, sentence: str, line: int | None = None) -> str:
@@ -158,7 +158,7 @@ def format_error(source: str, sentence: str, line: int | None = None) -> str:
 
 
 @contextmanager
-def placed(source: str, lines: Lines) -> Iterator[None]:
+def adding_line(source: str, lines: Lines) -> Iterator[None]:
     """Adds the line to errors of a key that are raised in here."""
     try:
         yield
@@ -188,45 +188,45 @@ def path_in_words(location: Location) -> str:
 # -- one problem in words --------------------------------------------------------------------------------
 
 
-def _problem(found: Any, model: type[BaseModel], prefix: Location, around: Surroundings, write: Write) -> ConfigProblem:
-    location: Location = found["loc"]
+def _problem(error: Any, model: type[BaseModel], prefix: Location, layout: ConfigLayout, write: Write) -> ConfigProblem:
+    location: Location = error["loc"]
     path = (*prefix, *location)
     where = path_in_words(path)
-    fault, value = found["type"], found["input"]
+    fault, value = error["type"], error["input"]
     if fault == "extra_forbidden":
         is_table = isinstance(value, Mapping) or _is_table_list(value)
         if len(path) == 1 and "settings" in model.model_fields and is_table:
-            return ConfigProblem(path, f"unknown section [{where}].{_nearest_section(model, where, around)}")
-        return ConfigProblem(path, f"unknown key {where}.{_nearest_key(model, location, around.homes)}")
+            return ConfigProblem(path, f"unknown section [{where}].{_nearest_section(model, where, layout)}")
+        return ConfigProblem(path, f"unknown key {where}.{_nearest_key(model, location, layout.key_sections)}")
     if fault == "missing":
         return ConfigProblem(path, f"{where} is missing.")
-    raised = found.get("ctx", {}).get("error")
+    raised = error.get("ctx", {}).get("error")
     key = (*path, *raised.where) if isinstance(raised, WrongValue) else path
     if fault == "list_type" and isinstance(value, Mapping) and (path[-1] in LISTS or _section_at(model, location)):
-        inner = [name for name, one in value.items() if isinstance(one, Mapping)]
-        named = f' with name = "{inner[0]}"' if inner and len(inner) == len(value) else ""
+        names = [name for name, item in value.items() if isinstance(item, Mapping)]
+        named = f' with name = "{names[0]}"' if names and len(names) == len(value) else ""
         return ConfigProblem(key, f"[{where}] is one of a list, and is written [[{where}]]{named}.")
     if fault in ("model_type", "dict_type") and _is_table_list(value):
         return ConfigProblem(key, not_a_section(path, value))
-    expected = EXPECTED.get(fault, "").format(**found.get("ctx", {}))
-    message = expected or found["msg"].removeprefix("Value error, ").replace(" after validation", "")
+    expected = EXPECTED.get(fault, "").format(**error.get("ctx", {}))
+    message = expected or error["msg"].removeprefix("Value error, ").replace(" after validation", "")
     sentence = f"{message[0].lower()}{message[1:].rstrip('.')}" + ("" if message.endswith("?") else ".")
     if expected:
-        sentence = f"{sentence} {_hint(found, model, write)}".rstrip()
+        sentence = f"{sentence} {_hint(error, model, write)}".rstrip()
     elif isinstance(value, Mapping):
         return ConfigProblem(key, f"[{where}]: {sentence}" if path else sentence)
     return ConfigProblem(key, f"{where} = {_shortened(value, write)}: {sentence}")
 
 
-def _hint(found: Any, model: type[BaseModel], write: Write) -> str:
+def _hint(error: Any, model: type[BaseModel], write: Write) -> str:
     """What to write instead: the value that was meant, if it would be accepted."""
-    location, value = found["loc"], found["input"]
-    guesses = _guesses(found["type"], value) if not isinstance(value, str) or len(value) <= LONGEST_GUESSED else ()
+    location, value = error["loc"], error["input"]
+    guesses = _guesses(error["type"], value) if not isinstance(value, str) or len(value) <= LONGEST_GUESSED else ()
     for guess in guesses:
         if _accepts(model, location, guess):
             key = location[-1]
             return f"Write {write(guess)}." if isinstance(key, int) else f"Write {format_key(key)} = {write(guess)}."
-    options = re.findall(r"'([^']*)'", str(found.get("ctx", {}).get("expected", "")))
+    options = re.findall(r"'([^']*)'", str(error.get("ctx", {}).get("expected", "")))
     if near := get_close_matches(value.lower(), options, n=1, cutoff=0.5) if isinstance(value, str) else []:
         return f"Did you mean {near[0]!r}?"
     return ""
@@ -245,11 +245,11 @@ def _guesses(fault: str, value: object) -> Iterator[Any]:
             yield str(value).lower()
         case ("string_type", int() | float()):
             yield str(value)
-        case ("string_type" | "literal_error", [str() as one]):
-            yield one
+        case ("string_type" | "literal_error", [str() as word]):
+            yield word
         case ("list_type", str()):
-            words = [one.strip() for one in value.split(",")]
-            if all(words) and not any(re.search(r"\s", one) for one in words):  # else a sentence with commas
+            words = [word.strip() for word in value.split(",")]
+            if all(words) and not any(re.search(r"\s", word) for word in words):  # else a sentence with commas
                 yield words
             yield [value]
         case ("list_type", int() | float() | Mapping()):
@@ -258,15 +258,15 @@ def _guesses(fault: str, value: object) -> Iterator[Any]:
 
 def _accepts(model: type[BaseModel], location: Location, value: Any) -> bool:
     """Whether the section has nothing against this value at this place, whatever else it may lack."""
-    place = tuple(0 if isinstance(part, int) else part for part in location)
+    path = tuple(0 if isinstance(part, int) else part for part in location)
     data = value
-    for part in reversed(place):
+    for part in reversed(path):
         data = [data] if isinstance(part, int) else {part: data}
     try:
         model.model_validate(data)
     except ValidationError as error:
-        raised = [(*one["loc"], *getattr(one.get("ctx", {}).get("error"), "where", ())) for one in error.errors()]
-        return not any(where[: len(place)] == place for where in raised)
+        raised = [(*fault["loc"], *getattr(fault.get("ctx", {}).get("error"), "where", ())) for fault in error.errors()]
+        return not any(where[: len(path)] == path for where in raised)
     except UsageError:
         return False
     return True
@@ -281,30 +281,30 @@ def _shortened(value: Any, write: Write) -> str:
     return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 3] + "…"
 
 
-def _nearest_section(model: type[BaseModel], name: str, around: Surroundings) -> str:
+def _nearest_section(model: type[BaseModel], name: str, layout: ConfigLayout) -> str:
     providers = model.model_fields.get("providers")
     if providers and name in getattr(providers.annotation, "model_fields", {}):
         return f" A provider's keys stand in [providers.{name}]."
-    headers = {header.strip("[]"): header for header in around.sections}
+    headers = {header.strip("[]"): header for header in layout.sections}
     if near := get_close_matches(name.lower(), headers, n=1, cutoff=0.5):
         return f" Did you mean {headers[near[0]]}?"
-    if name in around.homes:
-        return f" {name} is a key {around.homes[name]}."
-    return f" Sections are {', '.join(around.sections)}."
+    if name in layout.key_sections:
+        return f" {name} is a key {layout.key_sections[name]}."
+    return f" Sections are {', '.join(layout.sections)}."
 
 
-def _nearest_key(model: type[BaseModel], location: Location, homes: Mapping[str, str]) -> str:
+def _nearest_key(model: type[BaseModel], location: Location, key_sections: Mapping[str, str]) -> str:
     key = str(location[-1])
     if "key" in key.lower() and "api" in key.lower():
         return " Keys are read from the environment only and never written into a config."
     section = _section_at(model, location[:-1])
-    known = list(section.model_fields) if section else []
-    beside = getattr(section, "other_names", "")
-    if not get_close_matches(key, known, n=1, cutoff=0.8) and key in homes:
-        return f" It belongs {homes[key]}."
-    if near := get_close_matches(key, known, n=1, cutoff=0.5):
-        return f" Did you mean {near[0]!r}?{beside}"
-    return f" Known here: {', '.join(sorted(known))}.{beside}" if known else ""
+    keys = list(section.model_fields) if section else []
+    note = getattr(section, "other_names", "")
+    if not get_close_matches(key, keys, n=1, cutoff=0.8) and key in key_sections:
+        return f" It belongs {key_sections[key]}."
+    if near := get_close_matches(key, keys, n=1, cutoff=0.5):
+        return f" Did you mean {near[0]!r}?{note}"
+    return f" Known here: {', '.join(sorted(keys))}.{note}" if keys else ""
 
 
 def _section_at(model: Any, location: Location) -> Any:
@@ -322,4 +322,4 @@ def _section_at(model: Any, location: Location) -> Any:
 
 
 def _is_table_list(data: object) -> bool:
-    return isinstance(data, list) and bool(data) and all(isinstance(one, Mapping) for one in data)
+    return isinstance(data, list) and bool(data) and all(isinstance(item, Mapping) for item in data)

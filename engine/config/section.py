@@ -71,13 +71,13 @@ def type_in_words(annotation: Any) -> str:
 
 
 def _default(field: FieldInfo) -> str:
-    made = field.default_factory
+    make = field.default_factory
     return (
-        repr(field.default) if made is None else {"list": "[]", "dict": "{}"}.get(made.__name__, f"{made.__name__}()")
+        repr(field.default) if make is None else {"list": "[]", "dict": "{}"}.get(make.__name__, f"{make.__name__}()")
     )
 
 
-Hosts = Annotated[list[Address], BeforeValidator(lambda said: [LOCAL] if said == LOCAL else said)]
+Hosts = Annotated[list[Address], BeforeValidator(lambda value: [LOCAL] if value == LOCAL else value)]
 
 
 class Section(Constructed):
@@ -103,19 +103,19 @@ class OneOf:
     """Written beside a type: `Annotated[str, OneOf(KINDS)]`. Forms and the reference read the choices from it."""
 
     registry: Registry[Any]
-    beside: tuple[str, ...] = ()
+    extra_names: tuple[str, ...] = ()
     """names that mean something else than an entry of the registry"""
     like: str = ""
     """a pattern of names that are no entries either, and typed by hand"""
 
     def options(self) -> Iterator[str]:
         yield from self.registry
-        yield from self.beside
+        yield from self.extra_names
 
     def own_options(self) -> Iterator[str]:
         """Those that need no other package."""
-        yield from self.registry.own
-        yield from self.beside
+        yield from self.registry.builtin
+        yield from self.extra_names
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_after_validator_function(self._checked, handler(source))
@@ -123,8 +123,8 @@ class OneOf:
     def _checked(self, name: str) -> str:
         if self.like and re.fullmatch(self.like, name):
             return name
-        if name not in self.beside and name not in self.registry:
-            raise ValueError(self.registry.unknown(name, self.beside))
+        if name not in self.extra_names and name not in self.registry:
+            raise ValueError(self.registry.unknown(name, self.extra_names))
         return name
 
 
@@ -148,9 +148,9 @@ def _models_in(value: Any, where: Location, names_models: bool) -> Iterator[tupl
     elif isinstance(value, str) and names_models:
         yield where, value
     elif isinstance(value, list | dict):
-        for place, one in value.items() if isinstance(value, dict) else enumerate(value):
-            if names_models or isinstance(one, BaseModel):
-                yield from _models_in(one, (*where, place), names_models)
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            if names_models or isinstance(item, BaseModel):
+                yield from _models_in(item, (*where, key), names_models)
 
 
 @cache
@@ -186,12 +186,12 @@ def _with_model(value: Any, where: Location, name: str) -> Any:
 
 def left_to_default(section: BaseModel, where: Location) -> bool:
     """Whether nobody wrote what stands at this place of the section."""
-    written: Any = section
+    node: Any = section
     for part in where:
-        if isinstance(written, BaseModel):
-            if part not in written.model_fields_set:
+        if isinstance(node, BaseModel):
+            if part not in node.model_fields_set:
                 return True
-            written = getattr(written, str(part))
+            node = getattr(node, str(part))
         else:
-            written = written[part]
+            node = node[part]
     return False

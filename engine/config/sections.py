@@ -48,10 +48,10 @@ class Hypothesis(Section):
     """which way the difference is expected to go"""
 
 
-def _dotted(name: str, within: object) -> str:
+def _dotted(name: str, nested: object) -> str:
     """The key that was meant, where TOML read its dots as tables within tables."""
-    while isinstance(within, Mapping) and within:
-        inner, within = next(iter(within.items()))
+    while isinstance(nested, Mapping) and nested:
+        inner, nested = next(iter(nested.items()))
         name = f"{name}.{inner}"
     return name
 
@@ -116,8 +116,8 @@ class StopWhenSure(Section):
     @property
     def factor(self) -> str:
         """The factor of a design whose levels are compared; empty where the difference is one of agents, or none."""
-        found = _CONTRAST.fullmatch(self.difference)
-        return found["factor"] if found else ""
+        match = _CONTRAST.fullmatch(self.difference)
+        return match["factor"] if match else ""
 
     @property
     def contrast(self) -> bool:
@@ -138,11 +138,11 @@ ModelName = Annotated[str, MaxLen(ceilings.WORD), AfterValidator(known_model), N
 
 
 ReasoningEffort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh", "max"]
-REASONING_ROOM = {"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 16_384, "xhigh": 32_768, "max": 65_536}
+REASONING_TOKENS = {"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 16_384, "xhigh": 32_768, "max": 65_536}
 """tokens of reasoning that each effort gets unless a config says otherwise"""
 
 
-Temperature = Annotated[float | None, BeforeValidator(lambda said: None if said == "none" else said)]
+Temperature = Annotated[float | None, BeforeValidator(lambda value: None if value == "none" else value)]
 """None leaves it to the provider: `temperature = "none"` in TOML, which has no null"""
 
 
@@ -155,10 +155,10 @@ class Reasons(Protocol):
 
 def reasoning_of(settings: Reasons) -> dict[str, Any]:
     """What a call takes from such a section."""
-    effort, room = settings.reasoning_effort, settings.max_reasoning_tokens
-    if not effort and not room:
+    effort, tokens = settings.reasoning_effort, settings.max_reasoning_tokens
+    if not effort and not tokens:
         return {}
-    return {"reasoning_effort": effort, "max_reasoning_tokens": room or REASONING_ROOM.get(effort, 0)}
+    return {"reasoning_effort": effort, "max_reasoning_tokens": tokens or REASONING_TOKENS.get(effort, 0)}
 
 
 def _not_too_large(metadata: dict[str, Any]) -> dict[str, Any]:
@@ -344,18 +344,18 @@ class Providers(Section):
     def section(self, name: str) -> ProviderSettings:
         """The keys of one provider; those of a preset or an installed package need not be written."""
         if name in type(self).model_fields:
-            found: ProviderSettings = getattr(self, name)
-            return found
-        empty = self.section_type(name)
-        if empty is None:
+            section: ProviderSettings = getattr(self, name)
+            return section
+        section_type = self.section_type(name)
+        if section_type is None:
             raise UsageError(unknown_provider(name, type(self).model_fields), ("providers", name))
-        return empty()
+        return section_type()
 
     def limits_for(self, name: str, service: Service) -> ProviderSettings:
         """What rules the calls of one provider: its own keys where written, else those of [service]."""
-        own = self.section(name)
-        common = {key: getattr(service, key) for key in Limits.model_fields if key not in own.model_fields_set}
-        return own.model_copy(update=common)
+        section = self.section(name)
+        common = {key: getattr(service, key) for key in Limits.model_fields if key not in section.model_fields_set}
+        return section.model_copy(update=common)
 
 
 P = TypeVar("P", bound=Providers)
@@ -425,13 +425,13 @@ class ConfigSections(Section):
 
     @field_validator("agents", "entities", mode="before")
     @classmethod
-    def _no_ids(cls, listed: Any) -> Any:
-        if isinstance(listed, str) or (isinstance(listed, list) and any(isinstance(one, str) for one in listed)):
+    def _no_ids(cls, entries: Any) -> Any:
+        if isinstance(entries, str) or (isinstance(entries, list) and any(isinstance(item, str) for item in entries)):
             raise WrongValue(
                 "each is a section of its own, [[agents]] or [[entities]]. Entries of the library are named by agent_ids, "
                 "before the first section, or by entity_ids in [simulation]"
             )
-        return listed
+        return entries
 
     def limits_for(self, provider: str) -> ProviderSettings:
         """What rules the calls of one provider in this batch."""
@@ -439,17 +439,17 @@ class ConfigSections(Section):
 
     def budget_of(self, provider: str) -> float:
         """What may be spent at one provider, where that is stated; 0 = no cap of its own."""
-        own = self.providers.section(provider)
-        return own.budget_usd if "budget_usd" in own.model_fields_set else 0.0
+        section = self.providers.section(provider)
+        return section.budget_usd if "budget_usd" in section.model_fields_set else 0.0
 
     def as_written(self) -> dict[str, Any]:
         """The config in the layout of its file, every default written out."""
         left_out = {"settings", "stop"} if self.stop is None else {"settings"}
-        whole = self.model_dump(mode="json", exclude=left_out)
+        data = self.model_dump(mode="json", exclude=left_out)
         for name in type(self.providers).model_fields:
-            whole["providers"][name] = self.providers.section(name).model_dump(mode="json", exclude_unset=True)
-        whole[self.batch.kind] = self.settings.model_dump(mode="json")
-        return whole
+            data["providers"][name] = self.providers.section(name).model_dump(mode="json", exclude_unset=True)
+        data[self.batch.kind] = self.settings.model_dump(mode="json")
+        return data
 
 
 class Config(ConfigSections):
@@ -471,14 +471,14 @@ class Config(ConfigSections):
 
     def written_in(self, origin: ConfigOrigin) -> Self:
         """The same config, which from now on knows where it was written."""
-        known = self.model_copy()
-        known._origin = origin
-        return known
+        copy = self.model_copy()
+        copy._origin = origin
+        return copy
 
     def as_given(self) -> dict[str, Any]:
         """The study in the layout of its file, with what was written and nothing else."""
-        given = self.model_dump(mode="json", exclude_unset=True, exclude={"settings", "cluster"})
-        return {**given, self.batch.kind: self.settings.model_dump(mode="json", exclude_unset=True)}
+        data = self.model_dump(mode="json", exclude_unset=True, exclude={"settings", "cluster"})
+        return {**data, self.batch.kind: self.settings.model_dump(mode="json", exclude_unset=True)}
 
 
 CHANGEABLE = (
@@ -496,9 +496,9 @@ CHANGEABLE = (
 
 def limit_change(key: str, value: Any) -> tuple[str, str | None, Any]:
     """The limit, the provider that it is for (None: all), and its checked value. Raises UsageError."""
-    *where, name = key.removeprefix("service.").split(".")
-    of_one = len(where) == 2 and where[0] == "providers" and is_endpoint_name(where[1])
-    if name not in CHANGEABLE or (where and not of_one):
+    *path, name = key.removeprefix("service.").split(".")
+    for_provider = len(path) == 2 and path[0] == "providers" and is_endpoint_name(path[1])
+    if name not in CHANGEABLE or (path and not for_provider):
         raise UsageError(
             f"{key[:200]!r} is not a limit that can change while running: use one of {', '.join(CHANGEABLE)}, "
             "or providers.NAME.LIMIT."
@@ -507,7 +507,7 @@ def limit_change(key: str, value: Any) -> tuple[str, str | None, Any]:
         checked = Limits.model_validate({name: value})
     except ValidationError as error:
         raise UsageError(f"{key} = {str(value)[:200]}: {error.errors()[0]['msg']}.") from None
-    return name, where[1] if where else None, getattr(checked, name)
+    return name, path[1] if path else None, getattr(checked, name)
 
 
 def as_overrides(changes: Mapping[str, Any]) -> list[str]:
@@ -531,7 +531,7 @@ class FrozenConfig(ConfigSections):
         return json.dumps(self.as_written(), ensure_ascii=False)
 
 
-def sealed(config: Config) -> FrozenConfig:
+def as_frozen(config: Config) -> FrozenConfig:
     """The config under its other type: for `freezing` alone, which has checked that nothing is left to take in."""
     return FrozenConfig.model_construct(**{name: getattr(config, name) for name in ConfigSections.model_fields})
 
@@ -555,15 +555,15 @@ class Study(Batch):
 
     def as_config(self) -> Config:
         """The same study as its file would say it."""
-        written = {name: getattr(self, name) for name in self.model_fields_set}
-        head = {name: written[name] for name in Batch.model_fields if name in written}
+        fields = {name: getattr(self, name) for name in self.model_fields_set}
+        batch_fields = {name: fields[name] for name in Batch.model_fields if name in fields}
         return Config(
-            batch=Batch(**{**head, "kind": self.kind, "name": self.name or self.kind}),
+            batch=Batch(**{**batch_fields, "kind": self.kind, "name": self.name or self.kind}),
             service=self.service,
             providers=self.providers,
             stop=self.stop,
             cluster=self.cluster,
-            settings=self.settings_type(**_only(written, self.settings_type)),
+            settings=self.settings_type(**_only(fields, self.settings_type)),
             **self.participants(),
             **_only({"design": self.design} if self.design is not None else {}, Config),
         )
@@ -573,6 +573,6 @@ class Study(Batch):
         return {}
 
 
-def _only(written: Mapping[str, Any], section: type[Section]) -> dict[str, Any]:
+def _only(fields: Mapping[str, Any], section: type[Section]) -> dict[str, Any]:
     """What was written of the section's own keys; what was left out stays left out, and takes its default there."""
-    return {name: value for name, value in written.items() if name in section.model_fields}
+    return {name: value for name, value in fields.items() if name in section.model_fields}

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 def stored_sections(text: str) -> dict[str, Any]:
     """The sections by name. The file may be a stranger's: a value may be missing, or of another type."""
     try:
-        found = json.loads(text)
+        sections = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        sections = None
+    if not isinstance(sections, dict):
         raise UsageError("The batch's own config cannot be read: its file was changed, or is damaged.")
-    return found
+    return sections
 
 
 class StoredConfig:

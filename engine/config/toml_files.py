@@ -34,55 +34,55 @@ def section_of(path: str) -> str:
 
 def _places(data: Any, rest: str, path: str) -> Iterator[tuple[dict[str, Any], str]]:
     if isinstance(data, list):
-        for one, behind in _named(data, rest, path):
-            yield from _places(one, behind, path)
+        for item, rest_of_path in _named(data, rest, path):
+            yield from _places(item, rest_of_path, path)
         return
-    part, behind = _first(rest, path)
+    part, rest_of_path = _first(rest, path)
     if not isinstance(data, dict):
         raise UsageError(f"{path} leads nowhere: there is nothing within {part!r}.")
-    if not behind:
+    if not rest_of_path:
         yield data, part
         return
     if part in ("agents", "entities") and not isinstance(data.get(part), list):
         raise UsageError(f"{path} leads nowhere: the config has no [[{part}]].")
-    yield from _places(data.setdefault(part, {}), behind, path)
+    yield from _places(data.setdefault(part, {}), rest_of_path, path)
 
 
 def _named(items: list[Any], rest: str, path: str) -> Iterator[tuple[Any, str]]:
     """The item whose name stands first, the longest that fits: a name may hold dots."""
-    names = [str(one.get("name", "")) for one in items if isinstance(one, dict)]
+    names = [str(item.get("name", "")) for item in items if isinstance(item, dict)]
     if rest == ALL or rest.startswith(f"{ALL}."):
-        name, behind = ALL, rest[2:]
+        name, remainder = ALL, rest[2:]
     else:
-        fits = [one for one in names if rest == one or rest.startswith(f"{one}.")]
-        if fits:
-            name = max(fits, key=len)
-            behind = rest[len(name) + 1 :]
+        matching = [item for item in names if rest == item or rest.startswith(f"{item}.")]
+        if matching:
+            name = max(matching, key=len)
+            remainder = rest[len(name) + 1 :]
         else:
-            name, behind = _first(rest, path)
-    if not behind:
-        whose = path.removesuffix(rest)
+            name, remainder = _first(rest, path)
+    if not remainder:
+        prefix = path.removesuffix(rest)
         raise UsageError(
             f"{path} names all of {name!r}, not one of its keys."
             if name in (ALL, *names)
-            else f"{path} says not whose: write {whose}{names[0] if names else 'NAME'}.{rest}, or {whose}*.{rest} for all."
+            else f"{path} says not whose: write {prefix}{names[0] if names else 'NAME'}.{rest}, or {prefix}*.{rest} for all."
         )
     if name != ALL and name not in names:
         near = get_close_matches(name, names, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else f" There are {', '.join(names[:10]) or 'none'}."
         raise UsageError(f"{path}: nobody is called {name!r}.{hint}")
-    for one in items:
-        if isinstance(one, dict) and name in (ALL, one.get("name")):
-            yield one, behind
+    for item in items:
+        if isinstance(item, dict) and name in (ALL, item.get("name")):
+            yield item, remainder
 
 
 def _first(rest: str, path: str) -> tuple[str, str]:
-    found = _PART.match(rest)
-    part = "" if found is None else (re.sub(r"\\(.)", r"\1", found[1]) if found[1] is not None else found[2]).strip()
-    behind = "" if found is None else rest[found.end() :]
-    if not part or (behind and not behind.startswith(".")) or behind == ".":
+    match = _PART.match(rest)
+    part = "" if match is None else (re.sub(r"\\(.)", r"\1", match[1]) if match[1] is not None else match[2]).strip()
+    remainder = "" if match is None else rest[match.end() :]
+    if not part or (remainder and not remainder.startswith(".")) or remainder == ".":
         raise UsageError(f"{path!r} is no path of keys such as service.max_concurrent or agents.Ada.model.")
-    return part, behind[1:]
+    return part, remainder[1:]
 
 
 SQLITE = b"SQLite format 3"
@@ -93,10 +93,10 @@ _LONG_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{ceilings
 
 def check_file(path: Path, most: int = ceilings.FILE_BYTES, where: Location = ()) -> None:
     """Refuses what must not be opened: a device or a pipe may never end, and a file may be larger than the memory."""
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
         raise UsageError(f"{path} is a device or a pipe. Save its content as a file first.", where)
-    if found.st_size > most:
+    if status.st_size > most:
         raise UsageError(f"{path} is larger than {most >> 20} MiB: this is no config or data file of a study.", where)
 
 
@@ -121,9 +121,9 @@ def read_text(path: Path, most: int = ceilings.FILE_BYTES, *, is_config: bool = 
 
 def _instead_of(path: Path) -> str:
     """What to do where there is no such file: its ending may lack, or it is an example and nobody has it here."""
-    beside = path.with_name(f"{path.name}.toml") if path.name else path
-    if beside.is_file():
-        return f"Did you mean {beside}?"
+    with_suffix = path.with_name(f"{path.name}.toml") if path.name else path
+    if with_suffix.is_file():
+        return f"Did you mean {with_suffix}?"
     if path.parent.name == "examples" and path.suffix == ".toml":
         return f"`tidepool examples {path.stem}` copies it here; then `tidepool run {path.name}`."
     return "Check the path, or start from `tidepool new` or `tidepool examples`."
@@ -148,8 +148,8 @@ def parse_toml(text: str, source: str, form: str = "") -> dict[str, Any]:
     """The text as nested dictionaries. `source` is what an error calls it, `form` how such a file is written."""
     if (tables := len(_TABLE.findall(text))) > ceilings.TABLES:
         raise UsageError(f"{source} has {tables:,} tables in brackets, and {ceilings.TABLES:,} are the most.")
-    if found := _LONG_KEY.search(text):  # the parser takes the square of its length
-        line = text.count("\n", 0, found.start()) + 1
+    if match := _LONG_KEY.search(text):  # the parser takes the square of its length
+        line = text.count("\n", 0, match.start()) + 1
         raise UsageError(f"{source}, line {line}: this key has {ceilings.KEY_PARTS} parts or more. Write it shorter.")
     try:
         return tomllib.loads(text)
@@ -176,27 +176,27 @@ T = TypeVar("T")
 Stamp = tuple[Path, int, int]
 
 
-class FilesRead:
+class FileCache:
     def __init__(self, most: int = 0) -> None:
         self.most = most
         """that are kept: the latest"""
-        self._made: dict[Hashable, object] = {}
+        self._entries: dict[Hashable, object] = {}
 
-    def made_of(self, files: Sequence[Path], how: Hashable, make: Callable[[], T]) -> T:
-        """`how` says what is made of them; what fails is tried again."""
+    def get(self, files: Sequence[Path], purpose: Hashable, make: Callable[[], T]) -> T:
+        """`purpose` says what is made of them; what fails is tried again."""
         if not self.most:
             return make()
-        key = (how, tuple(map(_stamp, files)))
-        made = self._made.pop(key) if key in self._made else make()
-        self._made[key] = made
-        while len(self._made) > self.most:
-            self._made.pop(next(iter(self._made)))
-        return cast(T, made)
+        key = (purpose, tuple(map(_stamp, files)))
+        value = self._entries.pop(key) if key in self._entries else make()
+        self._entries[key] = value
+        while len(self._entries) > self.most:
+            self._entries.pop(next(iter(self._entries)))
+        return cast(T, value)
 
 
 def _stamp(file: Path) -> Stamp:
-    found = file.stat()
-    return file, found.st_mtime_ns, found.st_size
+    status = file.stat()
+    return file, status.st_mtime_ns, status.st_size
 
 
-FILES_READ = FilesRead()
+FILE_CACHE = FileCache()

@@ -34,8 +34,8 @@ def format_key(key: str) -> str:
 def format_value(value: Any) -> str:
     """The value as TOML writes it; a table stands on one line."""
     if isinstance(value, dict):
-        inside = ", ".join(f"{format_key(key)} = {format_value(one)}" for key, one in value.items())
-        return f"{{ {inside} }}" if inside else "{}"
+        pairs = ", ".join(f"{format_key(key)} = {format_value(item)}" for key, item in value.items())
+        return f"{{ {pairs} }}" if pairs else "{}"
     if isinstance(value, list):
         return f"[{', '.join(map(format_value, value))}]"
     import tomlkit
@@ -95,12 +95,12 @@ class Lines:
         for number, line in enumerate(text.splitlines(), 1):
             if closing:
                 closing = _still_open(closing, line)
-            elif found := _HEADER.match(line):
-                table = self._enter(_words(found[2]), found[1] == "[[")
+            elif match := _HEADER.match(line):
+                table = self._enter(_words(match[2]), match[1] == "[[")
                 self._note(table, number)
-            elif found := _KEY.match(line):
-                self._note((*table, *_words(found[1])), number)
-                closing = _opened(found["value"])
+            elif match := _KEY.match(line):
+                self._note((*table, *_words(match[1])), number)
+                closing = _opened(match["value"])
 
     def of(self, where: Location) -> int | None:
         """The line of this place, else of what it stands in."""
@@ -164,8 +164,8 @@ NO_LINES = Lines("")
 def find_slip(text: str, complaint: str) -> tuple[int, str]:
     """The line, and a sentence with the cure, for a text that is no TOML. `complaint` is the parser's own."""
     lines = text.splitlines() or [""]
-    found = _AT.search(complaint)
-    number = min(int(found[1]) if found and found[1] else len(lines), len(lines))
+    match = _AT.search(complaint)
+    number = min(int(match[1]) if match and match[1] else len(lines), len(lines))
     return next(
         _slips(lines, number, complaint),
         (number, f"this is not valid TOML: {_AT.sub('', complaint).strip()}. {FORM}"),
@@ -173,12 +173,12 @@ def find_slip(text: str, complaint: str) -> tuple[int, str]:
 
 
 def _slips(lines: list[str], number: int, complaint: str) -> Iterator[tuple[int, str]]:
-    written = [(at, line.strip()) for at, line in enumerate(lines, 1) if line.strip() and line.strip()[0] != "#"]
-    if written:
-        at, first = written[0]
+    numbered = [(at, line.strip()) for at, line in enumerate(lines, 1) if line.strip() and line.strip()[0] != "#"]
+    if numbered:
+        at, first = numbered[0]
         if first.startswith("{"):
             yield at, f"this is JSON. {FORM}"
-        if first == "---" or ((found := _COLON.match(first)) and not found["value"]):
+        if first == "---" or ((match := _COLON.match(first)) and not match["value"]):
             yield at, f"this is YAML. {FORM}"
     yield from _unclosed(lines, number)
     line = lines[number - 1].strip()
@@ -190,9 +190,9 @@ def _slips(lines: list[str], number: int, complaint: str) -> Iterator[tuple[int,
 def _unclosed(lines: list[str], number: int) -> Iterator[tuple[int, str]]:
     """A list or a long text that is not closed is noticed lines later."""
     for quotes in ('"""', "'''"):
-        holding = [at for at, line in enumerate(lines, 1) if line.count(quotes) % 2]
-        if len(holding) % 2:
-            yield holding[-1], f"the text that begins here is not closed. It ends with {quotes}."
+        openings = [at for at, line in enumerate(lines, 1) if line.count(quotes) % 2]
+        if len(openings) % 2:
+            yield openings[-1], f"the text that begins here is not closed. It ends with {quotes}."
     for at in range(number, 0, -1):
         key, equals, value = (part.strip() for part in lines[at - 1].partition("="))
         if equals and value.startswith("[") and value.count("[") > value.count("]"):
@@ -207,13 +207,13 @@ def _unclosed(lines: list[str], number: int) -> Iterator[tuple[int, str]]:
 
 
 def _colon_slip(line: str) -> str:
-    found = _COLON.match(line)
-    if found is None:
+    match = _COLON.match(line)
+    if match is None:
         return ""
-    if not found["value"]:
-        return f"a section is written [{found['key']}], and its keys KEY = VALUE."
-    value = found["value"].rstrip(",").strip()
-    return f"between a key and its value stands =, no colon. Write {found['key']} = {_as_toml(value)}"
+    if not match["value"]:
+        return f"a section is written [{match['key']}], and its keys KEY = VALUE."
+    value = match["value"].rstrip(",").strip()
+    return f"between a key and its value stands =, no colon. Write {match['key']} = {_as_toml(value)}"
 
 
 def _repeated(lines: list[str], number: int, complaint: str) -> str:
@@ -227,7 +227,7 @@ def _repeated(lines: list[str], number: int, complaint: str) -> str:
         return f"[{name}] is there already, in line {first}. Put these keys there, and remove this one."
     key, before = lines[number - 1].partition("=")[0].strip(), lines[: number - 1]
     first = next((at for at in range(len(before), 0, -1) if before[at - 1].partition("=")[0].strip() == key), None)
-    section = next((found[2] for found in map(_HEADER.match, reversed(before)) if found), "")
+    section = next((match[2] for match in map(_HEADER.match, reversed(before)) if match), "")
     another = f", or write [[{section}]] before the second" if section in LISTS else ""
     return f"{key} is there already{f', in line {first}' if first else ''}. Keep one of the two{another}."
 
@@ -256,8 +256,8 @@ def _value_slip(line: str) -> str:
     if value.endswith(","):
         return f"no comma stands at the end of a line. Write {key} = {_as_toml(value.rstrip(', '))}"
     if value[0] in "\"'":
-        over = ' Text over several lines stands between """ and """.'
-        unclosed = f"the quote of {key} is left open. Close it on the same line: {key} = {value}{value[0]}.{over}"
+        advice = ' Text over several lines stands between """ and """.'
+        unclosed = f"the quote of {key} is left open. Close it on the same line: {key} = {value}{value[0]}.{advice}"
         return unclosed if value.count(value[0]) % 2 else ""
     bare = value.split(" #")[0].strip()
     if bare.lower() in NOTHING:

@@ -18,12 +18,12 @@ from tidepool.engine.call import seed_of
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.config.problems import format_error, placed, validated
+from tidepool.engine.config.problems import adding_line, format_error, validated
 from tidepool.engine.config.section import Section
 from tidepool.engine.config.sections import Config, Design, FrozenConfig
 from tidepool.engine.config.toml_files import put_at, section_of
 from tidepool.engine.design.contrasts import check_hypotheses
-from tidepool.engine.design.statistics import foreseen, study_outcomes
+from tidepool.engine.design.statistics import likely_unaffected, study_outcomes
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import with_library
 from tidepool.engine.run import stop_rule
@@ -69,7 +69,7 @@ class _Bundle(Section):
 def factors_of(design: Design) -> list[Factor]:
     """Checked as far as they can be without the rest of the config."""
     _refuse_too_many(design)
-    factors = [_factor(name, written) for name, written in design.factors.items()]
+    factors = [_factor(name, levels) for name, levels in design.factors.items()]
     if design.mode == "paired" and len({len(factor.levels) for factor in factors}) > 1:
         counts = ", ".join(f"{factor.name} {len(factor.levels)}" for factor in factors)
         raise _wrong(f'mode = "paired" takes lists of one length, and these have: {counts}.', "mode")
@@ -96,8 +96,8 @@ def cells_of(mode: str, factors: Sequence[Factor]) -> Iterator[Cell]:
     return (tuple(zip(names, chosen, strict=True)) for chosen in combined)
 
 
-def _factor(name: str, written: Sequence[Any]) -> Factor:
-    levels = tuple(_level(name, value, place) for place, value in enumerate(written))
+def _factor(name: str, values: Sequence[Any]) -> Factor:
+    levels = tuple(_level(name, value, position) for position, value in enumerate(values))
     names = [level.name for level in levels]
     if len(levels) < 2:
         raise _wrong(
@@ -105,21 +105,21 @@ def _factor(name: str, written: Sequence[Any]) -> Factor:
             "factors",
             name,
         )
-    if doubled := next((one for one in names if names.count(one) > 1), None):
-        raise _wrong(f"{name!r} has the level {doubled!r} twice.", "factors", name)
+    if duplicate := next((level_name for level_name in names if names.count(level_name) > 1), None):
+        raise _wrong(f"{name!r} has the level {duplicate!r} twice.", "factors", name)
     return Factor(name, levels)
 
 
-def _level(factor: str, value: Any, place: int) -> Level:
+def _level(factor: str, value: Any, position: int) -> Level:
     if isinstance(value, Mapping) and "level" in value and "set" in value:
-        where = ("design", "factors", factor, place)
+        where = ("design", "factors", factor, position)
         bundle = validated(_Bundle, value, "", where)
         level = Level(bundle.level.strip(), bundle.set)
     elif "." in factor:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         level = Level(" ".join(text.split()), {factor: value})
     else:
-        raise _wrong(f"level {place + 1} of {factor!r} cannot be read. {WRITTEN}", "factors", factor)
+        raise _wrong(f"level {position + 1} of {factor!r} cannot be read. {WRITTEN}", "factors", factor)
     if not level.name or len(level.name) > LONGEST_LEVEL:
         raise _wrong(
             f"a level of {factor!r} needs a name of at most {LONGEST_LEVEL} letters: write it as "
@@ -176,7 +176,7 @@ class PlannedStudy:
 
 def plan_study(config: Config, database: Path) -> PlannedStudy:
     """Every cell frozen and checked. Nothing is called and nothing is written."""
-    with placed(config.origin.source, config.origin.lines):
+    with adding_line(config.origin.source, config.origin.lines):
         return _plan_study(config, database)
 
 
@@ -190,22 +190,22 @@ def _plan_study(config: Config, database: Path) -> PlannedStudy:
         factors = factors_of(design)
     except UsageError as error:
         raise UsageError(format_error(config.origin.source, str(error)), error.where) from None
-    whole = with_library(config, database).written_in(config.origin)
+    complete = with_library(config, database).written_in(config.origin)
     cells = [
-        _planned(whole, cell, replicate, design, database)
+        _planned(complete, cell, replicate, design, database)
         for replicate in range(1, design.replicates + 1)
         for cell in cells_of(design.mode, factors)
     ]
     _refuse_equal_cells(cells, config.origin.source)
-    kept = _as_kept(whole, design, factors)
+    record = _design_record(complete, design, factors)
     try:
         outcomes = study_outcomes(config.batch.kind, [cell.config.as_written() for cell in cells])
-        own = [(cell.levels, cell.config) for cell in cells if cell.replicate == 1]
-        ignored = foreseen(config.batch.kind, own, paired=design.mode == "paired")
-        warnings = [*check_hypotheses(kept, outcomes), *ignored]
+        first_cells = [(cell.levels, cell.config) for cell in cells if cell.replicate == 1]
+        ignored = likely_unaffected(config.batch.kind, first_cells, paired=design.mode == "paired")
+        warnings = [*check_hypotheses(record, outcomes), *ignored]
     except UsageError as error:
         raise UsageError(format_error(config.origin.source, str(error)), error.where) from None
-    return PlannedStudy(config.batch.name, kept, cells, config.origin.folder, tuple(warnings))
+    return PlannedStudy(config.batch.name, record, cells, config.origin.folder, tuple(warnings))
 
 
 def replicate_seed(seed: int, replicate: int) -> int:
@@ -234,8 +234,8 @@ def _planned(config: Config, cell: Cell, replicate: int, design: Design, databas
 
 
 def _name(study: str, levels: Mapping[str, str], replicate: int | None) -> str:
-    told_levels = ", ".join(levels.values())
-    shown = told_levels if len(told_levels) <= MOST_IN_NAME else f"{told_levels[: MOST_IN_NAME - 1]}…"
+    level_names = ", ".join(levels.values())
+    shown = level_names if len(level_names) <= MOST_IN_NAME else f"{level_names[: MOST_IN_NAME - 1]}…"
     parts = (study, shown, f"replicate {replicate}" if replicate else "")
     return " · ".join(filter(None, parts))[: ceilings.NAME]
 
@@ -245,31 +245,31 @@ def _refuse_equal_cells(cells: Sequence[PlannedCell], source: str) -> None:
     for cell in cells:
         if cell.replicate > 1:
             return
-        written = cell.config.as_written()
-        key = json.dumps({name: section for name, section in written.items() if name != "batch"}, sort_keys=True)
-        if (twin := seen.setdefault(key, cell)) is not cell:
-            one, other = (", ".join(each.levels.values()) for each in (twin, cell))
+        sections = cell.config.as_written()
+        key = json.dumps({name: section for name, section in sections.items() if name != "batch"}, sort_keys=True)
+        if (duplicate := seen.setdefault(key, cell)) is not cell:
+            first, second = (", ".join(same.levels.values()) for same in (duplicate, cell))
             raise UsageError(
                 format_error(
                     source,
-                    f"[design]: the cells {one!r} and {other!r} are the same study: nothing that they set differs.",
+                    f"[design]: the cells {first!r} and {second!r} are the same study: nothing that they set differs.",
                 ),
                 ("design", "factors"),
             )
 
 
-def _as_kept(config: Config, design: Design, factors: Sequence[Factor]) -> dict[str, Any]:
+def _design_record(config: Config, design: Design, factors: Sequence[Factor]) -> dict[str, Any]:
     return {
         "kind": config.batch.kind,
         "mode": design.mode,
         "replicates": design.replicates,
         "seed": config.batch.seed,
         "factors": [
-            {"name": factor.name, "levels": [{"level": one.name, "set": dict(one.set)} for one in factor.levels]}
+            {"name": factor.name, "levels": [{"level": item.name, "set": dict(item.set)} for item in factor.levels]}
             for factor in factors
         ],
         "batches": len(list(cells_of(design.mode, factors))) * design.replicates,
-        "hypotheses": [one.model_dump(mode="json") for one in design.hypotheses],
+        "hypotheses": [item.model_dump(mode="json") for item in design.hypotheses],
         "frozen_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "source": config.as_given(),
     }
@@ -300,8 +300,8 @@ def rules_of(kind: KindSpec, cells: Sequence[CellOfStudy]) -> list[StopRule | No
             f"{', '.join(map(repr, factors)) or 'none'}.",
             ("stop", "difference"),
         )
-    watched = [(kind.stopping(config), levels[settings.factor], replicate) for config, levels, replicate in cells]
-    rule = rule_for_contrast(settings, watched)
+    stopping = [(kind.stopping(config), levels[settings.factor], replicate) for config, levels, replicate in cells]
+    rule = rule_for_contrast(settings, stopping)
     return [rule for _ in cells]
 
 
@@ -317,14 +317,14 @@ def priced_cells(study: PlannedStudy) -> dict[str, Any]:
     kind = load_kind(study.config.batch.kind)
     plans = [kind.plan(cell.config) for cell in study.cells]
     rules_of(kind, [(cell.config, cell.levels, cell.replicate) for cell in study.cells])
-    whole = priced(merge_plans(plans), study.config, several=True)
+    total = priced(merge_plans(plans), study.config, several=True)
     cells = [
         {"levels": dict(cell.levels), "replicate": cell.replicate, "units": plan.units, "calls": plan.calls_expected}
         for cell, plan in zip(study.cells, plans, strict=True)
     ]
     models = sorted(set().union(*(kind.models(cell.config) for cell in study.cells)))
-    warnings = [*study.warnings, *whole["warnings"]]
-    return {**whole, "name": study.name, "cells": cells, "models": models, "warnings": warnings}
+    warnings = [*study.warnings, *total["warnings"]]
+    return {**total, "name": study.name, "cells": cells, "models": models, "warnings": warnings}
 
 
 def shape_of(cells: Sequence[Mapping[str, Any]]) -> str:

@@ -77,13 +77,13 @@ class Factors:
             raise UsageError(f"The design has more than {MOST_CELLS:,} cells. Cross fewer factors, or fewer levels.")
         if self.mode == "paired" and levels:
             return tuple(dict.fromkeys(zip(*levels, strict=False)))
-        return tuple(product(*(dict.fromkeys(one) for one in levels)))
+        return tuple(product(*(dict.fromkeys(names) for names in levels)))
 
 
-def _factor(told: Mapping[str, Any]) -> Factor:
-    levels: Sequence[Mapping[str, Any]] = told.get("levels", ())
+def _factor(data: Mapping[str, Any]) -> Factor:
+    levels: Sequence[Mapping[str, Any]] = data.get("levels", ())
     keys = frozenset(str(key) for level in levels for key in level.get("set", {}))
-    return Factor(str(told["name"]), tuple(str(level["level"]) for level in levels), keys)
+    return Factor(str(data["name"]), tuple(str(level["level"]) for level in levels), keys)
 
 
 # -- contrasts ---------------------------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ContrastSpec:
     differences: tuple[Difference, ...]
     """several: an interaction"""
     within: tuple[tuple[str, str], ...] = ()
@@ -142,36 +142,36 @@ class Weighing:
 # -- from words ------------------------------------------------------------------------------------------------
 
 
-def parse_contrast(text: str, factors: Factors) -> Asked:
+def parse_contrast(text: str, factors: Factors) -> ContrastSpec:
     """Raises a UsageError that names what is known."""
-    found = list(islice(dict.fromkeys(_Reader(text, factors).read()), 2))
-    if not found:
+    readings = list(islice(dict.fromkeys(_Reader(text, factors).read()), 2))
+    if not readings:
         raise UsageError(_unreadable(text, factors))
-    if len(found) > 1:
-        ways = " or ".join(map(_with_quotes, found))
-        raise UsageError(f"The contrast {text!r} can be read in more than one way: {ways}. Put names in quotes.")
-    _check(found[0], factors)
-    return found[0]
+    if len(readings) > 1:
+        options = " or ".join(map(_with_quotes, readings))
+        raise UsageError(f"The contrast {text!r} can be read in more than one way: {options}. Put names in quotes.")
+    _check(readings[0], factors)
+    return readings[0]
 
 
-def _with_quotes(asked: Asked) -> str:
-    parts = (f'{one.factor}: "{one.level}" - "{one.reference}"' for one in asked.differences)
-    return " × ".join(parts) + "".join(f' | {factor} = "{level}"' for factor, level in asked.within)
+def _with_quotes(spec: ContrastSpec) -> str:
+    parts = (f'{term.factor}: "{term.level}" - "{term.reference}"' for term in spec.differences)
+    return " × ".join(parts) + "".join(f' | {factor} = "{level}"' for factor, level in spec.within)
 
 
-def _check(asked: Asked, factors: Factors) -> None:
-    own = [one.factor for one in asked.differences]
-    for one in asked.differences:
-        if one.level == one.reference:
-            raise UsageError(f"The contrast {str(asked)!r} takes {one.level!r} from itself.")
-    if twice := next((name for name in own if own.count(name) > 1), None):
-        raise UsageError(f"The contrast {str(asked)!r} names the factor {twice!r} twice.")
-    held = [factor for factor, _ in asked.within]
-    if twice := next((name for name in held if name in own or held.count(name) > 1), None):
-        raise UsageError(f"The contrast {str(asked)!r} holds the factor {twice!r} at a level that it compares already.")
-    if weigh(asked, factors, factors.cells) is None:
+def _check(spec: ContrastSpec, factors: Factors) -> None:
+    names = [term.factor for term in spec.differences]
+    for term in spec.differences:
+        if term.level == term.reference:
+            raise UsageError(f"The contrast {str(spec)!r} takes {term.level!r} from itself.")
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UsageError(f"The contrast {str(spec)!r} names the factor {twice!r} twice.")
+    held = [factor for factor, _ in spec.within]
+    if twice := next((name for name in held if name in names or held.count(name) > 1), None):
+        raise UsageError(f"The contrast {str(spec)!r} holds the factor {twice!r} at a level that it compares already.")
+    if weigh(spec, factors, factors.cells) is None:
         in_step = ' With mode = "paired" the lists go in step; mode = "full" crosses them.'
-        message = f"The design has no cells that show {str(asked)!r}."
+        message = f"The design has no cells that show {str(spec)!r}."
         raise UsageError(message + in_step * (factors.mode == "paired"))
 
 
@@ -187,24 +187,24 @@ class _Reader:
         self._factors = factors.factors
         self._tries = 0
 
-    def read(self) -> Iterator[Asked]:
+    def read(self) -> Iterator[ContrastSpec]:
         for differences, place in self._several(0, self._difference, TIMES):
             if place == len(self._text):
-                yield Asked(differences)
+                yield ContrastSpec(differences)
             for _, start in self._sequence(place, (BAR,)):
                 for held, end in self._several(start, self._held, COMMA):
                     if end == len(self._text):
-                        yield Asked(differences, held)
+                        yield ContrastSpec(differences, held)
 
     def _several(
-        self, place: int, one: Callable[[int], Iterator[tuple[T, int]]], between: str
+        self, place: int, read_item: Callable[[int], Iterator[tuple[T, int]]], between: str
     ) -> Iterator[tuple[tuple[T, ...], int]]:
         """One or more, with signs between them: each with where it ends."""
-        for first, end in one(place):
+        for first, end in read_item(place):
             yield (first,), end
             for _, start in self._sequence(end, (between,)):
-                for rest, last in self._several(start, one, between):
-                    yield (first, *rest), last
+                for others, last in self._several(start, read_item, between):
+                    yield (first, *others), last
 
     def _difference(self, place: int) -> Iterator[tuple[Difference, int]]:
         for factor in self._factors:
@@ -225,8 +225,8 @@ class _Reader:
         if not parts:
             yield (), place
         elif isinstance(sign := parts[0], str):
-            if found := re.compile(sign).match(self._text, place):
-                yield from self._sequence(found.end(), parts[1:])
+            if match := re.compile(sign).match(self._text, place):
+                yield from self._sequence(match.end(), parts[1:])
         else:
             for name, end in self._names(place, sign):
                 for others, last in self._sequence(end, parts[1:]):
@@ -267,8 +267,8 @@ def _listed(names: Sequence[str]) -> str:
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
     """Also where only the case differs, or the section is left out."""
-    folded = {one.casefold(): one for one in known}
-    folded |= {one.casefold().rpartition(".")[2]: one for one in reversed(known)}
+    folded = {name_known.casefold(): name_known for name_known in known}
+    folded |= {name_known.casefold().rpartition(".")[2]: name_known for name_known in reversed(known)}
     near = get_close_matches(name.casefold()[:200], folded, n=1, cutoff=0.5)
     return f" Did you mean {folded[near[0]]!r}?" if near else ""
 
@@ -276,28 +276,28 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
 # -- to weights ------------------------------------------------------------------------------------------------
 
 
-def weigh(asked: Asked, factors: Factors, cells: Sequence[Cell]) -> Weighing | None:
+def weigh(spec: ContrastSpec, factors: Factors, cells: Sequence[Cell]) -> Weighing | None:
     """The average, over the levels of all other factors that have every cell it takes; None where there is none."""
-    held = [(factors.place(name), level) for name, level in asked.within]
+    held = [(factors.place(name), level) for name, level in spec.within]
     allowed = [cell for cell in cells if all(cell[place] == level for place, level in held)]
-    groups = _in_step(asked, factors, allowed) if factors.mode == "paired" else _crossed(asked, factors, allowed)
+    groups = _in_step(spec, factors, allowed) if factors.mode == "paired" else _crossed(spec, factors, allowed)
     if not groups:
         return None
     weights: dict[Cell, float] = {}
     for group in groups:
         for cell, weight in group.items():
             weights[cell] = weights.get(cell, 0.0) + weight / len(groups)
-    redraws = any(factors.factors[factors.place(one.factor)].redraws for one in asked.differences)
+    redraws = any(factors.factors[factors.place(term.factor)].redraws for term in spec.differences)
     if factors.mode == "paired":
         redraws = any(factor.redraws for factor in factors.factors)
-    return Weighing(str(asked), asked.kind, weights, tuple(map(tuple, groups)), redraws)
+    return Weighing(str(spec), spec.kind, weights, tuple(map(tuple, groups)), redraws)
 
 
-def _crossed(asked: Asked, factors: Factors, cells: Sequence[Cell]) -> list[dict[Cell, float]]:
-    places = [factors.place(one.factor) for one in asked.differences]
+def _crossed(spec: ContrastSpec, factors: Factors, cells: Sequence[Cell]) -> list[dict[Cell, float]]:
+    places = [factors.place(term.factor) for term in spec.differences]
     corners = {
         tuple(level for level, _ in corner): prod(sign for _, sign in corner)
-        for corner in product(*(((one.level, 1), (one.reference, -1)) for one in asked.differences))
+        for corner in product(*(((term.level, 1), (term.reference, -1)) for term in spec.differences))
     }
     by_others: dict[Cell, dict[Cell, float]] = {}
     for cell in cells:
@@ -307,16 +307,16 @@ def _crossed(asked: Asked, factors: Factors, cells: Sequence[Cell]) -> list[dict
     return [group for group in by_others.values() if len(group) == len(corners)]
 
 
-def _in_step(asked: Asked, factors: Factors, cells: Sequence[Cell]) -> list[dict[Cell, float]]:
+def _in_step(spec: ContrastSpec, factors: Factors, cells: Sequence[Cell]) -> list[dict[Cell, float]]:
     """Steps with the one level against steps with the other, whatever else goes with them."""
-    if len(asked.differences) > 1:
+    if len(spec.differences) > 1:
         return []
-    (one,) = asked.differences
-    place = factors.place(one.factor)
-    ours, theirs = ([cell for cell in cells if cell[place] == level] for level in (one.level, one.reference))
-    if not ours or not theirs:
+    (term,) = spec.differences
+    place = factors.place(term.factor)
+    first, second = ([cell for cell in cells if cell[place] == level] for level in (term.level, term.reference))
+    if not first or not second:
         return []
-    return [{cell: 1 / len(ours) for cell in ours} | {cell: -1 / len(theirs) for cell in theirs}]
+    return [{cell: 1 / len(first) for cell in first} | {cell: -1 / len(second) for cell in second}]
 
 
 def exploratory(factors: Factors, cells: Sequence[Cell]) -> list[Weighing]:
@@ -337,10 +337,10 @@ def exploratory(factors: Factors, cells: Sequence[Cell]) -> list[Weighing]:
         [Difference(factor.name, level, factor.levels[0]) for level in dict.fromkeys(factor.levels[1:])]
         for factor in factors.factors
     ]
-    asked = [Asked((one,)) for own in mains for one in own]
+    specs = [ContrastSpec((spec,)) for own in mains for spec in own]
     for place, own in enumerate(mains):
-        asked += [Asked((first, second)) for later in mains[place + 1 :] for first, second in product(own, later)]
-    return [found for one in asked if (found := weigh(one, factors, cells))]
+        specs += [ContrastSpec((first, second)) for rest in mains[place + 1 :] for first, second in product(own, rest)]
+    return [weighing for spec in specs if (weighing := weigh(spec, factors, cells))]
 
 
 # -- hypotheses --------------------------------------------------------------------------------------------------------
@@ -355,27 +355,27 @@ FEWEST_REPLICATES = 6
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
     outcome: Outcome
-    asked: Asked
+    contrast: ContrastSpec
     direction: Direction
 
 
 def read_hypotheses(design: Mapping[str, Any], outcomes: Sequence[Outcome]) -> list[Hypothesis]:
     """Raises a UsageError at its place in the config where one cannot be meant."""
     factors = Factors.of(design)
-    found: list[Hypothesis] = []
-    for place, item in enumerate(design.get("hypotheses") or ()):
-        with located("design", "hypotheses", place):
-            one = _read(item, factors, outcomes)
-            if any((one.outcome.name, one.asked) == (other.outcome.name, other.asked) for other in found):
+    parsed: list[Hypothesis] = []
+    for position, item in enumerate(design.get("hypotheses") or ()):
+        with located("design", "hypotheses", position):
+            new = _read(item, factors, outcomes)
+            if any((new.outcome.name, new.contrast) == (other.outcome.name, other.contrast) for other in parsed):
                 raise UsageError(
-                    f"The same hypothesis stands here twice: {one.outcome.name}, {one.asked}.", ("contrast",)
+                    f"The same hypothesis stands here twice: {new.outcome.name}, {new.contrast}.", ("contrast",)
                 )
-            found.append(one)
-    return found
+            parsed.append(new)
+    return parsed
 
 
-def _read(told: Mapping[str, Any], factors: Factors, outcomes: Sequence[Outcome]) -> Hypothesis:
-    name, direction = str(told.get("outcome", "")), told.get("direction") or "two-sided"
+def _read(data: Mapping[str, Any], factors: Factors, outcomes: Sequence[Outcome]) -> Hypothesis:
+    name, direction = str(data.get("outcome", "")), data.get("direction") or "two-sided"
     outcome = find_outcome(outcomes, name)
     if outcome is None:
         raise UsageError(_no_outcome(name, outcomes), ("outcome",))
@@ -384,8 +384,8 @@ def _read(told: Mapping[str, Any], factors: Factors, outcomes: Sequence[Outcome]
             f"{direction!r} is no direction; known are {', '.join(map(repr, DIRECTIONS))}.", ("direction",)
         )
     with located("contrast"):
-        asked = parse_contrast(str(told.get("contrast", "")), factors)
-    return Hypothesis(outcome, asked, cast("Direction", direction))
+        contrast = parse_contrast(str(data.get("contrast", "")), factors)
+    return Hypothesis(outcome, contrast, cast("Direction", direction))
 
 
 def _no_outcome(name: str, outcomes: Sequence[Outcome]) -> str:
@@ -394,22 +394,22 @@ def _no_outcome(name: str, outcomes: Sequence[Outcome]) -> str:
             f"There is no outcome {name!r}: nothing of this study can be compared. A simulation needs a judge; a kind of a "
             "package must say what it comes to."
         )
-    names = [one.name for one in outcomes]
+    names = [outcome.name for outcome in outcomes]
     return f"{name!r} is no outcome of this study.{did_you_mean(name, names)} Known are {_listed(names)}."
 
 
 def check_hypotheses(design: Mapping[str, Any], outcomes: Sequence[Outcome]) -> list[str]:
     """Raises where a hypothesis cannot be meant; tells of those that can have no verdict, however it comes out."""
     factors, replicates = Factors.of(design), int(design.get("replicates") or 1)
-    parts = []
-    for one in read_hypotheses(design, outcomes):
-        weighing = weigh(one.asked, factors, factors.cells)
+    warnings = []
+    for hypothesis in read_hypotheses(design, outcomes):
+        weighing = weigh(hypothesis.contrast, factors, factors.cells)
         assert weighing is not None  # or it would not have been read
-        why = "" if one.outcome.per_talk else f"{one.outcome.name} is one number a batch"
-        why = why or ("a level changes who or what is drawn" if weighing.redraws else "")
-        if why and replicates < FEWEST_REPLICATES:
-            parts.append(
-                f"The hypothesis {str(one.asked)!r} will have no verdict: {why}, so replicates are what is counted, and "
+        reason = "" if hypothesis.outcome.per_talk else f"{hypothesis.outcome.name} is one number a batch"
+        reason = reason or ("a level changes who or what is drawn" if weighing.redraws else "")
+        if reason and replicates < FEWEST_REPLICATES:
+            warnings.append(
+                f"The hypothesis {str(hypothesis.contrast)!r} will have no verdict: {reason}, so replicates are what is counted, and "
                 f"{replicates} of them are too few. {FEWEST_REPLICATES} or more have one."
             )
-    return parts
+    return warnings

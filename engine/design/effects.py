@@ -52,21 +52,21 @@ class OutcomeTable:
         that counts."""
         for group in groups:
             columns = self.columns(group)
-            for item in [self.drawn] + [self.game] * bool(self.linked[columns].any()):
-                own = item[:, columns]
-                own = own[(own >= 0).all(axis=1)]
-                if not (own == own[:, :1]).all():
+            for table_part in [self.drawn] + [self.game] * bool(self.linked[columns].any()):
+                values = table_part[:, columns]
+                values = values[(values >= 0).all(axis=1)]
+                if not (values == values[:, :1]).all():
                     return False
         return True
 
     def by_replicate(self) -> "OutcomeTable":
         """The means of whole batches, a row a replicate."""
         names, row = numpy.unique(self.replicate, return_inverse=True)
-        known = ~numpy.isnan(self.values)
+        present = ~numpy.isnan(self.values)
         shape = (len(names), len(self.cells))
         sums, times = numpy.zeros(shape), numpy.zeros(shape)
-        numpy.add.at(sums, row, numpy.where(known, self.values, 0.0))
-        numpy.add.at(times, row, known)
+        numpy.add.at(sums, row, numpy.where(present, self.values, 0.0))
+        numpy.add.at(times, row, present)
         with numpy.errstate(invalid="ignore"):
             means = numpy.where(times > 0, sums / numpy.maximum(times, 1), numpy.nan)
         return _whole_batches(self.outcome, self.cells, means, names, self.linked)
@@ -76,14 +76,14 @@ def tables_of(
     outcomes: Sequence[Outcome], cells: Sequence[Cell], batches: Sequence[CellBatch]
 ) -> dict[str, OutcomeTable]:
     """By the outcome's name."""
-    columns = {cell: place for place, cell in enumerate(cells)}
+    columns = {cell: position for position, cell in enumerate(cells)}
     linked = numpy.zeros(len(cells), dtype=bool)
     for batch in batches:
         linked[columns[batch.cell]] |= batch.values.linked
     talks = _Talks(columns, batches)
     return {
-        one.name: talks.table(one, linked) if one.per_talk else _of_batches(one, columns, batches, linked)
-        for one in outcomes
+        item.name: talks.table(item, linked) if item.per_talk else _of_batches(item, columns, batches, linked)
+        for item in outcomes
     }
 
 
@@ -103,17 +103,17 @@ class _Talks:
         self.scenario = numpy.zeros(len(rows), dtype=int)
         self.game, self.drawn = (numpy.full((len(rows), len(columns)), -1) for _ in range(2))
         codes: dict[str, int] = {}
-        for batch, own in zip(batches, self._places, strict=True):
+        for batch, places in zip(batches, self._places, strict=True):
             talks, column = batch.values.talks, columns[batch.cell]
-            self.scenario[own] = [talk.scenario for talk in talks]
-            self.game[own, column] = [talk.game for talk in talks]
-            self.drawn[own, column] = [codes.setdefault(talk.drawn, len(codes)) for talk in talks]
+            self.scenario[places] = [talk.scenario for talk in talks]
+            self.game[places, column] = [talk.game for talk in talks]
+            self.drawn[places, column] = [codes.setdefault(talk.drawn, len(codes)) for talk in talks]
 
     def table(self, outcome: Outcome, linked: Array) -> OutcomeTable:
         values = numpy.full(self.drawn.shape, numpy.nan)
-        for batch, own in zip(self._batches, self._places, strict=True):
-            if result := batch.values.by_talk.get(outcome.name):
-                values[own, self._columns[batch.cell]] = [numpy.nan if one is None else one for one in result]
+        for batch, places in zip(self._batches, self._places, strict=True):
+            if by_talk := batch.values.by_talk.get(outcome.name):
+                values[places, self._columns[batch.cell]] = [numpy.nan if value is None else value for value in by_talk]
         cells = tuple(self._columns)
         return OutcomeTable(outcome, cells, values, self.replicate, self.scenario, self.game, self.drawn, linked)
 
@@ -124,18 +124,16 @@ def _of_batches(
     names = sorted({batch.replicate for batch in batches})
     values = numpy.full((len(names), len(columns)), numpy.nan)
     for batch in batches:
-        found = batch.values.of_batch.get(outcome.name)
-        values[names.index(batch.replicate), columns[batch.cell]] = numpy.nan if found is None else found
+        value = batch.values.of_batch.get(outcome.name)
+        values[names.index(batch.replicate), columns[batch.cell]] = numpy.nan if value is None else value
     return _whole_batches(outcome, tuple(columns), values, numpy.array(names, dtype=int), linked)
 
 
 def _whole_batches(
     outcome: Outcome, cells: tuple[Cell, ...], values: Array, replicate: Array, linked: Array
 ) -> OutcomeTable:
-    nothing = numpy.zeros(values.shape, dtype=int)
-    return OutcomeTable(
-        outcome, cells, values, replicate, numpy.zeros(len(values), dtype=int), nothing, nothing, linked
-    )
+    zeros = numpy.zeros(values.shape, dtype=int)
+    return OutcomeTable(outcome, cells, values, replicate, numpy.zeros(len(values), dtype=int), zeros, zeros, linked)
 
 
 # -- effects -----------------------------------------------------------------------------------------------------------
@@ -182,11 +180,11 @@ def effect(table: OutcomeTable, weighing: Weighing) -> Effect:
 
 def _blocks(table: OutcomeTable, weighing: Weighing) -> tuple[Array, Array, int]:
     """The contrast in each block that has all its cells, which blocks those are, and how many lack some."""
-    own = table.values[:, table.columns(list(weighing.weights))]
-    known = ~numpy.isnan(own)
-    whole = known.all(axis=1)
+    values = table.values[:, table.columns(list(weighing.weights))]
+    present = ~numpy.isnan(values)
+    complete = present.all(axis=1)
     weights = numpy.array(list(weighing.weights.values()))
-    return own[whole] @ weights, whole, int((known.any(axis=1) & ~whole).sum())
+    return values[complete] @ weights, complete, int((present.any(axis=1) & ~complete).sum())
 
 
 def _over_replicates(table: OutcomeTable, weighing: Weighing) -> Effect:
@@ -204,8 +202,8 @@ def _over_replicates(table: OutcomeTable, weighing: Weighing) -> Effect:
 def _effect(weighing: Weighing, units: Units, number: int, left_out: int, found: Contrast | None, note: str) -> Effect:
     found = found or Contrast(math.nan, None, None, "none", 0)
     difference = None if math.isnan(found.difference) else found.difference
-    shown = (difference, found.interval, found.p_value, found.method)
-    return Effect(weighing.name, weighing.kind, units, number, left_out, *shown, note)
+    fields = (difference, found.interval, found.p_value, found.method)
+    return Effect(weighing.name, weighing.kind, units, number, left_out, *fields, note)
 
 
 def _few_replicates(number: int, found: Contrast | None) -> str:
@@ -220,53 +218,53 @@ NOTHING = "nothing to compare: no block has all its cells"
 
 
 def _over_talks(table: OutcomeTable, weighing: Weighing) -> Effect:
-    differences, whole, left_out = _blocks(table, weighing)
-    units, ways = _ways(table, whole, table.columns(list(weighing.weights)))
+    differences, complete, left_out = _blocks(table, weighing)
+    units, clusters = _clusters(table, complete, table.columns(list(weighing.weights)))
     low, high = table.outcome.bounds
     most = (high - low) * sum(map(abs, weighing.weights.values())) / 2
-    found = _contrast(differences, ways, most)
-    if found is None:
+    contrast = _contrast(differences, clusters, most)
+    if contrast is None:
         return _effect(weighing, units, 0, left_out, None, NOTHING)
     note = ""
-    if found.p_value is None:
-        few = bool(ways) and found.clusters < FEWEST_TESTED
-        message = f"too few for a verdict: {found.clusters} of {FEWEST_TESTED} {units}"
+    if contrast.p_value is None:
+        few = bool(clusters) and contrast.clusters < FEWEST_TESTED
+        message = f"too few for a verdict: {contrast.clusters} of {FEWEST_TESTED} {units}"
         note = message if few else "no verdict: nothing varies"
-    return _effect(weighing, units, found.clusters, left_out, found, note)
+    return _effect(weighing, units, contrast.clusters, left_out, contrast, note)
 
 
-def _contrast(differences: Array, ways: list[Array], most: float) -> Contrast | None:
+def _contrast(differences: Array, clusters: list[Array], most: float) -> Contrast | None:
     """Of an outcome without bounds only Student's interval can be told."""
     if math.isfinite(most):
-        return matched(differences, ways, most)
+        return matched(differences, clusters, most)
     if not len(differences):
         return None
-    if not ways:
+    if not clusters:
         return of_mean(differences.tolist()) or Contrast(float(differences.mean()), None, None, "none", 1)
-    spread = Grouped(numpy.zeros(len(differences), dtype=int), 1, ways).spread(differences)
+    spread = Grouped(numpy.zeros(len(differences), dtype=int), 1, clusters).spread(differences)
     return _student(spread, tested=int(spread.clusters[0]) >= FEWEST_TESTED)
 
 
 def _student(spread: Spread, *, tested: bool) -> Contrast:
-    mean, variance, freedom = (float(one[0]) for one in (spread.mean, spread.variance, spread.freedom))
+    mean, variance, freedom = (float(array[0]) for array in (spread.mean, spread.variance, spread.freedom))
     return student("t", int(spread.clusters[0]), mean, variance, freedom, tested=tested)
 
 
-def _ways(table: OutcomeTable, rows: Array, columns: list[int]) -> tuple[Units, list[Array]]:
+def _clusters(table: OutcomeTable, rows: Array, columns: list[int]) -> tuple[Units, list[Array]]:
     """By what blocks hang together; by nothing where each stands for itself."""
     linked = bool(table.linked[columns].any())
     scenario = table.scenario[rows]
     distinct = len(numpy.unique(scenario[scenario > 0]))
     repeated = 1 < distinct < len(scenario)
     games = pair_codes(table.replicate[rows], table.game[rows][:, columns].max(axis=1, initial=0))
-    ways = [games] * linked + [scenario] * repeated
-    words: dict[tuple[bool, bool], Units] = {
+    clusters = [games] * linked + [scenario] * repeated
+    names: dict[tuple[bool, bool], Units] = {
         (False, False): "talks",
         (True, False): "games",
         (False, True): "scenarios",
         (True, True): "games and scenarios",
     }
-    return words[linked, repeated], ways
+    return names[linked, repeated], clusters
 
 
 def in_direction(p_value: float | None, difference: float | None, direction: Direction) -> float | None:
@@ -286,28 +284,28 @@ def cell_mean(table: OutcomeTable, cell: Cell) -> CellMean:
     values = table.values[:, column]
     rows = ~numpy.isnan(values)
     missing = int((~rows & ~numpy.isnan(table.values).all(axis=1)).sum())
-    known = values[rows]
-    if not len(known):
+    present = values[rows]
+    if not len(present):
         return CellMean(cell, 0, missing, None, None)
-    mean = float(known.mean())
+    mean = float(present.mean())
     if not table.outcome.per_talk:
-        return CellMean(cell, len(known), missing, mean, _cut(of_mean(known.tolist()), table.outcome.bounds))
-    return CellMean(cell, len(known), missing, mean, _interval(table, rows, column, known))
+        return CellMean(cell, len(present), missing, mean, _cut(of_mean(present.tolist()), table.outcome.bounds))
+    return CellMean(cell, len(present), missing, mean, _interval(table, rows, column, present))
 
 
-def _interval(table: OutcomeTable, rows: Array, column: int, known: Array) -> Interval | None:
-    _, ways = _ways(table, rows, [column])
+def _interval(table: OutcomeTable, rows: Array, column: int, values: Array) -> Interval | None:
+    _, clusters = _clusters(table, rows, [column])
     low, high = table.outcome.bounds
     grouped = Grouped(
-        numpy.zeros(len(known), dtype=int), 1, ways or [numpy.arange(len(known))], [table.drawn[rows, column]]
+        numpy.zeros(len(values), dtype=int), 1, clusters or [numpy.arange(len(values))], [table.drawn[rows, column]]
     )
-    spread = grouped.spread(known)
+    spread = grouped.spread(values)
     if math.isfinite(high - low):
-        (rate,) = rates_of(spread, (low, high), 0 if ways else FEW_TALKS, likeness=1.0)
+        (rate,) = rates_of(spread, (low, high), 0 if clusters else FEW_TALKS, likeness=1.0)
         return rate.interval() if rate else None
     return _student(spread, tested=False).interval
 
 
-def _cut(found: Contrast | None, bounds: Interval) -> Interval | None:
-    interval = found.interval if found else None
+def _cut(contrast: Contrast | None, bounds: Interval) -> Interval | None:
+    interval = contrast.interval if contrast else None
     return interval and (max(bounds[0], interval[0]), min(bounds[1], interval[1]))

@@ -10,7 +10,7 @@ from typing import Any
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.design.contrasts import FEWEST_REPLICATES
 from tidepool.engine.design.outcomes import PERCENT
-from tidepool.engine.design.statistics import measured_words
+from tidepool.engine.design.statistics import format_unaffected
 from tidepool.engine.results.blocks import (
     LONELY,
     Block,
@@ -47,7 +47,7 @@ def study_blocks(statistics: Mapping[str, Any]) -> list[Block]:
     if not statistics["outcomes"]:
         return [Words("Nothing to compare yet: no batch of this study has an outcome.", "quiet")]
     ignored = statistics.get("ignored_by_simulation", ())
-    blocks = [*(Words(measured_words(one), "warning") for one in ignored), *_confirmatory(statistics)]
+    blocks = [*(Words(format_unaffected(entry), "warning") for entry in ignored), *_confirmatory(statistics)]
     for name, outcome in statistics["outcomes"].items():
         blocks += _outcome(name, outcome, statistics)
     return [*blocks, *_method(statistics)]
@@ -65,38 +65,38 @@ def _confirmatory(statistics: Mapping[str, Any]) -> Iterator[Block]:
     outcomes = statistics["outcomes"]
     rows = [
         (
-            f"H{place} {one['outcome']}; {_short(one['contrast'], statistics['factors'])}",
-            DIRECTIONS[one["direction"]],
-            one["verdict"],
-            _difference(one, outcomes[one["outcome"]]),
-            PValue(one["p_value"]),
-            PValue(one["p_value_holm"]),
-            _counted(one),
+            f"H{position} {entry['outcome']}; {_short(entry['contrast'], statistics['factors'])}",
+            DIRECTIONS[entry["direction"]],
+            entry["verdict"],
+            _difference(entry, outcomes[entry["outcome"]]),
+            PValue(entry["p_value"]),
+            PValue(entry["p_value_holm"]),
+            _counted(entry),
         )
-        for place, one in enumerate(hypotheses, 1)
+        for position, entry in enumerate(hypotheses, 1)
     ]
     columns = ("hypothesis", "expected", "verdict", "difference (95 %)", "p", "p (Holm)", "counted")
     yield table("confirmatory: hypotheses of the design", columns, rows, left=3)
     dated = f"They are dated {statistics['frozen_at'] or 'unknown'} in this file"
     yield Words(f"{dated}, which is no proof: anyone who can write to the file can change both.", "quiet")
-    if lacking := statistics.get("batches_lacking"):
-        message = f"{lacking:,} batches of the study are not at their end, or not in this file"
+    if missing := statistics.get("batches_lacking"):
+        message = f"{missing:,} batches of the study are not at their end, or not in this file"
         yield Words(f"{message}: verdicts are so far those of a part of it.", "warning")
 
 
-def _difference(one: Mapping[str, Any], outcome: Mapping[str, Any]) -> Estimate:
-    return Estimate(one["difference"], _pair(one["difference_ci95"]), outcome["digits"], signed=True)
+def _difference(entry: Mapping[str, Any], outcome: Mapping[str, Any]) -> Estimate:
+    return Estimate(entry["difference"], _pair(entry["difference_ci95"]), outcome["digits"], signed=True)
 
 
 def _pair(bounds: Sequence[float] | None) -> tuple[float, float] | None:
     return None if bounds is None else (bounds[0], bounds[1])
 
 
-def _counted(one: Mapping[str, Any]) -> str:
-    if not one["units"]:
+def _counted(entry: Mapping[str, Any]) -> str:
+    if not entry["units"]:
         return "–"
-    message = f"{one['number']:,} {one['units']}"
-    return f"{message}, {one['left_out']:,} left out" if one["left_out"] else message
+    message = f"{entry['number']:,} {entry['units']}"
+    return f"{message}, {entry['left_out']:,} left out" if entry["left_out"] else message
 
 
 # -- by outcome ------------------------------------------------------------------------------------------------
@@ -105,28 +105,28 @@ def _counted(one: Mapping[str, Any]) -> str:
 def _outcome(name: str, outcome: Mapping[str, Any], statistics: Mapping[str, Any]) -> Iterator[Block]:
     yield Words(name, "strong")
     yield _cells(name, outcome, list(statistics["factors"]))
-    named = [(f"H{place}", one) for place, one in enumerate(statistics["hypotheses"], 1) if one["outcome"] == name]
-    named += [(f"E{place}", one) for place, one in enumerate(outcome["effects"], 1)]
-    if known := [(mark, one) for mark, one in named if one["difference"] is not None]:
-        yield _forest(f"effects on {name}{_in(outcome)}", known, statistics["factors"])
+    rows = [(f"H{place}", entry) for place, entry in enumerate(statistics["hypotheses"], 1) if entry["outcome"] == name]
+    rows += [(f"E{place}", entry) for place, entry in enumerate(outcome["effects"], 1)]
+    if shown := [(mark, entry) for mark, entry in rows if entry["difference"] is not None]:
+        yield _forest(f"effects on {name}{_in(outcome)}", shown, statistics["factors"])
     if outcome["effects"]:
         yield _effects(name, outcome, statistics["factors"])
 
 
-def _forest(title: str, named: Sequence[tuple[str, Mapping[str, Any]]], factors: Mapping[str, Sequence[str]]) -> Block:
+def _forest(title: str, marked: Sequence[tuple[str, Mapping[str, Any]]], factors: Mapping[str, Sequence[str]]) -> Block:
     """Marks as in the tables: a figure has little room for names."""
     rows = [
-        (f"{mark} {_short(one['contrast'], factors)}", one["difference"], _pair(one["difference_ci95"]))
-        for mark, one in named
+        (f"{mark} {_short(entry['contrast'], factors)}", entry["difference"], _pair(entry["difference_ci95"]))
+        for mark, entry in marked
     ]
-    message = "H: hypothesis of the design, E: exploratory." if any(mark.startswith("H") for mark, _ in named) else ""
-    lacking = LONELY if any(bounds is None for *_, bounds in rows) else "With 95 % intervals."
-    return forest(title, rows, caption=f"{lacking} {message}".strip())
+    legend = "H: hypothesis of the design, E: exploratory." if any(mark.startswith("H") for mark, _ in marked) else ""
+    note = LONELY if any(bounds is None for *_, bounds in rows) else "With 95 % intervals."
+    return forest(title, rows, caption=f"{note} {legend}".strip())
 
 
 def _short(contrast: str, factors: Mapping[str, Sequence[str]]) -> str:
     """Without the names of factors, where their levels say enough."""
-    levels = [level for own in factors.values() for level in set(own)]
+    levels = [level for names in factors.values() for level in set(names)]
     if len(levels) == len(set(levels)):
         for factor in sorted(factors, key=len, reverse=True):
             contrast = contrast.replace(f"{factor}: ", "").replace(f"{factor} = ", "")
@@ -143,12 +143,12 @@ def _cells(name: str, outcome: Mapping[str, Any], factors: Sequence[str]) -> Blo
     unit = f" {outcome['unit']}" if outcome["unit"] else ""
     rows = [
         (
-            *(one["levels"][factor] for factor in factors),
-            one[counted],
-            one["missing"],
-            Estimate(one["mean"], _pair(one["ci95"]), outcome["digits"]),
+            *(cell["levels"][factor] for factor in factors),
+            cell[counted],
+            cell["missing"],
+            Estimate(cell["mean"], _pair(cell["ci95"]), outcome["digits"]),
         )
-        for one in outcome["cells"]
+        for cell in outcome["cells"]
     ]
     columns = (*factors, counted, "lacking", f"{name}{unit} (95 %)")
     return table(f"{outcome['words']}, by cell", columns, rows, left=len(factors))
@@ -157,14 +157,14 @@ def _cells(name: str, outcome: Mapping[str, Any], factors: Sequence[str]) -> Blo
 def _effects(name: str, outcome: Mapping[str, Any], factors: Mapping[str, Sequence[str]]) -> Block:
     rows = [
         (
-            f"E{place} {_short(one['contrast'], factors)}",
-            one["note"] or "",
-            _difference(one, outcome),
-            PValue(one["p_value"]),
-            PValue(one["p_value_holm"]),
-            _counted(one),
+            f"E{position} {_short(entry['contrast'], factors)}",
+            entry["note"] or "",
+            _difference(entry, outcome),
+            PValue(entry["p_value"]),
+            PValue(entry["p_value_holm"]),
+            _counted(entry),
         )
-        for place, one in enumerate(outcome["effects"], 1)
+        for position, entry in enumerate(outcome["effects"], 1)
     ]
     columns = ("effect", "", f"difference{_in(outcome)} (95 %)", "p", "p (Holm)", "counted")
     return table(f"exploratory: effects on {name}", columns, rows, left=2)
@@ -174,39 +174,39 @@ def _effects(name: str, outcome: Mapping[str, Any], factors: Mapping[str, Sequen
 
 
 def _method(statistics: Mapping[str, Any]) -> Iterator[Block]:
-    every = [*statistics["hypotheses"], *(e for one in statistics["outcomes"].values() for e in one["effects"])]
-    units = {str(one["units"]) for one in every if one["units"]}
+    effects = [*statistics["hypotheses"], *(e for entry in statistics["outcomes"].values() for e in entry["effects"])]
+    units = {str(entry["units"]) for entry in effects if entry["units"]}
     if not units:
         return
-    parts = ["Each effect is one contrast of cells, taken within each block and then averaged over blocks."]
+    lines = ["Each effect is one contrast of cells, taken within each block and then averaged over blocks."]
     if units - {"replicates"}:
-        parts.append(
+        lines.append(
             "A block is the talk of one number in one replicate: cells share their seed, so it is the same meeting in all of them."
         )
-    if any("games" in one for one in units):
-        parts.append("Talks that memory or kept secrets link are counted by game.")
-    if any("scenarios" in one for one in units):
-        parts.append("Scenarios repeat and are counted as what they are: the effect speaks of scenarios like these.")
+    if any("games" in entry for entry in units):
+        lines.append("Talks that memory or kept secrets link are counted by game.")
+    if any("scenarios" in entry for entry in units):
+        lines.append("Scenarios repeat and are counted as what they are: the effect speaks of scenarios like these.")
     if "replicates" in units:
-        parts.append(
+        lines.append(
             "Replicates are counted where an outcome is one number a batch, or a level changes who or what is drawn; "
             f"fewer than {FEWEST_REPLICATES} give an interval and no verdict."
         )
     if statistics["mode"] == "paired":
-        parts.append(
+        lines.append(
             "The factors went in step, so a step differs in all of them at once: no factor's part can be told."
         )
-    elif any(one.get("kind") == "main" for one in every):
-        parts.append(
+    elif any(entry.get("kind") == "main" for entry in effects):
+        lines.append(
             "Main effects are averaged over the levels of the other factors; an interaction is a difference of differences."
         )
-    if any(one.get("kind") for one in every):
-        parts.append(
+    if any(entry.get("kind") for entry in effects):
+        lines.append(
             "Exploratory is what is no hypothesis of the design: p is corrected over the effects on that outcome (Holm), and what "
             "looks large is a hypothesis for another study."
         )
-    parts.append("Intervals at 95 % and p-values come from one estimator; a direction that was stated halves p.")
-    yield Words(" ".join(parts), "quiet")
+    lines.append("Intervals at 95 % and p-values come from one estimator; a direction that was stated halves p.")
+    yield Words(" ".join(lines), "quiet")
 
 
 # -- the report --------------------------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ def _methods(connection: sqlite3.Connection, summary: Mapping[str, Any]) -> Iter
     cells = cells_of(connection, study.id)
     described = [(cell, _sentences(connection, cell)) for cell in _by_one_level(cells)[:MOST_DESCRIBED]]
     common = [
-        [one for one in first if all(one in others[place] for _, others in described)]
+        [line for line in first if all(line in others[place] for _, others in described)]
         for place, first in enumerate(described[0][1])
     ]
     kind = KindMethods((*_crossed(summary), *common[0]), common[1])
@@ -274,17 +274,17 @@ def _methods(connection: sqlite3.Connection, summary: Mapping[str, Any]) -> Iter
     yield Words("The levels of the factors set this:")
     yield table("", ("factor", "level", "sets"), levels, left=3)
     for cell, sentences in described:
-        own = [one for place, part in enumerate(sentences) for one in part if one not in common[place]]
-        if own:
+        specific = [line for place, part in enumerate(sentences) for line in part if line not in common[place]]
+        if specific:
             yield Words(
-                f"With {', '.join(f'{name} = {level}' for name, level in cell.levels.items())}: {paragraph(own)}"
+                f"With {', '.join(f'{name} = {level}' for name, level in cell.levels.items())}: {paragraph(specific)}"
             )
 
 
 def _sentences(connection: sqlite3.Connection, cell: StoredCell) -> tuple[Sequence[str], Sequence[str]]:
     config = StoredConfig(cell.batch["config"], checked)
-    found = kind_methods(connection, cell.batch, config, statistics_of(connection, cell.batch))
-    return found.design, found.measures
+    methods = kind_methods(connection, cell.batch, config, statistics_of(connection, cell.batch))
+    return methods.design, methods.measures
 
 
 def _by_one_level(cells: Sequence[StoredCell]) -> list[StoredCell]:
@@ -297,7 +297,7 @@ def _by_one_level(cells: Sequence[StoredCell]) -> list[StoredCell]:
 
 def _crossed(summary: Mapping[str, Any]) -> Iterator[str]:
     design, cells = summary["design"], summary["cells"]
-    factors = [f"{one['name']} ({listing(level['level'] for level in one['levels'])})" for one in design["factors"]]
+    factors = [f"{item['name']} ({listing(level['level'] for level in item['levels'])})" for item in design["factors"]]
     how = "went through the levels of" if design.get("mode") == "paired" else "varied"
     step = " in step" if design.get("mode") == "paired" else ""
     combined = len({tuple(cell["levels"].items()) for cell in cells})

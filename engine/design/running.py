@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config.freezing import load_frozen, with_overrides
-from tidepool.engine.config.loading import hands_of
+from tidepool.engine.config.loading import cluster_for
 from tidepool.engine.config.sections import Config, FrozenConfig, Providers, ProviderSettings, Study
 from tidepool.engine.design.cells import (
     PlannedStudy,
@@ -27,11 +27,11 @@ from tidepool.engine.run import (
     allow,
     begin,
     end,
-    find_code_again,
-    found_code,
     hold_limits,
+    locate_user_code,
     name_servers,
     new_batch,
+    relocate_user_code,
     rewrite_limits,
 )
 from tidepool.engine.runtime.cluster_section import Cluster, split_cluster_overrides
@@ -77,10 +77,10 @@ async def run_planned(
     if on_event:
         for words in planned.warnings:
             on_event(Logged("warning", words))
-    return await _taken_up(study_id, path, (), on_event, control, fresh=True, cluster=cluster)
+    return await _run_cells(study_id, path, (), on_event, control, fresh=True, cluster=cluster)
 
 
-def enlist_study(config: Config, database: str | Path) -> str:
+def create_study(config: Config, database: str | Path) -> str:
     """A new study that waits, to be run by `resume_study` in a process of its own."""
     path = Path(database)
     return _create_study(path, plan_study(config, path))
@@ -93,22 +93,22 @@ def _create_study(path: Path, planned: PlannedStudy) -> str:
     folders = []
     for cell in planned.cells:
         kind.plan(cell.config)
-        folders.append(found_code(planned.folder, kind, cell.config))
+        folders.append(locate_user_code(planned.folder, kind, cell.config))
     rules_of(kind, [(cell.config, cell.levels, cell.replicate) for cell in planned.cells])
     shared_config(kind, [cell.config for cell in planned.cells])
     new = [studies.NewCell(new_batch(cell.config), cell.replicate, cell.levels) for cell in planned.cells]
     prepare(path)
-    study_id, made = studies.create_study(path, planned.name, planned.design, new)
-    own = {batch_id: cell.batch.config for batch_id, cell in zip(made, new, strict=True)}
-    trust_record().mark_trusted({**own, study_id: design_text(planned.design)})
+    study_id, batch_ids = studies.create_study(path, planned.name, planned.design, new)
+    configs = {batch_id: cell.batch.config for batch_id, cell in zip(batch_ids, new, strict=True)}
+    trust_record().mark_trusted({**configs, study_id: design_text(planned.design)})
     if folder := next(filter(None, folders), None):
-        for batch_id in made:
-            trust_record().keep_folder(batch_id, folder)
+        for batch_id in batch_ids:
+            trust_record().store_folder(batch_id, folder)
     return study_id
 
 
 @dataclass(frozen=True, slots=True)
-class _Taken:
+class _JudgedCell:
     """A batch of the study, as it is judged."""
 
     cell: studies.StoredCell
@@ -131,10 +131,10 @@ async def resume_study(
 ) -> StudySummary:
     """Goes on with all cells that are not completed, and retries failed units; buys nothing twice."""
     cluster, changes = split_cluster_overrides(overrides)
-    return await _taken_up(reference, Path(database), changes, on_event, control, trust=trust, cluster=cluster)
+    return await _run_cells(reference, Path(database), changes, on_event, control, trust=trust, cluster=cluster)
 
 
-async def _taken_up(
+async def _run_cells(
     reference: str,
     path: Path,
     changes: Sequence[str],
@@ -151,39 +151,39 @@ async def _taken_up(
         refuse_too_many(study.id, len(cells))
         if all(cell.batch["status"] == BatchStatus.COMPLETED for cell in cells):
             raise NotFound(f"Study {study.id} is completed: there is nothing to resume.")
-        taken = _judged(connection, cells, changes)
-    running = [one for one in taken if not one.ended]
-    allow([one.admission for one in running], path, trust)
+        judged = _judge_cells(connection, cells, changes)
+    running = [item for item in judged if not item.ended]
+    allow([item.admission for item in running], path, trust)
     kind = load_kind(cells[0].batch["kind"])
-    for one in running:
-        await asyncio.to_thread(find_code_again, kind, one.config, one.cell.batch["id"])
-    models = set().union(*(kind.models(one.config) for one in running))
-    shared = shared_config(kind, [one.config for one in running])
+    for item in running:
+        await asyncio.to_thread(relocate_user_code, kind, item.config, item.cell.batch["id"])
+    models = set().union(*(kind.models(item.config) for item in running))
+    shared = shared_config(kind, [item.config for item in running])
     units: dict[str, int] = {}
     if on_event:
         on_event(BatchStarted(study.id, kind.name, study.name, resumed=not fresh))
-    servers = dict.fromkeys(line for one in running for line in name_servers(kind, one.config, None))
-    rules = rules_of(kind, [(one.config, one.cell.levels, one.cell.replicate) for one in taken])
+    servers = dict.fromkeys(line for item in running for line in name_servers(kind, item.config, None))
+    rules = rules_of(kind, [(item.config, item.cell.levels, item.cell.replicate) for item in judged])
     control = control or RunControl()
-    async with OpenAccounts(models, shared, hands_of(cluster), control.stopped) as accounts:
+    async with OpenAccounts(models, shared, cluster_for(cluster), control.stopped) as accounts:
         accounts.name_batch(study.id)
         turns = [
             RunningBatch(
-                one.cell.batch["id"],
-                one.config,
-                kind.plan(one.config),
-                _listener_for(one.cell.batch["id"], on_event, units),
+                item.cell.batch["id"],
+                item.config,
+                kind.plan(item.config),
+                _listener_for(item.cell.batch["id"], on_event, units),
                 resumed=not fresh,
-                runs_code=bool(kind.code(one.config)),
+                runs_code=bool(kind.code(item.config)),
                 servers=tuple(servers),
-                ended=one.ended,
+                ended=item.ended,
                 rule=rule,
-                cell=place if rule is not None and len(rule.cells) > 1 else 0,
+                cell=position if rule is not None and len(rule.cells) > 1 else 0,
             )
-            for place, (one, rule) in enumerate(zip(taken, rules, strict=True))
+            for position, (item, rule) in enumerate(zip(judged, rules, strict=True))
         ]
-        run = _StudyRun(Session(path, study.id, turns, accounts, control), [one.admission for one in taken], changes)
-        await run.taken(kind)
+        run = _StudyRun(Session(path, study.id, turns, accounts, control), [item.admission for item in judged], changes)
+        await run.run_cells(kind)
     if on_event:
         with reading(path) as connection:
             ended = [cell.batch for cell in studies.cells_of(connection, study.id)]
@@ -196,28 +196,28 @@ async def _taken_up(
         await asyncio.to_thread(settle, path)
 
 
-def _judged(
+def _judge_cells(
     connection: sqlite3.Connection,
     cells: Sequence[studies.StoredCell],
     changes: Sequence[str],
-) -> list[_Taken]:
+) -> list[_JudgedCell]:
     """Each cell as it would continue. They run in one session with one set of accounts: so unless
     all that are not at their end are the user's own, each is judged by the servers and the code of all."""
     kind = load_kind(cells[0].batch["kind"])
-    taken = []
+    judged = []
     for cell in cells:
         config = with_overrides(load_frozen(cell.batch["config"]), changes)
-        taken.append(_Taken(cell, config, admit(connection, cell.batch, config, kind)))
-    running = [one for one in taken if not one.ended]
-    configs = [one.config for one in running]
-    if not running or all(one.admission.own for one in running):
-        return taken
+        judged.append(_JudgedCell(cell, config, admit(connection, cell.batch, config, kind)))
+    running = [item for item in judged if not item.ended]
+    configs = [item.config for item in running]
+    if not running or all(item.admission.own for item in running):
+        return judged
     models = set().union(*(kind.models(config) for config in configs))
     servers = tuple(servers_of(shared_config(kind, configs), models))
     code = tuple(dict.fromkeys(words for config in configs for words in kind.code(config)))
     return [
-        one if one.ended else replace(one, admission=replace(one.admission, own=False, servers=servers, code=code))
-        for one in taken
+        item if item.ended else replace(item, admission=replace(item.admission, own=False, servers=servers, code=code))
+        for item in judged
     ]
 
 
@@ -233,14 +233,14 @@ def shared_config(kind: KindSpec, configs: Sequence[FrozenConfig]) -> FrozenConf
                     f"The cells of this study name different servers or keys for {name}. Its file was changed."
                 )
     first = configs[0].providers
-    written = {name: first.section(name) for name in first.model_fields_set} | sections
-    providers = Providers.model_validate({name: one.model_dump(exclude_unset=True) for name, one in written.items()})
+    merged = {name: first.section(name) for name in first.model_fields_set} | sections
+    providers = Providers.model_validate({name: keys.model_dump(exclude_unset=True) for name, keys in merged.items()})
     return configs[0].model_copy(update={"providers": providers})
 
 
 def _places(name: str, section: ProviderSettings) -> dict[str, Any]:
-    written = section.model_dump(exclude_unset=True)
-    return {str(key): written[str(key)] for *_, key in foreign_provider_keys({"providers": {name: written}})}
+    keys = section.model_dump(exclude_unset=True)
+    return {str(key): keys[str(key)] for *_, key in foreign_provider_keys({"providers": {name: keys}})}
 
 
 class _StudyRun:
@@ -248,10 +248,10 @@ class _StudyRun:
         self._session = replace(session, on_end=self._one_ended)
         self._admissions = admissions
         self._changes = changes
-        self._told: set[str] = set()
+        self._ended: set[str] = set()
         self._outcomes: list[SessionOutcome] = []
 
-    async def taken(self, kind: KindSpec) -> None:
+    async def run_cells(self, kind: KindSpec) -> None:
         session = self._session
         with ExitStack() as stack:
             stack.enter_context(locks.holding(session.path, session.run_id))
@@ -264,28 +264,28 @@ class _StudyRun:
         session = self._session
         with writing(session.path) as connection:
             batches.discard_commands(connection, session.turns[0].batch_id)
-        open_turns = [turn for turn in session.turns if not turn.ended]
-        for turn, admission in zip(session.turns, self._admissions, strict=True):
-            if turn.resumed and not turn.ended:
-                refuse_changed(session.path, turn.batch_id, admission.frozen)
-        for turn in open_turns:
-            begin(session, turn)
+        open_batches = [batch for batch in session.turns if not batch.ended]
+        for batch, admission in zip(session.turns, self._admissions, strict=True):
+            if batch.resumed and not batch.ended:
+                refuse_changed(session.path, batch.batch_id, admission.frozen)
+        for batch in open_batches:
+            begin(session, batch)
         if self._changes:
             note = f"Resumed with {', '.join(self._changes)}."
-            rewrite_limits(session.path, [turn.batch_id for turn in open_turns], self._changes, note)
+            rewrite_limits(session.path, [batch.batch_id for batch in open_batches], self._changes, note)
         hold_limits(session)
 
-    async def _one_ended(self, turn: RunningBatch, outcome: SessionOutcome) -> None:
-        await asyncio.to_thread(end, self._session, turn, outcome)
-        self._told.add(turn.batch_id)
+    async def _one_ended(self, batch: RunningBatch, outcome: SessionOutcome) -> None:
+        await asyncio.to_thread(end, self._session, batch, outcome)
+        self._ended.add(batch.batch_id)
 
     def _end(self) -> None:
-        for turn, outcome in zip(self._session.turns, self._outcomes, strict=True):
-            if not turn.ended and turn.batch_id not in self._told:
-                end(self._session, turn, outcome)
+        for batch, outcome in zip(self._session.turns, self._outcomes, strict=True):
+            if not batch.ended and batch.batch_id not in self._ended:
+                end(self._session, batch, outcome)
 
     def raise_fault(self) -> None:
-        stops: list[Stop] = [one.stop for one in self._outcomes if one.stop is not None]
+        stops: list[Stop] = [outcome.stop for outcome in self._outcomes if outcome.stop is not None]
         if fault := next((stop.fault for stop in stops if stop.fault is not None), None):
             raise fault
         if any(stop.code is StopCode.CANCELLED for stop in stops):

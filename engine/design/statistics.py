@@ -53,62 +53,64 @@ MOST_COMPARED = 50
 """cells that are held against the first one"""
 
 
-def foreseen(kind: str, cells: Sequence[tuple[Levels, FrozenConfig]], *, paired: bool) -> list[str]:
+def likely_unaffected(kind: str, cells: Sequence[tuple[Levels, FrozenConfig]], *, paired: bool) -> list[str]:
     """Warnings for a plan; `cells` are those of one replicate."""
     requests = load_kind(kind).first_requests
     if requests is None or not cells:
         return []
     reference = list(requests(cells[0][1]))
-    found = []
+    warnings = []
     for levels, config in islice(cells[1:], MOST_COMPARED):
         if (changed := _changed(cells[0][0], levels, paired)) and (
             models := _ignoring(reference, list(requests(config)))
         ):
             read, their = ("reads", "its") if len(models) == 1 else ("read", "their")
-            found.append(
+            warnings.append(
                 f"Contrast {_contrast(changed)}: {listing(models)} {read} the same from the requests of both, so {their} replies "
                 "will be identical and no effect can show. Real models may react."
             )
-    return found
+    return warnings
 
 
 def _ignoring(reference: Sequence[Call], others: Sequence[Call]) -> list[str]:
     """Simulated models that read the same from different requests; none if any model reads a difference."""
-    pairs = [(one, other) for one, other in zip(reference, others, strict=False) if one != other]
+    pairs = [(first, second) for first, second in zip(reference, others, strict=False) if first != second]
     alike = all(
-        is_simulated(one.model) and one.model == other.model and reading_of(one) == reading_of(other)
-        for one, other in pairs
+        is_simulated(first.model) and first.model == second.model and reading_of(first) == reading_of(second)
+        for first, second in pairs
     )
-    return list(dict.fromkeys(one.model for one, _ in pairs)) if alike and len(reference) == len(others) else []
+    return list(dict.fromkeys(first.model for first, _ in pairs)) if alike and len(reference) == len(others) else []
 
 
-def measured(connection: sqlite3.Connection, cells: Sequence[StoredCell], *, paired: bool) -> Iterator[dict[str, Any]]:
+def unaffected(
+    connection: sqlite3.Connection, cells: Sequence[StoredCell], *, paired: bool
+) -> Iterator[dict[str, Any]]:
     """Levels at which all replies of simulated models to different requests are the same, with the number of replies."""
-    seen: dict[tuple[tuple[str, str, str], ...], list[ReplyPairs]] = {}
+    by_change: dict[tuple[tuple[str, str, str], ...], list[ReplyPairs]] = {}
     first = {cell.replicate: cell for cell in reversed(cells)}
     for cell in islice(cells, MOST_COMPARED):
         if changed := _changed(first[cell.replicate].levels, cell.levels, paired):
             numbers = first[cell.replicate].batch["number"], cell.batch["number"]
-            seen.setdefault(changed, []).append(compare_replies(connection, *numbers))
-    for changed, pairs in seen.items():
-        replies = sum(one.replies for one in pairs)
-        if replies and all(one.identical for one in pairs):
-            models = sorted({model for one in pairs for model in one.models})
+            by_change.setdefault(changed, []).append(compare_replies(connection, *numbers))
+    for changed, pairs in by_change.items():
+        replies = sum(pair.replies for pair in pairs)
+        if replies and all(pair.identical for pair in pairs):
+            models = sorted({model for pair in pairs for model in pair.models})
             yield {"contrast": _contrast(changed), "models": models, "replies": replies}
 
 
-def measured_words(found: Mapping[str, Any]) -> str:
+def format_unaffected(ignored: Mapping[str, Any]) -> str:
     return (
-        f"Contrast {found['contrast']}: {found['replies']:,} of {found['replies']:,} compared replies of {listing(found['models'])} to requests "
+        f"Contrast {ignored['contrast']}: {ignored['replies']:,} of {ignored['replies']:,} compared replies of {listing(ignored['models'])} to requests "
         "that differ are identical. "
-        f"The simulated model{'s' * (len(found['models']) > 1)} did not react to this factor, so the study cannot show an effect of it."
+        f"The simulated model{'s' * (len(ignored['models']) > 1)} did not react to this factor, so the study cannot show an effect of it."
     )
 
 
 def _changed(reference: Levels, levels: Levels, paired: bool) -> tuple[tuple[str, str, str], ...]:
     """(factor, level, level of the reference) of one factor, or of all that go in step; nothing where several differ."""
-    was = {name: reference.get(name, "") for name in levels}
-    changed = tuple((name, level, was[name]) for name, level in levels.items() if level != was[name])
+    before = {name: reference.get(name, "") for name in levels}
+    changed = tuple((name, level, before[name]) for name, level in levels.items() if level != before[name])
     return changed if len(changed) == 1 or paired else ()
 
 
@@ -119,7 +121,7 @@ def _contrast(changed: Sequence[tuple[str, str, str]]) -> str:
 # -- statistics --------------------------------------------------------------------------------------------------------
 
 
-FOUND, NOT_FOUND, OTHERWISE = "found", "not found", "not found: it points the other way"
+FOUND, NOT_FOUND, OPPOSITE = "found", "not found", "not found: it points the other way"
 
 
 def study_statistics(connection: sqlite3.Connection, study: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,14 +132,14 @@ def study_statistics(connection: sqlite3.Connection, study: Mapping[str, Any]) -
         design = None
     factors = Factors.of(design)
     outcomes, batches = _read(connection, study["id"], factors)
-    there = {batch.cell for batch in batches}
-    planned = [cell for cell in factors.cells if cell in there]
-    cells = [*planned, *sorted(there.difference(planned))]
+    present = {batch.cell for batch in batches}
+    planned = [cell for cell in factors.cells if cell in present]
+    cells = [*planned, *sorted(present.difference(planned))]
     return {
         **design_statistics(design, tables_of(outcomes, cells, batches)),
         "batches_lacking": _lacking(connection, study["id"], design),
         "ignored_by_simulation": list(
-            measured(connection, stored_cells(connection, study["id"]), paired=factors.mode == "paired")
+            unaffected(connection, stored_cells(connection, study["id"]), paired=factors.mode == "paired")
         ),
     }
 
@@ -151,15 +153,15 @@ def _lacking(connection: sqlite3.Connection, study_id: str, design: Mapping[str,
 
 def study_outcomes(kind: str, configs: Sequence[Mapping[str, Any]]) -> list[Outcome]:
     """What batches of these configs come to, and between which bounds in any of them; none where the kind names none."""
-    given = load_kind(kind).outcomes
-    if given is None:
+    load_outcomes = load_kind(kind).outcomes
+    if load_outcomes is None:
         return []
-    found: dict[str, Outcome] = {}
+    outcomes: dict[str, Outcome] = {}
     for sections in configs:
-        for one in given().listed(sections):
-            low, high = found.get(one.name, one).bounds
-            found[one.name] = replace(one, bounds=(min(low, one.bounds[0]), max(high, one.bounds[1])))
-    return list(found.values())
+        for item in load_outcomes().listed(sections):
+            low, high = outcomes.get(item.name, item).bounds
+            outcomes[item.name] = replace(item, bounds=(min(low, item.bounds[0]), max(high, item.bounds[1])))
+    return list(outcomes.values())
 
 
 def _read(connection: sqlite3.Connection, study_id: str, factors: Factors) -> tuple[list[Outcome], list[CellBatch]]:
@@ -168,11 +170,11 @@ def _read(connection: sqlite3.Connection, study_id: str, factors: Factors) -> tu
         for row, levels in levels_by_cell(connection, study_id)
         if set(factors.names) <= levels.keys()
     ]
-    given = load_kind(rows[0][0]["kind"]).outcomes if rows else None
-    if given is None:
+    load_outcomes = load_kind(rows[0][0]["kind"]).outcomes if rows else None
+    if load_outcomes is None:
         return [], []
     configs = [StoredConfig(batch["config"], checked).sections for batch, _ in rows]
-    read = given().read
+    read = load_outcomes().read
     return study_outcomes(rows[0][0]["kind"], configs), [
         CellBatch(cell, batch["replicate"] or 1, read(connection, batch, sections))
         for (batch, cell), sections in zip(rows, configs, strict=True)
@@ -184,13 +186,13 @@ def design_statistics(design: Mapping[str, Any], tables: Mapping[str, OutcomeTab
     factors = Factors.of(design)
     outcomes = [table.outcome for table in tables.values()]
     stated, trouble = _stated(design, outcomes)
-    asked = {one.outcome.name for one in stated}
-    shown = [one for one in outcomes if one.name in asked or _shown(one, factors)]
+    named = {outcome.outcome.name for outcome in stated}
+    shown = [outcome for outcome in outcomes if outcome.name in named or _shown(outcome, factors)]
     return {
         "mode": factors.mode,
         "factors": {factor.name: list(factor.levels) for factor in factors.factors},
         "replicates": design.get("replicates"),
-        "outcomes": {one.name: _outcome(factors, tables[one.name], stated) for one in shown},
+        "outcomes": {outcome.name: _outcome(factors, tables[outcome.name], stated) for outcome in shown},
         "hypotheses": tested(factors, tables, stated),
         "hypotheses_trouble": trouble,
         "frozen_at": design.get("frozen_at"),
@@ -214,45 +216,45 @@ def _shown(outcome: Outcome, factors: Factors) -> bool:
 
 def tested(factors: Factors, tables: Mapping[str, OutcomeTable], stated: Sequence[Hypothesis]) -> list[dict[str, Any]]:
     """Confirmatory: Holm's correction is over all that was stated, also what could not be tested."""
-    found: list[tuple[Hypothesis, Effect | None]] = []
-    for one in stated:
-        table = tables[one.outcome.name]
-        weighing = weigh(one.asked, factors, table.cells)
-        found.append((one, effect(table, weighing) if weighing else None))
-    p_values = [in_direction(seen.p_value, seen.difference, one.direction) if seen else None for one, seen in found]
+    pairs: list[tuple[Hypothesis, Effect | None]] = []
+    for item in stated:
+        table = tables[item.outcome.name]
+        weighing = weigh(item.contrast, factors, table.cells)
+        pairs.append((item, effect(table, weighing) if weighing else None))
+    p_values = [in_direction(seen.p_value, seen.difference, item.direction) if seen else None for item, seen in pairs]
     adjusted = holm([1.0 if value is None else value for value in p_values])
     return [
         {
-            "outcome": one.outcome.name,
-            "contrast": str(one.asked),
-            "direction": one.direction,
-            **_told(seen, one.outcome),
+            "outcome": item.outcome.name,
+            "contrast": str(item.contrast),
+            "direction": item.direction,
+            **_effect_fields(seen, item.outcome),
             "p_value": p_value,
             "p_value_holm": None if p_value is None else corrected,
-            "verdict": _verdict(one, seen, None if p_value is None else corrected),
+            "verdict": _verdict(item, seen, None if p_value is None else corrected),
         }
-        for (one, seen), p_value, corrected in zip(found, p_values, adjusted, strict=True)
+        for (item, seen), p_value, corrected in zip(pairs, p_values, adjusted, strict=True)
     ]
 
 
-def _verdict(stated: Hypothesis, seen: Effect | None, p_value: float | None) -> str:
+def _verdict(hypothesis: Hypothesis, seen: Effect | None, p_value: float | None) -> str:
     if seen is None or p_value is None:
         return seen.note if seen else "no verdict: its cells are not there"
     if p_value < SIGNIFICANT:
         return FOUND
-    wrong = {"less": 1, "greater": -1, "two-sided": 0}[stated.direction] * (seen.difference or 0) > 0
-    return OTHERWISE if wrong else NOT_FOUND
+    opposite = {"less": 1, "greater": -1, "two-sided": 0}[hypothesis.direction] * (seen.difference or 0) > 0
+    return OPPOSITE if opposite else NOT_FOUND
 
 
 def _outcome(factors: Factors, table: OutcomeTable, stated: Sequence[Hypothesis]) -> dict[str, Any]:
     outcome = table.outcome
     confirmatory: list[dict[Cell, float]] = []
     """weights of what was stated, in either direction"""
-    for one in stated:
-        if one.outcome.name == outcome.name and (found := weigh(one.asked, factors, table.cells)):
-            confirmatory += [found.weights, {cell: -weight for cell, weight in found.weights.items()}]
+    for item in stated:
+        if item.outcome.name == outcome.name and (weighing := weigh(item.contrast, factors, table.cells)):
+            confirmatory += [weighing.weights, {cell: -weight for cell, weight in weighing.weights.items()}]
     effects = [effect(table, each) for each in exploratory(factors, table.cells) if each.weights not in confirmatory]
-    adjusted = iter(holm([one.p_value for one in effects if one.p_value is not None]))
+    adjusted = iter(holm([item.p_value for item in effects if item.p_value is not None]))
     return {
         "words": outcome.words,
         "unit": outcome.unit,
@@ -261,39 +263,39 @@ def _outcome(factors: Factors, table: OutcomeTable, stated: Sequence[Hypothesis]
         "cells": [_cell(factors, table, cell) for cell in table.cells],
         "effects": [
             {
-                "contrast": one.name,
-                "kind": one.kind,
-                **_told(one, outcome),
-                "p_value": one.p_value,
-                "p_value_holm": None if one.p_value is None else next(adjusted),
+                "contrast": item.name,
+                "kind": item.kind,
+                **_effect_fields(item, outcome),
+                "p_value": item.p_value,
+                "p_value_holm": None if item.p_value is None else next(adjusted),
             }
-            for one in effects
+            for item in effects
         ],
     }
 
 
 def _cell(factors: Factors, table: OutcomeTable, cell: Cell) -> dict[str, Any]:
-    found, scale = cell_mean(table, cell), table.outcome.scale
+    mean, scale = cell_mean(table, cell), table.outcome.scale
     return {
         "levels": dict(zip(factors.names, cell, strict=True)),
-        "talks" if table.outcome.per_talk else "batches": found.talks,
-        "missing": found.missing,
-        "mean": None if found.mean is None else found.mean * scale,
-        "ci95": _scaled(found.interval, scale),
+        "talks" if table.outcome.per_talk else "batches": mean.talks,
+        "missing": mean.missing,
+        "mean": None if mean.mean is None else mean.mean * scale,
+        "ci95": _scaled(mean.interval, scale),
     }
 
 
-def _told(found: Effect | None, outcome: Outcome) -> dict[str, Any]:
-    if found is None:
+def _effect_fields(measured: Effect | None, outcome: Outcome) -> dict[str, Any]:
+    if measured is None:
         return {"difference": None, "difference_ci95": None, "units": None, "number": 0, "left_out": 0}
     return {
-        "difference": None if found.difference is None else found.difference * outcome.scale,
-        "difference_ci95": _scaled(found.interval, outcome.scale),
-        "units": found.units,
-        "number": found.number,
-        "left_out": found.left_out,
-        "method": found.method,
-        "note": found.note,
+        "difference": None if measured.difference is None else measured.difference * outcome.scale,
+        "difference_ci95": _scaled(measured.interval, outcome.scale),
+        "units": measured.units,
+        "number": measured.number,
+        "left_out": measured.left_out,
+        "method": measured.method,
+        "note": measured.note,
     }
 
 
@@ -319,13 +321,13 @@ def summarise_study(path: Path, reference: str, *, with_statistics: bool = True)
         study = studies.find_study(connection, reference)
         cells = studies.cells_of(connection, study.id)
         status, reason = status_of(path, [cell.batch for cell in cells])
-        of_cells = [count_batch(path, connection, cell.batch) for cell in cells]
+        counts = [count_batch(path, connection, cell.batch) for cell in cells]
         sums: dict[str, Counter[str]] = {name: Counter() for name in _SUMMED}
-        for one in of_cells:
+        for row in counts:
             for name in _SUMMED:
-                sums[name].update({key: value or 0 for key, value in one[name].items()})
-        costs = [one["cost_usd"] for one in of_cells]
-        roles = merge_roles(one["roles"] for one in of_cells)
+                sums[name].update({key: value or 0 for key, value in row[name].items()})
+        costs = [row["cost_usd"] for row in counts]
+        roles = merge_roles(row["roles"] for row in counts)
         stops = [stopping_of(connection, cell.batch["number"]) for cell in cells]
         design = {name: value for name, value in study.design.items() if name != "source"}
         return {
@@ -334,27 +336,27 @@ def summarise_study(path: Path, reference: str, *, with_statistics: bool = True)
             "kind": cells[0].batch["kind"],
             "status": status,
             "reason": reason,
-            "simulated": any(one["simulated"] for one in of_cells),
+            "simulated": any(row["simulated"] for row in counts),
             "simulated_roles": simulated_roles(roles),
             "roles": roles,
-            "served_models": _served(of_cells),
+            "served_models": _served(counts),
             "failures": merge_failures(
-                ({**failure, "batch_id": one["batch_id"]} for one in of_cells for failure in one["failures"]),
+                ({**failure, "batch_id": row["batch_id"]} for row in counts for failure in row["failures"]),
                 MOST_FAILURES,
             ),
             "design": design,
-            **{name: dict(counted) for name, counted in sums.items()},
+            **{name: dict(sum_of) for name, sum_of in sums.items()},
             "cost_usd": None if None in costs else sum(costs),
             "calls_saved": sum(stop.calls_saved for stop in stops if stop is not None),
-            "seconds": max(one["seconds"] for one in of_cells),
+            "seconds": max(row["seconds"] for row in counts),
             "cells": [
                 {
                     "batch_id": cell.batch["id"],
                     "replicate": cell.replicate,
                     "levels": cell.levels,
-                    **{name: one[name] for name in _OF_CELLS},
+                    **{name: row[name] for name in _OF_CELLS},
                 }
-                for cell, one in zip(cells, of_cells, strict=True)
+                for cell, row in zip(cells, counts, strict=True)
             ],
             "statistics": study_statistics(connection, {"id": study.id, "design": json.dumps(study.design)})
             if with_statistics
@@ -365,8 +367,8 @@ def summarise_study(path: Path, reference: str, *, with_statistics: bool = True)
 def _served(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Which models the providers say have answered, over all cells."""
     served: Counter[tuple[str, str]] = Counter()
-    for one in cells:
-        served.update({(row["model"], row["served"]): row["replies"] for row in one["served_models"]})
+    for cell in cells:
+        served.update({(row["model"], row["served"]): row["replies"] for row in cell["served_models"]})
     return [{"model": model, "served": name, "replies": count} for (model, name), count in served.items()]
 
 

@@ -56,11 +56,11 @@ def exporter_for(kind: str, format_name: str) -> Exporter:
     return exporters[format_name]
 
 
-def refuse_file(order: ExportRequest, format_name: str, what: str) -> None:
+def refuse_file(order: ExportRequest, format_name: str, subject: str) -> None:
     """A folder called x.csv would surprise whoever asked for a file of that name."""
     if order.named_file(f".{format_name}"):
         raise UsageError(
-            f"{what} is several files as {format_name}, and {order.target} names one. Name a folder with -o, without "
+            f"{subject} is several files as {format_name}, and {order.target} names one. Name a folder with -o, without "
             f"the .{format_name}."
         )
 
@@ -68,8 +68,8 @@ def refuse_file(order: ExportRequest, format_name: str, what: str) -> None:
 def _contents(order: ExportRequest) -> ExportContents:
     """Of the kind; and what a judge said and people coded, where somebody did."""
     contents = kind_of(order.batch).contents
-    more = tuple(view for view in (*contents.where_filled, "codes") if filled(order.connection, view, order.batch))
-    return replace(contents, views=(*contents.views, *more), of_units=(*contents.of_units, *more))
+    extra = tuple(view for view in (*contents.where_filled, "codes") if filled(order.connection, view, order.batch))
+    return replace(contents, views=(*contents.views, *extra), of_units=(*contents.of_units, *extra))
 
 
 # -- a study -----------------------------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ def study_pages(database: Path, study_id: str) -> dict[str, str]:
 
 def _study(study: StoredStudy, cells: Sequence[ExportRequest], format_name: str) -> list[Path]:
     """`cells`: one for each batch, all with the target of the whole."""
-    database, target, rows = cells[0].database, cells[0].target, [one.batch for one in cells]
+    database, target, rows = cells[0].database, cells[0].target, [cell.batch for cell in cells]
     file = partial(cells[0].file, name=study.id)
     if format_name in SEVERAL_FILES:
         refuse_file(cells[0], format_name, "A study of several batches")
@@ -111,7 +111,7 @@ def _study(study: StoredStudy, cells: Sequence[ExportRequest], format_name: str)
             folder = target if target is not None and target.name == study.id else (target or Path()) / study.id
             with finished_together(folder) as scratch:
                 echo_json(scratch / "study.json", summarise_study(database, study.id))
-            return [folder / "study.json", *(path for one in cells for path in _json(replace(one, target=folder)))]
+            return [folder / "study.json", *(path for cell in cells for path in _json(replace(cell, target=folder)))]
     known = ", ".join(STUDY_FORMATS)
     raise UsageError(f"A study of several batches cannot be exported as {format_name!r}. It can be as {known}.")
 
@@ -156,10 +156,10 @@ def _write_tables(orders: Sequence[ExportRequest], folder: Path, format_name: st
 def _joined(orders: Sequence[ExportRequest]) -> Iterator[ExportTable]:
     """Batch after batch, in one table of each name."""
     by_name: dict[str, list[ExportTable]] = {}
-    for one in orders:
-        contents = _contents(one)
-        tables = (make(one.connection, one.batch) for make in contents.tables)
-        for table in tables_of(one.connection, one.batch, contents.views, tables):
+    for order in orders:
+        contents = _contents(order)
+        tables = (make(order.connection, order.batch) for make in contents.tables)
+        for table in tables_of(order.connection, order.batch, contents.views, tables):
             by_name.setdefault(table.name, []).append(table)
     for name, parts in by_name.items():
         yield ExportTable(name, parts[0].columns, chain.from_iterable(part.rows for part in parts))

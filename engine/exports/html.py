@@ -6,7 +6,7 @@ A report is one file without scripts and without anything from elsewhere; a poli
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from tidepool.engine.results.blocks import INKS, Colour, ink_of, written
+from tidepool.engine.results.blocks import INKS, Colour, as_hex, ink_of
 from tidepool.storage.text import in_report
 
 _STYLE = """
@@ -29,7 +29,7 @@ svg { max-width: 100%; height: auto; } svg text { fill: var(--ink); font: 12px s
 
 
 def _marks(ground: Colour) -> str:
-    inks = "".join(f" --mark-{place}: {written(ink_of(place, ground))};" for place in range(len(INKS)))
+    inks = "".join(f" --mark-{index}: {as_hex(ink_of(index, ground))};" for index in range(len(INKS)))
     return f":root {{{inks} }}"
 
 
@@ -59,14 +59,14 @@ def text(content: Content) -> Html:
 
 def element(name: str, /, *children: Content, **attributes: Content) -> Html:
     """`class_` is written for class, `_` stands for a hyphen; attributes that are None are left out."""
-    written = "".join(
+    attribute_text = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{text(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
     if name in VOID and not children:
-        return Html(f"<{name}{written}{'>' if name == 'meta' else '/>'}")
-    return Html(f"<{name}{written}>{joined(children)}</{name}>")
+        return Html(f"<{name}{attribute_text}{'>' if name == 'meta' else '/>'}")
+    return Html(f"<{name}{attribute_text}>{joined(children)}</{name}>")
 
 
 def joined(children: Iterable[Content]) -> Html:
@@ -81,8 +81,8 @@ def table(head: Sequence[Content], rows: Iterable[Sequence[Content]], left: int 
 
 
 def _cells(name: str, cells: Sequence[Content], left: int) -> Iterator[Html]:
-    for place, cell in enumerate(cells):
-        yield element(name, cell, class_="word" if place < left else None)
+    for index, cell in enumerate(cells):
+        yield element(name, cell, class_="word" if index < left else None)
 
 
 def section(title: str, *children: Content) -> Html:

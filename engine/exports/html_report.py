@@ -18,7 +18,7 @@ from tidepool.engine.results.blocks import (
     Report,
     Table,
     Words,
-    gave,
+    format_outcome,
     glyph_of,
     number,
     places_of,
@@ -38,7 +38,7 @@ from tidepool.storage.transfer.formats import units_of
 CLASSES = {"quiet": "soft", "simulated": "simulated", "warning": "simulated", "strong": "strong"}
 
 
-def drawn(blocks: Iterable[Block]) -> Iterator[Html]:
+def render_blocks(blocks: Iterable[Block]) -> Iterator[Html]:
     for block in blocks:
         match block:
             case Words():
@@ -54,8 +54,8 @@ def drawn(blocks: Iterable[Block]) -> Iterator[Html]:
                 yield _titled(block.title, joined((drawing(block),)))
             case Figure():
                 note = element("p", block.note, class_="soft") if block.note else None
-                nothing = element("p", "Nothing to show yet.", class_="soft")
-                yield _titled(block.title, joined((drawing(block) or nothing, note)))
+                empty_note = element("p", "Nothing to show yet.", class_="soft")
+                yield _titled(block.title, joined((drawing(block) or empty_note, note)))
             case Folded():
                 yield folded(sentence(block.title), element("div", block.text, class_="said"))
 
@@ -91,9 +91,9 @@ def html_report(
         report.title,
         element("p", f"Made by Tidepool {batch['version']}", class_="soft"),
         element("p", batch["description"]) if batch["description"] else None,
-        *drawn((*report.overview, *report.findings, *report.waves)),
-        section("Methods", *drawn(report.methods)),
-        section("System prompts", *drawn(prompts)) if prompts else None,
+        *render_blocks((*report.overview, *report.findings, *report.waves)),
+        section("Methods", *render_blocks(report.methods)),
+        section("System prompts", *render_blocks(prompts)) if prompts else None,
         *(_transcripts(connection, batch) if study is None else ()),
         section(
             "Config",
@@ -107,12 +107,12 @@ def html_report(
 
 def _transcripts(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator[Html]:
     """Of units that have something to read: a genome's evaluation has not, unless it failed."""
-    items = (
+    readable = (
         unit
         for unit in units_of(connection, batch, load_kind(batch["kind"]).contents)
         if unit["messages"] or unit["error"]
     )
-    units = list(islice(items, MOST_TRANSCRIPTS))
+    units = list(islice(readable, MOST_TRANSCRIPTS))
     if not units:
         return
     total = conversations_of(connection, batch["id"])
@@ -139,7 +139,7 @@ def _unit(unit: Mapping[str, Any], places: Mapping[str, int]) -> Iterator[Conten
         if message["thought"]:
             yield element("div", element("em", message["thought"]), class_="said")
         yield element("div", message["content"], class_="said")
-    for outcome in unit.get("outcomes", ()):
-        yield element("p", f"{outcome['agent']} {gave(outcome)}, score {number(outcome['score'], 2)}", class_="soft")
+    for side in unit.get("outcomes", ()):
+        yield element("p", f"{side['agent']} {format_outcome(side)}, score {number(side['score'], 2)}", class_="soft")
     if unit["error"]:
         yield element("p", f"failed: {unit['error']}")

@@ -55,14 +55,14 @@ def line(foreign: str) -> str:
 
 def lines(foreign: str) -> list[str]:
     """Foreign text in its own lines, with its indents: empty ones part paragraphs, the others break where it breaks."""
-    result = in_report(foreign).expandtabs(4).split("\n")
-    written = []
-    for place, one in enumerate(result):
-        bare = one.strip()
-        indent = "&nbsp;" * min(MOST_INDENT, len(one) - len(one.lstrip())) if bare else ""
-        goes_on = bare and place + 1 < len(result) and result[place + 1].strip()
-        written.append((indent + text(bare) if indent else line(bare)) + ("\\" if goes_on else ""))
-    return written
+    source = in_report(foreign).expandtabs(4).split("\n")
+    escaped_lines = []
+    for index, source_line in enumerate(source):
+        bare = source_line.strip()
+        indent = "&nbsp;" * min(MOST_INDENT, len(source_line) - len(source_line.lstrip())) if bare else ""
+        goes_on = bare and index + 1 < len(source) and source[index + 1].strip()
+        escaped_lines.append((indent + text(bare) if indent else line(bare)) + ("\\" if goes_on else ""))
+    return escaped_lines
 
 
 def paragraph(foreign: str) -> str:
@@ -70,7 +70,7 @@ def paragraph(foreign: str) -> str:
 
 
 def quote(foreign: str) -> str:
-    return "\n".join(f"> {one}".rstrip() for one in lines(foreign))
+    return "\n".join(f"> {quoted_line}".rstrip() for quoted_line in lines(foreign))
 
 
 def heading(level: int, foreign: str) -> str:
@@ -85,8 +85,8 @@ def marked(mark: str, foreign: str) -> str:
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
     """The first so many columns are words, the others numbers."""
     rule = [":---" if place < left else "---:" for place in range(len(head))]
-    every = (map(text, head), rule, *(map(text, row) for row in rows))
-    return "\n".join(f"| {' | '.join(row)} |" for row in every)
+    all_rows = (map(text, head), rule, *(map(text, row) for row in rows))
+    return "\n".join(f"| {' | '.join(row)} |" for row in all_rows)
 
 
 def fenced(foreign: str, language: str) -> str:
@@ -105,7 +105,7 @@ MOST_POINTS = 50
 """rows of a curve"""
 
 
-def drawn(blocks: Iterable[Block]) -> Iterator[str]:
+def render_blocks(blocks: Iterable[Block]) -> Iterator[str]:
     for block in blocks:
         match block:
             case Words():
@@ -169,32 +169,32 @@ def _figure(figure: Figure) -> Iterator[str]:
     if figure.form == "points":
         rows = [
             [
-                one.name,
-                _cell(one.xs[0], one.across[0] if one.across else None, digits),
-                _cell(one.ys[0], one.bounds[0], digits),
+                item.name,
+                _cell(item.xs[0], item.across[0] if item.across else None, digits),
+                _cell(item.ys[0], item.bounds[0], digits),
             ]
-            for one in figure.series
+            for item in figure.series
         ]
         yield table(["", figure.xlabel or "x", figure.ylabel or "y"], rows)
     elif figure.form == "lines":
         yield from _curves(figure, digits)
     else:
         rows = [
-            [label, *(_cell(one.ys[place], one.bounds[place], digits) for one in figure.series)]
+            [label, *(_cell(item.ys[place], item.bounds[place], digits) for item in figure.series)]
             for place, label in enumerate(figure.labels)
         ]
-        yield table(["", *(one.name for one in figure.series)], rows)
+        yield table(["", *(item.name for item in figure.series)], rows)
     if figure.note:
         yield marked("*", figure.note)
 
 
 def _curves(figure: Figure, digits: int) -> Iterator[str]:
     """By x; of long curves every so many, and the last."""
-    known = [{x: (y, bounds) for x, y, bounds in zip(one.xs, one.ys, one.bounds, strict=True)} for one in figure.series]
-    xs = sorted({x for values in known for x in values})
+    by_x = [{x: (y, bounds) for x, y, bounds in zip(one.xs, one.ys, one.bounds, strict=True)} for one in figure.series]
+    xs = sorted({x for values in by_x for x in values})
     step = -(-len(xs) // MOST_POINTS)
     shown = sorted({*xs[::step], xs[-1]})
-    rows = [[f"{x:,g}", *(_cell(*values.get(x, (None, None)), digits) for values in known)] for x in shown]
+    rows = [[f"{x:,g}", *(_cell(*values.get(x, (None, None)), digits) for values in by_x)] for x in shown]
     yield table([figure.xlabel or "x", *(one.name or figure.title for one in figure.series)], rows, left=0)
     if len(shown) < len(xs):
         yield marked("*", f"{len(shown):,} of {len(xs):,} points.")
@@ -215,11 +215,11 @@ def markdown_report(
         heading(1, report.title),
         marked("*", f"Made by Tidepool {batch['version']}"),
         paragraph(batch["description"]),
-        *drawn((*report.overview, *report.findings, *report.waves)),
+        *render_blocks((*report.overview, *report.findings, *report.waves)),
         heading(2, "Methods"),
-        *drawn(report.methods),
+        *render_blocks(report.methods),
         heading(2, "Appendix: system prompts") if prompts else "",
-        *drawn(prompts),
+        *render_blocks(prompts),
         heading(2, "Appendix: config"),
     ]
     for title, content in configs_of(cells, study):

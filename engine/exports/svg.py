@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.html import Content, Html, element, joined, text
-from tidepool.engine.results.blocks import INKS, Figure, Heat, Report, Series, Words, ink_of, number, sentence, written
+from tidepool.engine.results.blocks import INKS, Figure, Heat, Report, Series, Words, as_hex, ink_of, number, sentence
 from tidepool.engine.results.figures import (
     Axis,
     along,
@@ -20,7 +20,7 @@ from tidepool.engine.results.figures import (
     of_means,
     plane,
     stretches,
-    thinned,
+    thin_out,
     upright,
 )
 from tidepool.storage.transfer.formats import finished_together, write_text
@@ -62,23 +62,23 @@ class Inks:
 
 _ON_PAGE = tuple(f"var(--mark-{place})" for place in range(len(INKS)))
 PAGE = Inks("var(--ink)", "var(--soft)", "var(--line)", "var(--first)", "var(--second)", _ON_PAGE)
-_WHITE = tuple(written(ink_of(place, (255, 255, 255))) for place in range(len(INKS)))
+_WHITE = tuple(as_hex(ink_of(place, (255, 255, 255))) for place in range(len(INKS)))
 ALONE = Inks("#1c2530", "#5b6570", "#d5d8dc", "#2f6f9f", "#d08c2f", _WHITE)
 
 
-def svg(height: float, drawn: Sequence[Html], title: str, told: str = "") -> Html:
+def svg(height: float, shapes: Sequence[Html], title: str, description: str = "") -> Html:
     """With its title and what it shows in words, for those who hear it."""
-    named = element("title", title), element("desc", told) if told else None
+    labels = element("title", title), element("desc", description) if description else None
     size: dict[str, Content] = {"viewBox": f"0 0 {WIDTH} {n(height)}", "width": WIDTH, "height": n(height)}
-    return element("svg", joined((*named, *drawn)), role="img", **size)
+    return element("svg", joined((*labels, *shapes)), role="img", **size)
 
 
 def line(x1: float, y1: float, x2: float, y2: float, ink: str, wide: float = 1.5, **more: Content) -> Html:
     return element("line", x1=n(x1), y1=n(y1), x2=n(x2), y2=n(y2), stroke=ink, stroke_width=wide, **more)
 
 
-def words(said: str, x: float, y: float, anchor: str = "start", ink: str | None = None, **more: Content) -> Html:
-    return element("text", said, x=n(x), y=n(y), text_anchor=anchor, fill=ink, **more)
+def words(content: str, x: float, y: float, anchor: str = "start", ink: str | None = None, **more: Content) -> Html:
+    return element("text", content, x=n(x), y=n(y), text_anchor=anchor, fill=ink, **more)
 
 
 def shape(x: float, y: float, place: int, ink: str, size: float = 5.0) -> Html:
@@ -126,7 +126,7 @@ def grid(axis: Axis, y: Place, inks: Inks) -> Iterator[Html]:
         yield words(label, LEFT - 8, y(tick) + 4, "end")
 
 
-def feet(axis: Axis, x: Place, floor: float, inks: Inks, top: float | None = None) -> Iterator[Html]:
+def x_ticks(axis: Axis, x: Place, floor: float, inks: Inks, top: float | None = None) -> Iterator[Html]:
     """The numbers of the level axis, each with a short line; and with one up to `top`."""
     if top is not None:
         yield from (line(x(tick), top, x(tick), floor, inks.line, 1) for tick in axis.ticks)
@@ -146,16 +146,16 @@ def names_of_axes(figure: Figure, height: float, top: float, floor: float) -> It
 
 def legend(entries: Sequence[tuple[str, Callable[[float, float], Html]]]) -> tuple[list[Html], float]:
     """Names behind their marks, in as many rows as it takes; and how high they are together."""
-    drawn: list[Html] = []
+    shapes: list[Html] = []
     x, y = float(LEFT), 10.0
     for name, mark in entries:
-        result = short(name, 60)
-        wide = 34 + LETTER * len(result)
+        label = short(name, 60)
+        wide = 34 + LETTER * len(label)
         if x > LEFT and x + wide > WIDTH - RIGHT:
             x, y = float(LEFT), y + 18
-        drawn += [mark(x + 6, y), words(result, x + 17, y + 4)]
+        shapes += [mark(x + 6, y), words(label, x + 17, y + 4)]
         x += wide
-    return drawn, (y + 12 if entries else 0.0)
+    return shapes, (y + 12 if entries else 0.0)
 
 
 def short(name: str, width: int) -> str:
@@ -190,54 +190,54 @@ def bars(figure: Figure, inks: Inks) -> Html:
     """Upright where the labels have room below them, else each on a line of its own."""
     step = (WIDTH - LEFT - RIGHT) / max(1, len(figure.labels))
     if any(len(label) + 2 * bool(figure.places) >= step / LETTER for label in figure.labels):
-        return _lying(figure, inks)
+        return _horizontal_bars(figure, inks)
     head, above = _fills(figure, inks)
     height = 250 + above
     top, floor = TOP + above, height - BOTTOM + (0 if figure.xlabel else 16)
     axis = upright(figure, 6)
     wide = min(90.0, step * 0.7 / len(figure.series))
     y = scale(axis, floor, top)
-    drawn = [*head, *grid(axis, y, inks), *names_of_axes(figure, height, top, floor)]
+    shapes = [*head, *grid(axis, y, inks), *names_of_axes(figure, height, top, floor)]
     for index, name in enumerate(figure.labels):
         middle = LEFT + step * (index + 0.5)
-        drawn.append(words(name, middle + (7 if figure.places else 0), floor + 18, "middle"))
-        drawn += _mark(figure, index, middle - 5 - LETTER * len(name) / 2, floor + 14, inks)
-        for place, one in enumerate(figure.series):
-            value, bounds = one.ys[index], one.bounds[index]
+        shapes.append(words(name, middle + (7 if figure.places else 0), floor + 18, "middle"))
+        shapes += _mark(figure, index, middle - 5 - LETTER * len(name) / 2, floor + 14, inks)
+        for place, series in enumerate(figure.series):
+            value, bounds = series.ys[index], series.bounds[index]
             if value is None:
                 continue
             x = middle + (place - len(figure.series) / 2) * wide + wide * 0.05
             ends = sorted((y(0.0), y(value)))
-            drawn.append(_box(x, ends[0], wide * 0.9, ends[1] - ends[0], inks.of(figure, one, place), place))
+            shapes.append(_box(x, ends[0], wide * 0.9, ends[1] - ends[0], inks.of(figure, series, place), place))
             if bounds:
-                drawn += upright_bar(x + wide * 0.45, y(bounds[0]), y(bounds[1]), min(5.0, wide / 4), inks.ink)
-            elif len(figure.series) == 1 and not any(one.intervals):
-                drawn.append(words(number(value, digits_for(figure)), x + wide * 0.45, ends[0] - 4, "middle"))
-    return svg(height, drawn, figure.title, figure.note)
+                shapes += upright_bar(x + wide * 0.45, y(bounds[0]), y(bounds[1]), min(5.0, wide / 4), inks.ink)
+            elif len(figure.series) == 1 and not any(series.intervals):
+                shapes.append(words(number(value, digits_for(figure)), x + wide * 0.45, ends[0] - 4, "middle"))
+    return svg(height, shapes, figure.title, figure.note)
 
 
-def _lying(figure: Figure, inks: Inks) -> Html:
+def _horizontal_bars(figure: Figure, inks: Inks) -> Html:
     head, above = _fills(figure, inks)
-    each = 16.0 if len(figure.series) > 1 else 22.0
-    group = each * len(figure.series) + (8 if len(figure.series) > 1 else 0)
+    thick = 16.0 if len(figure.series) > 1 else 22.0
+    group = thick * len(figure.series) + (8 if len(figure.series) > 1 else 0)
     floor = TOP + above + group * len(figure.labels)
-    left, axis = _beside(figure), upright(figure, 7)
+    left, axis = _label_width(figure), upright(figure, 7)
     x = scale(axis, left, BEFORE_NUMBERS)
-    drawn = [*head, *feet(axis, x, floor, inks, TOP + above)]
+    shapes = [*head, *x_ticks(axis, x, floor, inks, TOP + above)]
     for index, name in enumerate(figure.labels):
         top = TOP + above + group * index
-        drawn += _name(figure, index, name, left - 10, top + each * len(figure.series) / 2 + 4, inks)
-        for place, one in enumerate(figure.series):
-            value, bounds, y = one.ys[index], one.bounds[index], top + each * place
+        shapes += _name(figure, index, name, left - 10, top + thick * len(figure.series) / 2 + 4, inks)
+        for place, item in enumerate(figure.series):
+            value, bounds, y = item.ys[index], item.bounds[index], top + thick * place
             if value is None:
                 continue
             ends = sorted((x(0.0), x(value)))
-            drawn.append(_box(ends[0], y + 1, ends[1] - ends[0], each - 3, inks.of(figure, one, place), place))
-            middle = y + each / 2 - 0.5
+            shapes.append(_box(ends[0], y + 1, ends[1] - ends[0], thick - 3, inks.of(figure, item, place), place))
+            middle = y + thick / 2 - 0.5
             if bounds:
-                drawn += level_bar(x(bounds[0]), x(bounds[1]), middle, inks.ink)
-            drawn.append(words(number(value, digits_for(figure)), WIDTH - 8, middle + 4, "end"))
-    return svg(floor + 30, drawn, figure.title, figure.note)
+                shapes += level_bar(x(bounds[0]), x(bounds[1]), middle, inks.ink)
+            shapes.append(words(number(value, digits_for(figure)), WIDTH - 8, middle + 4, "end"))
+    return svg(floor + 30, shapes, figure.title, figure.note)
 
 
 def _box(x: float, y: float, wide: float, high: float, ink: str, place: int) -> Html:
@@ -249,8 +249,8 @@ def _box(x: float, y: float, wide: float, high: float, ink: str, place: int) -> 
 
 def _fills(figure: Figure, inks: Inks) -> tuple[list[Html], float]:
     entries = [
-        (one.name, partial(_swatch, ink=inks.of(figure, one, place), place=place))
-        for place, one in enumerate(figure.series)
+        (series.name, partial(_swatch, ink=inks.of(figure, series, place), place=place))
+        for place, series in enumerate(figure.series)
     ]
     return legend(entries if len(entries) > 1 else [])
 
@@ -271,31 +271,31 @@ def means(figure: Figure, inks: Inks) -> Html:
         if mean is not None
     ]
     floor = 26.0 * len(rows) + 8
-    left, axis = _beside(figure), of_means(figure, 7)
+    left, axis = _label_width(figure), of_means(figure, 7)
     x = scale(axis, left, BEFORE_NUMBERS)
-    drawn = list(feet(axis, x, floor, inks, 4))
+    shapes = list(x_ticks(axis, x, floor, inks, 4))
     if figure.reference is not None:
         at = x(figure.reference)
-        drawn.append(line(at, 4, at, floor, inks.soft, 1.5, stroke_dasharray="5 4"))
+        shapes.append(line(at, 4, at, floor, inks.soft, 1.5, stroke_dasharray="5 4"))
     signed, digits = figure.reference is not None, max(1, digits_for(figure))
     for row, (index, name, mean, bounds) in enumerate(rows):
         y = 18.0 + 26 * row
-        drawn += _name(figure, index, name, left - 10, y + 4, inks)
+        shapes += _name(figure, index, name, left - 10, y + 4, inks)
         if bounds:
-            drawn += level_bar(x(bounds[0]), x(bounds[1]), y, inks.ink)
+            shapes += level_bar(x(bounds[0]), x(bounds[1]), y, inks.ink)
         place, ink = (
             (figure.places[index], inks.mark(figure.places[index]))
             if figure.places
             else (0, inks.of(figure, series, 0))
         )
-        drawn.append(shape(x(mean), y, place, ink))
-        drawn.append(words(number(mean, digits, signed=signed), WIDTH - 8, y + 4, "end"))
+        shapes.append(shape(x(mean), y, place, ink))
+        shapes.append(words(number(mean, digits, signed=signed), WIDTH - 8, y + 4, "end"))
     if figure.xlabel:
-        drawn.append(words(figure.xlabel, (left + BEFORE_NUMBERS) / 2, floor + 38, "middle"))
-    return svg(floor + (46 if figure.xlabel else 30), drawn, figure.title, figure.note)
+        shapes.append(words(figure.xlabel, (left + BEFORE_NUMBERS) / 2, floor + 38, "middle"))
+    return svg(floor + (46 if figure.xlabel else 30), shapes, figure.title, figure.note)
 
 
-def _beside(figure: Figure) -> float:
+def _label_width(figure: Figure) -> float:
     """Room for the names."""
     longest = max((len(label) for label in figure.labels), default=0)
     return min(300.0, max(90.0, 34 + LETTER * longest))
@@ -321,34 +321,34 @@ def _mark(figure: Figure | Heat, index: int, x: float, y: float, inks: Inks) -> 
 def curves(figure: Figure, inks: Inks) -> Html:
     """One line for each series on the band of its intervals, with a mark of its own along its way."""
     several = len(figure.series) > 1
-    paints = [inks.of(figure, one, place) for place, one in enumerate(figure.series)]
-    entries = [(one.name, partial(shape, place=place, ink=paints[place])) for place, one in enumerate(figure.series)]
+    paints = [inks.of(figure, item, place) for place, item in enumerate(figure.series)]
+    entries = [(item.name, partial(shape, place=place, ink=paints[place])) for place, item in enumerate(figure.series)]
     head, above = legend(entries if several else [])
     height = 270 + above
     top, floor = TOP + above, height - BOTTOM
     up, across = upright(figure, 6), along(figure, 8)
     x, y = scale(across, LEFT, WIDTH - RIGHT), scale(up, floor, top)
-    drawn = [*head, *grid(up, y, inks), *feet(across, x, floor, inks), *names_of_axes(figure, height, top, floor)]
+    shapes = [*head, *grid(up, y, inks), *x_ticks(across, x, floor, inks), *names_of_axes(figure, height, top, floor)]
     for ink, series in zip(paints, figure.series, strict=True):
         for stretch in stretches(series):
-            drawn += _band([(x(at), y(low), y(high)) for at, low, high in stretch], ink, inks)
+            shapes += _band([(x(at), y(low), y(high)) for at, low, high in stretch], ink, inks)
     for place, (ink, series) in enumerate(zip(paints, figure.series, strict=True)):
-        points = [(x(at), y(value)) for at, value in thinned(known_points(series), MOST_POINTS)]
-        drawn.append(element("polyline", points=pairs(points), fill="none", stroke=ink, stroke_width=2))
+        points = [(x(at), y(value)) for at, value in thin_out(known_points(series), MOST_POINTS)]
+        shapes.append(element("polyline", points=pairs(points), fill="none", stroke=ink, stroke_width=2))
         if several or len(points) == 1:
-            drawn += _along(points, place, len(figure.series), ink)
-    return svg(height, drawn, figure.title, figure.note)
+            shapes += _along(points, place, len(figure.series), ink)
+    return svg(height, shapes, figure.title, figure.note)
 
 
 def _along(points: Sequence[tuple[float, float]], place: int, curves: int, ink: str) -> list[Html]:
     """Some way apart, and elsewhere for each curve."""
-    drawn: list[Html] = []
-    wanted = LEFT + BETWEEN_MARKS * place / curves
+    shapes: list[Html] = []
+    next_x = LEFT + BETWEEN_MARKS * place / curves
     for x, y in points:
-        if x >= wanted or (x, y) == points[-1]:
-            drawn.append(shape(x, y, place, ink, 4))
-            wanted = x + BETWEEN_MARKS
-    return drawn
+        if x >= next_x or (x, y) == points[-1]:
+            shapes.append(shape(x, y, place, ink, 4))
+            next_x = x + BETWEEN_MARKS
+    return shapes
 
 
 def _band(points: Sequence[tuple[float, float, float]], ink: str, inks: Inks) -> list[Html]:
@@ -366,30 +366,30 @@ def named_points(figure: Figure, inks: Inks) -> Html:
     axes are one scale, with the line on which both are equal."""
     across, up = plane(figure, 7, 7)
     points = [
-        (one, at, partial(shape, place=_place(one, place), ink=inks.of(figure, one, place)))
-        for place, one in enumerate(figure.series)
-        for at in known_points(one)[:1]
+        (series, at, partial(shape, place=_place(series, place), ink=inks.of(figure, series, place)))
+        for place, series in enumerate(figure.series)
+        for at in known_points(series)[:1]
     ]
     x, y = scale(across, LEFT, WIDTH - RIGHT), scale(up, 420 - BOTTOM, TOP)
-    crowded = _crowded([(x(a), y(b)) for _, (a, b), _ in points], [one.name for one, _, _ in points])
-    head, above = legend([(one.name, mark) for one, _, mark in points] if crowded else [])
+    crowded = _crowded([(x(a), y(b)) for _, (a, b), _ in points], [series.name for series, _, _ in points])
+    head, above = legend([(series.name, mark) for series, _, mark in points] if crowded else [])
     size, top = 420 + above, TOP + above
     floor = size - BOTTOM
     y = scale(up, floor, top)
-    drawn = [*head, *grid(up, y, inks), *feet(across, x, floor, inks), *names_of_axes(figure, size, top, floor)]
+    shapes = [*head, *grid(up, y, inks), *x_ticks(across, x, floor, inks), *names_of_axes(figure, size, top, floor)]
     if figure.square:
         low, high = figure.square
-        drawn.append(line(x(low), y(low), x(high), y(high), inks.soft, 1.5, stroke_dasharray="6 5"))
-    for one, (a, b), mark in points:
+        shapes.append(line(x(low), y(low), x(high), y(high), inks.soft, 1.5, stroke_dasharray="6 5"))
+    for series, (a, b), mark in points:
         ink = mark.keywords["ink"]
-        drawn += [line(x(ends[0]), y(b), x(ends[1]), y(b), ink) for ends in filter(None, one.across[:1])]
-        drawn += [line(x(a), y(ends[0]), x(a), y(ends[1]), ink) for ends in filter(None, one.intervals[:1])]
-    for one, (a, b), mark in points:
-        drawn.append(mark(x(a), y(b)))
+        shapes += [line(x(ends[0]), y(b), x(ends[1]), y(b), ink) for ends in filter(None, series.across[:1])]
+        shapes += [line(x(a), y(ends[0]), x(a), y(ends[1]), ink) for ends in filter(None, series.intervals[:1])]
+    for series, (a, b), mark in points:
+        shapes.append(mark(x(a), y(b)))
         if not crowded:
             side = _side(x(a))
-            drawn.append(words(short(one.name, 40), x(a) + 9 * side, y(b) - 7, "start" if side > 0 else "end"))
-    return svg(size, drawn, figure.title, figure.note)
+            shapes.append(words(short(series.name, 40), x(a) + 9 * side, y(b) - 7, "start" if side > 0 else "end"))
+    return svg(size, shapes, figure.title, figure.note)
 
 
 def _side(x: float) -> int:
@@ -405,8 +405,8 @@ def _crowded(places: Sequence[tuple[float, float]], names: Sequence[str]) -> boo
         boxes.append((start, end, y - 12))
     others = [*boxes, *((x - 5, x + 5, y) for x, y in places)]
     return any(
-        one != other and one[0] < other[1] and other[0] < one[1] and abs(one[2] - other[2]) < 11
-        for one in boxes
+        box != other and box[0] < other[1] and other[0] < box[1] and abs(box[2] - other[2]) < 11
+        for box in boxes
         for other in others
     )
 
@@ -425,21 +425,21 @@ def heat_map(heat: Heat, inks: Inks) -> Html:
     left = min(200.0, 34 + LETTER * max((len(name) for name in heat.rows), default=4))
     wide = min(84.0, (WIDTH - left - RIGHT) / max(1, len(heat.columns)))
     high, top = 30.0, 26.0
-    drawn: list[Html] = []
+    shapes: list[Html] = []
     for column, name in enumerate(heat.columns):
-        drawn.append(words(short(name, max(3, int(wide / LETTER))), left + wide * (column + 0.5), 16, "middle"))
+        shapes.append(words(short(name, max(3, int(wide / LETTER))), left + wide * (column + 0.5), 16, "middle"))
     for row, (name, values) in enumerate(zip(heat.rows, heat.values, strict=True)):
         y = top + high * row
-        drawn += _name(heat, row, name, left - 10, y + 19, inks)
+        shapes += _name(heat, row, name, left - 10, y + 19, inks)
         for column, share in enumerate(values):
-            drawn += _cell(left + wide * column, y, wide, high, share)
+            shapes += _cell(left + wide * column, y, wide, high, share)
     foot = top + high * len(heat.rows) + 14
     for part in range(21):
-        drawn.append(element("rect", x=n(left + 6 * part), y=n(foot), width=6.5, height=10, fill=_ground(5.0 * part)))
-    drawn += [words("0 %", left - 10, foot + 9, "end"), words("100 %", left + 134, foot + 9)]
+        shapes.append(element("rect", x=n(left + 6 * part), y=n(foot), width=6.5, height=10, fill=_ground(5.0 * part)))
+    shapes += [words("0 %", left - 10, foot + 9, "end"), words("100 %", left + 134, foot + 9)]
     if any(share is None for values in heat.values for share in values):
-        drawn.append(words("– not known", left + 190, foot + 9, ink=inks.soft))
-    return svg(foot + 18, drawn, heat.title)
+        shapes.append(words("– not known", left + 190, foot + 9, ink=inks.soft))
+    return svg(foot + 18, shapes, heat.title)
 
 
 def _cell(x: float, y: float, wide: float, high: float, share: float | None) -> list[Html]:
@@ -465,12 +465,12 @@ HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 def write_pictures(report: Report, target: Path | None, name: str) -> list[Path]:
     """A file for each plot, in a folder."""
-    said = "; ".join(block.text for block in report.overview if isinstance(block, Words) and block.level == "simulated")
-    simulated = f"{sentence(said)}." if said else ""
+    note = "; ".join(block.text for block in report.overview if isinstance(block, Words) and block.level == "simulated")
+    simulated = f"{sentence(note)}." if note else ""
     pictures = [
-        (block.title, _picture(block, drawn, simulated))
+        (block.title, _picture(block, image, simulated))
         for block in report.findings
-        if isinstance(block, Figure | Heat) and (drawn := drawing(block, ALONE)) is not None
+        if isinstance(block, Figure | Heat) and (image := drawing(block, ALONE)) is not None
     ]
     if not pictures:
         raise UsageError("There is nothing to draw of this batch yet.")
@@ -484,27 +484,27 @@ def write_pictures(report: Report, target: Path | None, name: str) -> list[Path]
     return [folder / file for file in files]
 
 
-def _picture(block: Figure | Heat, drawn: Html, simulated: str) -> Html:
+def _picture(block: Figure | Heat, image: Html, simulated: str) -> Html:
     """A drawing with its title above it, its note and what must be said of it below."""
     title = sentence(block.title)
     below = [*_lines(block.note if isinstance(block, Figure) else ""), *_lines(simulated)]
-    found = re.search(r' height="([0-9.]+)"', drawn)
-    tall = float(found.group(1)) if found else 0.0
-    parts: list[Html] = []
-    at = float(EDGE + 12)
+    match = re.search(r' height="([0-9.]+)"', image)
+    image_height = float(match.group(1)) if match else 0.0
+    elements: list[Html] = []
+    y = float(EDGE + 12)
     for line_of_title in _lines(title, 1.2):
-        parts.append(words(line_of_title, EDGE, at, font_size=15, font_weight="bold"))
-        at += LINE
-    parts.append(Html(drawn.replace("<svg", f'<svg x="{EDGE}" y="{n(at - 8)}"', 1)))
-    at += tall + 10
+        elements.append(words(line_of_title, EDGE, y, font_size=15, font_weight="bold"))
+        y += LINE
+    elements.append(Html(image.replace("<svg", f'<svg x="{EDGE}" y="{n(y - 8)}"', 1)))
+    y += image_height + 10
     for place, note in enumerate(below):
-        parts.append(words(note, EDGE, at + LINE * place, ink=ALONE.soft))
+        elements.append(words(note, EDGE, y + LINE * place, ink=ALONE.soft))
     wide = WIDTH + 2 * EDGE
-    height = at + LINE * len(below) + EDGE - 10
+    height = y + LINE * len(below) + EDGE - 10
     ground = element("rect", x=0, y=0, width=wide, height=n(height), fill="#ffffff")
     return element(
         "svg",
-        joined((element("title", title), ground, *parts)),
+        joined((element("title", title), ground, *elements)),
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 {wide} {n(height)}",
         width=wide,
@@ -516,11 +516,11 @@ def _picture(block: Figure | Heat, drawn: Html, simulated: str) -> Html:
     )
 
 
-def _lines(told: str, size: float = 1.0) -> list[str]:
+def _lines(text: str, size: float = 1.0) -> list[str]:
     """Broken where a line is full: SVG does not do it."""
     most = int(WIDTH / (LETTER * size))
     lines: list[str] = []
-    for word in told.split():
+    for word in text.split():
         if lines and len(lines[-1]) + 1 + len(word) <= most:
             lines[-1] += f" {word}"
         else:

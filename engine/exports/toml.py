@@ -17,7 +17,7 @@ from tidepool.engine.config import ceilings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.engine.trust.foreign_keys import foreign_keys, without_foreign
-from tidepool.engine.trust.gate import copied_config, design_text, without_what
+from tidepool.engine.trust.gate import copied_config, design_text, omitted_keys
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage.studies import StoredStudy
 from tidepool.storage.text import one_line
@@ -35,7 +35,7 @@ def toml_of(batch: sqlite3.Row) -> str:
     if len(batch["config"]) > 2 * ceilings.CONFIG_BYTES:  # writing it as TOML would take seconds
         raise _too_large(batch, len(batch["config"]))
     config = without_paths(copied_config(batch["id"], batch["config"]))
-    left_out = without_what(batch["id"], batch["config"])
+    left_out = omitted_keys(batch["id"], batch["config"])
     head = f"# The config of batch {one_line(batch['id'])}, made by Tidepool {one_line(batch['version'] or '?')}."
     if left_out:
         head += f"\n# Left out, since the batch was not created here: {one_line(', '.join(left_out))}."
@@ -63,34 +63,34 @@ def refuse_branch(batch: sqlite3.Row) -> None:
 
 def without_paths(config: Mapping[str, Any]) -> dict[str, Any]:
     """What was in the files is in the config; of where they lay the last name is enough."""
-    kept = dict(config)
-    for name in kept.keys() & set(KINDS):
-        if isinstance(section := kept[name], Mapping):
+    cleaned = dict(config)
+    for name in cleaned.keys() & set(KINDS):
+        if isinstance(section := cleaned[name], Mapping):
             files = {key: section[key] for key in load_kind(name).files if isinstance(section.get(key), str)}
-            kept[name] = {**section, **{key: PureWindowsPath(value).name for key, value in files.items()}}
-    return kept
+            cleaned[name] = {**section, **{key: PureWindowsPath(value).name for key, value in files.items()}}
+    return cleaned
 
 
 def as_toml(config: Mapping[str, Any]) -> str:
     """TOML knows no null, and an empty section says nothing: both are left out. What nobody sees is written as an escape."""
     import tomlkit
 
-    sections = {name: _said(section) for name, section in config.items()}
+    sections = {name: _without_nulls(section) for name, section in config.items()}
     if isinstance(providers := sections.get("providers"), dict):
         sections["providers"] = {name: keys for name, keys in providers.items() if keys}
     text = tomlkit.dumps(_ordered({name: section for name, section in sections.items() if section not in ({}, [])}))
-    return "\n".join(line if line.isprintable() else "".join(map(_seen, line)) for line in text.split("\n"))
+    return "\n".join(line if line.isprintable() else "".join(map(_visible, line)) for line in text.split("\n"))
 
 
-def _seen(character: str) -> str:
+def _visible(character: str) -> str:
     return character if character.isprintable() else f"\\U{ord(character):08x}"
 
 
-def _said(value: Any) -> Any:
+def _without_nulls(value: Any) -> Any:
     if isinstance(value, Mapping):
-        said = {key: NOTHING.get(key) if item is None else _said(item) for key, item in value.items()}
-        return {key: item for key, item in said.items() if item is not None}
-    return [_said(item) for item in value] if isinstance(value, list) else value
+        values = {key: NOTHING.get(key) if item is None else _without_nulls(item) for key, item in value.items()}
+        return {key: item for key, item in values.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def _ordered(section: dict[str, Any]) -> dict[str, Any]:
@@ -102,13 +102,13 @@ def _ordered(section: dict[str, Any]) -> dict[str, Any]:
 def _place(value: Any) -> int:
     if isinstance(value, dict):
         return 1
-    return 2 if isinstance(value, list) and value and all(isinstance(one, dict) for one in value) else 0
+    return 2 if isinstance(value, list) and value and all(isinstance(item, dict) for item in value) else 0
 
 
 # -- a study -----------------------------------------------------------------------------------------------------------
 
 
-BESIDE = ("context", "labels")
+COMPLETED_KEYS = ("context", "labels")
 """keys that freezing may complete, beside those that nobody writes"""
 
 
@@ -124,11 +124,11 @@ def study_config(study: StoredStudy, batches: Sequence[sqlite3.Row]) -> dict[str
             f"Study {study.id} does not hold the config it was written with: export its batches one by one."
         )
     configs = [json.loads(batch["config"]) for batch in batches]
-    known = trust_record().knows(study.id, design_text(study.design)) and all(
+    trusted = trust_record().knows(study.id, design_text(study.design)) and all(
         trust_record().knows(batch["id"], batch["config"]) for batch in batches
     )
     data = deepcopy(dict(source))
-    if known:
+    if trusted:
         data |= {"providers": configs[0].get("providers", {})}
         data.pop("cluster", None)
     elif any(path == ("design",) for path, _ in foreign_keys(data)):
@@ -145,9 +145,9 @@ def missing_files(study: StoredStudy, batches: Sequence[sqlite3.Row]) -> list[st
     data = study_config(study, batches)
     kind = load_kind(data["batch"]["kind"])
     section = data.get(kind.name, {})
-    named = [section[key] for key in kind.files if section.get(key)]
-    there = any(section.get(key) for key in kind.filled_in) or not kind.filled_in
-    return [] if there else [name for name in named if "." in name]
+    names = [section[key] for key in kind.files if section.get(key)]
+    filled = any(section.get(key) for key in kind.filled_in) or not kind.filled_in
+    return [] if filled else [name for name in names if "." in name]
 
 
 def _completed(data: dict[str, Any], configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -156,20 +156,20 @@ def _completed(data: dict[str, Any], configs: Sequence[Mapping[str, Any]]) -> di
     section = dict(data.get(kind.name, {}))
     if not any(section.get(key) for key in kind.files):
         return data
-    for key in (*kind.filled_in, *BESIDE):
-        if (value := _alike(configs, kind.name, key)) is not None:
+    for key in (*kind.filled_in, *COMPLETED_KEYS):
+        if (value := _common_value(configs, kind.name, key)) is not None:
             section[key] = value
     if section.get("context"):
         section.pop("context_file", None)
-    if section.get("entity_file") and (entities := _alike(configs, "entities")) is not None:
+    if section.get("entity_file") and (entities := _common_value(configs, "entities")) is not None:
         data["entities"] = entities
         section.pop("entity_file")
     return {**data, kind.name: section}
 
 
-def _alike(configs: Sequence[Any], *path: str) -> Any:
+def _common_value(configs: Sequence[Any], *path: str) -> Any:
     """What all of them have there; None: they differ, or have nothing."""
-    found = list(configs)
+    values = list(configs)
     for key in path:
-        found = [one.get(key) if isinstance(one, Mapping) else None for one in found]
-    return found[0] if found[0] and all(one == found[0] for one in found) else None
+        values = [value.get(key) if isinstance(value, Mapping) else None for value in values]
+    return values[0] if values[0] and all(value == values[0] for value in values) else None

@@ -74,10 +74,10 @@ def read_agents(path: Path) -> list[Agent]:
         records = [(f"{path}, row {row}", _from_cells(cells, f"{path}, row {row}")) for row, cells in read_table(path)]
     elif suffix in (".json", ".toml"):
         tree = read_tree(path)
-        listed = tree.get("agents") if isinstance(tree, dict) else tree
-        if not isinstance(listed, list):
+        entries = tree.get("agents") if isinstance(tree, dict) else tree
+        if not isinstance(entries, list):
             raise UsageError(f"{path}: expected a list of agents, or a list under the key 'agents'.")
-        records = [(f"{path}, agent {place}", record) for place, record in enumerate(listed, 1)]
+        records = [(f"{path}, agent {index}", record) for index, record in enumerate(entries, 1)]
     else:
         raise UsageError(f"{path}: agents are read from .json, .toml and .csv files. Rename or convert it.")
     if not records:
@@ -111,8 +111,8 @@ def content_id(name: str, content: object) -> str:
 
 def stored_entity(entity: Entity, type_name: str | None = None) -> library.StoredEntity:
     """The entity as a library keeps it."""
-    one = content_id(entity.name, entity.as_record())
-    return library.StoredEntity(one, entity.name, type_name, entity.description, dict(entity.attributes))
+    entity_id = content_id(entity.name, entity.as_record())
+    return library.StoredEntity(entity_id, entity.name, type_name, entity.description, dict(entity.attributes))
 
 
 def entity_of(stored: library.StoredEntity) -> Entity:
@@ -189,7 +189,7 @@ def agents_of_files(paths: Iterable[Path]) -> LibraryAdditions:
     return LibraryAdditions(agents=tuple(stored_agent(agent) for path in paths for agent in read_agents(path)))
 
 
-def keep(database: Path, additions: LibraryAdditions) -> AddedToLibrary:
+def store_additions(database: Path, additions: LibraryAdditions) -> AddedToLibrary:
     """Puts everything into the library of the file, each thing once."""
     prepare(database)
     if additions.types:
@@ -210,8 +210,8 @@ def names_library(config: Config) -> bool:
 
 def with_library(config: Config, database: Path) -> Config:
     """The config with everything inside that it names by id."""
-    listed = _ids_of_file(config)
-    if not listed and not names_library(config):
+    file_ids = _ids_of_file(config)
+    if not file_ids and not names_library(config):
         return config
     if not database.exists():
         raise UsageError(
@@ -219,7 +219,7 @@ def with_library(config: Config, database: Path) -> Config:
             "Name the file with --db, or fill its library with `tidepool entities add`."
         )
     with reading(database) as connection:
-        return _taken_in(config, connection, listed)
+        return _resolve_ids(config, connection, file_ids)
 
 
 def _ids_of_file(config: Config) -> list[str]:
@@ -234,20 +234,20 @@ def _ids_of_file(config: Config) -> list[str]:
         raise UsageError(format_error(config.origin.source, str(error)), where) from None
 
 
-def _taken_in(config: Config, connection: sqlite3.Connection, listed: Sequence[str]) -> Config:
+def _resolve_ids(config: Config, connection: sqlite3.Connection, file_ids: Sequence[str]) -> Config:
     kind, settings = config.batch.kind, config.settings
     entity_ids: Sequence[str] = getattr(settings, "entity_ids", ())
-    with _found_at("agent_ids"):
+    with _locating_unknown_ids("agent_ids"):
         agents = [agent_of(stored) for stored in library.find_agents(connection, config.agent_ids)]
-    with _found_at(kind, "entity_ids"):
+    with _locating_unknown_ids(kind, "entity_ids"):
         stored = library.find_entities(connection, entity_ids)
-    with _found_at(kind, "entity_file", source=getattr(settings, "entity_file", "")):
-        stored += library.find_entities(connection, listed)
-    with located(kind, "entity_file" if listed else "entity_ids"):
-        entities = [{"id": one.id, **entity_of(one).as_record()} for one in stored]
+    with _locating_unknown_ids(kind, "entity_file", source=getattr(settings, "entity_file", "")):
+        stored += library.find_entities(connection, file_ids)
+    with located(kind, "entity_file" if file_ids else "entity_ids"):
+        entities = [{"id": entity.id, **entity_of(entity).as_record()} for entity in stored]
     if entity_ids:
         settings = settings.model_copy(update={"entity_ids": []})
-    if listed:
+    if file_ids:
         settings = settings.model_copy(update={"entity_file": None})
     update = {
         "agents": [*config.agents, *agents],
@@ -259,7 +259,7 @@ def _taken_in(config: Config, connection: sqlite3.Connection, listed: Sequence[s
 
 
 @contextmanager
-def _found_at(*where: str, source: str = "") -> Iterator[None]:
+def _locating_unknown_ids(*where: str, source: str = "") -> Iterator[None]:
     """An id that nothing goes by is a mistake at the key that lists it, or that names the file that does."""
     with located(*where):
         try:

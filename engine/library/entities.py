@@ -140,12 +140,12 @@ def _checked_attributes(attributes: Mapping[Any, object], where: str) -> dict[st
         raise UsageError(f"{where}: {words}", ("attributes",))
     checked: dict[str, Attribute] = {}
     for key, value in attributes.items():
-        place = ("attributes", str(key))
-        name = _at(place, f"{where}, attribute name", check_name, key)
+        path = ("attributes", str(key))
+        name = _at(path, f"{where}, attribute name", check_name, key)
         if name in checked:
-            raise UsageError(f"{where}: the attribute {name!r} is given twice. Keep one.", place)
+            raise UsageError(f"{where}: the attribute {name!r} is given twice. Keep one.", path)
         if value is not None:
-            checked[name] = _at(place, f"{where}, attribute {name!r}", _check_attribute, value)
+            checked[name] = _at(path, f"{where}, attribute {name!r}", _check_attribute, value)
     return checked
 
 
@@ -157,14 +157,14 @@ def _check_attribute(value: object) -> Attribute:
     return check_text(value) if isinstance(value, str) else value
 
 
-def refuse_doubled(entities: Iterable[Entity], where: str) -> None:
+def refuse_duplicates(entities: Iterable[Entity], where: str) -> None:
     """Refuses two entities of one name: they could not be told apart in a transcript, nor could Ada and ADA."""
     first: dict[str, str] = {}
-    for place, entity in enumerate(entities):
+    for index, entity in enumerate(entities):
         key = entity.name.casefold()
         if key in first:
-            twice = f"{entity.name!r}" + ("" if first[key] == entity.name else f" (and {first[key]!r})")
-            raise UsageError(f"{where}: the entity {twice} is there twice. Rename or remove one.", (place, "name"))
+            names = f"{entity.name!r}" + ("" if first[key] == entity.name else f" (and {first[key]!r})")
+            raise UsageError(f"{where}: the entity {names} is there twice. Rename or remove one.", (index, "name"))
         first[key] = entity.name
 
 
@@ -222,7 +222,7 @@ def read_entities(path: Path) -> list[Entity]:
     entities = _from_csv(path) if suffix in (".csv", ".tsv") else _from_tree(path)
     if not entities:
         raise UsageError(f"{path}: the file holds no entities.")
-    refuse_doubled(entities, str(path))
+    refuse_duplicates(entities, str(path))
     return entities
 
 
@@ -230,20 +230,20 @@ def read_entity_ids(path: Path) -> list[str] | None:
     """The ids of a library that a JSON file lists; None where it lists entities, or is no JSON."""
     if path.suffix.lower() != ".json":
         return None
-    listed = _records(read_tree(path))
-    if not isinstance(listed, list) or not any(isinstance(record, str) for record in listed):
+    entries = _records(read_tree(path))
+    if not isinstance(entries, list) or not any(isinstance(record, str) for record in entries):
         return None
     seen: set[str] = set()
-    for place, record in enumerate(listed, 1):
+    for index, record in enumerate(entries, 1):
         if not isinstance(record, str) or not record.strip():
             raise UsageError(
-                f"{path}, entry {place}: the file lists ids of the library, and this is none. A file has entities or ids, "
+                f"{path}, entry {index}: the file lists ids of the library, and this is none. A file has entities or ids, "
                 "not both."
             )
         if record in seen:
-            raise UsageError(f"{path}, entry {place}: the id {record!r} is there twice. Name each entity once.")
+            raise UsageError(f"{path}, entry {index}: the id {record!r} is there twice. Name each entity once.")
         seen.add(record)
-    return listed
+    return entries
 
 
 def read_tree(path: Path) -> Any:

@@ -26,7 +26,7 @@ from tidepool.storage.library import StoredType, list_types
 Name = Annotated[str, AfterValidator(check_name)]
 Text = Annotated[str, AfterValidator(check_text)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
-Drawn = Mapping[str, Attribute]
+DrawnValues = Mapping[str, Attribute]
 """what the entity already is: its name and the dimensions before this one"""
 
 _BLANK = re.compile(r"\{([^{}]+)\}")
@@ -40,7 +40,7 @@ class BooleanDimension(Section):
     share: float = Field(default=0.5, ge=0, le=1)
     """of the entities for whom it is true"""
 
-    def draw(self, rng: Random, drawn: Drawn) -> bool:
+    def draw(self, rng: Random, drawn: DrawnValues) -> bool:
         return rng.random() < self.share
 
 
@@ -71,7 +71,7 @@ class CategoricalDimension(Section):
             raise WrongValue("not all weights may be 0", "weights")
         return self
 
-    def draw(self, rng: Random, drawn: Drawn) -> str:
+    def draw(self, rng: Random, drawn: DrawnValues) -> str:
         return rng.choices(self.options, self.weights)[0]
 
 
@@ -112,7 +112,7 @@ class NumberDimension(Section):
             raise WrongValue(f"deviation: expected a number from 0 to {max(high - low, 1):g}", "deviation")
         return self
 
-    def draw(self, rng: Random, drawn: Drawn) -> int | float:
+    def draw(self, rng: Random, drawn: DrawnValues) -> int | float:
         low, high = self.range
         if self.kind == "int":
             # Half a step of room on both ends, so that the ends are as likely as their neighbours.
@@ -158,14 +158,14 @@ class TextDimension(Section):
             raise WrongValue("a text of it is empty")
         return self
 
-    def draw(self, rng: Random, drawn: Drawn) -> str | None:
-        return filled(rng.choice(self.options), drawn) if self.options else None
+    def draw(self, rng: Random, drawn: DrawnValues) -> str | None:
+        return fill(rng.choice(self.options), drawn) if self.options else None
 
 
 Dimension = BooleanDimension | CategoricalDimension | NumberDimension | TextDimension
 
 
-def filled(template: str, drawn: Drawn) -> str:
+def fill(template: str, drawn: DrawnValues) -> str:
     """The template with its blanks filled in; never str.format, since templates come from strangers."""
     return _BLANK.sub(lambda blank: in_words(drawn.get(blank[1], blank[0])), template)
 
@@ -199,26 +199,26 @@ class EntityType(Section):
     def _check_dimensions(self) -> Self:
         if not self.dimensions:
             raise WrongValue("a type needs at least one dimension, listed under 'dimensions'", "dimensions")
-        known = ["name"]
-        for place, one in enumerate(self.dimensions):
-            if one.name in known:
+        names = ["name"]
+        for index, item in enumerate(self.dimensions):
+            if item.name in names:
                 raise WrongValue(
-                    f"dimensions[{place}]: the name {one.name!r} is taken. Choose another", "dimensions", place
+                    f"dimensions[{index}]: the name {item.name!r} is taken. Choose another", "dimensions", index
                 )
-            if isinstance(one, TextDimension):
-                for text in (*one.options, one.prompt):
-                    _refuse_unknown_blanks(text, known, "dimensions", place)
-            known.append(one.name)
-        _refuse_unknown_blanks(self.portrait, known, "portrait")
+            if isinstance(item, TextDimension):
+                for text in (*item.options, item.prompt):
+                    _refuse_unknown_blanks(text, names, "dimensions", index)
+            names.append(item.name)
+        _refuse_unknown_blanks(self.portrait, names, "portrait")
         return self
 
 
-def _refuse_unknown_blanks(template: str, known: list[str], *where: int | str) -> None:
+def _refuse_unknown_blanks(template: str, names: list[str], *where: int | str) -> None:
     for blank in _BLANK.findall(template):
-        if blank not in known:
-            listed = ", ".join(known[1:]) or "there is none"
+        if blank not in names:
+            options = ", ".join(names[1:]) or "there is none"
             raise WrongValue(
-                f"{path_in_words(where)}: {{{blank}}} is neither the name nor a dimension listed before it ({listed})",
+                f"{path_in_words(where)}: {{{blank}}} is neither the name nor a dimension listed before it ({options})",
                 *where,
             )
 
@@ -235,10 +235,10 @@ def generate(entity_type: EntityType, n: int, seed: int) -> list[Entity]:
     """So many entities of the type, the same for the same seed."""
     if n < 1:
         raise UsageError(f"{n} entities cannot be generated: ask for 1 or more.")
-    return list(islice(generated(entity_type, seed), n))
+    return list(islice(iterate_entities(entity_type, seed), n))
 
 
-def generated(entity_type: EntityType, seed: int) -> Iterator[Entity]:
+def iterate_entities(entity_type: EntityType, seed: int) -> Iterator[Entity]:
     """Entities without end, all names different."""
     for number, name in enumerate(_names(entity_type, seed)):
         rng = stream(seed, "entity", entity_type.name, number)
@@ -247,26 +247,26 @@ def generated(entity_type: EntityType, seed: int) -> Iterator[Entity]:
             value = dimension.draw(rng, {"name": name, **drawn})
             if value is not None:
                 drawn[dimension.name] = value
-        yield Entity(name, filled(entity_type.portrait, {"name": name, **drawn}), drawn)
+        yield Entity(name, fill(entity_type.portrait, {"name": name, **drawn}), drawn)
 
 
 def writing_tasks(entity_type: EntityType, entity: Entity) -> list[WritingTask]:
     """What a model still has to write about this entity, with the blanks of each prompt filled in."""
-    known = {"name": entity.name, **entity.attributes}
+    values = {"name": entity.name, **entity.attributes}
     return [
-        WritingTask(dimension.name, filled(dimension.prompt, known))
+        WritingTask(dimension.name, fill(dimension.prompt, values))
         for dimension in entity_type.dimensions
         if isinstance(dimension, TextDimension) and dimension.prompt and dimension.name not in entity.attributes
     ]
 
 
-def written(entity_type: EntityType, entity: Entity, texts: dict[str, str]) -> Entity:
+def with_texts(entity_type: EntityType, entity: Entity, texts: dict[str, str]) -> Entity:
     """The entity with the texts a model wrote, its portrait filled in again."""
     attributes = {**entity.attributes, **texts}
     ordered = {d.name: attributes[d.name] for d in entity_type.dimensions if d.name in attributes}
     return replace(
         entity,
-        description=filled(entity_type.portrait, {"name": entity.name, **ordered}),
+        description=fill(entity_type.portrait, {"name": entity.name, **ordered}),
         attributes={**ordered, **attributes},
     )
 
@@ -274,16 +274,16 @@ def written(entity_type: EntityType, entity: Entity, texts: dict[str, str]) -> E
 def _names(entity_type: EntityType, seed: int) -> Iterator[str]:
     """All pairs of first and last names in a seeded order; then again with a number behind them."""
     firsts, lasts = entity_type.first_names, entity_type.last_names or ("",)
-    lap = 1
+    pass_number = 1
     while True:
         if not firsts:
-            yield f"{entity_type.name.replace('_', ' ').capitalize()} {lap}"
+            yield f"{entity_type.name.replace('_', ' ').capitalize()} {pass_number}"
         else:
-            order = _pair_order(len(firsts), len(lasts), seed_of(seed, "names", entity_type.name, lap))
+            order = _pair_order(len(firsts), len(lasts), seed_of(seed, "names", entity_type.name, pass_number))
             for first, last in order:
                 name = f"{firsts[first]} {lasts[last]}".strip()
-                yield name if lap == 1 else f"{name} {lap}"
-        lap += 1
+                yield name if pass_number == 1 else f"{name} {pass_number}"
+        pass_number += 1
 
 
 def _pair_order(firsts: int, lasts: int, seed: int) -> Iterator[tuple[int, int]]:
@@ -317,10 +317,10 @@ def read_entity_types(path: Path) -> list[EntityType]:
     records = _type_records(path)
     if not isinstance(records, list) or not records:
         raise UsageError(f"{path}: expected an entity type, or a list of them under 'entity_types'.")
-    types = [entity_type_from(record, f"{path}, type {place}") for place, record in enumerate(records, 1)]
+    types = [entity_type_from(record, f"{path}, type {index}") for index, record in enumerate(records, 1)]
     names = [kind.name for kind in types]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise UsageError(f"{path}: the entity type {twice!r} is there twice. Rename or remove one.")
+    if repeated := next((name for name in names if names.count(name) > 1), None):
+        raise UsageError(f"{path}: the entity type {repeated!r} is there twice. Rename or remove one.")
     return types
 
 
@@ -338,12 +338,12 @@ def entity_type_from(record: object, where: str) -> EntityType:
 
 def known_types(database: Path) -> dict[str, EntityType]:
     """All types of a file's library, and those that come with Tidepool."""
-    own: list[StoredType] = []
+    stored_types: list[StoredType] = []
     if database.exists():
         with reading(database) as connection:
-            own = list_types(connection)
+            stored_types = list_types(connection)
     return built_in_types() | {
-        stored.name: entity_type_from(stored.definition, f"library type {stored.name}") for stored in own
+        stored.name: entity_type_from(stored.definition, f"library type {stored.name}") for stored in stored_types
     }
 
 

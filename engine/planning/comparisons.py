@@ -48,7 +48,7 @@ class Width:
 
 
 @dataclass(frozen=True, slots=True)
-class Foreseen:
+class Forecast:
     """All that can be said beforehand of what a study will tell."""
 
     counted: str
@@ -61,17 +61,17 @@ class Foreseen:
 
     @property
     def outcomes(self) -> dict[str, Outcome]:
-        parts = [*(one.outcome for one in self.comparisons), *(one.outcome for one in self.widths)]
-        return {outcome.name: outcome for outcome in parts}
+        outcomes = [*(item.outcome for item in self.comparisons), *(item.outcome for item in self.widths)]
+        return {outcome.name: outcome for outcome in outcomes}
 
     @property
     def layouts(self) -> dict[str, Layout]:
         """By outcome, how its values are laid out in a batch."""
-        of_comparisons = {one.outcome.name: one.layout for one in self.comparisons}
-        return of_comparisons | {one.outcome.name: one.layout for one in self.widths}
+        layouts = {item.outcome.name: item.layout for item in self.comparisons}
+        return layouts | {item.outcome.name: item.layout for item in self.widths}
 
 
-def foreseen(planned: FrozenConfig | PlannedStudy) -> Foreseen | None:
+def forecast(planned: FrozenConfig | PlannedStudy) -> Forecast | None:
     """None where the kind does not say what a batch of it will have to count."""
     if isinstance(planned, PlannedStudy):
         return _of_study(planned)
@@ -79,42 +79,42 @@ def foreseen(planned: FrozenConfig | PlannedStudy) -> Foreseen | None:
 
 
 def _planned(config: FrozenConfig) -> PlannedBatch | None:
-    given = load_kind(config.batch.kind).outcomes
-    planned = given().planned if given else None
+    load_outcomes = load_kind(config.batch.kind).outcomes
+    planned = load_outcomes().planned if load_outcomes else None
     return planned(config) if planned else None
 
 
 # -- one batch -------------------------------------------------------------------------------------------------
 
 
-def _of_batch(config: FrozenConfig) -> Foreseen | None:
+def _of_batch(config: FrozenConfig) -> Forecast | None:
     batch = _planned(config)
     outcomes = study_outcomes(config.batch.kind, [config.as_written()]) if batch else []
     if batch is None:
         return None
-    known = {one.name: one for one in outcomes}
+    by_name = {item.name: item for item in outcomes}
     widths = [
-        Width(one.words, one, _alone(batch, batch.outcomes[one.name], whole=True))
-        for one in outcomes
-        if not one.about and not one.asked_only and one.name in batch.outcomes
+        Width(item.words, item, _alone(batch, batch.outcomes[item.name], whole=True))
+        for item in outcomes
+        if not item.about and not item.asked_only and item.name in batch.outcomes
     ]
     widths += _of_one(batch, outcomes)
     comparisons = [
         Comparison(
-            words=one.words,
-            outcome=known[one.outcome],
-            layout=_alone(batch, PlannedValues(one.number, batch.outcomes[one.outcome].each if one.alike else 1.0)),
-            alike=one.alike,
+            words=item.words,
+            outcome=by_name[item.outcome],
+            layout=_alone(batch, PlannedValues(item.number, batch.outcomes[item.outcome].each if item.alike else 1.0)),
+            alike=item.alike,
         )
-        for one in batch.rivals
-        if one.outcome in known
+        for item in batch.rivals
+        if item.outcome in by_name
     ]
     comparisons += [
-        Comparison(words="two batches, each like this one", outcome=one.outcome, layout=one.layout)
-        for one in widths
-        if not one.outcome.about
+        Comparison(words="two batches, each like this one", outcome=item.outcome, layout=item.layout)
+        for item in widths
+        if not item.outcome.about
     ]
-    return Foreseen(batch.counted, widths, comparisons, batch.sizes)
+    return Forecast(batch.counted, widths, comparisons, batch.sizes)
 
 
 def _alone(batch: PlannedBatch, values: PlannedValues, *, whole: bool = False) -> Layout:
@@ -131,29 +131,29 @@ def _alone(batch: PlannedBatch, values: PlannedValues, *, whole: bool = False) -
 def _of_one(batch: PlannedBatch, outcomes: Sequence[Outcome]) -> Iterator[Width]:
     """Of each figure that there is for everybody: theirs of whom there is least."""
     by_measure: dict[str, Outcome] = {}
-    for one in outcomes:
-        measure = one.name.partition(" of ")[0]
-        if one.about and one.name in batch.outcomes:
-            before = by_measure.setdefault(measure, one)
-            if batch.outcomes[one.name].number < batch.outcomes[before.name].number:
-                by_measure[measure] = one
-    for measure, one in by_measure.items():
-        who = OF_ONE.get(one.about.partition(".")[0], one.about)
-        yield Width(f"{measure}, {who}", one, _alone(batch, batch.outcomes[one.name]))
+    for outcome in outcomes:
+        measure = outcome.name.partition(" of ")[0]
+        if outcome.about and outcome.name in batch.outcomes:
+            smallest = by_measure.setdefault(measure, outcome)
+            if batch.outcomes[outcome.name].number < batch.outcomes[smallest.name].number:
+                by_measure[measure] = outcome
+    for measure, outcome in by_measure.items():
+        owner = OF_ONE.get(outcome.about.partition(".")[0], outcome.about)
+        yield Width(f"{measure}, {owner}", outcome, _alone(batch, batch.outcomes[outcome.name]))
 
 
 # -- a design --------------------------------------------------------------------------------------------------
 
 
-def _of_study(study: PlannedStudy) -> Foreseen | None:
+def _of_study(study: PlannedStudy) -> Forecast | None:
     factors = Factors.of(study.design)
     first = [cell for cell in study.cells if cell.replicate == 1]
     batches = {tuple(cell.levels[name] for name in factors.names): _planned(cell.config) for cell in first}
-    known = {cell: batch for cell, batch in batches.items() if batch is not None}
-    if not known:
+    planned = {cell: batch for cell, batch in batches.items() if batch is not None}
+    if not planned:
         return None
     outcomes = study_outcomes(study.config.batch.kind, [cell.config.as_written() for cell in first])
-    return _Study(study, factors, known, outcomes).foreseen()
+    return _Study(study, factors, planned, outcomes).forecast()
 
 
 @dataclass(frozen=True)
@@ -167,28 +167,28 @@ class _Study:
     def replicates(self) -> int:
         return int(self.study.design["replicates"])
 
-    def foreseen(self) -> Foreseen:
-        some = next(iter(self.batches.values()))
-        shown = [one for one in self.outcomes if not one.about and not one.asked_only and one.name in some.outcomes]
+    def forecast(self) -> Forecast:
+        batch = next(iter(self.batches.values()))
+        shown = [one for one in self.outcomes if not one.about and not one.asked_only and one.name in batch.outcomes]
         widths = [
             Width(f"{one.words}, one cell", one, self._layout(one, list(self.batches), redraws=False)) for one in shown
         ]
         stated = list(self._stated())
         comparisons = [*stated, *(one for outcome in shown for one in self._mains(outcome, stated))]
-        return Foreseen(some.counted, widths, comparisons, some.sizes, self.replicates)
+        return Forecast(batch.counted, widths, comparisons, batch.sizes, self.replicates)
 
     def _stated(self) -> Iterator[Comparison]:
         hypotheses = read_hypotheses(self.study.design, self.outcomes)
-        for one in hypotheses:
-            weighing = weigh(one.asked, self.factors, self.factors.cells)
-            if weighing and self._counted(one.outcome, weighing):
-                found = self._comparison(one.outcome, weighing)
-                yield replace(found, tests=len(hypotheses), direction=one.direction, stated=True)
+        for hypothesis in hypotheses:
+            weighing = weigh(hypothesis.contrast, self.factors, self.factors.cells)
+            if weighing and self._counted(hypothesis.outcome, weighing):
+                comparison = self._comparison(hypothesis.outcome, weighing)
+                yield replace(comparison, tests=len(hypotheses), direction=hypothesis.direction, stated=True)
 
     def _mains(self, outcome: Outcome, stated: Sequence[Comparison]) -> Iterator[Comparison]:
-        result = {one.words for one in stated if one.outcome.name == outcome.name}
+        names = {item.words for item in stated if item.outcome.name == outcome.name}
         for weighing in exploratory(self.factors, self.factors.cells):
-            if weighing.kind != "interaction" and weighing.name not in result and self._counted(outcome, weighing):
+            if weighing.kind != "interaction" and weighing.name not in names and self._counted(outcome, weighing):
                 yield self._comparison(outcome, weighing)
 
     def _counted(self, outcome: Outcome, weighing: Weighing) -> bool:
@@ -203,7 +203,7 @@ class _Study:
     def _layout(self, outcome: Outcome, cells: Sequence[Cell], *, redraws: bool) -> Layout:
         """By matched talks over all replicates, or by replicates; as the effects of the study are counted."""
         batches = [self.batches[cell] for cell in cells]
-        fewest = min((batch.outcomes[outcome.name] for batch in batches), key=lambda one: one.number)
+        fewest = min((batch.outcomes[outcome.name] for batch in batches), key=lambda values: values.number)
         games = min(batch.games for batch in batches) if any(batch.linked for batch in batches) else 0
         scenarios = max(batch.scenarios for batch in batches)
         layout = Layout(talks=fewest.number, each=fewest.each, games=games, scenarios=scenarios)
@@ -223,7 +223,7 @@ _TRIES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Needed:
+class MinSize:
     sizes: Sizes | None
     """None: no size is enough"""
     plan: Mapping[str, Any] | None = None
@@ -234,30 +234,30 @@ def planned(config: Config, database: Path) -> FrozenConfig | PlannedStudy:
     return freeze(config, database) if config.design is None else plan_study(config, database)
 
 
-def price_of(made: FrozenConfig | PlannedStudy) -> dict[str, Any]:
-    if isinstance(made, PlannedStudy):
-        return priced_cells(made)
-    return priced(load_kind(made.batch.kind).plan(made), made)
+def price_of(study: FrozenConfig | PlannedStudy) -> dict[str, Any]:
+    if isinstance(study, PlannedStudy):
+        return priced_cells(study)
+    return priced(load_kind(study.batch.kind).plan(study), study)
 
 
 class Sizing:
     """Sizes of one config, each priced once."""
 
-    def __init__(self, config: Config, database: Path, base: Foreseen) -> None:
+    def __init__(self, config: Config, database: Path, base: Forecast) -> None:
         self._config, self._database, self._base = config, database, base
-        self._made: dict[tuple[tuple[str, int], ...], tuple[Foreseen | None, dict[str, Any]]] = {}
+        self._planned_sizes: dict[tuple[tuple[str, int], ...], tuple[Forecast | None, dict[str, Any]]] = {}
 
-    def needed(self, comparison: Comparison, world: World, difference: float) -> Needed:
+    def min_size(self, comparison: Comparison, world: World, difference: float) -> MinSize:
         sizes = self._sizes(comparison)
         if not sizes:
-            return Needed(None, note="no key of the config makes it larger")
-        found = self._smallest(comparison, world, difference, sizes)
-        if found is None:
-            return Needed(None, note=_not_enough(comparison))
+            return MinSize(None, note="no key of the config makes it larger")
+        size = self._smallest(comparison, world, difference, sizes)
+        if size is None:
+            return MinSize(None, note=_not_enough(comparison))
         try:
-            return self._checked(comparison, world, difference, sizes, found)
+            return self._checked(comparison, world, difference, sizes, size)
         except TidepoolError as error:
-            return Needed(_grown(sizes, found), note=f"a study of that size cannot be run: {error}")
+            return MinSize(_grown(sizes, size), note=f"a study of that size cannot be run: {error}")
 
     def _sizes(self, comparison: Comparison) -> Sizes:
         return {REPLICATES: self._base.replicates} if comparison.layout.replicates else self._base.sizes
@@ -280,33 +280,33 @@ class Sizing:
             low, high = (low, middle) if enough(middle) else (middle, high)
         return high
 
-    def _checked(self, comparison: Comparison, world: World, difference: float, sizes: Sizes, size: int) -> Needed:
+    def _checked(self, comparison: Comparison, world: World, difference: float, sizes: Sizes, size: int) -> MinSize:
         """Whole games and rounds may take a little more than the formula."""
         for _ in range(_TRIES):
             grown = _grown(sizes, size)
-            item, plan = self._planned(grown)
-            same = next((one for one in item.comparisons if _same(one, comparison)), None) if item else None
+            larger, plan = self._planned(grown)
+            same = next((one for one in larger.comparisons if _same(one, comparison)), None) if larger else None
             if same is None or power(world, same, difference) >= WANTED - _NEAR:
                 break
             size += max(1, size // 100)
         else:
-            return Needed(None, note=f"the data have too few {self._base.counted}")
-        return Needed(grown, plan)
+            return MinSize(None, note=f"the data have too few {self._base.counted}")
+        return MinSize(grown, plan)
 
-    def _planned(self, sizes: Sizes) -> tuple[Foreseen | None, dict[str, Any]]:
+    def _planned(self, sizes: Sizes) -> tuple[Forecast | None, dict[str, Any]]:
         key = tuple(sizes.items())
-        if key not in self._made:
+        if key not in self._planned_sizes:
             data = deepcopy(self._config.as_given())
             for path, value in sizes.items():
                 put_at(data, path, value)
             origin = self._config.origin
-            made = planned(config_from(data, source=origin.source, folder=origin.folder), self._database)
-            self._made[key] = foreseen(made), price_of(made)
-        return self._made[key]
+            study = planned(config_from(data, source=origin.source, folder=origin.folder), self._database)
+            self._planned_sizes[key] = forecast(study), price_of(study)
+        return self._planned_sizes[key]
 
 
-def _same(one: Comparison, other: Comparison) -> bool:
-    return (one.words, one.outcome.name, one.stated) == (other.words, other.outcome.name, other.stated)
+def _same(first: Comparison, second: Comparison) -> bool:
+    return (first.words, first.outcome.name, first.stated) == (second.words, second.outcome.name, second.stated)
 
 
 def _grown(sizes: Sizes, first: int) -> dict[str, int]:
@@ -331,10 +331,10 @@ def _not_enough(comparison: Comparison) -> str:
     return "no size is enough"
 
 
-def chosen(comparisons: Sequence[Comparison], outcome: str | None) -> Iterator[Comparison]:
+def select(comparisons: Sequence[Comparison], outcome: str | None) -> Iterator[Comparison]:
     """Those of the outcome asked for; else what is stated as a hypothesis; else those of the first outcome."""
-    stated = [one for one in comparisons if one.stated]
+    stated = [item for item in comparisons if item.stated]
     first = comparisons[0].outcome.name if comparisons else None
-    for one in comparisons:
-        if one.outcome.name == outcome if outcome else one in stated if stated else one.outcome.name == first:
-            yield one
+    for item in comparisons:
+        if item.outcome.name == outcome if outcome else item in stated if stated else item.outcome.name == first:
+            yield item

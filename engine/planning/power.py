@@ -94,27 +94,27 @@ class Assumptions:
     def worlds(self, outcome: Outcome) -> tuple[World, ...] | None:
         left_out = {"sd" if outcome.unit == PERCENT else "rate", "between" if outcome.per_talk else ""}
         data = {name: self.values(name, outcome) for name in KNOWN if name not in left_out}
-        known = {name: values for name, values in data.items() if values is not None}
-        if len(known) < len(data):
+        present = {name: values for name, values in data.items() if values is not None}
+        if len(present) < len(data):
             return None
-        return tuple(World(**{name: values[place] for name, values in known.items()}) for place in range(3))
+        return tuple(World(**{name: values[index] for name, values in present.items()}) for index in range(3))
 
 
 def _stated(text: str) -> tuple[str, Three]:
-    name, _, written = text.partition("=")
+    name, _, numbers = text.partition("=")
     name = name.strip()
     if name not in KNOWN:
         raise UsageError(f"--assume {text}: {name!r} is nothing that can be assumed; known are {', '.join(KNOWN)}.")
-    one = KNOWN[name]
+    spec = KNOWN[name]
     try:
-        values = sorted(float(part) for part in written.split(","))
+        values = sorted(float(part) for part in numbers.split(","))
     except ValueError:
         values = []
-    inside = all(one.low <= value <= one.high and math.isfinite(value) for value in values)
+    inside = all(spec.low <= value <= spec.high and math.isfinite(value) for value in values)
     if name in ("rate", "sd"):
-        inside = inside and all(one.low < value < one.high for value in values)
+        inside = inside and all(spec.low < value < spec.high for value in values)
     if not 1 <= len(values) <= 3 or not inside:
-        bounds = f"between {one.low:g} and {one.high:g}" if math.isfinite(one.high) else f"above {one.low:g}"
+        bounds = f"between {spec.low:g} and {spec.high:g}" if math.isfinite(spec.high) else f"above {spec.low:g}"
         raise UsageError(f"--assume {text}: write one number {bounds}, or two or three with commas, as {name}=0.1,0.3.")
     if name == "rate":
         values.sort(key=lambda rate: rate * (1 - rate))
@@ -206,24 +206,24 @@ def value_variance(world: World, shift: float = 0.0) -> float:
 
 def talk_variance(world: World, each: float, shift: float = 0.0, *, inside: bool = False) -> float:
     """Of the mean of the values of a talk."""
-    seen = world.inside if inside and world.inside is not None else world.talk
-    factor = seen if seen is not None and world.each == each else (1 + (each - 1) * world.correlation) / each
+    observed = world.inside if inside and world.inside is not None else world.talk
+    factor = observed if observed is not None and world.each == each else (1 + (each - 1) * world.correlation) / each
     return max(0.0, factor) * value_variance(world, shift)
 
 
 def crowding(world: World, layout: Layout) -> float:
     """How many times the variance of a mean is that of independent talks."""
-    more = 1.0
+    factor = 1.0
     for number, likeness in ((layout.games, world.game), (layout.scenarios, world.scenario)):
-        more += max(0.0, layout.talks / number - 1) * likeness if number else 0.0
-    return more
+        factor += max(0.0, layout.talks / number - 1) * likeness if number else 0.0
+    return factor
 
 
 def mean_variance(world: World, layout: Layout, shift: float = 0.0, *, inside: bool = False) -> float:
     of_talk = talk_variance(world, layout.each, shift, inside=inside)
     if layout.replicates:
-        own = world.between**2 + of_talk / layout.talks * crowding(world, layout)
-        return (own if world.batch is None else world.batch) / layout.replicates
+        batch_variance = world.between**2 + of_talk / layout.talks * crowding(world, layout)
+        return (batch_variance if world.batch is None else world.batch) / layout.replicates
     if layout.entities > layout.each:
         return _over_entities(world, layout, of_talk, value_variance(world, shift))
     return of_talk / layout.talks * crowding(world, layout)
@@ -279,12 +279,12 @@ def contrast_variance(world: World, comparison: Comparison, difference: float) -
     shift = _shift(world, comparison, difference)
     layout = replace(comparison.layout, each=1.0) if comparison.alike == "correlation" else comparison.layout
     first, second = mean_variance(world, layout, shift), mean_variance(world, layout)
-    apart = sum(weight**2 * (first if weight > 0 else second) for weight in comparison.weights)
+    independent = sum(weight**2 * (first if weight > 0 else second) for weight in comparison.weights)
     if not comparison.alike:
-        return apart
+        return independent
     alike, rise = float(getattr(world, comparison.alike)), comparison.rise
-    both = math.sqrt(first * second) * _at_most_alike(world, shift)
-    return max(0.0, (1 - alike) * apart + alike * rise**2 * (first + second - 2 * both))
+    covariance = math.sqrt(first * second) * _at_most_alike(world, shift)
+    return max(0.0, (1 - alike) * independent + alike * rise**2 * (first + second - 2 * covariance))
 
 
 def _at_most_alike(world: World, shift: float) -> float:
@@ -317,14 +317,14 @@ def beyond(away: float, limit: float, freedom: float) -> float:
     scale = math.log(2) + half * math.log(half) - math.lgamma(half)
     low, high = max(1e-9, 1 - 6 / math.sqrt(2 * freedom)), 1 + 6 / math.sqrt(2 * freedom)
     step = (high - low) / _STEPS
-    total = whole = 0.0
-    for place in range(_STEPS + 1):
-        spread = low + place * step
+    total = weight_sum = 0.0
+    for index in range(_STEPS + 1):
+        spread = low + index * step
         density = math.exp(scale + (freedom - 1) * math.log(spread) - half * spread**2)
-        density *= 1 if place in (0, _STEPS) else 4 if place % 2 else 2
-        whole += density
+        density *= 1 if index in (0, _STEPS) else 4 if index % 2 else 2
+        weight_sum += density
         total += density * normal_tail(limit * spread - away)
-    return total / whole
+    return total / weight_sum
 
 
 def smallest(world: World, comparison: Comparison) -> float | None:

@@ -23,7 +23,7 @@ def open_provider(name: str, settings: ProviderSettings) -> Provider:
         raise UsageError(unknown_provider(name), ("providers", name))
     spec: ProviderSpec = PROVIDERS[name]
     provider = spec.open(settings)
-    return provider if name in PROVIDERS.own else cast(Provider, _TimedProvider(provider))
+    return provider if name in PROVIDERS.builtin else cast(Provider, _TimedProvider(provider))
 
 
 class _TimedProvider:

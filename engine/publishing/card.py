@@ -117,8 +117,8 @@ class Publication:
 def models_of(batch: Summary) -> list[str]:
     """As they were asked for, and in brackets as they were served."""
     names = []
-    for model in dict.fromkeys(one["model"] for one in batch["roles"]):
-        served = {one.served for one in batch.served_models if one.model == model} - {model.partition(":")[2]}
+    for model in dict.fromkeys(entry["model"] for entry in batch["roles"]):
+        served = {entry.served for entry in batch.served_models if entry.model == model} - {model.partition(":")[2]}
         names.append(f"{model} ({', '.join(sorted(served))})" if served else model)
     return names
 
@@ -139,8 +139,8 @@ def servers_in(config: Mapping[str, Any]) -> list[str]:
     """Addresses that a config names: whoever publishes it should know that they go out."""
     providers = config.get("providers")
     sections = [one for one in providers.values() if isinstance(one, Mapping)] if isinstance(providers, Mapping) else []
-    found = [place for one in sections for place in (one.get("base_url"), *(one.get("hosts") or ()))]
-    return [str(place) for place in found if place]
+    addresses = [place for one in sections for place in (one.get("base_url"), *(one.get("hosts") or ()))]
+    return [str(place) for place in addresses if place]
 
 
 Value = str | int | bool | Mapping[str, "Value"] | Sequence["Value"]
@@ -271,16 +271,16 @@ def _records(table: View) -> Mapping[str, Any]:
         "@id": table.name,
         "name": table.name,
         "description": table.meaning,
-        "field": [_field(table, column, place) for place, column in enumerate(table.columns, 1)],
+        "field": [_field(table, column, position) for position, column in enumerate(table.columns, 1)],
     }
 
 
-def _field(table: View, column: ViewColumn, place: int) -> Mapping[str, Any]:
+def _field(table: View, column: ViewColumn, position: int) -> Mapping[str, Any]:
     """A factor's name is somebody's own words: its id is its place."""
-    own = column.name if column.name.isidentifier() and column.name.isascii() else f"column_{place}"
+    field_id = column.name if column.name.isidentifier() and column.name.isascii() else f"column_{position}"
     return {
         "@type": "cr:Field",
-        "@id": f"{table.name}/{own}",
+        "@id": f"{table.name}/{field_id}",
         "name": one_line(column.name),
         "description": column.meaning,
         "dataType": TYPES.get(column.type, "sc:Text"),
@@ -306,10 +306,10 @@ def card(published: Publication) -> str:
 
 def _head(published: Publication) -> dict[str, Value]:
     filled = [table for table in published.tables if published.rows[table.name]]
-    shown = next((name for name in FIRST if published.rows.get(name)), "batches")
+    first = next((name for name in FIRST if published.rows.get(name)), "batches")
     largest = max(published.rows.values(), default=0)
     configs: list[Value] = [
-        {"config_name": table.name, "data_files": _path(table), **({"default": True} if table.name == shown else {})}
+        {"config_name": table.name, "data_files": _path(table), **({"default": True} if table.name == first else {})}
         for table in filled
     ]
     return {
@@ -410,9 +410,9 @@ def _reading(published: Publication) -> str:
 
 
 def _again(published: Publication) -> Iterator[str]:
-    of = "The whole study" if published.study is not None else "The batch"
+    what = "The whole study" if published.study is not None else "The batch"
     config = "study.toml" if published.study is not None else "config.toml"
-    yield md.line(f"{of} again, with the same config and the same seeds; models that are not simulated answer anew:")
+    yield md.line(f"{what} again, with the same config and the same seeds; models that are not simulated answer anew:")
     yield f"```sh\ntidepool --db again.db --run {FILE}#{one_line(published.id)}\ntidepool --db again.db --run {config}\n```"
     yield md.line(
         "Keys are not in here: they are read from the environment. Servers and code that only this file names are asked about first."

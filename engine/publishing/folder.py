@@ -49,7 +49,7 @@ class PublishedFolder:
 
 
 @dataclass(frozen=True, slots=True)
-class _Chosen:
+class _Source:
     study: StoredStudy | None
     batches: tuple[sqlite3.Row, ...]
 
@@ -63,16 +63,16 @@ def publish(database: Path, reference: str, folder: Path, about: About) -> Publi
     about.check()
     _refuse_full(folder)
     with reading(database) as connection:
-        chosen = _chosen(connection, reference)
-        designs = _designs(connection, chosen.batches)
+        source = _select(connection, reference)
+        designs = _designs(connection, source.batches)
     notes: list[str] = []
     with finished_together(folder) as scratch:
         copy = scratch / FILE
-        configs = {batch["number"]: without_paths(json.loads(batch["config"])) for batch in chosen.batches}
+        configs = {batch["number"]: without_paths(json.loads(batch["config"])) for batch in source.batches}
         texts = {number: json.dumps(config, ensure_ascii=False) for number, config in configs.items()}
         copy_to_publish(database, texts, copy, _private(database), designs)
         with reading(copy) as connection:
-            published = _made(scratch, connection, chosen, about, notes)
+            published = _fill(scratch, connection, source, about, notes)
         settle(copy)
         files = sorted(str(path.relative_to(scratch)) for path in scratch.rglob("*") if path.is_file())
         write_text(scratch / "croissant.json", croissant(published, scratch, files))
@@ -94,34 +94,34 @@ def _refuse_full(folder: Path) -> None:
         raise FileError(f"{folder} is not empty, and nothing in it is overwritten. Name a new folder with -o.")
 
 
-def _chosen(connection: sqlite3.Connection, reference: str) -> _Chosen:
+def _select(connection: sqlite3.Connection, reference: str) -> _Source:
     study = study_of(connection, reference)
     if study is None:
-        return _Chosen(None, (find_batch(connection, reference),))
+        return _Source(None, (find_batch(connection, reference),))
     batches = tuple(cell.batch for cell in cells_of(connection, study.id))
     if not batches:
         raise UsageError(f"Study {study.id} has no batches: there is nothing to publish.")
-    return _Chosen(study, batches)
+    return _Source(study, batches)
 
 
 def _private(database: Path) -> dict[str, str]:
     """Where this user's files lie, which a message may have told."""
-    places = (database.absolute().parent, Path.cwd(), Path.home())
-    return {f"{place}/": "…/" for place in places if len(place.parts) > 1}
+    folders = (database.absolute().parent, Path.cwd(), Path.home())
+    return {f"{folder}/": "…/" for folder in folders if len(folder.parts) > 1}
 
 
 def _designs(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> dict[str, str]:
     """By the study's id, without paths: a cell that goes out alone brings the design of its study along."""
-    found = {}
+    designs = {}
     for study_id in filter(None, {batch["study_id"] for batch in batches}):
         if study := study_of(connection, study_id):
             source = study.design.get("source")
             shared = {"source": without_paths(source)} if isinstance(source, Mapping) else {}
-            found[study.id] = json.dumps({**study.design, **shared}, ensure_ascii=False)
-    return found
+            designs[study.id] = json.dumps({**study.design, **shared}, ensure_ascii=False)
+    return designs
 
 
-def _made(folder: Path, connection: sqlite3.Connection, chosen: _Chosen, about: About, notes: list[str]) -> Publication:
+def _fill(folder: Path, connection: sqlite3.Connection, source: _Source, about: About, notes: list[str]) -> Publication:
     """All files but the last, which holds the others' checksums."""
     copy = folder / FILE
     rows = batches_in(connection)
@@ -129,8 +129,8 @@ def _made(folder: Path, connection: sqlite3.Connection, chosen: _Chosen, about: 
     counts: dict[str, int] = {}
     (folder / "data").mkdir()
     write_parquet_tables(folder / "data", (_counted(table, counts) for table in whole_tables(connection)))
-    whole, tables = _completed(about, chosen, rows), tuple(published_tables(connection))
-    published = Publication(chosen.id, whole, chosen.study, batches, tables, counts)
+    complete, tables = _completed(about, source, rows), tuple(published_tables(connection))
+    published = Publication(source.id, complete, source.study, batches, tables, counts)
     if unfinished := published.unfinished:
         note = (
             f"Unfinished: {len(unfinished):,} of {len(batches):,} batches had not come to their end "
@@ -138,7 +138,7 @@ def _made(folder: Path, connection: sqlite3.Connection, chosen: _Chosen, about: 
             f"{published.id} goes on with what is missing."
         )
         published = replace(published, notes=(note,))
-    _configs(folder, chosen, notes)
+    _configs(folder, source, notes)
     _reports(folder, connection, rows, published)
     write_text(folder / "DATA.md", dictionary(published))
     write_text(folder / "CITATION.cff", citation(published))
@@ -156,27 +156,27 @@ def _counted(table: ExportTable, counts: dict[str, int]) -> ExportTable:
     return replace(table, rows=rows())
 
 
-def _completed(about: About, chosen: _Chosen, rows: Sequence[sqlite3.Row]) -> About:
-    title = about.title or (chosen.study.name if chosen.study else rows[0]["name"]) or chosen.id
+def _completed(about: About, source: _Source, rows: Sequence[sqlite3.Row]) -> About:
+    title = about.title or (source.study.name if source.study else rows[0]["name"]) or source.id
     return replace(about, title=title, description=about.description or rows[0]["description"] or "")
 
 
-def _configs(folder: Path, chosen: _Chosen, notes: list[str]) -> None:
+def _configs(folder: Path, source: _Source, notes: list[str]) -> None:
     """From the user's own file, where the batch is known: so the servers that it names come along."""
-    alone = chosen.study is None
-    places = {
-        batch["id"]: folder / ("config.toml" if alone else f"configs/{batch['id']}.toml") for batch in chosen.batches
+    alone = source.study is None
+    paths = {
+        batch["id"]: folder / ("config.toml" if alone else f"configs/{batch['id']}.toml") for batch in source.batches
     }
-    for batch in chosen.batches:
-        places[batch["id"]].parent.mkdir(exist_ok=True)
-        _written(places[batch["id"]], lambda batch=batch: toml_of(batch), notes)  # type: ignore[misc]
-    if (study := chosen.study) is not None:
-        _written(folder / "study.toml", lambda: study_toml(study, chosen.batches), notes)
-        if files := missing_files(study, chosen.batches):
+    for batch in source.batches:
+        paths[batch["id"]].parent.mkdir(exist_ok=True)
+        _write_config(paths[batch["id"]], lambda batch=batch: toml_of(batch), notes)  # type: ignore[misc]
+    if (study := source.study) is not None:
+        _write_config(folder / "study.toml", lambda: study_toml(study, source.batches), notes)
+        if files := missing_files(study, source.batches):
             notes.append(f"study.toml names {', '.join(files)}, to be laid beside it; {FILE} needs no such file.")
 
 
-def _written(path: Path, make: Callable[[], str], notes: list[str]) -> None:
+def _write_config(path: Path, make: Callable[[], str], notes: list[str]) -> None:
     """A config that cannot be a file of its own is in the study file still."""
     try:
         write_text(path, make())
@@ -192,6 +192,6 @@ def _reports(folder: Path, connection: sqlite3.Connection, rows: Sequence[sqlite
             write_text(folder / name, text)
     for row in rows:
         report = report_of(copy, summarise(copy, row["id"]))
-        place = folder / "report" if study is None else folder / "reports" / row["id"]
-        write_text(place.with_suffix(".html"), html_report(connection, [StoredCell(row, {})], report))
-        write_text(place.with_suffix(".md"), markdown_report(connection, [StoredCell(row, {})], report))
+        path = folder / "report" if study is None else folder / "reports" / row["id"]
+        write_text(path.with_suffix(".html"), html_report(connection, [StoredCell(row, {})], report))
+        write_text(path.with_suffix(".md"), markdown_report(connection, [StoredCell(row, {})], report))

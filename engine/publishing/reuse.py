@@ -56,8 +56,8 @@ def study_in_file(text: str) -> StudyInFile | None:
 
 def import_file(database: Path, other: Path, *, replace: bool = False) -> Imported:
     with foreign_file(other) as path:
-        found = other_batches(path)
-        configs = {batch.id: _kept_config(other, batch) for batch in found}
+        batches = other_batches(path)
+        configs = {batch.id: _config_to_store(other, batch) for batch in batches}
         _check_library(other, path)
         imported = merge(
             database, path, {batch_id: config for batch_id, (config, _) in configs.items()}, replace=replace
@@ -65,7 +65,7 @@ def import_file(database: Path, other: Path, *, replace: bool = False) -> Import
     return dataclasses.replace(imported, left_out={one: lost for one in imported.batches if (lost := configs[one][1])})
 
 
-def _kept_config(other: Path, batch: OtherBatch) -> tuple[str, list[str]]:
+def _config_to_store(other: Path, batch: OtherBatch) -> tuple[str, list[str]]:
     """The config as it is stored here, and the keys that it loses."""
     try:
         config = load_frozen(batch.config)
@@ -76,9 +76,9 @@ def _kept_config(other: Path, batch: OtherBatch) -> tuple[str, list[str]]:
     if trust_record().knows(batch.id, batch.config):
         return batch.config, []
     data = json.loads(batch.config)
-    lost = list(foreign_provider_keys(data))
-    stored = without_foreign(data, ((path, None) for path in lost))
-    return json.dumps(stored, ensure_ascii=False), [shown(".".join(map(str, path))) for path in lost]
+    removed = list(foreign_provider_keys(data))
+    stored = without_foreign(data, ((path, None) for path in removed))
+    return json.dumps(stored, ensure_ascii=False), [shown(".".join(map(str, path))) for path in removed]
 
 
 def _check_library(other: Path, path: Path) -> None:
@@ -87,7 +87,7 @@ def _check_library(other: Path, path: Path) -> None:
         with closing(connect(path, read_only=True)) as connection:
             entities, agents = library.list_entities(connection), library.list_agents(connection)
             stored: list[library.StoredEntity | library.StoredAgent] = [*entities, *agents]
-            if damaged := [one.id for one in stored if one.damaged]:
+            if damaged := [entry.id for entry in stored if entry.damaged]:
                 raise UsageError(f"{damaged[0]!r} in it is damaged.")
             for entity in entities:
                 entity_of(entity)
@@ -100,7 +100,7 @@ def _check_library(other: Path, path: Path) -> None:
         raise FileError(f"{other}: its library cannot be used. {error}") from None
 
 
-PEOPLE = {"agent_ids": "agents", "entity_ids": "entities", "entity_file": "entities"}
+PARTICIPANTS = {"agent_ids": "agents", "entity_ids": "entities", "entity_file": "entities"}
 """keys that name people elsewhere → where those stand that were taken in"""
 MEANING = "Yes runs it as a new batch of your own. The file itself is not trusted."
 
@@ -143,11 +143,11 @@ class Rerun:
 
     def question(self) -> TrustQuestion | None:
         """One for all of it; None where nothing need be asked."""
-        asked = [one for one in self._admissions() if one.needs_trust]
-        if not asked:
+        admissions = [admission for admission in self._admissions() if admission.needs_trust]
+        if not admissions:
             return None
-        servers = tuple(dict.fromkeys(server for one in asked for server in one.servers))
-        code = tuple(dict.fromkeys(words for one in asked for words in one.code))
+        servers = tuple(dict.fromkeys(server for admission in admissions for server in admission.servers))
+        code = tuple(dict.fromkeys(words for admission in admissions for words in admission.code))
         prices = [price_of(partial(self.kind.plan, part.config), part.config, servers) for part in self.parts]
         calls = [count for count, _ in prices if count is not None]
         costs = [cost for _, cost in prices if cost is not None]
@@ -170,8 +170,8 @@ class Rerun:
 
     @property
     def _own(self) -> bool:
-        known = all(trust_record().knows(part.batch_id, part.stored) for part in self.parts)
-        return known and (self.design is None or trust_record().knows(self.id, design_text(self.design)))
+        parts_known = all(trust_record().knows(part.batch_id, part.stored) for part in self.parts)
+        return parts_known and (self.design is None or trust_record().knows(self.id, design_text(self.design)))
 
     def _admissions(self) -> list[Admission]:
         """Unless all are the user's own, each of them counts as foreign: they run in one session."""
@@ -190,49 +190,49 @@ def read_again(place: StudyInFile, database: Path, changes: Iterable[str] = (), 
         if study is None:
             batch = find_batch(connection, place.reference)
             refuse_branch(batch)
-            found, name = [studies.StoredCell(batch, {})], str(batch["name"])
+            cells, name = [studies.StoredCell(batch, {})], str(batch["name"])
         else:
-            found, name = studies.cells_of(connection, study.id), study.name
-    if not found:
+            cells, name = studies.cells_of(connection, study.id), study.name
+    if not cells:
         raise UsageError(
             f"The study {place.reference!r} of {place.file} has no batches: there is nothing to run again."
         )
-    parts = tuple(_part(place, database, cell, overrides, to_plan) for cell in found)
+    parts = tuple(_part(place, database, cell, overrides, to_plan) for cell in cells)
     if len({part.config.batch.kind for part in parts}) > 1:
         raise UsageError(f"The batches of study {place.reference!r} are of several kinds, as no study's are.")
     design = study.design if study else None
-    return Rerun(place, study.id if study else str(found[0].batch["id"]), name, parts, design, overrides)
+    return Rerun(place, study.id if study else str(cells[0].batch["id"]), name, parts, design, overrides)
 
 
 def _part(
     place: StudyInFile, database: Path, cell: studies.StoredCell, changes: Iterable[str], to_plan: bool
 ) -> RerunPart:
     batch_id, stored = str(cell.batch["id"]), str(cell.batch["config"])
-    own = trust_record().knows(batch_id, stored)
+    is_own = trust_record().knows(batch_id, stored)
     # Code imports what lies beside it: that of one's own batch is taken from where it lay, not from beside the file.
-    folder = next(iter(trust_record().folders_of(batch_id) if own else ()), place.file.parent.absolute())
+    folder = next(iter(trust_record().folders_of(batch_id) if is_own else ()), place.file.parent.absolute())
 
-    def built(data: dict[str, Any]) -> tuple[Config, FrozenConfig]:
+    def build(data: dict[str, Any]) -> tuple[Config, FrozenConfig]:
         for change in changes:
-            _make_room(data, change.partition("=")[0].strip())
+            _drop_replaced(data, change.partition("=")[0].strip())
             apply_override(data, change)
         config = config_from(data, source=f"{place.file}#{batch_id}", folder=folder)
         return config, freeze(config, database)
 
     written = load_frozen(plannable(batch_id, stored) if to_plan else stored)
-    config, frozen = built(written.as_written())
+    config, frozen = build(written.as_written())
     admission = judge(batch_id, stored, frozen, load_kind(frozen.batch.kind))
     if not admission.own and not admission.needs_trust:
-        config, frozen = built(without_foreign(written.as_written()))
+        config, frozen = build(without_foreign(written.as_written()))
     return RerunPart(batch_id, stored, config, frozen, cell.levels, cell.replicate, folder)
 
 
-def _make_room(data: dict[str, Any], path: str) -> None:
+def _drop_replaced(data: dict[str, Any], path: str) -> None:
     """What was taken in gives way to the file, or to the entries of the library, that are named now."""
     kind = load_kind(data["batch"]["kind"])
     section, _, key = path.rpartition(".")
     if section == kind.name and key in kind.files:
-        for taken_in in kind.filled_in:
-            data[section].pop(taken_in, None)
-    if people := PEOPLE.get(key):
-        data[people] = []
+        for filled in kind.filled_in:
+            data[section].pop(filled, None)
+    if participants := PARTICIPANTS.get(key):
+        data[participants] = []

@@ -32,10 +32,10 @@ class RowTable:
         database: Path,
         batch_id: str,
         columns: Mapping[str, ColumnType],
-        stored: Callable[[sqlite3.Connection, sqlite3.Row], Iterable[tuple[Any, ...]]],
+        read_rows: Callable[[sqlite3.Connection, sqlite3.Row], Iterable[tuple[Any, ...]]],
     ) -> None:
         self._database, self._batch_id = database, batch_id
-        self._columns, self._read_from = columns, stored
+        self._columns, self._read_from = columns, read_rows
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -298,8 +298,8 @@ class Summary(dict[str, Any]):
 
     def statistics_as(self, kind: type[S]) -> S:
         """The same, typed: `summary.statistics_as(SecretGameStatistics).overall.total_interactions`."""
-        known = {field.name for field in fields(cast("Any", kind))} - kind.LEFT_OUT
-        if not known <= self["statistics"].keys():
+        required = {field.name for field in fields(cast("Any", kind))} - kind.LEFT_OUT
+        if not required <= self["statistics"].keys():
             raise UsageError(f"{kind.__name__} do not fit batch {self.batch_id}, which is of kind {self.kind}.")
         return kind.from_json(self["statistics"])
 

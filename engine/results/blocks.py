@@ -33,13 +33,13 @@ def p_value(value: float | None) -> str:
     return UNKNOWN if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def gave(outcome: Mapping[str, Any]) -> str:
+def format_outcome(outcome: Mapping[str, Any]) -> str:
     """What a side of a secret game came to."""
-    found = f"in message {outcome['turn']} ({outcome['detector']})"
+    where = f"in message {outcome['turn']} ({outcome['detector']})"
     if outcome["revealed"]:
-        return f"revealed {found}"
+        return f"revealed {where}"
     return (
-        f"may have revealed {found}, which is an ordinary word as well" if outcome["uncertain"] else "kept the secret"
+        f"may have revealed {where}, which is an ordinary word as well" if outcome["uncertain"] else "kept the secret"
     )
 
 
@@ -128,8 +128,8 @@ def _mixed(ink: Colour, target: int, share: float) -> Colour:
     return red, green, blue
 
 
-def contrast_of(one: Colour, other: Colour) -> float:
-    low, high = sorted((luminance(one), luminance(other)))
+def contrast_of(first: Colour, second: Colour) -> float:
+    low, high = sorted((luminance(first), luminance(second)))
     return (high + 0.05) / (low + 0.05)
 
 
@@ -140,7 +140,7 @@ def luminance(colour: Colour) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def written(colour: Colour) -> str:
+def as_hex(colour: Colour) -> str:
     return "#" + "".join(f"{part:02x}" for part in colour)
 
 
@@ -195,10 +195,10 @@ def text_of(cell: Cell, *, brief: bool = False) -> str:
         case Number(value, digits, unit, signed):
             return number(value, digits, unit, signed=signed)
         case Estimate(value, bounds, digits, unit, signed):
-            result = number(value, digits, unit, signed=signed)
+            text = number(value, digits, unit, signed=signed)
             if value is None or bounds is None:
-                return result
-            return f"{result} ({interval(bounds, 0 if brief and digits == 1 else digits, signed=signed)})"
+                return text
+            return f"{text} ({interval(bounds, 0 if brief and digits == 1 else digits, signed=signed)})"
         case PValue(value):
             return p_value(value)
         case Named(name, place):
@@ -294,13 +294,13 @@ class Figure:
     @property
     def note(self) -> str:
         """The caption; without one, what can be said of the intervals by looking at them."""
-        known = [
-            bounds for one in self.series for y, bounds in zip(one.ys, one.intervals, strict=False) if y is not None
+        intervals = [
+            bounds for item in self.series for y, bounds in zip(item.ys, item.intervals, strict=False) if y is not None
         ]
-        if self.caption or not known:
+        if self.caption or not intervals:
             return self.caption
-        if any(bounds is None for bounds in known):
-            return LONELY if any(known) else "No intervals: they need more than one independent observation."
+        if any(bounds is None for bounds in intervals):
+            return LONELY if any(intervals) else "No intervals: they need more than one independent observation."
         return "With 95 % intervals."
 
 
@@ -335,8 +335,8 @@ class Report:
     @property
     def methods_on_screen(self) -> tuple[Block, ...]:
         """Without the appendix, which only a page has."""
-        whole = Words("With all prompts in full: export as markdown or html.", "quiet")
-        return (Words("methods", "strong"), *self.methods, whole)
+        export_hint = Words("With all prompts in full: export as markdown or html.", "quiet")
+        return (Words("methods", "strong"), *self.methods, export_hint)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], left: int = 1, first: int = 40) -> Table:
@@ -428,10 +428,10 @@ def paragraph(sentences: Iterable[str]) -> str:
 
 def listing(words: Iterable[Any], most: int = MOST_NAMED) -> str:
     """a, b and c; of many the first, and how many others."""
-    items = [str(word) for word in words]
-    if len(items) > most:
-        items = [*items[: most - 1], f"{len(items) - most + 1:,} others"]
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else "none"
+    names = [str(word) for word in words]
+    if len(names) > most:
+        names = [*names[: most - 1], f"{len(names) - most + 1:,} others"]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else "none"
 
 
 def sentence(words: str) -> str:
@@ -439,8 +439,8 @@ def sentence(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+def counted(number: int, singular: str, plural: str = "") -> str:
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def quoted(text: str, most: int = LONGEST_QUOTE) -> str:
@@ -455,15 +455,15 @@ def ended(words: str) -> str:
 
 def sampling(settings: Mapping[str, Any], of: str = "a message") -> str:
     """temperature 0.7 and at most 300 tokens a message"""
-    heat = settings.get("temperature")
-    parts = ["the provider's own temperature" if heat is None else f"temperature {heat:g}"]
+    temperature = settings.get("temperature")
+    phrases = ["the provider's own temperature" if temperature is None else f"temperature {temperature:g}"]
     if most := settings.get("max_tokens"):
-        parts.append(f"at most {most:,} tokens {of}")
+        phrases.append(f"at most {most:,} tokens {of}")
     if effort := settings.get("reasoning_effort"):
-        parts.append(f"reasoning effort {effort}")
-    if room := settings.get("max_reasoning_tokens"):
-        parts.append(f"at most {room:,} tokens of reasoning")
-    return listing(parts)
+        phrases.append(f"reasoning effort {effort}")
+    if reasoning := settings.get("max_reasoning_tokens"):
+        phrases.append(f"at most {reasoning:,} tokens of reasoning")
+    return listing(phrases)
 
 
 JUDGE = "simulated:judge"

@@ -58,18 +58,18 @@ def _check(batches: Sequence[sqlite3.Row]) -> None:
 
 def side_by_side(statistics: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Every number that the statistics hold, by its place in them; None where a batch has none there."""
-    flat = [dict(numbers_in(found)) for found in statistics]
+    flat = [dict(numbers_in(statistics_here)) for statistics_here in statistics]
     names = dict.fromkeys(name for numbers in flat for name in numbers)
     return [{"name": name, "values": [numbers.get(name) for numbers in flat]} for name in names]
 
 
-def numbers_in(found: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, float]]:
+def numbers_in(node: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
     """`agents.Ada.score`: mappings are followed, lists (intervals, series, rankings) are not."""
-    for key, value in found.items():
+    for key, value in node.items():
         if isinstance(value, Mapping):
-            yield from numbers_in(value, f"{place}{key}.")
+            yield from numbers_in(value, f"{prefix}{key}.")
         elif isinstance(value, int | float) and not isinstance(value, bool):
-            yield f"{place}{key}", value
+            yield f"{prefix}{key}", value
 
 
 # -- blocks ------------------------------------------------------------------------------------------------------------
@@ -84,22 +84,22 @@ def comparison_blocks(batches: Summaries, differences: Sequence[Mapping[str, Any
     blocks: list[Block] = [_batches(batches)]
     blocks += (Words(words, "simulated") for words in _simulated(batches))
     kinds = {batch["kind"] for batch in batches}
-    own = kind_report(kinds.pop(), batches[0].get("origin")) if len(kinds) == 1 else None
-    compared = getattr(own, "compared", None)
-    if compared and (items := compared(batches, differences)):
-        return [*blocks, *items]
+    report = kind_report(kinds.pop(), batches[0].get("origin")) if len(kinds) == 1 else None
+    compared = getattr(report, "compared", None)
+    if compared and (extra_blocks := compared(batches, differences)):
+        return [*blocks, *extra_blocks]
     ids = [batch["batch_id"] for batch in batches]
-    items = (Words(_told(found, ids)) for found in differences)
-    return [*blocks, *_figures(batches), *against_the_first(differences, ids), *items]
+    extra_blocks = (Words(_format_difference(difference, ids)) for difference in differences)
+    return [*blocks, *_figures(batches), *against_the_first(differences, ids), *extra_blocks]
 
 
 def _simulated(batches: Summaries) -> Iterator[str]:
     """Once, where it is the same for all."""
-    items = [simulated_words(batch["roles"]) if batch["simulated"] else "" for batch in batches]
-    if len(set(items)) == 1:
-        yield from filter(None, items[:1])
+    notes = [simulated_words(batch["roles"]) if batch["simulated"] else "" for batch in batches]
+    if len(set(notes)) == 1:
+        yield from filter(None, notes[:1])
     else:
-        yield from (f"#{place}: {words}" for place, words in enumerate(items, 1) if words)
+        yield from (f"#{place}: {words}" for place, words in enumerate(notes, 1) if words)
 
 
 def _batches(batches: Summaries) -> Block:
@@ -117,17 +117,17 @@ def _batches(batches: Summaries) -> Block:
 
 def _figures(batches: Summaries) -> Iterator[Block]:
     """Those of the whole come first, then those of its parts."""
-    found: list[dict[str, Cell]] = []
+    by_batch: list[dict[str, Cell]] = []
     for batch in batches:
-        own = kind_report(batch["kind"], batch.get("origin"))
-        found.append(own.figures(batch["statistics"]) if own else {})
-    names = sorted(dict.fromkeys(name for figures in found for name in figures), key=lambda name: ": " in name)
-    rows = [(name, *(figures.get(name, Number(None)) for figures in found)) for name in names]
+        report = kind_report(batch["kind"], batch.get("origin"))
+        by_batch.append(report.figures(batch["statistics"]) if report else {})
+    names = sorted(dict.fromkeys(name for figures in by_batch for name in figures), key=lambda name: ": " in name)
+    rows = [(name, *(figures.get(name, Number(None)) for figures in by_batch)) for name in names]
     yield table("side by side", ("", *(f"#{place + 1}" for place in range(len(batches)))), rows, first=MOST_ROWS)
     shares = [name for name in names if name.endswith(", %") and ": " not in name]
-    drawn = [[_estimate(figures.get(name)) for name in shares] for figures in found]
-    if shares and all(one.value is not None for estimates in drawn for one in estimates):
-        series = tuple(series_of(f"#{place}", row) for place, row in enumerate(drawn, 1))
+    estimates = [[_estimate(figures.get(name)) for name in shares] for figures in by_batch]
+    if shares and all(estimate.value is not None for row_values in estimates for estimate in row_values):
+        series = tuple(series_of(f"#{place}", row) for place, row in enumerate(estimates, 1))
         yield Figure("bars", "per cent", series, labels=tuple(name.removesuffix(", %") for name in shares))
 
 
@@ -137,16 +137,16 @@ def _estimate(cell: Cell | None) -> Estimate:
     return Estimate(cell.value if isinstance(cell, Number) else None)
 
 
-def _told(difference: Mapping[str, Any], ids: Sequence[str]) -> str:
+def _format_difference(difference: Mapping[str, Any], ids: Sequence[str]) -> str:
     first, second = (f"#{ids.index(batch) + 1}" for batch in difference["batches"])
-    how = "pair by pair" if difference["paired"] else "two samples"
-    message = f"{first} − {second}: {difference['difference']:+.2f} {difference['measure']}"
+    pairing = "pair by pair" if difference["paired"] else "two samples"
+    text = f"{first} − {second}: {difference['difference']:+.2f} {difference['measure']}"
     if not (bounds := difference["difference_ci95"]):
-        return f"{message}; no interval and no test: too little that is independent ({how})"
+        return f"{text}; no interval and no test: too little that is independent ({pairing})"
     low, high = bounds
     if difference["p_value"] is None:
-        return f"{message} ({low:+.2f} to {high:+.2f}); no test: too little that is independent ({how})"
+        return f"{text} ({low:+.2f} to {high:+.2f}); no test: too little that is independent ({pairing})"
     return (
-        f"{message} ({low:+.2f} to {high:+.2f}), p = {difference['p_value']:.3g}, "
-        f"{difference['p_value_holm']:.3g} with Holm's correction ({how})"
+        f"{text} ({low:+.2f} to {high:+.2f}), p = {difference['p_value']:.3g}, "
+        f"{difference['p_value_holm']:.3g} with Holm's correction ({pairing})"
     )

@@ -25,7 +25,7 @@ class Axis:
     def labels(self) -> tuple[str, ...]:
         """With no more digits than they need."""
         step = self.ticks[1] - self.ticks[0] if len(self.ticks) > 1 else 1.0
-        digits = next((some for some in range(9) if abs(round(step, some) - step) < 1e-6 * step), 9)
+        digits = next((count for count in range(9) if abs(round(step, count) - step) < 1e-6 * step), 9)
         return tuple(f"{tick + 0.0:,.{digits}f}" for tick in self.ticks)
 
     def share(self, value: float) -> float:
@@ -49,22 +49,22 @@ def _step(low: float, high: float, most: int, least: float) -> float:
     return next(wide for wide in whole if (high - low) / wide <= most - 1 + 1e-9)
 
 
-def rounded(values: Iterable[float], most: int, *, zero: bool = False, counted: bool = False) -> Axis:
+def rounded_axis(values: Iterable[float], most: int, *, zero: bool = False, counted: bool = False) -> Axis:
     """Around the values, out to the next round number; with zero where lengths are read off it."""
-    known = [*values, *((0.0,) if zero else ())]
-    low, high = min(known, default=0.0), max(known, default=1.0)
+    present = [*values, *((0.0,) if zero else ())]
+    low, high = min(present, default=0.0), max(present, default=1.0)
     if high <= low:
         low, high = (0.0, high or 1.0) if zero or low >= 0 else (low, 0.0)
     most = max(3, most)
-    for wanted in range(most, 1, -1):  # going out to round numbers may add a tick
-        step = _step(low, high, wanted, 1.0 if counted else 0.0)
+    for tried in range(most, 1, -1):  # going out to round numbers may add a tick
+        step = _step(low, high, tried, 1.0 if counted else 0.0)
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-        if last - first < most or wanted == 2:
+        if last - first < most or tried == 2:
             break
     return Axis(first * step, last * step, tuple(place * step for place in range(first, last + 1)))
 
 
-def within(low: float, high: float, most: int, *, counted: bool = False) -> Axis:
+def exact_axis(low: float, high: float, most: int, *, counted: bool = False) -> Axis:
     """From the first value to the last, and no further: a curve's own stretch."""
     ticks = round_ticks(low, high, max(2, most), 1.0 if counted else 0.0)
     return Axis(low, high if high > low else low + 1.0, tuple(ticks))
@@ -72,29 +72,29 @@ def within(low: float, high: float, most: int, *, counted: bool = False) -> Axis
 
 def upright(figure: Figure, most: int, above: float = 0.0) -> Axis:
     """Of bars and curves: both are read from zero. `above` leaves that share of room for what is written there."""
-    known = ends(figure.series)
-    return rounded([*known, (1 + above) * max(known, default=0.0)], most, zero=True)
+    values = ends(figure.series)
+    return rounded_axis([*values, (1 + above) * max(values, default=0.0)], most, zero=True)
 
 
 def along(figure: Figure, most: int) -> Axis:
     """Of curves: whole numbers where nothing is between two of them, as of generations."""
-    xs = [x for one in figure.series for x in xs_of(one)] or [0.0]
-    return within(min(xs), max(xs), most, counted=all(x == int(x) for x in xs))
+    xs = [x for series in figure.series for x in xs_of(series)] or [0.0]
+    return exact_axis(min(xs), max(xs), most, counted=all(x == int(x) for x in xs))
 
 
 def plane(figure: Figure, across: int, up: int) -> tuple[Axis, Axis]:
     """Of points."""
     if figure.square is not None:
         low, high = figure.square
-        return within(low, high, across), within(low, high, up)
-    xs = [end for one in figure.series for end in _with(one.xs, one.across)]
-    return rounded(xs, across), rounded(ends(figure.series), up)
+        return exact_axis(low, high, across), exact_axis(low, high, up)
+    xs = [end for series in figure.series for end in _finite_values(series.xs, series.across)]
+    return rounded_axis(xs, across), rounded_axis(ends(figure.series), up)
 
 
 def of_means(figure: Figure, most: int) -> Axis:
     """With what they are to be held against, where there is such a value."""
     reference = () if figure.reference is None else (figure.reference,)
-    return rounded([*ends(figure.series), *reference], most)
+    return rounded_axis([*ends(figure.series), *reference], most)
 
 
 def xs_of(series: Series) -> tuple[float, ...]:
@@ -103,12 +103,12 @@ def xs_of(series: Series) -> tuple[float, ...]:
 
 def ends(series: Sequence[Series]) -> list[float]:
     """All values, and the ends of their intervals."""
-    return [end for one in series for end in _with(one.ys, one.intervals)]
+    return [end for item in series for end in _finite_values(item.ys, item.intervals)]
 
 
-def _with(values: Sequence[float | None], bounds: Sequence[Interval | None]) -> list[float]:
-    known = [value for value in values if value is not None] + [end for pair in bounds if pair for end in pair]
-    return [value for value in known if math.isfinite(value)]
+def _finite_values(values: Sequence[float | None], bounds: Sequence[Interval | None]) -> list[float]:
+    present = [value for value in values if value is not None] + [end for pair in bounds if pair for end in pair]
+    return [value for value in present if math.isfinite(value)]
 
 
 def stretches(series: Series) -> Iterator[list[tuple[float, float, float]]]:
@@ -128,22 +128,22 @@ def known_points(series: Series) -> list[tuple[float, float]]:
     return [(x, y) for x, y in zip(xs_of(series), series.ys, strict=False) if y is not None and math.isfinite(y + x)]
 
 
-def thinned(points: Sequence[tuple[float, float]], most: int) -> Sequence[tuple[float, float]]:
+def thin_out(points: Sequence[tuple[float, float]], most: int) -> Sequence[tuple[float, float]]:
     """Of each stretch the lowest and the highest, where there are more than anybody can see."""
     step = 2 * len(points) // max(1, most)
     if step < 3:
         return points
-    kept: list[tuple[float, float]] = []
+    extremes: list[tuple[float, float]] = []
     for start in range(0, len(points), step):
         stretch = points[start : start + step]
-        kept += sorted((min(stretch, key=itemgetter(1)), max(stretch, key=itemgetter(1))))
-    return kept
+        extremes += sorted((min(stretch, key=itemgetter(1)), max(stretch, key=itemgetter(1))))
+    return extremes
 
 
 def digits_for(figure: Figure, most: int = 2) -> int:
     """So many that values differ where they do: none for counts, `most` for values below ten."""
-    values = [y for one in figure.series for y in one.ys if y is not None]
-    if all(value == int(value) for value in values) and not any(any(one.intervals) for one in figure.series):
+    values = [y for series in figure.series for y in series.ys if y is not None]
+    if all(value == int(value) for value in values) and not any(any(series.intervals) for series in figure.series):
         return 0
     return 1 if max(map(abs, values), default=0.0) >= 10 else most
 
@@ -151,29 +151,29 @@ def digits_for(figure: Figure, most: int = 2) -> int:
 # -- marks by participant ----------------------------------------------------------------------------------------------
 
 
-def placed(blocks: Iterable[Block], names: Iterable[str]) -> tuple[Block, ...]:
+def assign_places(blocks: Iterable[Block], names: Iterable[str]) -> tuple[Block, ...]:
     places = places_of(names)
-    return tuple(_placed(block, places) for block in blocks) if places else tuple(blocks)
+    return tuple(_assign_places(block, places) for block in blocks) if places else tuple(blocks)
 
 
-def _placed(block: Block, places: Mapping[str, int]) -> Block:
+def _assign_places(block: Block, places: Mapping[str, int]) -> Block:
     match block:
         case Table():
-            rows = [[_at_place(cell, places) for cell in row] for row in block.rows]
+            rows = [[_with_place(cell, places) for cell in row] for row in block.rows]
             return replace(block, rows=tuple(map(tuple, rows)))
         case Heat() if block.places:
             return replace(block, places=_all(block.rows, block.places, places))
         case Figure():
-            series = tuple(_at_place(one, places) for one in block.series)
+            series = tuple(_with_place(item, places) for item in block.series)
             return replace(block, series=series, places=_all(block.labels, block.places, places))
     return block
 
 
-def _at_place(one: T, places: Mapping[str, int]) -> T:
+def _with_place(item: T, places: Mapping[str, int]) -> T:
     """A name or a series of somebody who takes part, with their place among all."""
-    if isinstance(one, Named | Series) and one.place is not None:
-        return replace(one, place=places.get(one.name, one.place))
-    return one
+    if isinstance(item, Named | Series) and item.place is not None:
+        return replace(item, place=places.get(item.name, item.place))
+    return item
 
 
 def _all(names: tuple[str, ...], before: tuple[int, ...], places: Mapping[str, int]) -> tuple[int, ...]:
@@ -192,23 +192,23 @@ def against_the_first(
 ) -> Iterator[Figure]:
     """Of pairs of batches, one figure for each measure; `scale` makes per cent of shares."""
     rows: dict[str, list[Row]] = {}
-    for one in differences:
-        first, second = (ids.index(batch) + 1 for batch in one["batches"])
+    for gap in differences:
+        first, second = (ids.index(batch) + 1 for batch in gap["batches"])
         if first == 1:
-            rows.setdefault(one["measure"], []).append((f"#{second} − #1", *turned(one, scale)))
-    for measure, item in rows.items():
-        yield forest(f"difference from #1: {measure}{unit}", item)
+            rows.setdefault(gap["measure"], []).append((f"#{second} − #1", *negated(gap, scale)))
+    for measure, measure_rows in rows.items():
+        yield forest(f"difference from #1: {measure}{unit}", measure_rows)
 
 
-def turned(one: Mapping[str, Any], scale: float) -> tuple[float, tuple[float, float] | None]:
+def negated(gap: Mapping[str, Any], scale: float) -> tuple[float, tuple[float, float] | None]:
     """The second less the first, where the first less the second is known."""
-    bounds = one["difference_ci95"]
-    return -scale * one["difference"], (-scale * bounds[1], -scale * bounds[0]) if bounds else None
+    bounds = gap["difference_ci95"]
+    return -scale * gap["difference"], (-scale * bounds[1], -scale * bounds[0]) if bounds else None
 
 
 def forest(title: str, rows: Sequence[Row], xlabel: str = "", caption: str | None = None) -> Figure:
     """Differences against none; without a caption it tells what the line is."""
-    bounds = tuple(one for _, _, one in rows)
+    bounds = tuple(interval for _, _, interval in rows)
     series = Series("difference", tuple(value for _, value, _ in rows), intervals=bounds)
     if caption is None:
         caption = LONELY if None in bounds else "With 95 % intervals; the broken line is no difference."

@@ -20,15 +20,15 @@ ENDED = "Simple 95 % intervals, as if all were independent: those of Results all
 class Glimpse(Protocol):
     """The running count of one batch."""
 
-    def take_in(self, connection: sqlite3.Connection, batch_number: int) -> bool:
+    def update(self, connection: sqlite3.Connection, batch_number: int) -> bool:
         """What was written since; True where so much was there that some is left for the next time."""
 
-    def told(self) -> "Told | None":
+    def interim(self) -> "Interim | None":
         """None before there is anything to tell."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Interim:
     name: str
     """of the figure, in a word or two"""
     figure: Cell
@@ -82,8 +82,8 @@ class Sums:
 
     def interval(self, independent: int | None = None) -> Interval | None:
         """Student's. Fewer than all of them may be independent."""
-        many = self.count if independent is None else independent
-        if self.mean is None or many < 2:
+        number = self.count if independent is None else independent
+        if self.mean is None or number < 2:
             return None
-        reach = student_quantile(many - 1, 0.975) * math.sqrt(self.variance / many)
+        reach = student_quantile(number - 1, 0.975) * math.sqrt(self.variance / number)
         return self.mean - reach, self.mean + reach

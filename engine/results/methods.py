@@ -76,9 +76,9 @@ def method_paragraphs(
 ) -> tuple[Block, ...]:
     """Of a batch, or of the batches of a study. Simulated answers are named first."""
     numbers = [batch["number"] for batch in batches]
-    asked = models_used(connection, numbers, branch=any(batch["origin"] is not None for batch in batches))
+    models = models_used(connection, numbers, branch=any(batch["origin"] is not None for batch in batches))
     name = batches[0]["kind"]
-    items = (
+    texts = (
         _simulated(summary["roles"]),
         paragraph(
             (
@@ -87,14 +87,14 @@ def method_paragraphs(
                 *stopping_sentences(summary["statistics"]),
             )
         ),
-        paragraph(_collection(batches, summary, asked, transports_used(connection, numbers))),
+        paragraph(_collection(batches, summary, models, transports_used(connection, numbers))),
         paragraph(kind.measures),
         paragraph((*_missing(summary), *kind.missing)),
         paragraph(kind.analysis) if summary["units"]["completed"] else "",
         paragraph(_coding(summary["statistics"].get("coding"))),
         paragraph(_software(batches[0]["version"], run_as, summary, distinct_prompts(connection, numbers))),
     )
-    return tuple(Words(text, "simulated" if place == 0 else "plain") for place, text in enumerate(items) if text)
+    return tuple(Words(text, "simulated" if position == 0 else "plain") for position, text in enumerate(texts) if text)
 
 
 def prompts_of(connection: sqlite3.Connection, cells: Sequence[StoredCell]) -> list[Block]:
@@ -110,8 +110,8 @@ def prompts_of(connection: sqlite3.Connection, cells: Sequence[StoredCell]) -> l
     )
     if total > len(shown):
         words += f" The {len(shown):,} most used are given here; all are in the batch's file (table prompt)."
-    titles = (_title(place, one, levels) for place, one in enumerate(shown, 1))
-    return [Words(words, "quiet"), *(Folded(title, one.text) for title, one in zip(titles, shown, strict=True))]
+    titles = (_title(position, prompt, levels) for position, prompt in enumerate(shown, 1))
+    return [Words(words, "quiet"), *(Folded(title, prompt.text) for title, prompt in zip(titles, shown, strict=True))]
 
 
 def configs_of(cells: Sequence[StoredCell], study: StoredStudy | None = None) -> list[tuple[str, Any]]:
@@ -129,24 +129,24 @@ def configs_of(cells: Sequence[StoredCell], study: StoredStudy | None = None) ->
     ]
 
 
-def _title(place: int, prompt: UsedPrompt, levels: Mapping[int, str]) -> str:
+def _title(position: int, prompt: UsedPrompt, levels: Mapping[int, str]) -> str:
     others = f" and {counted(prompt.speakers - 1, 'other')}" if prompt.speakers > 1 else ""
-    who = f" as {prompt.speaker}{others}" if prompt.speaker else ""
-    used = dict.fromkeys(words for number, words in levels.items() if number in prompt.batches)
-    where = f" in {listing(used, MOST_CELLS)}" if len(used) < len(set(levels.values())) else ""
+    speaker_text = f" as {prompt.speaker}{others}" if prompt.speaker else ""
+    cells_used = dict.fromkeys(words for number, words in levels.items() if number in prompt.batches)
+    where = f" in {listing(cells_used, MOST_CELLS)}" if len(cells_used) < len(set(levels.values())) else ""
     by_model = [f"{calls:,} to {model}" for model, calls in prompt.models.items()]
     models = f" ({listing(by_model, MOST_CELLS)})" if len(by_model) > 1 else f" to {listing(prompt.models)}"
-    return f"prompt {place}: {counted(prompt.calls, 'call')}{models}{who}{where}"
+    return f"prompt {position}: {counted(prompt.calls, 'call')}{models}{speaker_text}{where}"
 
 
-def _simulated(asked: Sequence[Mapping[str, Any]]) -> str:
-    ours, whole = sum(one["calls"] for one in asked if one["simulated"]), sum(one["calls"] for one in asked)
-    if not ours:
+def _simulated(roles: Sequence[Mapping[str, Any]]) -> str:
+    simulated, total = sum(role["calls"] for role in roles if role["simulated"]), sum(role["calls"] for role in roles)
+    if not simulated:
         return ""
-    if ours == whole:
+    if simulated == total:
         return SIMULATED_DATA
     return (
-        f"Partly simulated data: {counted(ours, 'call')} of {whole:,}, those to the {listing(simulated_parts(asked))}, were "
+        f"Partly simulated data: {counted(simulated, 'call')} of {total:,}, those to the {listing(simulated_parts(roles))}, were "
         "answered by Tidepool's simulated provider, which is no language model."
     )
 
@@ -160,43 +160,43 @@ def _units(summary: Summary, name: str) -> Iterator[str]:
         yield f"Of {units['total']:,} {name} planned, {units['completed']:,} were completed{failed}."
     if summary["status"] not in ("completed", "partial", "failed"):
         reason = f" ({summary['reason']})" if summary["reason"] else ""
-        what = "study" if "study_id" in summary else "batch"
-        yield f"The {what} had not come to its end when this was written: it was {summary['status'].replace('_', ' ')}{reason}."
+        noun = "study" if "study_id" in summary else "batch"
+        yield f"The {noun} had not come to its end when this was written: it was {summary['status'].replace('_', ' ')}{reason}."
 
 
 def _collection(
-    batches: Sequence[sqlite3.Row], summary: Summary, asked: Sequence[ModelCalls], transports: Sequence[str]
+    batches: Sequence[sqlite3.Row], summary: Summary, models_used: Sequence[ModelCalls], transports: Sequence[str]
 ) -> Iterator[str]:
-    if not asked:
+    if not models_used:
         return
     served: dict[str, list[str]] = {}
-    for one in summary["served_models"]:
-        served.setdefault(one["model"], []).append(one["served"])
+    for entry in summary["served_models"]:
+        served.setdefault(entry["model"], []).append(entry["served"])
     models = (
-        f"{one.model} ({counted(one.calls, 'call')}"
-        + (f"; served as {listing(served[one.model])})" if one.model in served else ")")
-        for one in asked
+        f"{entry.model} ({counted(entry.calls, 'call')}"
+        + (f"; served as {listing(served[entry.model])})" if entry.model in served else ")")
+        for entry in models_used
     )
-    named = dict.fromkeys(one.model.partition(":")[0] for one in asked)
-    providers = listing("the simulated provider" if name == SIMULATED else name for name in named)
+    provider_names = dict.fromkeys(entry.model.partition(":")[0] for entry in models_used)
+    providers = listing("the simulated provider" if name == SIMULATED else name for name in provider_names)
     yield f"Answers were asked of {listing(models)}."
-    if not served and list(named) != [SIMULATED]:
+    if not served and list(provider_names) != [SIMULATED]:
         yield "The providers did not say which versions of the models answered."
-    how = " and ".join(_WAYS[way] for way in _WAYS if any(way in one for one in transports))
+    how = " and ".join(_ROUTES[route] for route in _ROUTES if any(route in entry for entry in transports))
     yield f"Calls went to {providers}{f', {how},' if how else ''} {_when(batches)}."
     if cached := summary["calls"]["cached"]:
         yield f"{counted(cached, 'answer')} had been given to the very same call before, and came from the cache."
 
 
-_WAYS = {"live": "one by one", "batch": "through batch APIs"}
+_ROUTES = {"live": "one by one", "batch": "through batch APIs"}
 
 
 def _when(batches: Sequence[sqlite3.Row]) -> str:
-    begun = _moment(min(batch["created_at"] for batch in batches))
+    started = _moment(min(batch["created_at"] for batch in batches))
     if any(batch["finished_at"] is None for batch in batches):
-        return f"from {begun} on"
+        return f"from {started} on"
     ended = _moment(max(batch["finished_at"] for batch in batches))
-    return f"on {begun}" if begun == ended else f"between {begun} and {ended}"
+    return f"on {started}" if started == ended else f"between {started} and {ended}"
 
 
 def _moment(seconds: float) -> str:
@@ -205,17 +205,17 @@ def _moment(seconds: float) -> str:
 
 def _missing(summary: Summary) -> Iterator[str]:
     units, calls, replies = summary["units"], summary["calls"], summary["replies"]
-    why = [
-        f"{shortened(str(one['error']), 200)} ({one['units'] or one['calls']:,})"
-        for one in summary["failures"][:MOST_FAILURES]
+    reasons = [
+        f"{shortened(str(failure['error']), 200)} ({failure['units'] or failure['calls']:,})"
+        for failure in summary["failures"][:MOST_FAILURES]
     ]
-    if why:
-        yield f"Failures had these reasons: {'; '.join(why)}."
-    odd = [item.format(replies[name]) for name, item in _ODD.items() if replies[name]]
+    if reasons:
+        yield f"Failures had these reasons: {'; '.join(reasons)}."
+    problems = [item.format(replies[name]) for name, item in _ODD.items() if replies[name]]
     if calls["failed"]:
-        odd.insert(0, f"{calls['failed']:,} failed for good")
-    if odd:
-        yield f"Of {counted(calls['total'], 'call')}, {listing(odd)}."
+        problems.insert(0, f"{calls['failed']:,} failed for good")
+    if problems:
+        yield f"Of {counted(calls['total'], 'call')}, {listing(problems)}."
     elif not units["failed"]:
         yield "No call failed, and no reply was cut or unusable."
 
@@ -228,22 +228,22 @@ _ODD = {
 
 def _coding(coding: Any) -> Iterator[str]:
     """Hand coding, as the statistics tell of it."""
-    for unit, found in (coding or {}).items():
-        coders = list(found["coders"])
+    for unit, coded in (coding or {}).items():
+        coders = list(coded["coders"])
         yield (
-            f"A stratified sample of {found['sample']:,} {unit} was drawn by the verdicts of the {found['instrument']}; "
-            f"{counted(len(coders), 'coder')} ({listing(coders)}) coded {found['coded']:,} of them by hand, blind to the "
-            f"verdicts; {found['unclear']:,} that stayed unclear, or on which coders were even, "
-            f"{'was' if found['unclear'] == 1 else 'were'} left out."
+            f"A stratified sample of {coded['sample']:,} {unit} was drawn by the verdicts of the {coded['instrument']}; "
+            f"{counted(len(coders), 'coder')} ({listing(coders)}) coded {coded['coded']:,} of them by hand, blind to the "
+            f"verdicts; {coded['unclear']:,} that stayed unclear, or on which coders were even, "
+            f"{'was' if coded['unclear'] == 1 else 'were'} left out."
         )
-        yield from _agreement(unit, found["agreement"])
-        yield from _measured(unit, found)
+        yield from _agreement(unit, coded["agreement"])
+        yield from _instrument_errors(unit, coded)
 
 
-def _agreement(unit: str, found: Mapping[str, Any]) -> Iterator[str]:
-    if found.get("alpha") is not None:
-        yield f"Krippendorff's α was {found['alpha']:.2f}."
-    pairs = [pair for pair in found.get("pairs", ()) if pair["kappa"] is not None]
+def _agreement(unit: str, agreement: Mapping[str, Any]) -> Iterator[str]:
+    if agreement.get("alpha") is not None:
+        yield f"Krippendorff's α was {agreement['alpha']:.2f}."
+    pairs = [pair for pair in agreement.get("pairs", ()) if pair["kappa"] is not None]
     for pair in pairs[:MOST_FAILURES]:
         kappa = text_of(Estimate(pair["kappa"], pair.get("kappa_ci95"), 2))
         yield f"Cohen's κ of {listing(pair['coders'])} was {kappa} over {pair['both']:,} {unit}."
@@ -251,23 +251,23 @@ def _agreement(unit: str, found: Mapping[str, Any]) -> Iterator[str]:
         yield f"Those of {counted(len(pairs) - MOST_FAILURES, 'further pair')} are in the statistics."
 
 
-def _measured(unit: str, found: Mapping[str, Any]) -> Iterator[str]:
+def _instrument_errors(unit: str, coded: Mapping[str, Any]) -> Iterator[str]:
     """The instruments' errors by the codes, and what the figures are without them."""
-    did = [
-        f"{name}: sensitivity {_share(one, 'sensitivity')}, specificity {_share(one, 'specificity')}"
-        for name, one in (found.get("instruments") or {}).items()
-        if one["sensitivity_percentage"] is not None
+    accuracies = [
+        f"{name}: sensitivity {_share(accuracy, 'sensitivity')}, specificity {_share(accuracy, 'specificity')}"
+        for name, accuracy in (coded.get("instruments") or {}).items()
+        if accuracy["sensitivity_percentage"] is not None
     ]
-    if did:
-        yield f"Against the codes, weighted back to the batch, the instruments did as follows: {'; '.join(did)}."
-    if (rate := found.get("corrected")) and rate["corrected_percentage"] is not None:
+    if accuracies:
+        yield f"Against the codes, weighted back to the batch, the instruments did as follows: {'; '.join(accuracies)}."
+    if (rate := coded.get("corrected")) and rate["corrected_percentage"] is not None:
         yield (
-            f"By the verdicts of the {found['instrument']} {_share(rate, 'raw')} of {unit} revealed; corrected by the codes, "
+            f"By the verdicts of the {coded['instrument']} {_share(rate, 'raw')} of {unit} revealed; corrected by the codes, "
             f"post-stratified on these verdicts, {_share(rate, 'corrected')}."
         )
-    if rated := found.get("ratings"):
-        items = (Estimate(rated[name], rated[f"{name}_ci95"], 2) for name in ("difference", "mean", "corrected_mean"))
-        difference, mean, corrected = map(text_of, items)
+    if rated := coded.get("ratings"):
+        cells = (Estimate(rated[name], rated[f"{name}_ci95"], 2) for name in ("difference", "mean", "corrected_mean"))
+        difference, mean, corrected = map(text_of, cells)
         yield f"Judge less coders was {difference}; the judge's mean rating of {mean} is {corrected} without that difference."
 
 

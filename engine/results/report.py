@@ -26,7 +26,7 @@ from tidepool.engine.results.blocks import (
     span,
     table,
 )
-from tidepool.engine.results.figures import placed
+from tidepool.engine.results.figures import assign_places
 from tidepool.engine.results.methods import methods_of
 from tidepool.engine.results.simulated_roles import simulated_words
 from tidepool.engine.results.summary import checked
@@ -58,20 +58,20 @@ def report_of(database: Path, summary: Summary, *, methods: bool = True) -> Repo
 
     Who shows no methods need not have them told: their figures are counted over all calls of the batch.
     """
-    own = kind_report(summary["kind"], summary["origin"])
+    kind_module = kind_report(summary["kind"], summary["origin"])
     findings: Sequence[Block] = (
-        own.blocks(summary["statistics"]) if own else plain_blocks("statistics", summary["statistics"])
+        kind_module.blocks(summary["statistics"]) if kind_module else plain_blocks("statistics", summary["statistics"])
     )
     with reading(database) as connection:
         batch = find_batch(connection, summary["batch_id"])
-        if further := getattr(own, "further", None):
+        if further := getattr(kind_module, "further", None):
             findings = [*findings, *further(connection, batch)]
-        findings = placed(findings, everybody(connection, batch["number"]))
+        findings = assign_places(findings, everybody(connection, batch["number"]))
         config = StoredConfig(batch["config"], checked)
-        result = methods_or_warning(lambda: methods_of(connection, batch, config, summary)) if methods else ()
+        paragraphs = methods_or_warning(lambda: methods_of(connection, batch, config, summary)) if methods else ()
     shown = (*stopping_blocks(summary["statistics"]), *findings)
     head = overview(summary, [simulated_words(summary["roles"])], _facts(summary))
-    return Report(summary["name"], tuple(head), tuple(waves(summary["waves"])), shown, result)
+    return Report(summary["name"], tuple(head), tuple(waves(summary["waves"])), shown, paragraphs)
 
 
 def methods_or_warning(make: Callable[[], tuple[Block, ...]]) -> tuple[Block, ...]:
@@ -93,7 +93,7 @@ def overview(summary: Summary, simulated: Iterable[str], facts: Iterable[tuple[s
     if summary["simulated"]:
         yield from (Words(words, "simulated") for words in simulated)
     yield from (
-        Words(words, "warning") for words in judge_notes(summary["kind"], (one["model"] for one in summary["roles"]))
+        Words(words, "warning") for words in judge_notes(summary["kind"], (role["model"] for role in summary["roles"]))
     )
     yield table("", ("", ""), list(facts), left=2)
 
@@ -108,14 +108,14 @@ def lost_calls(calls: Mapping[str, int]) -> Iterator[Words]:
 
 def failure_words(failure: Mapping[str, Any]) -> str:
     """Calls and units that were lost for one reason; in a study with the batch of the first."""
-    why = " ".join(str(failure["error"]).split())
+    reason = " ".join(str(failure["error"]).split())
     counts = ", ".join(
-        f"{failure[name]:,} {what}{'s' * (failure[name] != 1)}"
-        for name, what in (("calls", "lost call"), ("units", "unit"))
+        f"{failure[name]:,} {noun}{'s' * (failure[name] != 1)}"
+        for name, noun in (("calls", "lost call"), ("units", "unit"))
         if failure[name]
     )
     batch = f" of batch {failure['batch_id']}" if "batch_id" in failure else ""
-    return f"{counts}: {why} (first: unit {failure['first']:,}{batch})"
+    return f"{counts}: {reason} (first: unit {failure['first']:,}{batch})"
 
 
 def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
@@ -128,14 +128,14 @@ def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
         yield "origin", f"branched off batch {origin['batch_id']} at {origin['at']}"
     yield "units", f"{units['completed']:,} of {units['total']:,} completed, {units['failed']:,} failed"
     yield "calls", requests(**calls)
-    if odd := ", ".join(
+    if problems := ", ".join(
         words.format(summary["replies"][name]) for name, words in ODD.items() if summary["replies"][name]
     ):
-        yield "replies", odd
+        yield "replies", problems
     yield from (("failed", failure_words(failure)) for failure in summary["failures"])
-    for order in summary["provider_batches"]:
-        where = f"{order['provider']} {order['id'] or '(being created)'}"
-        yield "waits", f"for {order['calls']:,} calls at {where}: {order['state']}, {span(order['seconds'])} so far"
+    for job in summary["provider_batches"]:
+        where = f"{job['provider']} {job['id'] or '(being created)'}"
+        yield "waits", f"for {job['calls']:,} calls at {where}: {job['state']}, {span(job['seconds'])} so far"
     unpriced = ": a price is not known" if summary["cost_usd"] is None else ""
     yield "cost", f"{money(summary['cost_usd'])}{unpriced}, {tokens['input']:,} tokens in, {tokens['output']:,} out"
     if tokens["reasoning"]:
@@ -158,15 +158,15 @@ MOST_SERVED = 20
 
 def _speed(performance: Mapping[str, Any]) -> str:
     """Latency and concurrency are those of live calls: provider batches have neither."""
-    pace = performance["calls_per_second"]
-    message = f"{number(pace, 1 if pace is None or pace >= 1 else 2)} calls/s"
+    rate = performance["calls_per_second"]
+    text = f"{number(rate, 1 if rate is None or rate >= 1 else 2)} calls/s"
     if performance["mean_latency"] is not None:
         latency, at_once = number(performance["mean_latency"], 3, " s"), performance["peak_concurrency"]
-        message += f", mean latency {latency}, at most {at_once:,} at once"
-    return message + in_flight(performance["calls_in_flight_mean"])
+        text += f", mean latency {latency}, at most {at_once:,} at once"
+    return text + in_flight(performance["calls_in_flight_mean"])
 
 
-def waves(found: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
+def waves(wave_rows: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
     rows = [
         (
             wave["transport"],
@@ -176,7 +176,7 @@ def waves(found: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
             span(wave["seconds"]),
             "–" if wave["seconds_per_message"] is None else span(wave["seconds_per_message"]),
         )
-        for wave in found
+        for wave in wave_rows
     ]
     if rows:
         yield table("waves", ("transport", "wave", "calls", "failed", "time", "a message"), rows, first=MOST_WAVES)
@@ -185,18 +185,18 @@ def waves(found: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
 # -- statistics of any kind ----------------------------------------------------------------------------------
 
 
-def plain_blocks(title: str, found: Mapping[str, Any]) -> list[Block]:
+def plain_blocks(title: str, statistics: Mapping[str, Any]) -> list[Block]:
     """Tables of what the statistics hold: single figures first, then a table for each mapping or list of mappings."""
-    single = [(name, _plain(value)) for name, value in found.items() if not _nested(value)]
+    single = [(name, _plain(value)) for name, value in statistics.items() if not _nested(value)]
     blocks: list[Block] = [table(title, ("", ""), single, left=2)] if single else []
-    for name, value in found.items():
-        place = f"{title} · {name}" if title else name
+    for name, value in statistics.items():
+        heading = f"{title} · {name}" if title else name
         if isinstance(value, Mapping) and value and all(isinstance(row, Mapping) for row in value.values()):
-            blocks.append(_rows(place, {str(key): row for key, row in value.items()}))
+            blocks.append(_rows(heading, {str(key): row for key, row in value.items()}))
         elif isinstance(value, Mapping):
-            blocks += plain_blocks(place, value)
+            blocks += plain_blocks(heading, value)
         elif _nested(value):
-            blocks.append(_rows(place, {str(index): row for index, row in enumerate(value, 1)}))
+            blocks.append(_rows(heading, {str(index): row for index, row in enumerate(value, 1)}))
     return blocks
 
 
@@ -207,12 +207,12 @@ def _rows(title: str, rows: Mapping[str, Mapping[str, Any]]) -> Block:
     return table(title, ("", *columns), table_rows)
 
 
-def _flat(row: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in row.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{place}{key}.")
+            yield from _flat(value, f"{prefix}{key}.")
         else:
-            yield f"{place}{key}", value
+            yield f"{prefix}{key}", value
 
 
 def _nested(value: Any) -> bool:

@@ -82,8 +82,8 @@ class Group:
 def groups_of(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row], runs: Runs) -> list[Group]:
     groups: dict[str, Group] = {}
     for batch in batches:
-        written = json.loads(batch["config"]).get(runs.section, {})
-        settings = {name: value for name, value in written.items() if name not in runs.drawn}
+        section = json.loads(batch["config"]).get(runs.section, {})
+        settings = {name: value for name, value in section.items() if name not in runs.drawn}
         key = json.dumps(settings, sort_keys=True)
         group = groups.setdefault(key, Group(settings, batch["name"]))
         group.batches.append(batch["id"])
@@ -97,62 +97,62 @@ def groups_of(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row], ru
 def labels(groups: Sequence[Group], runs: Runs) -> list[str]:
     """By what tells them apart, else by the setting that names them."""
     names = dict.fromkeys(name for group in groups for name in group.settings if name not in runs.bulky)
-    apart = [name for name in names if len({json.dumps(group.settings.get(name)) for group in groups}) > 1]
+    differing = [name for name in names if len({json.dumps(group.settings.get(name)) for group in groups}) > 1]
     if len(groups) == 1:
         return [str(groups[0].settings.get(runs.called_by, runs.main))]
-    if not apart or len(apart) > MOST_DIFFERENCES:
-        return [f"{group.name} ({place})" for place, group in enumerate(groups, 1)]
-    return [", ".join(f"{name} {group.settings.get(name)}" for name in apart) for group in groups]
+    if not differing or len(differing) > MOST_DIFFERENCES:
+        return [f"{group.name} ({position})" for position, group in enumerate(groups, 1)]
+    return [", ".join(f"{name} {group.settings.get(name)}" for name in differing) for group in groups]
 
 
 def seed_differences(groups: Sequence[Group], runs: Runs) -> list[dict[str, Any]]:
     """Each group against its baselines, and every two groups; Holm's correction is over each of these families, since they
     are different questions."""
-    named = list(zip(labels(groups, runs), groups, strict=True))
+    labelled = list(zip(labels(groups, runs), groups, strict=True))
     families = [
         [
             (label, name, group, group, name)
             for name in group.values
             if name not in (runs.main, group.settings.get(runs.called_by))
         ]
-        for label, group in named
+        for label, group in labelled
     ]
     families.append(
-        [(one, other, first, second, runs.main) for (one, first), (other, second) in combinations(named, 2)]
+        [(one, other, first, second, runs.main) for (one, first), (other, second) in combinations(labelled, 2)]
     )
     return [one for family in families for one in _compared(family, runs)]
 
 
 def _compared(family: Sequence[tuple[str, str, Group, Group, str]], runs: Runs) -> list[dict[str, Any]]:
-    found: list[tuple[dict[str, Any], SeedContrast]] = []
+    pairs: list[tuple[dict[str, Any], SeedContrast]] = []
     for label, rival, first, second, against in family:
-        ours, theirs = first.values.get(runs.main, {}), second.values.get(against, {})
-        if contrast := paired_by_seed(ours, theirs, len(family)):
+        main_values, other_values = first.values.get(runs.main, {}), second.values.get(against, {})
+        if contrast := paired_by_seed(main_values, other_values, len(family)):
             if against in runs.flattered and contrast.difference < 0:
                 contrast = replace(contrast, p_value=None)
             same = all(_alike(first.held_out.get(seed), second.held_out.get(seed)) for seed in contrast.seeds)
-            about = {"groups": [label, rival], "batches": [first.batches, second.batches], "same_held_out": same}
-            found.append(({"measure": runs.measure, **about}, contrast))
-    adjusted = iter(holm([one.p_value for _, one in found if one.p_value is not None]))
-    parts = []
-    for about, one in found:
-        p_value_holm = None if one.p_value is None else next(adjusted)
-        flattered = one.p_value is None and not one.missing
-        parts.append(
+            fields = {"groups": [label, rival], "batches": [first.batches, second.batches], "same_held_out": same}
+            pairs.append(({"measure": runs.measure, **fields}, contrast))
+    adjusted = iter(holm([item.p_value for _, item in pairs if item.p_value is not None]))
+    rows = []
+    for fields, item in pairs:
+        p_value_holm = None if item.p_value is None else next(adjusted)
+        flattered = item.p_value is None and not item.missing
+        rows.append(
             {
-                **about,
+                **fields,
                 "paired": True,
-                "seeds": list(one.seeds),
-                "by_seed": list(one.gaps),
-                "difference": one.difference,
-                "difference_ci95": one.interval and list(one.interval),
-                "p_value": one.p_value,
+                "seeds": list(item.seeds),
+                "by_seed": list(item.gaps),
+                "difference": item.difference,
+                "difference_ci95": item.interval and list(item.interval),
+                "p_value": item.p_value,
                 "p_value_holm": p_value_holm,
-                "seeds_missing": one.missing,
-                "verdict": FLATTERED if flattered else seeds_in_words(one, p_value_holm),
+                "seeds_missing": item.missing,
+                "verdict": FLATTERED if flattered else seeds_in_words(item, p_value_holm),
             }
         )
-    return parts
+    return rows
 
 
 def _alike(first: frozenset[str] | None, second: frozenset[str] | None) -> bool:
@@ -170,14 +170,14 @@ def blocks_over_seeds(
     batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]], runs: Runs
 ) -> list[Block]:
     """`differences` are those of `seed_differences`."""
-    known = {batch["batch_id"]: (batch["seed"], runs.read(batch["statistics"])) for batch in batches}
-    members = {one["groups"][0]: one["batches"][0] for one in differences}
-    members |= {one["groups"][1]: one["batches"][1] for one in differences if one["batches"][0] != one["batches"][1]}
-    groups = {label: dict(known[batch] for batch in ids) for label, ids in members.items()}
+    by_batch = {batch["batch_id"]: (batch["seed"], runs.read(batch["statistics"])) for batch in batches}
+    members = {gap["groups"][0]: gap["batches"][0] for gap in differences}
+    members |= {gap["groups"][1]: gap["batches"][1] for gap in differences if gap["batches"][0] != gap["batches"][1]}
+    groups = {label: dict(by_batch[batch] for batch in ids) for label, ids in members.items()}
     worth = {label: {seed: value for seed, (value, _) in group.items()} for label, group in groups.items()}
     curves = [_curve(label, [curve for _, curve in group.values()]) for label, group in groups.items()]
-    drawn = replace(runs.curves, series=tuple(filter(None, curves)))
-    return seed_blocks(worth, differences, runs, [drawn] if drawn.series else [])
+    figure = replace(runs.curves, series=tuple(filter(None, curves)))
+    return seed_blocks(worth, differences, runs, [figure] if figure.series else [])
 
 
 def seed_blocks(
@@ -187,24 +187,24 @@ def seed_blocks(
     curves: Sequence[Block] = (),
 ) -> list[Block]:
     """`groups` have values by seed."""
-    same = all(one.get("same_held_out", True) for one in differences)
+    same = all(gap.get("same_held_out", True) for gap in differences)
     return [*_held_out(groups, runs, same), *curves, *_verdicts(differences, runs)]
 
 
 def _held_out(groups: Mapping[str, Mapping[int, float | None]], runs: Runs, same: bool) -> Iterator[Block]:
-    known = {
+    scaled = {
         label: {seed: value * runs.scale for seed, value in sorted(values.items()) if value is not None}
         for label, values in groups.items()
     }
-    means = {label: mean_over_seeds(list(found.values()), runs.digits) for label, found in known.items()}
-    rows: list[tuple[Cell, ...]] = [(label, len(found), means[label]) for label, found in known.items()]
+    means = {label: mean_over_seeds(list(by_seed.values()), runs.digits) for label, by_seed in scaled.items()}
+    rows: list[tuple[Cell, ...]] = [(label, len(by_seed), means[label]) for label, by_seed in scaled.items()]
     yield table(runs.title, ("who", "seeds", f"{runs.unit} (95 %)"), rows)
     shown: list[tuple[str, Estimate]] = []
-    for label, found in known.items():
-        shown += [(label, means[label]), *((f"seed {seed}", Estimate(one)) for seed, one in found.items())]
+    for label, by_seed in scaled.items():
+        shown += [(label, means[label]), *((f"seed {seed}", Estimate(estimate)) for seed, estimate in by_seed.items())]
     names, estimates = zip(*shown, strict=True)
-    bounds = tuple(one.interval for one in estimates)
-    series = Series(runs.unit, tuple(one.value for one in estimates), intervals=bounds)
+    bounds = tuple(estimate.interval for estimate in estimates)
+    series = Series(runs.unit, tuple(estimate.value for estimate in estimates), intervals=bounds)
     shared = (
         f"Runs of one seed held back the same {runs.noun}."
         if same
@@ -215,8 +215,8 @@ def _held_out(groups: Mapping[str, Mapping[int, float | None]], runs: Runs, same
 
 
 def mean_over_seeds(values: Sequence[float], digits: int = 3) -> Estimate:
-    found = of_mean(values)
-    return Estimate(sum(values) / len(values) if values else None, found.interval if found else None, digits)
+    contrast = of_mean(values)
+    return Estimate(sum(values) / len(values) if values else None, contrast.interval if contrast else None, digits)
 
 
 def _curve(label: str, runs: Sequence[Mapping[int, float]]) -> Series | None:
@@ -229,22 +229,22 @@ def _curve(label: str, runs: Sequence[Mapping[int, float]]) -> Series | None:
     if not shared:
         return None
     means = [mean_over_seeds(values) for values in shared.values()]
-    return line(label, list(shared), [one.value for one in means], intervals=[one.interval for one in means])
+    return line(label, list(shared), [mean.value for mean in means], intervals=[mean.interval for mean in means])
 
 
 def _verdicts(differences: Sequence[Mapping[str, Any]], runs: Runs) -> Iterator[Block]:
     rows: list[Row] = []
     scale = runs.scale
-    for one in differences:
-        first, second = one["groups"]
+    for row in differences:
+        first, second = row["groups"]
         second = runs.baselines.get(second, second)
-        bounds = one["difference_ci95"]
+        bounds = row["difference_ci95"]
         scaled = (bounds[0] * scale, bounds[1] * scale) if bounds else None
-        rows.append((f"{first} − {second}", one["difference"] * scale, scaled))
-        gap = Estimate(one["difference"] * scale, scaled, runs.digits, signed=True)
-        number = len(one["seeds"])
-        message = f"{first} against {second}, {number} seed{'s' * (number > 1)}: {text_of(gap)}, {one['verdict']}"
-        yield Words(message, "warning" if one["verdict"].startswith("worse") else "plain")
+        rows.append((f"{first} − {second}", row["difference"] * scale, scaled))
+        gap = Estimate(row["difference"] * scale, scaled, runs.digits, signed=True)
+        number = len(row["seeds"])
+        message = f"{first} against {second}, {number} seed{'s' * (number > 1)}: {text_of(gap)}, {row['verdict']}"
+        yield Words(message, "warning" if row["verdict"].startswith("worse") else "plain")
     if rows:
         yield forest(f"differences over seeds: {runs.unit}", rows)
     yield Words(

@@ -23,51 +23,51 @@ def is_simulated(model: str) -> bool:
 
 def roles_asked(kind: str, sections: Mapping[str, Any], calls: Mapping[str, int]) -> list[dict[str, Any]]:
     """For each model that was asked: its role, how many calls it had, and whether it was simulated."""
-    named: dict[str, list[str]] = {}
+    roles: dict[str, list[str]] = {}
     for role, model in _named(kind, sections):
-        if role not in named.setdefault(model, []):
-            named[model].append(role)
-    return [_asked(" and ".join(named.get(model, ["model"])), model, count) for model, count in calls.items()]
+        if role not in roles.setdefault(model, []):
+            roles[model].append(role)
+    return [_entry(" and ".join(roles.get(model, ["model"])), model, count) for model, count in calls.items()]
 
 
-def _asked(role: str, model: str, calls: int) -> dict[str, Any]:
+def _entry(role: str, model: str, calls: int) -> dict[str, Any]:
     return {"role": role, "model": model, "calls": calls, "simulated": is_simulated(model)}
 
 
 def simulated_roles(roles: Iterable[Mapping[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(one["role"] for one in roles if one["simulated"]))
+    return list(dict.fromkeys(entry["role"] for entry in roles if entry["simulated"]))
 
 
 def simulated_parts(roles: Iterable[Mapping[str, Any]]) -> list[str]:
     """The simulated roles, with their models where real models had the role too."""
-    asked = list(roles)
-    real = {one["role"] for one in asked if not one["simulated"]}
-    shared = [one for one in asked if one["simulated"] and one["role"] in real]
-    return [*(role for role in simulated_roles(asked) if role not in real), *_by_providers(shared)]
+    entries = list(roles)
+    real = {entry["role"] for entry in entries if not entry["simulated"]}
+    shared = [entry for entry in entries if entry["simulated"] and entry["role"] in real]
+    return [*(role for role in simulated_roles(entries) if role not in real), *_by_providers(shared)]
 
 
 def merge_roles(cells: Iterable[Iterable[Mapping[str, Any]]]) -> list[dict[str, Any]]:
     """The roles of several batches, with the sums of their calls."""
     calls: Counter[tuple[str, str]] = Counter()
     for roles in cells:
-        for one in roles:
-            calls[one["role"], one["model"]] += one["calls"]
-    return [_asked(*who, count) for who, count in calls.most_common()]
+        for entry in roles:
+            calls[entry["role"], entry["model"]] += entry["calls"]
+    return [_entry(*role_and_model, count) for role_and_model, count in calls.most_common()]
 
 
 def simulated_words(roles: Iterable[Mapping[str, Any]]) -> str:
     """simulated: rewriter and judge (312 of 2,311 calls); real: solver openai:gpt-4o-mini."""
-    asked = list(roles)
-    real = [one for one in asked if not one["simulated"]]
-    if not asked:
+    entries = list(roles)
+    real = [entry for entry in entries if not entry["simulated"]]
+    if not entries:
         return NOT_YET
     if not real:
         return ALL_SIMULATED
-    if len(real) == len(asked):
+    if len(real) == len(entries):
         return f"not simulated: {'; '.join(_by_providers(real))}"
-    ours = sum(one["calls"] for one in asked if one["simulated"])
-    share = f"{ours:,} of {counted(sum(one['calls'] for one in asked), 'call')}"
-    return f"simulated: {listing(simulated_parts(asked))} ({share}); real: {'; '.join(_by_providers(real))}"
+    simulated_calls = sum(entry["calls"] for entry in entries if entry["simulated"])
+    share = f"{simulated_calls:,} of {counted(sum(entry['calls'] for entry in entries), 'call')}"
+    return f"simulated: {listing(simulated_parts(entries))} ({share}); real: {'; '.join(_by_providers(real))}"
 
 
 def simulated_lines(cells: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -75,41 +75,41 @@ def simulated_lines(cells: Sequence[Mapping[str, Any]]) -> list[str]:
 
     A cell has `roles`, and `levels` by factor.
     """
-    whole = merge_roles(cell["roles"] for cell in cells)
-    if not simulated_roles(whole):
+    merged = merge_roles(cell["roles"] for cell in cells)
+    if not simulated_roles(merged):
         return []
     groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for cell in cells:
         if cell["roles"]:
             # By role: cells whose real models differ, and nothing else, are one group.
-            parts = sorted({f"{one['simulated']} {one['role']}" for one in cell["roles"]})
+            parts = sorted({f"{entry['simulated']} {entry['role']}" for entry in cell["roles"]})
             groups.setdefault(tuple(parts), []).append(cell)
     if len(groups) < 2:
-        return [simulated_words(whole)]
+        return [simulated_words(merged)]
     by_group = [
-        f"cells with {_cells_named(own, cells)}: {simulated_words(merge_roles(cell['roles'] for cell in own))}"
-        for own in groups.values()
+        f"cells with {_cells_named(group, cells)}: {simulated_words(merge_roles(cell['roles'] for cell in group))}"
+        for group in groups.values()
     ]
-    return [simulated_words(whole), *by_group]
+    return [simulated_words(merged), *by_group]
 
 
-def _cells_named(own: Sequence[Mapping[str, Any]], cells: Sequence[Mapping[str, Any]]) -> str:
+def _cells_named(group: Sequence[Mapping[str, Any]], cells: Sequence[Mapping[str, Any]]) -> str:
     """By the levels of one factor where those are enough, else by all levels of each cell."""
-    others = [cell["levels"] for cell in cells if cell not in own]
-    for factor in own[0]["levels"]:
-        levels = list(dict.fromkeys(cell["levels"].get(factor, "") for cell in own))
+    others = [cell["levels"] for cell in cells if cell not in group]
+    for factor in group[0]["levels"]:
+        levels = list(dict.fromkeys(cell["levels"].get(factor, "") for cell in group))
         if not any(other.get(factor, "") in levels for other in others):
             return f"{factor} = {listing(levels)}"
-    return listing(dict.fromkeys(", ".join(cell["levels"].values()) for cell in own))
+    return listing(dict.fromkeys(", ".join(cell["levels"].values()) for cell in group))
 
 
 def _by_providers(real: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     models: dict[str, list[str]] = {}
-    for one in real:
-        models.setdefault(one["role"], []).append(one["model"])
+    for entry in real:
+        models.setdefault(entry["role"], []).append(entry["model"])
     for role, names in models.items():
-        more = [f"{len(names) - MOST_NAMED:,} more"] if len(names) > MOST_NAMED else []
-        yield f"{role} {listing([*names[:MOST_NAMED], *more])}"
+        rest = [f"{len(names) - MOST_NAMED:,} more"] if len(names) > MOST_NAMED else []
+        yield f"{role} {listing([*names[:MOST_NAMED], *rest])}"
 
 
 def _named(kind: str, sections: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -120,10 +120,10 @@ def _named(kind: str, sections: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key, role in (spec.roles if spec else {}).items():
         if key in idle:
             continue
-        found: Any = sections if key == "agents" else section
+        node: Any = sections if key == "agents" else section
         for part in key.split("."):
-            found = found.get(part) if isinstance(found, Mapping) else None
-        for one in found if isinstance(found, list) else [found]:
-            model = one.get("model") if isinstance(one, Mapping) else one
+            node = node.get(part) if isinstance(node, Mapping) else None
+        for item in node if isinstance(node, list) else [node]:
+            model = item.get("model") if isinstance(item, Mapping) else item
             if isinstance(model, str):
                 yield role, model

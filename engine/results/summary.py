@@ -49,8 +49,8 @@ def summarise(path: Path, reference: str, *, with_statistics: bool = True) -> Su
 def statistics_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> dict[str, Any]:
     config = StoredConfig(batch["config"], checked)
     try:
-        found = kind_of(batch).statistics(connection, dict(batch), config)
-        return {**found, **stopping_statistics(connection, batch["number"])}
+        statistics = kind_of(batch).statistics(connection, dict(batch), config)
+        return {**statistics, **stopping_statistics(connection, batch["number"])}
     except (AttributeError, LookupError, TypeError, ValueError):
         # It may be a stranger's config, which does not hold what it should: checking it says so in words.
         assert config.checked
@@ -78,7 +78,7 @@ def count_batch(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row) 
         "paused": bool(batch["paused"]),
         "reason": batch["reason"] and batch["reason"][:LONGEST_WORDS],
         "seed": batch["seed"],
-        "simulated": any(one["simulated"] for one in roles) if roles else bool(batch["simulated"]),
+        "simulated": any(role["simulated"] for role in roles) if roles else bool(batch["simulated"]),
         "simulated_roles": simulated_roles(roles),
         "roles": roles,
         "metadata": config["batch"]["metadata"],
@@ -109,7 +109,7 @@ def count_batch(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row) 
         "served_models": served,
         "failures": failures_of(connection, batch["number"], MOST_FAILURES),
         "provider_batches": open_provider_batches(connection, batch["number"]),
-        "hands": [asdict(hand) for hand in workers_in(progress["limits"])] if status == BatchStatus.IN_PROGRESS else [],
+        "hands": [asdict(item) for item in workers_in(progress["limits"])] if status == BatchStatus.IN_PROGRESS else [],
         "tokens": {name: progress[f"{name}_tokens"] for name in ("input", "output", "reasoning")},
         "cost_usd": None if progress["unpriced"] else progress["cost_usd"],
         "seconds": progress["seconds"],

@@ -23,15 +23,15 @@ class _Bets:
     """Bets that the mean of values from 0 to 1 lies above a line; which line may be asked afterwards."""
 
     def __init__(self, horizon: float, variance: float, needed: float) -> None:
-        self._room = 2 * needed / horizon
+        self._growth = 2 * needed / horizon
         self._sum, self._squares = 0.5, variance
         self._needed = needed
         self.values: list[float] = []
         self.stakes: list[float] = []
 
-    def see(self, value: float) -> None:
+    def add(self, value: float) -> None:
         count = len(self.values) + 1
-        self.stakes.append(math.sqrt(self._room * count / self._squares))
+        self.stakes.append(math.sqrt(self._growth * count / self._squares))
         self.values.append(value)
         self._sum += value
         self._squares += (value - self._sum / (count + 1)) ** 2
@@ -63,16 +63,16 @@ class ConfidenceSequence:
         """`horizon`: after how many values the bets are to be best; `variance`: that of a value, as guessed before any."""
         self._low, self._width = bounds[0], bounds[1] - bounds[0]
         self._needed = math.log(2 / (1 - level))
-        scaled = variance / self._width**2
-        self._above, self._below = (_Bets(max(1.0, horizon), scaled, self._needed) for _ in range(2))
+        unit_variance = variance / self._width**2
+        self._above, self._below = (_Bets(max(1.0, horizon), unit_variance, self._needed) for _ in range(2))
 
-    def see(self, low: float, high: float) -> None:
+    def add(self, low: float, high: float) -> None:
         """The next value, or between what it must lie where it is not known."""
-        self._above.see((low - self._low) / self._width)
-        self._below.see(1 - (high - self._low) / self._width)
+        self._above.add((low - self._low) / self._width)
+        self._below.add(1 - (high - self._low) / self._width)
 
     @property
-    def seen(self) -> int:
+    def count(self) -> int:
         return len(self._above.values)
 
     def interval(self) -> Interval:
@@ -81,7 +81,7 @@ class ConfidenceSequence:
         return self._low + self._width * low, self._low + self._width * high
 
     def against(self, line: float) -> "Decision":
-        """A running decision about one line; `after` is to be called after every value."""
+        """A running decision about one line; `update` is to be called after every value."""
         return Decision(self, (line - self._low) / self._width)
 
 
@@ -94,7 +94,7 @@ class Decision:
         self.verdict: str | None = None
         """above, below; None: undecided"""
 
-    def after(self) -> str | None:
+    def update(self) -> str | None:
         """Takes in the last value."""
         self._above += self._sequence._above.last_gain(self._line)
         self._below += self._sequence._below.last_gain(1 - self._line)

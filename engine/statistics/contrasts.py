@@ -73,10 +73,10 @@ def of_mean(values: Sequence[float]) -> Contrast | None:
 
 
 def stratified(
-    first: Array, values: Array, strata: Array, ways: Sequence[Array] = (), bounds: Interval = UNIT
+    first: Array, values: Array, strata: Array, clusterings: Sequence[Array] = (), bounds: Interval = UNIT
 ) -> Contrast | None:
-    """First arm less second; None where no stratum has both. Without `ways` every value is a cluster of its own."""
-    return Arms(first, strata, ways).contrast(values, bounds)
+    """First arm less second; None where no stratum has both. Without `clusterings` every value is a cluster of its own."""
+    return Arms(first, strata, clusterings).contrast(values, bounds)
 
 
 def _varied(values: Array, strata: Array) -> int:
@@ -91,15 +91,15 @@ def _varied(values: Array, strata: Array) -> int:
 class Arms:
     """Who is in which arm and stratum: what all values of the same rows have in common."""
 
-    def __init__(self, first: Array, strata: Array, ways: Sequence[Array] = ()) -> None:
+    def __init__(self, first: Array, strata: Array, clusterings: Sequence[Array] = ()) -> None:
         _, strata = numbered(strata)
         times = numpy.bincount(strata)
-        ours = numpy.bincount(strata, first)
-        self._shared = ((ours > 0) & (ours < times))[strata]
+        in_first = numpy.bincount(strata, first)
+        self._shared = ((in_first > 0) & (in_first < times))[strata]
         if not self._shared.all():
             first, strata = first[self._shared], numbered(strata[self._shared])[1]
-            ways = [way[self._shared] for way in ways]
-        self.first, self.strata, self.ways = first, strata, ways
+            clusterings = [labels[self._shared] for labels in clusterings]
+        self.first, self.strata, self.clusterings = first, strata, clusterings
         self.times = numpy.bincount(strata)
         self.tilt = first - (numpy.bincount(strata, first) / numpy.maximum(self.times, 1))[strata]
         self.power = float((self.tilt**2).sum())
@@ -113,10 +113,10 @@ class Arms:
         if min(_varied(values[rows], self.strata[rows]) for rows in (self.first, ~self.first)) < FEW:
             return _rate_against_rate(self, values, bounds)
         fit = _Fit(self, values)
-        if not self.ways:
+        if not self.clusterings:
             variance, freedom = fit.independent()
             return student("CR2", len(values), fit.difference, variance, freedom)
-        variance, freedom, clusters = fit.clustered(self.ways)
+        variance, freedom, clusters = fit.clustered(self.clusterings)
         if math.sqrt(variance) < _NOTHING:
             return _rate_against_rate(self, values, bounds)
         return student("clusters", clusters, fit.difference, variance, freedom, tested=clusters >= FEWEST_TESTED)
@@ -124,10 +124,10 @@ class Arms:
     @cached_property
     def kinds(self) -> tuple[Array, Array, Array, Array]:
         """All values of one arm in one stratum pull alike: which kind each row is of; a kind's tilt, stratum and number."""
-        found, kind = numbered(pair_codes(self.strata, self.first.astype(int)))
-        one = numpy.zeros(len(found), dtype=int)
-        one[kind] = numpy.arange(len(kind))
-        return kind, self.tilt[one], self.strata[one], numpy.bincount(kind)
+        codes, kind = numbered(pair_codes(self.strata, self.first.astype(int)))
+        example = numpy.zeros(len(codes), dtype=int)
+        example[kind] = numpy.arange(len(kind))
+        return kind, self.tilt[example], self.strata[example], numpy.bincount(kind)
 
 
 class _Fit:
@@ -149,47 +149,47 @@ class _Fit:
         variance = float((tilt**2 / free * squares).sum()) / self.power**2
         pull = tilt**2 / free
         same = stratum[:, None] == stratum[None, :]
-        off = -(same / self.times[stratum][:, None]) - tilt[:, None] * tilt[None, :] / self.power
-        shared = (numpy.sqrt(pull)[:, None] * numpy.sqrt(pull)[None, :] * off) ** 2
+        overlap = -(same / self.times[stratum][:, None]) - tilt[:, None] * tilt[None, :] / self.power
+        shared = (numpy.sqrt(pull)[:, None] * numpy.sqrt(pull)[None, :] * overlap) ** 2
         pairs = number[:, None] * number[None, :] - numpy.diag(number)
-        whole = float((number * pull * (1 - leverage)).sum())
-        square = float((number * (pull * (1 - leverage)) ** 2).sum() + (shared * pairs).sum())
-        return variance, whole**2 / square if square else 0.0
+        trace = float((number * pull * (1 - leverage)).sum())
+        trace_squared = float((number * (pull * (1 - leverage)) ** 2).sum() + (shared * pairs).sum())
+        return variance, trace**2 / trace_squared if trace_squared else 0.0
 
-    def clustered(self, ways: Sequence[Array]) -> tuple[float, float, int]:
+    def clustered(self, clusterings: Sequence[Array]) -> tuple[float, float, int]:
         """By the sums of clusters: of each what is left, enlarged by what it weighs itself."""
-        found, freedom, clusters = [], [], []
-        crossed = [pair_codes(*ways)] if len(ways) == 2 else []
-        for labels in (*ways, *crossed):
+        variances, freedom, clusters = [], [], []
+        crossed = [pair_codes(*clusterings)] if len(clusterings) == 2 else []
+        for labels in (*clusterings, *crossed):
             _, cluster = numbered(labels)
             weight = numpy.bincount(cluster, self.tilt**2) / self.power
             free = numpy.maximum(1 - weight, 1e-9)
             sums = numpy.bincount(cluster, self.tilt * self.rest)
-            found.append(float((sums**2 / free).sum()) / self.power**2)
-            bent = weight**2 / free
-            own = float((weight**2).sum())
-            freedom.append(1 / max(own, own + float(bent.sum() ** 2 - (bent**2).sum())))
+            variances.append(float((sums**2 / free).sum()) / self.power**2)
+            adjusted = weight**2 / free
+            weight_sum = float((weight**2).sum())
+            freedom.append(1 / max(weight_sum, weight_sum + float(adjusted.sum() ** 2 - (adjusted**2).sum())))
             clusters.append(len(weight))
-        if len(found) == 1:
-            return found[0], freedom[0] if clusters[0] > 1 else 0.0, clusters[0]
+        if len(variances) == 1:
+            return variances[0], freedom[0] if clusters[0] > 1 else 0.0, clusters[0]
         fewest = min(clusters[:2])
-        first, second, both = found
+        first, second, both = variances
         return max(first + second - both, first, second), min(*freedom[:2], fewest - 1), fewest
 
 
-def _rate_against_rate(arm: Arms, values: Array, bounds: Interval) -> Contrast:
-    ours, ways = numpy.bincount(arm.strata, arm.first), arm.ways
-    theirs = arm.times - ours
-    pull = ours * theirs / arm.times
-    weights = numpy.where(arm.first, (pull / ours)[arm.strata], (pull / theirs)[arm.strata])
-    grouped = Grouped((~arm.first).astype(int), 2, ways or [numpy.arange(len(values))])
+def _rate_against_rate(arms: Arms, values: Array, bounds: Interval) -> Contrast:
+    in_first, clusterings = numpy.bincount(arms.strata, arms.first), arms.clusterings
+    in_second = arms.times - in_first
+    pull = in_first * in_second / arms.times
+    weights = numpy.where(arms.first, (pull / in_first)[arms.strata], (pull / in_second)[arms.strata])
+    grouped = Grouped((~arms.first).astype(int), 2, clusterings or [numpy.arange(len(values))])
     spread = grouped.spread(values, weights)
     first, second = rates_of(spread, bounds)
     assert first is not None and second is not None
     clusters = int(spread.clusters.min())
 
     interval = gap_interval(first, second)
-    tested = interval is not None and (not ways or clusters >= FEWEST_TESTED)
+    tested = interval is not None and (not clusterings or clusters >= FEWEST_TESTED)
     p_value = p_value_of(partial(gap_interval, first, second)) if tested else None
     return Contrast(first.mean - second.mean, interval, p_value, "MOVER", clusters)
 
@@ -197,25 +197,25 @@ def _rate_against_rate(arm: Arms, values: Array, bounds: Interval) -> Contrast:
 # -- differences within talks ----------------------------------------------------------------------------------
 
 
-def within(differences: Array, order: Array, ways: Sequence[Array] = (), most: float = 1.0) -> Contrast | None:
+def within(gaps: Array, order: Array, clusterings: Sequence[Array] = (), most: float = 1.0) -> Contrast | None:
     """The mean of differences that were each taken within one talk, both `order`s of opening weighted equally.
 
     `most` is how far apart two values can be.
     """
-    if not len(differences):
+    if not len(gaps):
         return None
-    differences = differences.astype(float)
+    gaps = gaps.astype(float)
     _, order = numbered(order.astype(int))
     times = numpy.bincount(order)
     weights = (1 / (len(times) * times))[order]
-    if not ways and (len(differences) < FEW_PAIRS or _varied(differences, numpy.zeros_like(order)) < 2 * FEW):
-        sizes = numpy.unique(abs(differences[differences != 0]))
+    if not clusterings and (len(gaps) < FEW_PAIRS or _varied(gaps, numpy.zeros_like(order)) < 2 * FEW):
+        sizes = numpy.unique(abs(gaps[gaps != 0]))
         if len(sizes) <= 1:
-            return _bonett_price(differences, order, times, float(sizes[0]) if len(sizes) else 1.0)
-    grouped = Grouped(numpy.zeros(len(differences), dtype=int), 1, ways or [numpy.arange(len(differences))], [order])
-    spread = grouped.spread(differences, weights)
+            return _bonett_price(gaps, order, times, float(sizes[0]) if len(sizes) else 1.0)
+    grouped = Grouped(numpy.zeros(len(gaps), dtype=int), 1, clusterings or [numpy.arange(len(gaps))], [order])
+    spread = grouped.spread(gaps, weights)
     clusters, variance = int(spread.clusters[0]), float(spread.variance[0])
-    tested = not ways or clusters >= FEWEST_TESTED
+    tested = not clusterings or clusters >= FEWEST_TESTED
     mean = float(spread.mean[0])
     if spread.varied[0] >= min(FEW, clusters) and not variance < _NOTHING**2:
         return student("t", clusters, mean, variance, float(spread.freedom[0]), tested=tested)
@@ -226,30 +226,30 @@ def within(differences: Array, order: Array, ways: Sequence[Array] = (), most: f
     return Contrast(mean, interval, p_value, "bounded", clusters)
 
 
-def matched(differences: Array, ways: Sequence[Array] = (), most: float = 1.0) -> Contrast | None:
+def matched(differences: Array, clusterings: Sequence[Array] = (), most: float = 1.0) -> Contrast | None:
     """The mean of differences between matched talks, in which many may not differ at all.
 
     Where few do, one more of either kind is counted, as far apart as any was or half of what is possible: a variance of
     next to nothing tells nothing. Of talks that hang together it is clusters that differ, as far as any did.
     """
-    found = within(differences, numpy.zeros(len(differences), dtype=int), ways, most)
-    if found is None or found.clusters < 2 or len(ways) > 1:
-        return found
+    contrast = within(differences, numpy.zeros(len(differences), dtype=int), clusterings, most)
+    if contrast is None or contrast.clusters < 2 or len(clusterings) > 1:
+        return contrast
     values, least = differences.astype(float), most / 2
-    for way in ways:
-        _, cluster, times = numpy.unique(way, return_inverse=True, return_counts=True)
+    for labels in clusterings:
+        _, cluster, times = numpy.unique(labels, return_inverse=True, return_counts=True)
         values, least = numpy.bincount(cluster, differences) / times, 0.0
-    number, tested = len(values), not ways or len(values) >= FEWEST_TESTED
+    number, tested = len(values), not clusterings or len(values) >= FEWEST_TESTED
     varied = _varied(values, numpy.zeros(number, dtype=int))
     if varied >= 2 * FEW or 2 * varied >= number:
-        if found.method != "bounded":
-            return found
+        if contrast.method != "bounded":
+            return contrast
         variance = float(values.var(ddof=1)) / number
-        return student("t", number, found.difference, variance, number - 1, tested=tested)
+        return student("t", number, contrast.difference, variance, number - 1, tested=tested)
     size, total = max(least, float(abs(values).max())) or most / 2, number + 2
     middle = float(values.sum()) / total
     variance = ((float((values**2).sum()) + 2 * size**2) / total - middle**2) / total
-    return student("Bonett–Price", number, found.difference, variance, math.inf, tested=tested, middle=middle)
+    return student("Bonett–Price", number, contrast.difference, variance, math.inf, tested=tested, middle=middle)
 
 
 def _bonett_price(differences: Array, order: Array, times: Array, size: float) -> Contrast:
@@ -257,8 +257,8 @@ def _bonett_price(differences: Array, order: Array, times: Array, size: float) -
 
     Where the two opened unequally often, each order of opening is counted by itself.
     """
-    apart = len(times) > 1 and abs(int(times[0]) - int(times[1])) > 1
-    halves = [differences[order == one] for one in range(len(times))] if apart else [differences]
+    unbalanced = len(times) > 1 and abs(int(times[0]) - int(times[1])) > 1
+    halves = [differences[order == index] for index in range(len(times))] if unbalanced else [differences]
     middle = variance = 0.0
     for half in halves:
         total = len(half) + 2
@@ -292,15 +292,15 @@ class Paired:
 
 def paired(differences: Sequence[float], seed: int = 0) -> Paired | None:
     """None with fewer than two."""
-    if (found := of_mean(differences)) is None:
+    if (contrast := of_mean(differences)) is None:
         return None
-    varied = found.interval is not None
+    varied = contrast.interval is not None
     return Paired(
         pairs=len(differences),
-        difference=found.difference,
-        interval=found.interval,
+        difference=contrast.difference,
+        interval=contrast.interval,
         p_value=sign_flip_p_value(differences, seed),
-        effect_size=found.difference / stdev(differences) if varied else None,
+        effect_size=contrast.difference / stdev(differences) if varied else None,
     )
 
 
@@ -333,10 +333,10 @@ def paired_by_seed(
     if not seeds:
         return None
     gaps = tuple(first[seed] - second[seed] for seed in seeds)
-    found = of_mean(gaps)
+    contrast = of_mean(gaps)
     missing = max(0, seeds_needed(comparisons) - len(seeds))
     p_value = None if missing else sign_flip_p_value(gaps)
-    return SeedContrast(seeds, gaps, fmean(gaps), found.interval if found else None, p_value, missing)
+    return SeedContrast(seeds, gaps, fmean(gaps), contrast.interval if contrast else None, p_value, missing)
 
 
 def compared_in_words(p_value: float | None, difference: float) -> str:
@@ -349,11 +349,11 @@ def compared_in_words(p_value: float | None, difference: float) -> str:
     return f"{'better' if difference > 0 else 'worse'} ({message})"
 
 
-def seeds_in_words(found: SeedContrast, p_value: float | None) -> str:
+def seeds_in_words(contrast: SeedContrast, p_value: float | None) -> str:
     """What runs paired by seed allow to be said; `p_value` is that of the contrast, or corrected for several."""
-    if not found.missing:
-        return compared_in_words(p_value, found.difference)
-    number, more = len(found.seeds), found.missing
+    if not contrast.missing:
+        return compared_in_words(p_value, contrast.difference)
+    number, more = len(contrast.seeds), contrast.missing
     return (
         f"no verdict from {number} seed{'s' * (number > 1)}: {more} more of each {'are' if more > 1 else 'is'} needed"
     )

@@ -26,8 +26,8 @@ def student_tail(freedom: float, t: float) -> float:
     """The chance of more than `t` in Student's distribution."""
     if t < 0:
         return 1 - student_tail(freedom, -t)
-    whole = freedom + t * t
-    return _beta_share(freedom / 2, 0.5, freedom / whole, t * t / whole) / 2
+    total = freedom + t * t
+    return _beta_share(freedom / 2, 0.5, freedom / total, t * t / total) / 2
 
 
 def student_quantile(freedom: float, share: float) -> float:
@@ -69,21 +69,21 @@ def fewest_expected(events: float, chance: float) -> float:
     return root(lambda expected: _gamma_share(events, expected) - chance, 0.0, events)
 
 
-def root(rising: Callable[[float], float], low: float, high: float) -> float:
+def root(function: Callable[[float], float], low: float, high: float) -> float:
     """Where a function that rises from below zero to above crosses it: false position, Illinois's way."""
-    at_low, at_high = rising(low), rising(high)
+    at_low, at_high = function(low), function(high)
     side = 0
     for _ in range(_MOST_STEPS):
         if at_low >= 0 or at_high <= 0 or abs(high - low) < 1e-13 * max(1.0, abs(high)):
             break
         middle = (low * at_high - high * at_low) / (at_high - at_low)
-        found = rising(middle)
-        if abs(found) < 1e-14:
+        value = function(middle)
+        if abs(value) < 1e-14:
             return middle
-        if found < 0:
-            low, at_low, at_high, side = middle, found, at_high / (1 + (side < 0)), -1
+        if value < 0:
+            low, at_low, at_high, side = middle, value, at_high / (1 + (side < 0)), -1
         else:
-            high, at_high, at_low, side = middle, found, at_low / (1 + (side > 0)), 1
+            high, at_high, at_low, side = middle, value, at_low / (1 + (side > 0)), 1
     return low if at_low >= 0 else high if at_high <= 0 else (low + high) / 2
 
 

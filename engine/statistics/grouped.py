@@ -22,8 +22,8 @@ else:
         def __getattr__(self, name: str) -> Any:
             import numpy
 
-            self.__dict__[name] = found = getattr(numpy, name)
-            return found
+            self.__dict__[name] = value = getattr(numpy, name)
+            return value
 
     numpy = _Numpy()
 
@@ -32,7 +32,7 @@ else:
 
 Array = Any
 """a numpy array"""
-_ROOM, _FEW, _MOST = 32, 4_096, 2**24
+_WIDTH_PER_LABEL, _FEW, _MOST = 32, 4_096, 2**24
 """numbers between the smallest and the largest label, for each label there is, and in all: with more, sorting takes less"""
 
 
@@ -77,7 +77,7 @@ def _marked(labels: Array) -> tuple[int, Array, Array] | None:
     lowest, highest = labels.min(), labels.max()
     if labels.dtype.kind == "f" and not max(-lowest, highest) <= _MOST:
         return None
-    if not highest - lowest < min(_ROOM * len(labels) + _FEW, _MOST):
+    if not highest - lowest < min(_WIDTH_PER_LABEL * len(labels) + _FEW, _MOST):
         return None
     if labels.dtype.kind == "f":
         # points, or no and yes as values, are whole numbers as a rule
@@ -113,7 +113,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _Clustering:
     """Who belongs together: a row's cluster within its group, each cluster's group, and how many a group has."""
 
     cluster: Array
@@ -126,70 +126,70 @@ class _Way:
 
 
 class Grouped:
-    """Rows by group; `ways` say by what they cluster (two ways at most), `levels` the strata, finest first.
+    """Rows by group; `clusterings` say by what they cluster (two ways at most), `levels` the strata, finest first.
 
     `loose` is the share of the schedule that is missing, by chance: to that part strata are no design.
     """
 
     def __init__(
-        self, groups: Array, size: int, ways: Sequence[Array], levels: Sequence[Array] = (), loose: float = 0.0
+        self, groups: Array, size: int, clusterings: Sequence[Array], levels: Sequence[Array] = (), loose: float = 0.0
     ) -> None:
         self._groups, self._size, self._loose = groups, size, loose
         self._count = numpy.bincount(groups, minlength=size)
-        crossed = [pair_codes(*ways)] if len(ways) == 2 else []
-        self._ways = [self._way(labels) for labels in (*ways, *crossed)]
+        crossed = [pair_codes(*clusterings)] if len(clusterings) == 2 else []
+        self._clusterings = [self._clustering(labels) for labels in (*clusterings, *crossed)]
         self._labels = levels
-        self._known: list[tuple[Array, list[Array]]] = []
+        self._strata: list[tuple[Array, list[Array]]] = []
 
-    def _way(self, labels: Array) -> _Way:
-        found, cluster = numbered(pair_codes(self._groups, labels))
-        owner = numpy.zeros(len(found), dtype=int)
+    def _clustering(self, labels: Array) -> _Clustering:
+        codes, cluster = numbered(pair_codes(self._groups, labels))
+        owner = numpy.zeros(len(codes), dtype=int)
         owner[cluster] = self._groups
-        return _Way(cluster, owner, numpy.bincount(owner, minlength=self._size))
+        return _Clustering(cluster, owner, numpy.bincount(owner, minlength=self._size))
 
     def _levels(self) -> Iterator[tuple[Array, list[Array], bool]]:
         """Strata, what they take, and whether they are the last: the groups themselves. Coarser ones are seldom asked for."""
-        for place, labels in enumerate(self._labels):
-            if place == len(self._known):
-                self._known.append(self._level(labels))
-            yield *self._known[place], False
-        yield self._groups, [numpy.ones(self._size)] * len(self._ways), True
+        for index, labels in enumerate(self._labels):
+            if index == len(self._strata):
+                self._strata.append(self._level(labels))
+            yield *self._strata[index], False
+        yield self._groups, [numpy.ones(self._size)] * len(self._clusterings), True
 
     def _level(self, labels: Array) -> tuple[Array, list[Array]]:
         """Each row's stratum within its group, and the degrees of freedom that the strata take from each way."""
-        found, stratum = numbered(pair_codes(self._groups, labels))
-        return stratum, [self._lost(stratum, len(found), way) for way in self._ways]
+        codes, stratum = numbered(pair_codes(self._groups, labels))
+        return stratum, [self._lost(stratum, len(codes), clustering) for clustering in self._clusterings]
 
-    def _lost(self, stratum: Array, strata: int, way: _Way) -> Array:
+    def _lost(self, stratum: Array, strata: int, clustering: _Clustering) -> Array:
         """By group: what its clusters lose of their own spread to the means of the strata that they helped to make.
 
         One degree where every cluster is made alike of all strata, one for each stratum where none has more than one.
         """
-        cells, cell = numbered(way.cluster * strata + stratum)
-        cluster, own = numpy.divmod(cells, strata)
+        cells, cell = numbered(clustering.cluster * strata + stratum)
+        cluster, stratum_of = numpy.divmod(cells, strata)
         del cells
         weight = numpy.bincount(cell, 1 / self._count[self._groups])
         del cell
-        of_cluster, of_stratum = numpy.bincount(cluster, weight), numpy.bincount(own, weight)
-        group = way.owner[cluster]
+        of_cluster, of_stratum = numpy.bincount(cluster, weight), numpy.bincount(stratum_of, weight)
+        group = clustering.owner[cluster]
 
         def by_group(values: Array, groups: Array) -> Array:
             return numpy.bincount(groups, values, minlength=self._size)
 
-        whole = by_group(of_cluster**2, way.owner)
-        shared = by_group(of_cluster[cluster] * weight**2 / of_stratum[own], group)
-        number = numpy.bincount(cluster, minlength=len(way.owner))
+        total = by_group(of_cluster**2, clustering.owner)
+        shared = by_group(of_cluster[cluster] * weight**2 / of_stratum[stratum_of], group)
+        number = numpy.bincount(cluster, minlength=len(clustering.owner))
         if int((number.astype(float) ** 2).sum()) > _MOST_PAIRS:
-            kept = numpy.maximum(whole - 2 * shared, 0)  # what strata overlap is left out: a little too cautious
+            remaining = numpy.maximum(total - 2 * shared, 0)  # what strata overlap is left out: a little too cautious
         else:
-            code, meet = _meetings(number, own, weight, strata)
-            one, other = numpy.divmod(code, strata)
+            code, meet = _meetings(number, stratum_of, weight, strata)
+            first, second = numpy.divmod(code, strata)
             owner = numpy.zeros(strata, dtype=int)
-            owner[own] = group
-            overlap = by_group(meet**2 / (of_stratum[one] * of_stratum[other]), owner[one])
-            kept = numpy.maximum(whole - 2 * shared + overlap, 0)
+            owner[stratum_of] = group
+            overlap = by_group(meet**2 / (of_stratum[first] * of_stratum[second]), owner[first])
+            remaining = numpy.maximum(total - 2 * shared + overlap, 0)
         with numpy.errstate(invalid="ignore", divide="ignore"):
-            return way.number * (1 - numpy.where(whole > 0, kept / whole, 0))
+            return clustering.number * (1 - numpy.where(total > 0, remaining / total, 0))
 
     def spread(self, values: Array, weights: Array | None = None, bounds: tuple[float, float] = (0.0, 1.0)) -> Spread:
         weighed = values if weights is None else weights * values
@@ -200,15 +200,15 @@ class Grouped:
             del weighed
             variance, freedom = numpy.full(self._size, numpy.nan), numpy.zeros(self._size)
             for stratum, lost, last in self._levels():
-                found, left = self._variance(values, shares, stratum, lost)
-                enough = [2 * gone <= way.number for gone, way in zip(lost, self._ways, strict=True)]
-                taken = numpy.isnan(variance) & (left > 0) & (last | numpy.logical_and.reduce(enough))
-                variance[taken], freedom[taken] = found[taken], left[taken]
+                estimate, free = self._variance(values, shares, stratum, lost)
+                enough = [2 * loss <= axis.number for loss, axis in zip(lost, self._clusterings, strict=True)]
+                usable = numpy.isnan(variance) & (free > 0) & (last | numpy.logical_and.reduce(enough))
+                variance[usable], freedom[usable] = estimate[usable], free[usable]
                 if not self._loose and not numpy.isnan(variance).any():
                     break
             if self._loose:
-                variance += self._loose * numpy.maximum(found - variance, 0)
-        clusters = numpy.minimum.reduce([way.number for way in self._ways])
+                variance += self._loose * numpy.maximum(estimate - variance, 0)
+        clusters = numpy.minimum.reduce([axis.number for axis in self._clusterings])
         return Spread(mean, variance, freedom, clusters, self._varied(values), self._count)
 
     def _varied(self, values: Array) -> Array:
@@ -218,46 +218,46 @@ class Grouped:
         order = numpy.argsort(times, kind="stable")
         commonest = numpy.zeros(self._size, dtype=int)
         commonest[cells[order] // len(distinct)] = cells[order] % len(distinct)
-        off = value != commonest[self._groups]
-        found = []
-        for way in self._ways:
-            held = way.sums(off) > 0
-            found.append(numpy.bincount(way.owner, held, minlength=self._size))
-        return numpy.minimum.reduce(found)
+        differs = value != commonest[self._groups]
+        counts = []
+        for clustering in self._clusterings:
+            affected = clustering.sums(differs) > 0
+            counts.append(numpy.bincount(clustering.owner, affected, minlength=self._size))
+        return numpy.minimum.reduce(counts)
 
     def _variance(self, values: Array, shares: Array, stratum: Array, lost: Sequence[Array]) -> tuple[Array, Array]:
         fitted = numpy.bincount(stratum, shares * values) / numpy.bincount(stratum, shares)
         rest = shares * (values - fitted[stratum])
-        found, left = [], []
-        for way, gone in zip(self._ways, lost, strict=True):
-            sums = way.sums(rest)
-            squares = numpy.bincount(way.owner, sums * sums, minlength=self._size)
-            found.append(squares * way.number / (way.number - gone))
-            left.append(way.number - gone)
-        if len(found) == 1:
-            return found[0], left[0]
-        first, second, both = found
-        return numpy.maximum.reduce([first + second - both, first, second]), numpy.minimum(left[0], left[1])
+        variances, free = [], []
+        for clustering, loss in zip(self._clusterings, lost, strict=True):
+            sums = clustering.sums(rest)
+            squares = numpy.bincount(clustering.owner, sums * sums, minlength=self._size)
+            variances.append(squares * clustering.number / (clustering.number - loss))
+            free.append(clustering.number - loss)
+        if len(variances) == 1:
+            return variances[0], free[0]
+        first, second, both = variances
+        return numpy.maximum.reduce([first + second - both, first, second]), numpy.minimum(free[0], free[1])
 
 
-def _meetings(number: Array, own: Array, weight: Array, strata: int) -> tuple[Array, Array]:
+def _meetings(number: Array, stratum: Array, weight: Array, strata: int) -> tuple[Array, Array]:
     """Which two strata meet in clusters that have so many cells each, as one number, and with what weight in all."""
     pairs = number**2
     numpy.cumsum(pairs, out=pairs)
-    parts: list[tuple[Array, Array]] = []
+    chunks: list[tuple[Array, Array]] = []
     first, before = 0, 0
-    while not parts or first < len(number):
+    while not chunks or first < len(number):
         last = max(first + 1, int(numpy.searchsorted(pairs, (pairs[first - 1] if first else 0) + _PAIRS_AT_ONCE)))
         left, right = _pairs(number[first:last])
         left, right = left + before, right + before
-        code, place = numbered(own[left] * strata + own[right])
-        parts.append((code, numpy.bincount(place, weight[left] * weight[right])))
+        code, place = numbered(stratum[left] * strata + stratum[right])
+        chunks.append((code, numpy.bincount(place, weight[left] * weight[right])))
         before += int(number[first:last].sum())
         first = last
-    if len(parts) == 1:
-        return parts[0]
-    code, place = numbered(numpy.concatenate([code for code, _ in parts]))
-    return code, numpy.bincount(place, numpy.concatenate([meet for _, meet in parts]))
+    if len(chunks) == 1:
+        return chunks[0]
+    code, place = numbered(numpy.concatenate([code for code, _ in chunks]))
+    return code, numpy.bincount(place, numpy.concatenate([meet for _, meet in chunks]))
 
 
 def _pairs(number: Array) -> tuple[Array, Array]:

@@ -49,9 +49,9 @@ def wilson(share: float, trials: float, reach: float = REACH) -> Interval:
     if trials <= 0:
         return 0.0, 1.0
     share, squared = min(1.0, max(0.0, share)), reach**2
-    whole = 1 + squared / trials
-    centre = (share + squared / (2 * trials)) / whole
-    half = reach * math.sqrt(share * (1 - share) / trials + squared / (4 * trials**2)) / whole
+    scale = 1 + squared / trials
+    centre = (share + squared / (2 * trials)) / scale
+    half = reach * math.sqrt(share * (1 - share) / trials + squared / (4 * trials**2)) / scale
     return (max(0.0, centre - half) if share > 1e-12 else 0.0), (min(1.0, centre + half) if share < 1 - 1e-12 else 1.0)
 
 
@@ -82,10 +82,10 @@ def middle_of(drawn: "numpy.ndarray[Any, Any]") -> Interval:
 
 
 def _between(ordered: "numpy.ndarray[Any, Any]", share: float) -> float:
-    place = share * (len(ordered) - 1)
-    below = int(place)
+    position = share * (len(ordered) - 1)
+    below = int(position)
     above = min(below + 1, len(ordered) - 1)
-    return float(ordered[below] + (ordered[above] - ordered[below]) * (place - below))
+    return float(ordered[below] + (ordered[above] - ordered[below]) * (position - below))
 
 
 def resampled_means(counts: Mapping[float, int], random: "numpy.random.Generator") -> "numpy.ndarray[Any, Any]":
@@ -164,19 +164,19 @@ def rates_of(spread: Spread, bounds: Interval = UNIT, few: int = 0, likeness: fl
     """
     width = (bounds[1] - bounds[0]) or 1.0
     columns = (spread.mean, spread.variance, spread.freedom, spread.clusters, spread.varied, spread.count)
-    found: list[Rate | None] = []
+    rates: list[Rate | None] = []
     for mean, variance, freedom, clusters, varied, count in zip(*(column.tolist() for column in columns), strict=True):
         if not count:
-            found.append(None)
+            rates.append(None)
         elif clusters < few:
             alike = count / (1 + (count / clusters - 1) * max(0.0, likeness))
-            found.append(Rate(mean, alike, math.inf, count, bounds))
+            rates.append(Rate(mean, alike, math.inf, count, bounds))
         else:
             effective = effective_number((mean - bounds[0]) / width, variance / width**2, clusters, count)
             if varied < min(FEW_CLUSTERS, clusters):
                 effective = min(effective, clusters * max(1, varied))
-            found.append(Rate(mean, effective, freedom, count, bounds))
-    return found
+            rates.append(Rate(mean, effective, freedom, count, bounds))
+    return rates
 
 
 def effective_number(share: float, variance: float, clusters: int, count: int) -> float:
@@ -194,12 +194,12 @@ def quantile(freedom: float, level: float) -> float:
 
 def gap_interval(first: Rate, second: Rate, level: float = LEVEL) -> Interval | None:
     """Of the difference of two independent rates: each end takes over how far their own ends are away (MOVER)."""
-    one, other = first.interval(level), second.interval(level)
-    if one is None or other is None:
+    first_ends, second_ends = first.interval(level), second.interval(level)
+    if first_ends is None or second_ends is None:
         return None
     gap = first.mean - second.mean
-    below = math.hypot(first.mean - one[0], other[1] - second.mean)
-    above = math.hypot(one[1] - first.mean, second.mean - other[0])
+    below = math.hypot(first.mean - first_ends[0], second_ends[1] - second.mean)
+    above = math.hypot(first_ends[1] - first.mean, second.mean - second_ends[0])
     return gap - below, gap + above
 
 
@@ -226,30 +226,30 @@ Total = tuple[float, int]
 
 def jackknife_variance(without: Iterable[float]) -> float:
     """From the estimates without each unit in turn, or how often each occurs: sums are exact, so equal ones go together."""
-    often = Counter(without)
-    number = often.total()
-    middle = math.fsum(often.elements()) / number
-    squares = [((one - middle) ** 2, units) for one, units in often.items()]
+    counts = Counter(without)
+    number = counts.total()
+    middle = math.fsum(counts.elements()) / number
+    squares = [((estimate - middle) ** 2, units) for estimate, units in counts.items()]
     return (number - 1) / number * math.fsum(chain.from_iterable(starmap(repeat, squares)))
 
 
-def interval_over(whole: Total, parts: Iterable[Total], bounds: Interval) -> Interval | None:
+def interval_over(sums: Total, parts: Iterable[Total], bounds: Interval) -> Interval | None:
     """The interval of the mean of the whole, by the part of it that each unit has a hand in.
 
     Parts may be given with how often each occurs. On a scale with two ends it is Wilson's; else Student's. None where there are fewer than two units, or where one has
     a hand in everything.
     """
-    total, count = whole
-    often: Counter[float] = Counter()
+    total, count = sums
+    counts: Counter[float] = Counter()
     for (part, times), units in Counter(parts).items():
         if times == count:
             return None
         if times:
-            often[(total - part) / (count - times)] += units
-    if (number := often.total()) < 2:
+            counts[(total - part) / (count - times)] += units
+    if (number := counts.total()) < 2:
         return None
     mean, freedom = total / count, number - 1
-    variance = jackknife_variance(often)
+    variance = jackknife_variance(counts)
     low, high = bounds
     if math.isfinite(low) and math.isfinite(high) and low < high:
         share, spread = (mean - low) / (high - low), variance / (high - low) ** 2

@@ -34,31 +34,31 @@ def mean_ranks(counts: Mapping[float, int]) -> dict[float, float]:
 
 def rank_sum_p_value(first: Mapping[float, int], second: Mapping[float, int]) -> float:
     """Mann and Whitney's test, from how often each value occurred in either sample."""
-    together = Counter(first)
-    together.update(second)
-    if len(together) < 2:
+    pooled = Counter(first)
+    pooled.update(second)
+    if len(pooled) < 2:
         return 1.0
-    one, other = sum(first.values()), sum(second.values())
-    ranks = mean_ranks(together)
-    wins = math.fsum(ranks[value] * times for value, times in first.items()) - one * (one + 1) / 2
-    wins = max(wins, one * other - wins)
-    if min(one, other) <= MOST_EXACT_VALUES and max(together.values()) == 1:
-        return _every_order(one, other, round(wins))
-    size = one + other
-    deviation = math.sqrt(one * other / 12 * (size + 1 - _ties(together) / (size * (size - 1))))
-    return min(1.0, 2 * normal_tail((wins - one * other / 2 - 0.5) / deviation))
+    m, n = sum(first.values()), sum(second.values())
+    ranks = mean_ranks(pooled)
+    wins = math.fsum(ranks[value] * times for value, times in first.items()) - m * (m + 1) / 2
+    wins = max(wins, m * n - wins)
+    if min(m, n) <= MOST_EXACT_VALUES and max(pooled.values()) == 1:
+        return _every_order(m, n, round(wins))
+    size = m + n
+    deviation = math.sqrt(m * n / 12 * (size + 1 - _ties(pooled) / (size * (size - 1))))
+    return min(1.0, 2 * normal_tail((wins - m * n / 2 - 0.5) / deviation))
 
 
-def _every_order(one: int, other: int, wins: int) -> float:
+def _every_order(m: int, n: int, wins: int) -> float:
     """At least so many wins, over all orders: their number is a coefficient of Gauss's binomial polynomial."""
-    few, many = sorted((one, other))
+    few, many = sorted((m, n))
     orders = [1, *[0] * (few * many)]
-    for place in range(1, few + 1):
-        for total in range(few * many, many + place - 1, -1):
-            orders[total] -= orders[total - many - place]
-        for total in range(place, few * many + 1):
-            orders[total] += orders[total - place]
-    return min(1.0, 2 * sum(orders[wins:]) / math.comb(one + other, few))
+    for rank in range(1, few + 1):
+        for total in range(few * many, many + rank - 1, -1):
+            orders[total] -= orders[total - many - rank]
+        for total in range(rank, few * many + 1):
+            orders[total] += orders[total - rank]
+    return min(1.0, 2 * sum(orders[wins:]) / math.comb(m + n, few))
 
 
 def _ties(counts: Mapping[float, int]) -> int:
@@ -77,8 +77,8 @@ def sign_flip_p_value(differences: Sequence[float], seed: int = 0) -> float:
     """Of the mean of paired differences: under no difference, each might as well have had the other sign."""
     values = numpy.array(differences, dtype=float)
     if exact := 2 ** len(values) <= RESAMPLES:
-        kept = numpy.array(list(product((True, False), repeat=len(values))))
-        means = numpy.where(kept, values, -values).mean(axis=1)
+        signs = numpy.array(list(product((True, False), repeat=len(values))))
+        means = numpy.where(signs, values, -values).mean(axis=1)
     else:
         random, at_once = numpy.random.default_rng(seed), max(1, _CELLS // len(values))
         sizes = [min(at_once, RESAMPLES - done) for done in range(0, RESAMPLES, at_once)]
@@ -109,11 +109,11 @@ def mean_difference_p_value(first: Sequence[float], second: Sequence[float], see
 
 def _two_sided(possible: Any, observed: float, exact: bool) -> float:
     """Sums of the same numbers in another order differ in their last digits, and count as equal."""
-    seen = 0 if exact else 1
+    extra = 0 if exact else 1
     close = 1e-12 * max(1.0, abs(observed))
-    below = int((possible <= observed + close).sum()) + seen
-    above = int((possible >= observed - close).sum()) + seen
-    return min(1.0, 2 * min(below, above) / (len(possible) + seen))
+    below = int((possible <= observed + close).sum()) + extra
+    above = int((possible >= observed - close).sum()) + extra
+    return min(1.0, 2 * min(below, above) / (len(possible) + extra))
 
 
 # -- correlation and groups, by ranks ----------------------------------------------------------------------------------
@@ -162,8 +162,8 @@ def ranks(values: Sequence[float]) -> Any:
 
 def _chance_of_correlation(correlation: float, pairs: int) -> float:
     """Twice the tail of Student's distribution."""
-    left = max(1 - correlation**2, 1e-300)
-    return 2 * student_tail(pairs - 2, abs(correlation) * ((pairs - 2) / left) ** 0.5)
+    unexplained = max(1 - correlation**2, 1e-300)
+    return 2 * student_tail(pairs - 2, abs(correlation) * ((pairs - 2) / unexplained) ** 0.5)
 
 
 def _chance_of_spread(spread: float, values: Sequence[float], groups: int) -> float:
@@ -204,13 +204,13 @@ def compare_samples(first: Mapping[float, int], second: Mapping[float, int], see
     if not first or not second:
         return None
     random = numpy.random.default_rng(seed)
-    drawn = resampled_means(first, random) - resampled_means(second, random)
-    one, other = (numpy.repeat(list(counts), list(counts.values())) for counts in (first, second))
-    spread = float(numpy.sqrt((one.var() + other.var()) / 2))
-    difference = float(one.mean() - other.mean())
+    gaps = resampled_means(first, random) - resampled_means(second, random)
+    xs, ys = (numpy.repeat(list(counts), list(counts.values())) for counts in (first, second))
+    spread = float(numpy.sqrt((xs.var() + ys.var()) / 2))
+    difference = float(xs.mean() - ys.mean())
     return Comparison(
         difference=difference,
-        interval=middle_of(drawn),
+        interval=middle_of(gaps),
         p_value=rank_sum_p_value(first, second),
         effect_size=difference / spread if spread else None,
     )
@@ -227,21 +227,21 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def pairwise(
-    ids: Sequence[str], found: Sequence[T], compared: Callable[[T, T], dict[str, Any] | None], measure: str
+    ids: Sequence[str], samples: Sequence[T], compare: Callable[[T, T], dict[str, Any] | None], measure: str
 ) -> list[dict[str, Any]]:
     """Every two batches that can be compared, with Holm's correction over all of them."""
     pairs = [
-        ([ids[first], ids[second]], one)
+        ([ids[first], ids[second]], result)
         for first, second in combinations(range(len(ids)), 2)
-        if (one := compared(found[first], found[second]))
+        if (result := compare(samples[first], samples[second]))
     ]
-    adjusted = iter(holm([one["p_value"] for _, one in pairs if one["p_value"] is not None]))
+    adjusted = iter(holm([result["p_value"] for _, result in pairs if result["p_value"] is not None]))
     return [
         {
             "batches": batches,
             "measure": measure,
-            **one,
-            "p_value_holm": None if one["p_value"] is None else next(adjusted),
+            **result,
+            "p_value_holm": None if result["p_value"] is None else next(adjusted),
         }
-        for batches, one in pairs
+        for batches, result in pairs
     ]

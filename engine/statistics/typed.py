@@ -21,7 +21,7 @@ class Statistics:
 
     def as_json(self) -> dict[str, Any]:
         return {
-            name: {} if value is None and name in self.EMPTY else _told(value)
+            name: {} if value is None and name in self.EMPTY else _plain(value)
             for name in _shape(cast(Any, type(self)))
             if (value := getattr(self, name)) is not None or name not in self.LEFT_OUT
         }
@@ -30,37 +30,37 @@ class Statistics:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Keys that are not there are None; those that the class does not know are passed over."""
         shape = _shape(cast(Any, cls))
-        found = {name: data.get(name) for name in shape}
-        found |= {name: None for name in cls.EMPTY if not found[name]}
-        return cls(**{name: _reader(hint)(found[name]) for name, hint in shape.items()})
+        values = {name: data.get(name) for name in shape}
+        values |= {name: None for name in cls.EMPTY if not values[name]}
+        return cls(**{name: _reader(hint)(values[name]) for name, hint in shape.items()})
 
 
 @lru_cache(None)
 def _shape(kind: Any) -> dict[str, Any]:
     hints = get_type_hints(kind)
-    return {one.name: hints[one.name] for one in fields(kind)}
+    return {field.name: hints[field.name] for field in fields(kind)}
 
 
-def _told(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     if isinstance(value, Statistics):
         return value.as_json()
     if isinstance(value, Mapping):
-        return {key: _told(inner) for key, inner in value.items()}
-    return [_told(inner) for inner in value] if isinstance(value, tuple | list) else value
+        return {key: _plain(inner) for key, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, tuple | list) else value
 
 
 @lru_cache(None)
 def _reader(kind: Any) -> Callable[[Any], Any]:
     """Of a field's type: what makes its value of the JSON. Asking a type what it is takes longer than the reading."""
     if isinstance(kind, UnionType):
-        present = _reader(next(one for one in get_args(kind) if one is not NoneType))
+        present = _reader(next(option for option in get_args(kind) if option is not NoneType))
         return lambda data: None if data is None else present(data)
     if is_dataclass(kind):
         return cast(type[Statistics], kind).from_json
     origin = get_origin(kind)
     if origin is tuple:
-        each = _reader(get_args(kind)[0])
-        return lambda data: tuple(map(each, data))
+        read_item = _reader(get_args(kind)[0])
+        return lambda data: tuple(map(read_item, data))
     if origin is Mapping:
         value = _reader(get_args(kind)[1])
         return lambda data: {key: value(inner) for key, inner in data.items()}

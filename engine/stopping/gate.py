@@ -23,10 +23,10 @@ class Gate:
     """One batch's admission to its units, by a rule that several batches may share."""
 
     def __init__(
-        self, rule: StopRule, place: int, stages: Stages, calls_each: float, tasks: Tasks, ledger: Ledger
+        self, rule: StopRule, index: int, stages: Stages, calls_each: float, tasks: Tasks, ledger: Ledger
     ) -> None:
-        """`place`: which of the rule's cells it is; `calls_each`: of a unit, as planned."""
-        self._rule, self._watched = rule, rule.cells[place].watched
+        """`index`: which of the rule's cells it is; `calls_each`: of a unit, as planned."""
+        self._rule, self._target = rule, rule.cells[index].target
         self._stages, self._calls_each = stages, calls_each
         self._tasks, self._ledger = tasks, ledger
         self.begun = 0
@@ -35,10 +35,10 @@ class Gate:
         self._prefix = 0
         self._ended: set[int] = set()
         self._waiting: list[Latch[None]] = []
-        self._blocks = Ends(self._watched.ends(), self._watched.units)
+        self._blocks = Ends(self._target.ends(), self._target.units)
         self.stopped: Stopping | None = None
         """what the file says, from the moment that the rule is sure: then only what was begun is gone on with"""
-        rule.gates[place] = self
+        rule.gates[index] = self
         self._remember()
 
     # -- for the run -------------------------------------------------------------------------------------
@@ -50,10 +50,10 @@ class Gate:
     @property
     def lanes(self) -> int:
         """Units in flight that keep the limits busy. Where those of a block wait for one another, several blocks do."""
-        if not self._watched.linked:
-            return min(self._stages.size, self._watched.units)
-        blocks = -(-self._stages.size // self._watched.together)
-        return min(blocks * self._blocks.from_unit(1), self._watched.units)
+        if not self._target.linked:
+            return min(self._stages.size, self._target.units)
+        blocks = -(-self._stages.size // self._target.together)
+        return min(blocks * self._blocks.from_unit(1), self._target.units)
 
     async def may_begin(self) -> bool:
         """Whether one more unit may be begun, as soon as that can be said; then it counts as begun."""
@@ -88,21 +88,21 @@ class Gate:
         """After the last unit: what the rule came to."""
         if self.stopped is not None:
             return self.stopped
-        result = self._rule.told(self.begun)
-        self._ledger.put_finding(FINDING, result.as_json())
-        return result
+        stopping = self._rule.stopping(self.begun)
+        self._ledger.put_finding(FINDING, stopping.as_json())
+        return stopping
 
     # -- for the rule ------------------------------------------------------------------------------------
 
-    def take_in(self, end: int) -> Interval | None:
-        return self._watched.take_in(self._ledger.reader, self._ledger.batch_number, end)
+    def read_block(self, end: int) -> Interval | None:
+        return self._target.read_block(self._ledger.reader, self._ledger.batch_number, end)
 
     def wake(self) -> None:
         """The rule has looked, or has stopped."""
         if self.stopped is None and self._rule.halted is not None:
             self._stop(replace(self._rule.halted, begun=last_unit(self._ledger.reader, self._ledger.batch_number)))
-        elif self.stopped is None and self._rule.sight is not None:
-            self._stop(self._rule.told(self._to_finish()))
+        elif self.stopped is None and self._rule.deciding_look is not None:
+            self._stop(self._rule.stopping(self._to_finish()))
         waiting, self._waiting = self._waiting, []
         for latch in waiting:
             latch.set(None)
@@ -111,14 +111,14 @@ class Gate:
 
     def _remember(self) -> None:
         """A batch that was sure stays so when it is taken up again, and so do the others that share its rule."""
-        found = stopping_of(self._ledger.reader, self._ledger.batch_number)
-        if found is not None and found.stopped_at is not None:
-            self.stopped = self._rule.halted = found
+        stored = stopping_of(self._ledger.reader, self._ledger.batch_number)
+        if stored is not None and stored.stopped_at is not None:
+            self.stopped = self._rule.halted = stored
         for gate in self._rule.gates.values() if self._rule.halted else ():
             gate.wake()
 
     def _stop(self, stopped: Stopping) -> None:
-        saved = round((self._watched.units - stopped.begun) * self._calls_each)
+        saved = round((self._target.units - stopped.begun) * self._calls_each)
         self.stopped = replace(stopped, calls_saved=saved)
         self._ledger.put_finding(FINDING, self.stopped.as_json())
 
@@ -129,18 +129,18 @@ class Gate:
 
     @property
     def _over(self) -> bool:
-        return self.stopped is not None or self.begun >= self._watched.units
+        return self.stopped is not None or self.begun >= self._target.units
 
     def _limit(self) -> int:
         """So many units may be begun by now."""
         if self.stopped is not None:
-            return min(self.stopped.begun, self._watched.units)
+            return min(self.stopped.begun, self._target.units)
         if self._rule.next_end is None:
-            return self._watched.units
+            return self._target.units
         if self.grouped:
             return self._blocks.from_unit(self.begun + self._stages.size)
         ahead = self._rule.next_end + AHEAD * self.lanes
-        return self._blocks.from_unit(ahead) if self._watched.linked else min(ahead, self._watched.units)
+        return self._blocks.from_unit(ahead) if self._target.linked else min(ahead, self._target.units)
 
     def _to_finish(self) -> int:
-        return self._blocks.from_unit(self.begun) if self._watched.linked else self.begun
+        return self._blocks.from_unit(self.begun) if self._target.linked else self.begun

@@ -28,14 +28,14 @@ ENOUGH_BLOCKS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ReportEstimate:
     """An estimate as the report would show it, with its ordinary interval; None: there is none."""
 
     mean: float
     interval: Interval | None
 
 
-class Watched(Protocol):
+class StopTarget(Protocol):
     """Blocks are of whole units in the order of the plan, and alike: what differs between units by design is in each."""
 
     units: int
@@ -53,12 +53,12 @@ class Watched(Protocol):
         """The last unit of each whole block."""
         ...
 
-    def take_in(self, connection: sqlite3.Connection, batch_number: int, last: int) -> Interval | None:
+    def read_block(self, connection: sqlite3.Connection, batch_number: int, last: int) -> Interval | None:
         """Reads the next block, up to its last unit: the mean of its values, or between what it must lie where units
         failed. None: it has none."""
         ...
 
-    def known(self) -> Known | None:
+    def known(self) -> ReportEstimate | None:
         """By all that was taken in."""
         ...
 
@@ -73,7 +73,7 @@ LOOKS_IN = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class LookResult:
     """What a look saw: the estimate, its interval by the rule's own method, and the verdict where there is one."""
 
     units: int
@@ -91,26 +91,26 @@ class HalfWidth:
     def __init__(self, half_width: float) -> None:
         self._widest = 2 * half_width
         self._next = FIRST_LOOK
-        self._last: Sight | None = None
+        self._last: LookResult | None = None
         self.looks = 0
 
-    def after(self, units: int, values: Iterable[Interval | None], watched: Watched) -> None:
+    def after(self, units: int, values: Iterable[Interval | None], target: StopTarget) -> None:
         """Looks after a block, where it is time to."""
         if units < self._next:
             return
         self._next = units + max(1, units // LOOKS_IN)
         self.looks += 1
-        known, verdict = watched.known(), None
-        bounds = known.interval if known else None
+        estimate, verdict = target.known(), None
+        bounds = estimate.interval if estimate else None
         if bounds is not None and bounds[1] - bounds[0] <= self._widest:
             verdict = "narrow enough"
-        self._last = Sight(units, known.mean if known else None, bounds, verdict)
+        self._last = LookResult(units, estimate.mean if estimate else None, bounds, verdict)
 
     @property
     def verdict(self) -> str | None:
         return self._last.verdict if self._last else None
 
-    def sight(self, units: int) -> Sight | None:
+    def look_result(self, units: int) -> LookResult | None:
         """Of the last look."""
         return self._last
 
@@ -128,22 +128,22 @@ class Decided:
         self._sums = [0.0, 0.0]
         self.looks = 0
 
-    def after(self, units: int, values: Iterable[Interval | None], watched: Watched) -> None:
+    def after(self, units: int, values: Iterable[Interval | None], target: StopTarget) -> None:
         """Takes in a block: a value of each replicate."""
         for value in filter(None, values):
             self.looks += 1
-            self._sequence.see(*value)
+            self._sequence.add(*value)
             self._sums = [total + end for total, end in zip(self._sums, value, strict=True)]
-            self._decision.after()
+            self._decision.update()
 
     @property
     def verdict(self) -> str | None:
         return self._decision.verdict
 
-    def sight(self, units: int) -> Sight:
+    def look_result(self, units: int) -> LookResult:
         """The estimate is the mean of the blocks, each in the middle of its bounds."""
         mean = sum(self._sums) / 2 / self.looks if self.looks else None
-        return Sight(units, mean, self._sequence.interval() if self.looks else None, self._decision.verdict)
+        return LookResult(units, mean, self._sequence.interval() if self.looks else None, self._decision.verdict)
 
 
 def variance_of_blocks(bounds: Interval, units: float, contrast: bool) -> float:
@@ -172,26 +172,26 @@ def refuse_line(settings: StopWhenSure, bounds: Interval) -> None:
         raise UsageError(message, ("stop", "half_width"))
 
 
-def refuse_few_blocks(settings: StopWhenSure, watched: Watched, where: Location) -> None:
+def refuse_few_blocks(settings: StopWhenSure, target: StopTarget, where: Location) -> None:
     """A rule that could never stop is a mistake."""
-    ends = list(islice(watched.ends(), LEAST_BLOCKS))
+    ends = list(islice(target.ends(), LEAST_BLOCKS))
     if settings.decided and not settings.contrast and len(ends) < LEAST_BLOCKS:
-        raise few_blocks(watched, 1, where)
-    if settings.half_width is not None and (watched.units <= FIRST_LOOK or not ends):
+        raise few_blocks(target, 1, where)
+    if settings.half_width is not None and (target.units <= FIRST_LOOK or not ends):
         raise UsageError(
-            f"[stop] with half_width looks from {FIRST_LOOK} {watched.noun} on, after whole blocks; {watched.units:,} are planned, "
+            f"[stop] with half_width looks from {FIRST_LOOK} {target.noun} on, after whole blocks; {target.units:,} are planned, "
             "so it could never stop earlier.",
             where,
         )
 
 
-def few_blocks(watched: Watched, replicates: int, where: Location = ()) -> UsageError:
+def few_blocks(target: StopTarget, replicates: int, where: Location = ()) -> UsageError:
     """Of a batch, or of so many replicates of a design's cells."""
-    size = next(watched.ends(), watched.units)
+    size = next(target.ends(), target.units)
     each = " of each cell" if replicates > 1 else ""
     return UsageError(
-        f"[stop] decides by blocks of {size:,} {watched.noun}, which all have the same mixture, and it takes at least "
-        f"{LEAST_BLOCKS} of them; {watched.units:,} {watched.noun}{each} are planned. Plan {size * -(-LEAST_BLOCKS // replicates):,} or "
+        f"[stop] decides by blocks of {size:,} {target.noun}, which all have the same mixture, and it takes at least "
+        f"{LEAST_BLOCKS} of them; {target.units:,} {target.noun}{each} are planned. Plan {size * -(-LEAST_BLOCKS // replicates):,} or "
         "more.",
         where,
     )
@@ -206,8 +206,8 @@ class RunningCell(Protocol):
     committed: int
     """units of the unbroken prefix whose ends are in the file"""
 
-    def take_in(self, end: int) -> Interval | None:
-        """The next block, up to this unit, as `Watched.take_in` has it."""
+    def read_block(self, end: int) -> Interval | None:
+        """The next block, up to this unit, as `StopTarget.read_block` has it."""
         ...
 
     def wake(self) -> None:
@@ -220,7 +220,7 @@ class Cell:
     """A batch that the rule looks at. Its mean counts with this weight: in a contrast those of the one level sum to 1,
     those of the other to -1, and others have 0; each replicate of the design gives a difference of its own."""
 
-    watched: Watched
+    target: StopTarget
     weight: float = 1.0
     replicate: int = 1
 
@@ -229,9 +229,9 @@ class StopRule:
     def __init__(self, settings: StopWhenSure, cells: Sequence[Cell]) -> None:
         self.settings = settings
         self.cells = cells
-        first = cells[0].watched
+        first = cells[0].target
         self.units = first.units
-        if any(cell.watched.units != self.units for cell in cells):
+        if any(cell.target.units != self.units for cell in cells):
             raise UsageError("[stop]: the cells of the design differ in length, so their talks cannot be matched.")
         low, high = first.bounds
         # A difference of agents within one batch has bounds of its own already.
@@ -239,7 +239,7 @@ class StopRule:
         self.done = 0
         """units of the blocks that were looked at"""
         self.blocks = 0
-        self.sight: Sight | None = None
+        self.deciding_look: LookResult | None = None
         """what made it stop"""
         self.halted: Stopping | None = None
         """what the file of a batch says that was sure before, and is taken up again"""
@@ -249,7 +249,7 @@ class StopRule:
         self.gates: dict[int, RunningCell] = {}
         """by the place of their cells"""
 
-    def _deciding(self, first: Watched) -> Decided:
+    def _deciding(self, first: StopTarget) -> Decided:
         each = self.next_end or self.units
         variance = variance_of_blocks(first.bounds, each, self.settings.contrast)
         blocks = self.units / each * len({cell.replicate for cell in self.cells})
@@ -257,7 +257,7 @@ class StopRule:
 
     def advance(self) -> None:
         """Looks at every block that has ended in all cells, in the order of the plan."""
-        while not (self.sight or self.halted) and self.next_end is not None and self._ended(self.next_end):
+        while not (self.deciding_look or self.halted) and self.next_end is not None and self._ended(self.next_end):
             end = self.next_end
             self._look(end)
             self.done, self.blocks = end, self.blocks + 1
@@ -269,10 +269,10 @@ class StopRule:
         return len(self.gates) == len(self.cells) and all(gate.committed >= end for gate in self.gates.values())
 
     def _look(self, end: int) -> None:
-        values = [self.gates[place].take_in(end) for place in range(len(self.cells))]
+        values = [self.gates[index].read_block(end) for index in range(len(self.cells))]
         replicates = sorted({cell.replicate for cell in self.cells})
-        self._rule.after(end, (self._joined(one, values) for one in replicates), self.cells[0].watched)
-        self.sight = self._rule.sight(end) if self._rule.verdict else None
+        self._rule.after(end, (self._joined(replicate, values) for replicate in replicates), self.cells[0].target)
+        self.deciding_look = self._rule.look_result(end) if self._rule.verdict else None
 
     def _joined(self, replicate: int, values: Sequence[Interval | None]) -> Interval | None:
         """The block's weighted mean over a replicate's cells, between its worst cases; None where one has no value."""
@@ -286,47 +286,47 @@ class StopRule:
             low, high = low + min(ends), high + max(ends)
         return low, high
 
-    def told(self, begun: int) -> Stopping:
+    def stopping(self, begun: int) -> Stopping:
         """What one cell's file says of it, after so many of its units were begun."""
         rule = self._rule
-        seen = self.sight or rule.sight(self.done)
+        look = self.deciding_look or rule.look_result(self.done)
         return Stopping(
             rule=Rule(**{name: getattr(self.settings, name) for name in StopWhenSure.model_fields}),
             method=rule.method,
-            units=self.cells[0].watched.noun,
+            units=self.cells[0].target.noun,
             max=self.units,
             blocks=self.blocks,
             looks=rule.looks,
-            stopped_at=self.sight.units if self.sight else None,
+            stopped_at=self.deciding_look.units if self.deciding_look else None,
             begun=begun,
-            verdict=(self.sight and self.sight.verdict) or rule.verdict_at_end,
-            estimate=seen.mean if seen else None,
-            interval=seen.interval if seen else None,
+            verdict=(self.deciding_look and self.deciding_look.verdict) or rule.verdict_at_end,
+            estimate=look.mean if look else None,
+            interval=look.interval if look else None,
             calls_saved=0,
         )
 
 
-def rule_for_contrast(settings: StopWhenSure, cells: Sequence[tuple[Watched, str, int]]) -> StopRule:
+def rule_for_contrast(settings: StopWhenSure, cells: Sequence[tuple[StopTarget, str, int]]) -> StopRule:
     """The one rule of a design's cells, each with its level of the factor that is compared and its replicate."""
     levels = list(dict.fromkeys(level for _, level, _ in cells))
-    named = [(one, other) for one in levels for other in levels if settings.difference.endswith(f": {one} - {other}")]
-    if not named:
+    pairs = [(one, other) for one in levels for other in levels if settings.difference.endswith(f": {one} - {other}")]
+    if not pairs:
         raise UsageError(
             f"stop.difference {settings.difference!r} names no two levels of {settings.factor!r}, which has {', '.join(levels)}.",
             ("stop", "difference"),
         )
-    one, other = named[0]
+    one, other = pairs[0]
     replicates = len({replicate for _, _, replicate in cells})
-    times = {level: sum(found == level for _, found, _ in cells) / replicates for level in levels}
+    times = {level: sum(level_there == level for _, level_there, _ in cells) / replicates for level in levels}
     signs = {one: 1.0, other: -1.0}
-    rule = StopRule(settings, [Cell(watched, signs.get(level, 0.0) / times[level], r) for watched, level, r in cells])
+    rule = StopRule(settings, [Cell(target, signs.get(level, 0.0) / times[level], r) for target, level, r in cells])
     first = cells[0][0]
     if len(list(islice(first.ends(), LEAST_BLOCKS))) * replicates < LEAST_BLOCKS:
         raise few_blocks(first, replicates, ("stop",))
     return rule
 
 
-def rule_for(settings: StopWhenSure, watched: Watched) -> StopRule:
+def rule_for(settings: StopWhenSure, target: StopTarget) -> StopRule:
     """The rule of a batch by itself."""
     if settings.contrast:
         raise UsageError(
@@ -334,4 +334,4 @@ def rule_for(settings: StopWhenSure, watched: Watched) -> StopRule:
             '[design] with it. For two agents write "Ada - Bob".',
             ("stop", "difference"),
         )
-    return StopRule(settings, [Cell(watched)])
+    return StopRule(settings, [Cell(target)])

@@ -30,7 +30,7 @@ def stages_of(config: FrozenConfig, models: Iterable[str], units: int) -> Stages
     """Of a batch that has a stop rule and asks these models."""
     limits = _limits(config, models)
     least = _least_gathered(config, limits)
-    at_once = sum(one.max_concurrent * max(1, len(one.hosts)) for one in limits.values())
+    at_once = sum(settings.max_concurrent * max(1, len(settings.hosts)) for settings in limits.values())
     window = at_once + at_once // 4  # so that somebody waits for each place that becomes free
     if least is None:
         one_by_one = SERVICES[config.service.name].admission is Admission.LANES
@@ -51,14 +51,14 @@ def _least_gathered(config: FrozenConfig, limits: dict[str, ProviderSettings]) -
     """How large a wave must be to go by batch API; None: none does."""
     if not SERVICES[config.service.name].batched:
         return None
-    found = []
-    for name, own in limits.items():
-        if endpoint_of(name, own).has_batches if is_endpoint(name, own) else own.batch_api:
-            found.append(batch_from(config.service, name, own))
-    return min(found, default=None)
+    sizes = []
+    for name, settings in limits.items():
+        if endpoint_of(name, settings).has_batches if is_endpoint(name, settings) else settings.batch_api:
+            sizes.append(batch_from(config.service, name, settings))
+    return min(sizes, default=None)
 
 
-def units_taken_up(config: FrozenConfig, models: Iterable[str], units: int) -> int | None:
+def units_at_a_time(config: FrozenConfig, models: Iterable[str], units: int) -> int | None:
     """How many units are begun together before others are, which makes no difference to live calls; None: all."""
     if not SERVICES[config.service.name].batched:
         return None
@@ -87,13 +87,13 @@ class Ends:
     """The ends of blocks, made as far as they are asked for."""
 
     def __init__(self, ends: Iterator[int], units: int) -> None:
-        self._coming, self._units = ends, units
-        self._known: list[int] = []
+        self._remaining, self._units = ends, units
+        self._read_ends: list[int] = []
 
     def from_unit(self, unit: int) -> int:
         """The last unit of the block that has this one; of all, where it is in none."""
-        while not self._known or self._known[-1] < unit:
-            if (end := next(self._coming, None)) is None:
+        while not self._read_ends or self._read_ends[-1] < unit:
+            if (end := next(self._remaining, None)) is None:
                 return self._units
-            self._known.append(end)
-        return self._known[bisect_left(self._known, unit)]
+            self._read_ends.append(end)
+        return self._read_ends[bisect_left(self._read_ends, unit)]

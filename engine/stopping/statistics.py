@@ -59,18 +59,18 @@ class Stopping(Statistics):
             return "nothing known"
         share = self.rule.outcome in SHARES
         scale, digits, unit = (100, 1, " points" if self.rule.difference else " %") if share else (1, 2, "")
-        result = number(scale * self.estimate, digits, unit, signed=bool(self.rule.difference))
+        text = number(scale * self.estimate, digits, unit, signed=bool(self.rule.difference))
         if self.interval is None:
-            return result
+            return text
         low, high = (scale * end for end in self.interval)
         if self.rule.half_width is not None:
-            return f"{result} ± {number((high - low) / 2, digits)}"
-        return f"{result} ({interval((low, high), digits, signed=bool(self.rule.difference))})"
+            return f"{text} ± {number((high - low) / 2, digits)}"
+        return f"{text} ({interval((low, high), digits, signed=bool(self.rule.difference))})"
 
     @property
     def name(self) -> str:
-        whose = f" by {self.rule.agent}" if self.rule.agent else ""
-        return f"{self.rule.outcome}{whose}" + (f", {self.rule.difference}" if self.rule.difference else "")
+        agent_text = f" by {self.rule.agent}" if self.rule.agent else ""
+        return f"{self.rule.outcome}{agent_text}" + (f", {self.rule.difference}" if self.rule.difference else "")
 
     @property
     def line(self) -> str:
@@ -94,8 +94,8 @@ def stopping_of(connection: sqlite3.Connection, batch_number: int) -> Stopping |
 
 def stopping_statistics(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any]:
     """As a part of the JSON statistics of any kind: none where no rule has spoken."""
-    found = stopping_of(connection, batch_number)
-    return {} if found is None else {FINDING: found.as_json()}
+    stopping = stopping_of(connection, batch_number)
+    return {} if stopping is None else {FINDING: stopping.as_json()}
 
 
 def read(content: Any) -> Stopping | None:
@@ -121,11 +121,11 @@ def read(content: Any) -> Stopping | None:
 
 
 def stopping_blocks(statistics: Mapping[str, Any]) -> Iterator[Block]:
-    found = read(statistics.get(FINDING))
-    if found is None:
+    stopping = read(statistics.get(FINDING))
+    if stopping is None:
         return
-    yield table("Stop when sure", ("", ""), list(_facts(found)), left=2)
-    if found.rule.half_width is None and found.stopped_at is not None:
+    yield table("Stop when sure", ("", ""), list(_facts(stopping)), left=2)
+    if stopping.rule.half_width is None and stopping.stopped_at is not None:
         yield Words(
             "The interval of the rule holds at every look, whenever it stopped. The other intervals of this report are for a "
             "length fixed beforehand: after a decision they are a little too narrow, and the estimate lies a little too far "
@@ -134,42 +134,42 @@ def stopping_blocks(statistics: Mapping[str, Any]) -> Iterator[Block]:
         )
 
 
-def _facts(found: Stopping) -> Iterator[tuple[str, str]]:
-    yield "rule", _asked(found)
-    yield "found", f"{found.figure}: {_verdict(found)}"
-    looked = f"{found.looks:,} look{'s' * (found.looks != 1)} at {found.blocks:,} blocks"
-    if found.stopped_at is None:
-        yield "stopped", f"not before its most of {found.max:,} {found.units}; {looked}"
+def _facts(stopping: Stopping) -> Iterator[tuple[str, str]]:
+    yield "rule", _rule_words(stopping)
+    yield "found", f"{stopping.figure}: {_verdict(stopping)}"
+    looks_text = f"{stopping.looks:,} look{'s' * (stopping.looks != 1)} at {stopping.blocks:,} blocks"
+    if stopping.stopped_at is None:
+        yield "stopped", f"not before its most of {stopping.max:,} {stopping.units}; {looks_text}"
     else:
-        more = found.begun - found.stopped_at
-        kept = f"; {more:,} more had been begun, and are kept" if more > 0 else ""
-        yield "stopped", f"after {found.stopped_at:,} of {found.max:,} {found.units}, {looked}{kept}"
-        yield "saved", f"{found.calls_saved:,} calls"
-    yield "method", found.method
+        extra = stopping.begun - stopping.stopped_at
+        note = f"; {extra:,} more had been begun, and are kept" if extra > 0 else ""
+        yield "stopped", f"after {stopping.stopped_at:,} of {stopping.max:,} {stopping.units}, {looks_text}{note}"
+        yield "saved", f"{stopping.calls_saved:,} calls"
+    yield "method", stopping.method
 
 
-def _asked(found: Stopping) -> str:
-    rule = found.rule
+def _rule_words(stopping: Stopping) -> str:
+    rule = stopping.rule
     if rule.half_width is not None:
         reach = f"{100 * rule.half_width:g} points" if rule.outcome in SHARES else f"{rule.half_width:g}"
-        return f"{found.name}: until known to ± {reach}"
-    return f"{found.name}: until it is decided whether it is above or below {found.line}"
+        return f"{stopping.name}: until known to ± {reach}"
+    return f"{stopping.name}: until it is decided whether it is above or below {stopping.line}"
 
 
-def _verdict(found: Stopping) -> str:
-    return f"{found.verdict} {found.line}" if found.verdict in ("above", "below") else found.verdict
+def _verdict(stopping: Stopping) -> str:
+    return f"{stopping.verdict} {stopping.line}" if stopping.verdict in ("above", "below") else stopping.verdict
 
 
 def stopping_sentences(statistics: Mapping[str, Any]) -> Iterator[str]:
     """That a study could stop early, by what, and whether it did."""
-    found = read(statistics.get(FINDING))
-    if found is None:
+    stopping = read(statistics.get(FINDING))
+    if stopping is None:
         return
     yield (
-        f"The study was to end when sure ({_asked(found)}), after {found.max:,} {found.units} at most, by {found.method}, looking at "
+        f"The study was to end when sure ({_rule_words(stopping)}), after {stopping.max:,} {stopping.units} at most, by {stopping.method}, looking at "
         "whole blocks in the order planned."
     )
-    if found.stopped_at is None:
-        yield f"It did not stop before: {found.figure}, {_verdict(found)}."
+    if stopping.stopped_at is None:
+        yield f"It did not stop before: {stopping.figure}, {_verdict(stopping)}."
     else:
-        yield f"It stopped after {found.stopped_at:,} at {found.looks:,} looks: {found.figure}, {_verdict(found)}."
+        yield f"It stopped after {stopping.stopped_at:,} at {stopping.looks:,} looks: {stopping.figure}, {_verdict(stopping)}."

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tidepool.engine.results.blocks import KindMethods
     from tidepool.engine.results.glimpse import Glimpse
     from tidepool.engine.runtime.batch_run import BatchRun
-    from tidepool.engine.stopping.rules import Watched
+    from tidepool.engine.stopping.rules import StopTarget
     from tidepool.engine.studies.plan import Plan
 
 __all__ = ["KINDS", "KindSpec", "LazyModules", "load_kind"]
@@ -101,7 +101,7 @@ class KindSpec:
     """How its talks are gone on with from one turn (`branches.py`); None: they cannot be"""
     shape: "Callable[[FrozenConfig], list[str]]" = lambda config: []
     """The arithmetic behind the number of units, in words."""
-    stopping: "Callable[[FrozenConfig], Watched] | None" = None
+    stopping: "Callable[[FrozenConfig], StopTarget] | None" = None
     """What a stop rule watches; raises where [stop] cannot be kept. None: batches of the kind take no [stop]."""
     talks: bool = False
     """its units are conversations: their messages are read in turn, and a wave is a message's position"""

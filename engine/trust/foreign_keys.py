@@ -61,8 +61,8 @@ def foreign_provider_keys(config: Mapping[str, Any]) -> Iterator[Location]:
     for name, section in providers.items() if isinstance(providers, Mapping) else ():
         if isinstance(section, Mapping):
             known = name == "simulated" or name in KNOWN_ENDPOINTS or section.get("like") is not None
-            free = LIMIT_KEYS | SIMULATED_KEYS if known else LIMIT_KEYS  # other keys of a package may be a command
-            yield from (("providers", name, key) for key in section if key not in free)
+            safe = LIMIT_KEYS | SIMULATED_KEYS if known else LIMIT_KEYS  # other keys of a package may be a command
+            yield from (("providers", name, key) for key in section if key not in safe)
 
 
 def _sets_code(design: Any) -> bool:

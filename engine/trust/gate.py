@@ -73,8 +73,8 @@ def servers_of(config: FrozenConfig, models: Iterable[str]) -> list[NamedServer]
     for model in sorted(models):
         by_provider.setdefault(model.partition(":")[0], []).append(model)
     by_provider.pop("simulated", None)
-    found = (_servers(name, config.providers.section(name), asked) for name, asked in sorted(by_provider.items()))
-    return [one for servers in found for one in servers]
+    by_name = (_servers(name, config.providers.section(name), names) for name, names in sorted(by_provider.items()))
+    return [server for servers in by_name for server in servers]
 
 
 def _servers(provider: str, settings: ProviderSettings, models: Iterable[str] = ()) -> Iterator[NamedServer]:
@@ -82,38 +82,38 @@ def _servers(provider: str, settings: ProviderSettings, models: Iterable[str] = 
         yield NamedServer(provider, settings.base_url or "", tuple(models), tuple(PROVIDERS[provider].keys))
         return
     endpoint = endpoint_of(provider, settings)
-    present = tuple(name for name, there in endpoint.keys_looked_for if there)
+    present = tuple(name for name, is_set in endpoint.keys_looked_for if is_set)
     keys = present or (endpoint.key_variables[:1] if endpoint.key_needed else ())
     if endpoint.by_environment:
-        keys += tuple(name for name in (f"{provider.upper()}_{one}" for one in SENT_BY_SDKS) if os.environ.get(name))
+        keys += tuple(name for name in (f"{provider.upper()}_{end}" for end in SENT_BY_SDKS) if os.environ.get(name))
     for address in endpoint.addresses or ("",):
         yield NamedServer(provider, address, tuple(models), keys)
 
 
 def servers_named_by(provider: str, settings: ProviderSettings, models: Iterable[str] = ()) -> list[NamedServer]:
     """Those that a section names itself: not the provider's usual address and key, nor what the user's providers.toml says."""
-    written = settings.model_dump(exclude_unset=True)
-    named = {str(key) for *_, key in foreign_provider_keys({"providers": {provider: written}})} - {"prices"}
-    if provider == "simulated" or not named:
+    keys = settings.model_dump(exclude_unset=True)
+    foreign_names = {str(key) for *_, key in foreign_provider_keys({"providers": {provider: keys}})} - {"prices"}
+    if provider == "simulated" or not foreign_names:
         return []
-    users = user_providers()
-    usual = users.section(provider).model_dump() if users.section_type(provider) else {}
-    if all(written[key] == usual.get(key) for key in named):
+    declared = user_providers()
+    user_keys = declared.section(provider).model_dump() if declared.section_type(provider) else {}
+    if all(keys[key] == user_keys.get(key) for key in foreign_names):
         return []
     return list(_servers(provider, settings, models))
 
 
 def servers_to_ask_about(provider: str, settings: ProviderSettings) -> list[NamedServer]:
     """Those of a draft that are not contacted just because a screen lists models; a keyless server on loopback is."""
-    return [one for one in servers_named_by(provider, settings) if one.keys or not is_loopback(one.address)]
+    return [server for server in servers_named_by(provider, settings) if server.keys or not is_loopback(server.address)]
 
 
 def servers_to_name(config: FrozenConfig, models: Iterable[str]) -> list[NamedServer]:
     """Those that the config names, to be shown before anything is sent."""
     return [
-        one
-        for one in servers_of(config, models)
-        if one in servers_named_by(one.provider, config.providers.section(one.provider), one.models)
+        server
+        for server in servers_of(config, models)
+        if server in servers_named_by(server.provider, config.providers.section(server.provider), server.models)
     ]
 
 
@@ -195,11 +195,11 @@ def copied_config(batch_id: str, frozen: str) -> dict[str, Any]:
     return config if trust_record().knows(batch_id, frozen) else without_foreign(config)
 
 
-def without_what(batch_id: str, frozen: str) -> list[str]:
+def omitted_keys(batch_id: str, frozen: str) -> list[str]:
     """The keys that such a copy loses."""
     config = json.loads(frozen)
-    lost = [] if trust_record().knows(batch_id, frozen) else [path for path, _ in foreign_keys(config)]
-    return [shown(".".join(map(str, path))) for path in lost]
+    paths = [] if trust_record().knows(batch_id, frozen) else [path for path, _ in foreign_keys(config)]
+    return [shown(".".join(map(str, path))) for path in paths]
 
 
 def adopt(path: Path, batch_id: str, config: str) -> None:
@@ -211,7 +211,7 @@ def adopt(path: Path, batch_id: str, config: str) -> None:
         if load_kind(frozen.batch.kind).code(frozen):
             with writing(path) as connection:
                 batches.seal_replies(connection, batch_id, ReplySeals().received)
-            trust_record().keep_folder(batch_id, Path.cwd())
+            trust_record().store_folder(batch_id, Path.cwd())
         mark_trusted(batch_id, config, origin)
     settle(path)
 
@@ -240,9 +240,9 @@ def refuse_changed(path: Path, batch_id: str, config: str) -> sqlite3.Row:
 
 def rewrite_configs(path: Path, configs: Mapping[str, tuple[str, str]], note: str = "") -> None:
     """Writes changed limits into the configs of batches, by id: before and after. The user's own stay the user's own."""
-    own = {one: change for one, change in configs.items() if trust_record().knows(one, change[0])}
+    own = {batch_id: change for batch_id, change in configs.items() if trust_record().knows(batch_id, change[0])}
     with trust_record().renewing(own) if own else nullcontext():
-        batches.rewrite_configs(path, {one: after for one, (_, after) in configs.items()}, note)
+        batches.rewrite_configs(path, {batch_id: after for batch_id, (_, after) in configs.items()}, note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,11 +266,11 @@ class TrustQuestion:
         rows: list[tuple[str, str]] = [("runs", shown(words)) for words in self.admission.code]
         if rows:
             rows.append(("folder", f"{self.folder or Path.cwd()} (where its files are looked for)"))
-        for one in servers:
+        for server in servers:
             rows += [
-                ("server", one.where),
-                ("models", ", ".join(map(shown, one.models))),
-                ("key", " and ".join(one.keys) or "none"),
+                ("server", server.where),
+                ("models", ", ".join(map(shown, server.models))),
+                ("key", " and ".join(server.keys) or "none"),
             ]
         if self.provider_batches:
             several = "es" if len(self.provider_batches) > 1 else ""
@@ -298,13 +298,13 @@ def question_about(
         admission = admit(connection, batch, config, kind)
         if not admission.needs_trust:
             return None
-        waits = batches.open_provider_batches(connection, batch["number"])
+        jobs = batches.open_provider_batches(connection, batch["number"])
     # Yes adopts the stored config, so servers that `--set` replaces this time are shown as well.
     servers = tuple(dict.fromkeys((*admission.servers, *judge(batch["id"], batch["config"], stored, kind).servers)))
     if len(servers) > MOST_SHOWN:
         replace(admission, servers=servers).refuse()
     calls, price = price_of(lambda: plan or kind.plan(config), config, servers)
-    ids = tuple(str(one["id"]) for one in waits if one["provider"] != "simulated")
+    ids = tuple(str(job["id"]) for job in jobs if job["provider"] != "simulated")
     return TrustQuestion(replace(admission, servers=servers), batch["name"], calls, price, ids)
 
 
@@ -314,7 +314,7 @@ def price_of(
     """Requests and money of the whole study, by the price tables of this machine: those of the file are its own words."""
     try:
         plan = planned()
-        if any(one.provider not in KNOWN_ENDPOINTS for one in servers):
+        if any(server.provider not in KNOWN_ENDPOINTS for server in servers):
             return plan.calls_expected, None
         providers = config.providers
         plain = {

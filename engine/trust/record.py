@@ -53,17 +53,17 @@ def config_hash(config: str) -> str:
     return hashlib.sha256(config.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def tell_trouble_by(say: Callable[[str], None] | None) -> None:
+def report_problems_to(report: Callable[[str], None] | None) -> None:
     """Who has a screen tells there that the record cannot be used; else, and from then on, it is told on stderr."""
-    global _say
-    _say = say or _on_stderr
+    global _report
+    _report = report or _on_stderr
 
 
 def _on_stderr(words: str) -> None:
     print(f"warning: {words}", file=sys.stderr)
 
 
-_say: Callable[[str], None] = _on_stderr
+_report: Callable[[str], None] = _on_stderr
 
 
 def trust_record() -> "TrustRecord":
@@ -77,7 +77,7 @@ class TrustRecord:
     def __init__(self, folder: Path) -> None:
         self.path = folder / FILE_NAME
         self._lock = threading.Lock()
-        self._complained = False
+        self._warned = False
         self._unwritten: Sections = {}
         """what could not be written, for as long as this process lives"""
 
@@ -112,9 +112,9 @@ class TrustRecord:
 
     def forget_batch(self, batch_id: str) -> int:
         """With every config of it; returns how many those were. Raises where they cannot be forgotten."""
-        return self._write(lambda sections: len(_section(sections, "batch").pop(batch_id, ())), lasting=True) or 0
+        return self._write(lambda sections: len(_section(sections, "batch").pop(batch_id, ())), must_persist=True) or 0
 
-    def keep_folder(self, batch_id: str, folder: Path) -> None:
+    def store_folder(self, batch_id: str, folder: Path) -> None:
         """Where the config of a batch lay that runs code from its folder: no study file says such a thing."""
         where = str(folder.resolve())
         self._write(lambda sections: _section(sections, "folder").update({batch_id: where}))
@@ -139,21 +139,21 @@ class TrustRecord:
         """Ids with the hashes of their configs, of whatever file."""
         return set(self._pairs("queue"))
 
-    def keep_draft(self, place: Path, text: str) -> None:
+    def store_draft(self, location: Path, text: str) -> None:
         """This text of a draft was typed here, or taken from what was. The place only says which texts it replaces."""
-        draft = config_hash(str(place.absolute()))
+        draft = config_hash(str(location.absolute()))
 
-        def keep(sections: Sections) -> None:
+        def store(sections: Sections) -> None:
             _add(sections, "draft", draft, text)
             texts = _section(sections, "draft")[draft]
             for older in sorted(texts, key=texts.__getitem__)[:-MOST_DRAFTS]:
                 del texts[older]
 
-        self._write(keep)
+        self._write(store)
 
     def knows_draft(self, text: str) -> bool:
         """Wherever it lies now."""
-        return config_hash(text) in {known for _, known in self._pairs("draft")}
+        return config_hash(text) in {draft_hash for _, draft_hash in self._pairs("draft")}
 
     def _pairs(self, section: str) -> list[tuple[str, str]]:
         """Ids with hashes, as they were added."""
@@ -174,7 +174,7 @@ class TrustRecord:
                 if os.path.lexists(self.path):
                     found.append(self._load())
             except (OSError, ValueError) as error:
-                self._complain(error)
+                self._warn(error)
             return [defaultdict(dict, sections) for sections in found]
 
     def _load(self) -> Sections:
@@ -190,15 +190,15 @@ class TrustRecord:
             raise ValueError("it is damaged") from None
         return cast(Sections, sections)
 
-    def _write(self, change: Callable[[Sections], T], *, lasting: bool = False) -> T:
-        """`lasting`: where it cannot be written down, it must not seem done."""
+    def _write(self, change: Callable[[Sections], T], *, must_persist: bool = False) -> T:
+        """`must_persist`: where it cannot be written down, it must not seem done."""
         with self._lock:
             try:
                 return self._change_file(change)
             except (OSError, ValueError) as error:
-                if lasting:
+                if must_persist:
                     raise FileError(f"The trust record {self.path} cannot be changed ({_why(error)}).") from None
-                self._complain(error)
+                self._warn(error)
             return change(self._unwritten)
 
     def _change_file(self, change: Callable[[Sections], T]) -> T:
@@ -234,11 +234,11 @@ class TrustRecord:
         if self.path.stat().st_mode & OTHERS_ANY:
             self.path.chmod(0o600)
 
-    def _complain(self, error: Exception) -> None:
-        if self._complained:
+    def _warn(self, error: Exception) -> None:
+        if self._warned:
             return
-        self._complained = True
-        _say(
+        self._warned = True
+        _report(
             f"the trust record {self.path} cannot be used ({_why(error)}). What is trusted now is trusted for this "
             "process only; TIDEPOOL_STATE names another folder for it."
         )

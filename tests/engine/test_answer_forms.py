@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tidepool.engine.answer_forms import SCHEMAS, levels_of, read_rating
 from tidepool.engine.call import Call, Message
-from tidepool.engine.config.sections import REASONING_ROOM, Agent, reasoning_of
+from tidepool.engine.config.sections import REASONING_TOKENS, Agent, reasoning_of
 from tidepool.engine.providers.anthropic import AnthropicRequestFormat
 from tidepool.engine.providers.errors import ProviderComplaint
 from tidepool.engine.providers.ollama import _extras
@@ -242,7 +242,7 @@ def test_reasoning_has_room_of_its_own_beside_the_reply() -> None:
 def test_an_effort_brings_its_room_unless_the_config_says_so_itself() -> None:
     assert reasoning_of(Agent(name="A", model="simulated:guarded")) == {}
     effort = Agent(name="A", model="simulated:guarded", reasoning_effort="high")
-    assert reasoning_of(effort)["max_reasoning_tokens"] == REASONING_ROOM["high"]
+    assert reasoning_of(effort)["max_reasoning_tokens"] == REASONING_TOKENS["high"]
     room = Agent(name="A", model="simulated:guarded", reasoning_effort="high", max_reasoning_tokens=500)
     assert reasoning_of(room) == {"reasoning_effort": "high", "max_reasoning_tokens": 500}
 

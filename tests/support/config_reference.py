@@ -59,7 +59,7 @@ def _sections() -> Iterator[str]:
     yield from _table("[[design.hypotheses]]", Hypothesis)
     yield from _table("[stop]", StopWhenSure)
     yield from _table("[cluster]", Cluster)
-    for name in KINDS.own:
+    for name in KINDS.builtin:
         yield from _table(f"[{name}]", load_kind(name).settings())
 
 

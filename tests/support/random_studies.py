@@ -168,7 +168,7 @@ def _mutation(rng: Random) -> Data:
         "num_mini_batch": 1,
         "episode_length": rng.randint(1, 5),
         "use_batching": rng.random() < 0.7,
-        "operators": rng.sample(list(OPERATORS.own), rng.randint(2, 4)),
+        "operators": rng.sample(list(OPERATORS.builtin), rng.randint(2, 4)),
         "baselines": rng.choice(([], ["random"])),
         "repeats": rng.randint(1, 2),
         "max_tokens": rng.choice((20, 100, 300)),

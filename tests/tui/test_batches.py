@@ -39,8 +39,8 @@ async def test_an_empty_file_greets_with_three_things_to_try(tmp_path: Path) -> 
         for starter in STARTERS:
             assert starter.title in screen_text(app)
             assert starter.path.is_file()
-        assert record._say is not record._on_stderr
-    assert record._say is record._on_stderr, "trouble is told to an app that has ended"
+        assert record._report is not record._on_stderr
+    assert record._report is record._on_stderr, "trouble is told to an app that has ended"
 
 
 @pytest.mark.parametrize("starter", STARTERS, ids=lambda starter: starter.file)

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
 from tests.tui.persons import opened, press, screen_text, until, until_on, until_seen
-from tidepool.engine.library.contents import LibraryAdditions, keep, stored_entity
+from tidepool.engine.library.contents import LibraryAdditions, store_additions, stored_entity
 from tidepool.engine.library.entities import Entity
 from tidepool.storage import library
 from tidepool.storage.file import reading
@@ -94,7 +94,7 @@ async def test_people_are_generated_found_edited_made_agents_tried_and_deleted(p
 async def test_several_are_marked_files_brought_in_types_written_and_mistakes_lose_nothing(
     tmp_path: Path, path: Path
 ) -> None:
-    keep(path, LibraryAdditions(tuple(stored_entity(Entity(f"Person {number}")) for number in range(5))))
+    store_additions(path, LibraryAdditions(tuple(stored_entity(Entity(f"Person {number}")) for number in range(5))))
     async with opened(path) as (app, pilot):
         await pilot.press("5")
         await until_on(pilot, LibraryScreen, lambda screen: roll(app).count == 5)

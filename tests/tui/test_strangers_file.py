@@ -10,7 +10,7 @@ from tests.engine.studies.simulation.panels import panel
 from tests.support.state import change
 from tests.tui.persons import opened, press, screen_text, until, until_seen
 from tidepool import run_batch
-from tidepool.engine.run import enlist
+from tidepool.engine.run import create_batch
 from tidepool.tui.app.dialogs.batch import TrustDialog
 from tidepool.tui.app.screens.compose import ComposeScreen
 from tidepool.tui.command.main import main
@@ -65,7 +65,7 @@ async def test_the_app_tells_of_servers_it_does_not_know_and_copies_a_study_with
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-the-users-own-key")
     path = tmp_path / "s.db"
-    enlist(panel(num_simulations=1, model="openai:gpt-4o-mini"), path)
+    create_batch(panel(num_simulations=1, model="openai:gpt-4o-mini"), path)
     change(path, "UPDATE batch SET config = json_set(config, '$.providers.openai.base_url', 'http://192.0.2.1/v1')")
     async with opened(path) as (app, pilot):
         await until_seen(pilot, "pending")

@@ -42,7 +42,7 @@ pytest.importorskip("textual_serve", reason="the extra `web` is not installed")
     ],
 )
 def test_only_the_page_itself_is_served(headers: dict[bytes, bytes], code: int | None) -> None:
-    verdict = TokenAuth(None, here_only=True, what="The app").refusal(AuthRequest("GET", b"/", b"", headers, 8766))
+    verdict = TokenAuth(None, local_only=True, name="The app").refusal(AuthRequest("GET", b"/", b"", headers, 8766))
     assert (verdict.code if isinstance(verdict, Refused) else verdict) == code
 
 

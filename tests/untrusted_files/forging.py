@@ -14,7 +14,7 @@ from typing import Any
 from tests.support.all_kinds import LIVE, STUDIES
 from tidepool import run_batch
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.run import enlist
+from tidepool.engine.run import create_batch
 from tidepool.storage.file import settle
 from tidepool.storage.queries.search import fill_some
 
@@ -48,7 +48,7 @@ def _run(*studies: dict[str, Any]) -> Callable[[Path], None]:
 
 def _queued(path: Path) -> None:
     """As the API left it that took the batch in."""
-    enlist(config_from(TALKS, source="an honest study"), path)
+    create_batch(config_from(TALKS, source="an honest study"), path)
     change(path, "UPDATE batch SET reason = 'queued'")
 
 
@@ -69,7 +69,7 @@ def _ordered(path: Path) -> None:
     """With provider batches under way at OpenAI."""
     agents = [agent | {"model": "openai:gpt-4o-mini"} for agent in AGENTS]
     service = {"name": "openai", "batch_from": 0}
-    enlist(config_from(GAME | {"agents": agents, "service": service}, source="an honest study"), path)
+    create_batch(config_from(GAME | {"agents": agents, "service": service}, source="an honest study"), path)
     calls = json.dumps([[number, "t1", "00" * 16] for number in range(1, 5)])
     change(
         path,

@@ -17,7 +17,7 @@ from tidepool import run_batch
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.results.summary import summarise
-from tidepool.engine.run import enlist
+from tidepool.engine.run import create_batch
 from tidepool.storage import file as watched
 from tidepool.storage import text as plain_text
 from tidepool.storage.queries import summary as figures
@@ -32,7 +32,7 @@ COUNT = "WITH RECURSIVE n(x) AS (SELECT 10 UNION ALL SELECT x + 1 FROM n WHERE x
 
 @pytest.fixture
 def file(database: Path) -> Path:
-    enlist(panel(num_simulations=1), database)
+    create_batch(panel(num_simulations=1), database)
     return database
 
 

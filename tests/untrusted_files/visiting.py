@@ -40,7 +40,7 @@ def api(path: Path) -> int:
         return _Started()
 
     try:
-        server = api_server(path, launch, TokenAuth(None, here_only=True, what="The API"))
+        server = api_server(path, launch, TokenAuth(None, local_only=True, name="The API"))
     except TidepoolError as error:
         print(f"tidepool: {error}", file=sys.stderr)
         return error.exit_code

@@ -26,7 +26,7 @@ from textual.events import AppBlur
 from textual.filter import LineFilter
 from textual.screen import Screen
 
-from tidepool.engine.trust.record import tell_trouble_by
+from tidepool.engine.trust.record import report_problems_to
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.queries.lists import read_batch_or_study, study_number
 from tidepool.storage.queries.watching import BatchLine, batch_number, read_batches
@@ -135,7 +135,7 @@ class TidepoolApp(OrderedKeysApp):
         return self.theme_variables
 
     def on_mount(self) -> None:
-        tell_trouble_by(lambda text: self.notify(text, severity="warning", markup=False, timeout=30))
+        report_problems_to(lambda text: self.notify(text, severity="warning", markup=False, timeout=30))
         if self._settings_fault:
             self.notify(self._settings_fault, severity="warning", markup=False, timeout=30)
         self.forward_keys()
@@ -174,7 +174,7 @@ class TidepoolApp(OrderedKeysApp):
 
     def shut_down(self) -> None:
         """Once the app has run: its threads and processes end; the batches it started go on."""
-        tell_trouble_by(None)
+        report_problems_to(None)
         self.file.close()
         self.plotting.close()
         self.counting.close()

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, title_of
-from tidepool.engine.config.loading import above_the_users
+from tidepool.engine.config.loading import merge_user_providers
 from tidepool.engine.config.sections import Providers, ProviderSettings, Service
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.endpoint import Endpoint, endpoint_of, is_endpoint
@@ -41,7 +41,7 @@ def rules_in(text: str) -> ProviderRules:
         return ProviderRules(fault="the draft in Compose is no valid TOML")
     try:
         Service.model_validate(_section(values, "service"))
-        return ProviderRules(above_the_users(Providers.model_validate(_section(values, "providers"))))
+        return ProviderRules(merge_user_providers(Providers.model_validate(_section(values, "providers"))))
     except ValidationError:
         return ProviderRules(fault="the draft in Compose has a mistake in [service] or [providers]")
     except UsageError as error:

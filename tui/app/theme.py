@@ -7,7 +7,7 @@ from pathlib import Path
 from textual.color import Color
 from textual.theme import Theme
 
-from tidepool.engine.results.blocks import INKS, ink_of, luminance, readable, written
+from tidepool.engine.results.blocks import INKS, as_hex, ink_of, luminance, readable
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.folders import config_folder, refuse_writable_by_others
 
@@ -73,8 +73,8 @@ def theme_colours(theme: Theme) -> dict[str, str]:
         "state-failed": colours["error"],
     }
     return {
-        **{name: written(readable(Color.parse(ink).rgb, hardest)) for name, ink in inks.items()},
-        **{f"mark-{place}": written(ink_of(place, hardest)) for place in range(len(INKS))},
+        **{name: as_hex(readable(Color.parse(ink).rgb, hardest)) for name, ink in inks.items()},
+        **{f"mark-{place}": as_hex(ink_of(place, hardest)) for place in range(len(INKS))},
         "cursor": cursor.hex6,
         "scroll": base["panel"].blend(base["foreground"], 0.15).hex6,
         "reveal": base["background"].blend(Color.parse(colours["error"]), 0.28).hex6,

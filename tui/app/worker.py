@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tidepool.engine.results.blocks import Block
-    from tidepool.engine.results.glimpse import Glimpse, Told
+    from tidepool.engine.results.glimpse import Glimpse, Interim
     from tidepool.storage.errors import TidepoolError
     from tidepool.storage.studies import StoredCell
 
@@ -31,7 +31,7 @@ _glimpses: "OrderedDict[tuple[str, str], Glimpse]" = OrderedDict()
 def glimpse(job: dict[str, Any]) -> Any:
     """What a batch, or each batch of a study, has come to so far; with the seconds that it took, by which one may pace oneself."""
     from tidepool.engine.results.blocks import as_json
-    from tidepool.engine.results.figures import placed
+    from tidepool.engine.results.figures import assign_places
     from tidepool.storage.batches import find_batch
     from tidepool.storage.file import reading
     from tidepool.storage.queries.lists import everybody
@@ -45,7 +45,7 @@ def glimpse(job: dict[str, Any]) -> Any:
             batch = find_batch(connection, job["batch"])
             interim, more = _read(path, connection, batch)
             headline = interim.headline(job["running"]) if interim else None
-            blocks = placed(interim.blocks, everybody(connection, batch["number"])) if interim else ()
+            blocks = assign_places(interim.blocks, everybody(connection, batch["number"])) if interim else ()
         else:
             cells = {
                 _name(cell): _read(path, connection, cell.batch) for cell in cells_of(connection, study.id)[:MOST_CELLS]
@@ -87,7 +87,7 @@ def briefs(job: dict[str, Any]) -> Any:
     return {"briefs": texts, "seconds": time.process_time() - began}
 
 
-def _read(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row) -> "tuple[Told | None, bool]":
+def _read(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row) -> "tuple[Interim | None, bool]":
     from tidepool.engine.studies.kinds import load_kind
 
     place = (str(path), f"{batch['id']} {batch['created_at']}")
@@ -99,15 +99,15 @@ def _read(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row) -> "tu
         if len(_glimpses) > MOST_GLIMPSES:
             _glimpses.popitem(last=False)
     _glimpses.move_to_end(place)
-    more = _glimpses[place].take_in(connection, batch["number"])
-    return _glimpses[place].told(), more
+    more = _glimpses[place].update(connection, batch["number"])
+    return _glimpses[place].interim(), more
 
 
 def _name(cell: "StoredCell") -> str:
     return ", ".join((*cell.levels.values(), f"#{cell.replicate}"))
 
 
-def _of_figure(title: str, cells: "dict[str, Told]") -> "tuple[Block, ...]":
+def _of_figure(title: str, cells: "dict[str, Interim]") -> "tuple[Block, ...]":
     """One mean and interval for each batch of a study that has this figure, in the order of its cells."""
     from tidepool.engine.results.blocks import Estimate, Figure, Number, Series, table
     from tidepool.engine.results.glimpse import CAPTION
@@ -126,10 +126,10 @@ def _of_figure(title: str, cells: "dict[str, Told]") -> "tuple[Block, ...]":
 
 def _examine(job: dict[str, Any]) -> Any:
     """The faults of a draft, or its plan."""
-    from tidepool.engine.config.toml_files import FILES_READ
+    from tidepool.engine.config.toml_files import FILE_CACHE
     from tidepool.tui.app.compose.examination import examined
 
-    FILES_READ.most = DRAFT_FILES
+    FILE_CACHE.most = DRAFT_FILES
     return asdict(examined(job["text"], Path(job["folder"]), Path(job["database"])))
 
 

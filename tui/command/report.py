@@ -10,7 +10,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from tidepool.engine.branching.talks import ASSIGNED
-from tidepool.engine.results.blocks import gave, glyph_of, money, number, places_of, span
+from tidepool.engine.results.blocks import format_outcome, glyph_of, money, number, places_of, span
 from tidepool.engine.results.report import MOST_WAVES, report_of
 from tidepool.engine.results.simulated_roles import is_simulated
 from tidepool.engine.studies.evolution.records import Family, Member
@@ -165,7 +165,7 @@ def _marked(text: str, outcome: dict[str, Any] | None = None) -> Text:
 
 
 def _outcome_text(outcome: dict[str, Any]) -> str:
-    name, how = outcome["agent"], gave(outcome)
+    name, how = outcome["agent"], format_outcome(outcome)
     score = "score open until the game ends" if outcome["score"] is None else f"score {number(outcome['score'], 2)}"
     if outcome["verdict_step"] is None:
         return f"{name} {how}, {score}"

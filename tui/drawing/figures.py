@@ -16,7 +16,7 @@ from typing import Any
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from tidepool.engine.results.blocks import INKS, Figure, Heat, Interval, Series, glyph_of, more, number, written
+from tidepool.engine.results.blocks import INKS, Figure, Heat, Interval, Series, as_hex, glyph_of, more, number
 from tidepool.engine.results.figures import (
     Axis,
     along,
@@ -25,7 +25,7 @@ from tidepool.engine.results.figures import (
     of_means,
     plane,
     stretches,
-    thinned,
+    thin_out,
     upright,
 )
 from tidepool.tui.drawing.text import fitted, one_line, wrapped
@@ -125,7 +125,7 @@ class Field:
         for letters, inks in zip(monitor.matrix.marker, monitor.matrix.fullground, strict=True):
             runs = groupby(zip(letters, inks, strict=True), itemgetter(1))
             texts = [("".join(letter for letter, _ in cells).replace(_SECOND_HALF, ""), ink) for ink, cells in runs]
-            rows.append([(text, None if ink == "default" else written(ink)) for text, ink in texts])
+            rows.append([(text, None if ink == "default" else as_hex(ink)) for text, ink in texts])
         return rows[::-1]
 
 
@@ -352,9 +352,9 @@ def draw_curves(figure: Figure, shape: Shape, inks: Sequence[str]) -> list[list[
 
 
 def _visible_points(field: Field, points: Points) -> Points:
-    points = thinned(points, field.columns)
+    points = thin_out(points, field.columns)
     dots = DOTS * sum(abs(after - before) for (_, before), (_, after) in pairwise(points)) / field.a_row
-    return points if dots <= MOST_DOTS else thinned(points, int(field.columns * MOST_DOTS / dots))
+    return points if dots <= MOST_DOTS else thin_out(points, int(field.columns * MOST_DOTS / dots))
 
 
 def _band(field: Field, series: Series, ink: str) -> None:

@@ -18,7 +18,7 @@ from tidepool.engine.trust.foreign_keys import NOT_TRUSTED
 
 OWN_SCORER = rf"(?:{NOT_TRUSTED})?(?P<file>[^:\\\0]{{1,200}}\.py):(?P<function>[A-Za-z_]\w{{0,99}})"
 
-ScorerName = Annotated[str, OneOf(SCORERS, beside=("",), like=OWN_SCORER)]
+ScorerName = Annotated[str, OneOf(SCORERS, extra_names=("",), like=OWN_SCORER)]
 SeedPrompt = Annotated[Text, BeforeValidator(seed_text)]
 PresetName = Literal["balanced", "conservative", "aggressive"]
 

@@ -25,7 +25,7 @@ from tidepool.engine.results.blocks import (
     text_of,
 )
 from tidepool.engine.results.figures import against_the_first
-from tidepool.engine.results.glimpse import Told
+from tidepool.engine.results.glimpse import Interim
 from tidepool.engine.studies.evolution.records import GENERATION, RESULT, counted_reasons
 from tidepool.engine.studies.evolution.replies import mistakes as further
 from tidepool.engine.studies.evolution.statistics import (
@@ -358,7 +358,7 @@ class EvolutionGlimpse:
         self._genomes = 0
         self._last_genome = 0
 
-    def take_in(self, connection: sqlite3.Connection, batch_number: int) -> bool:
+    def update(self, connection: sqlite3.Connection, batch_number: int) -> bool:
         last = max(self._generations, default=GENERATION)
         for name, content in findings_after(connection, batch_number, GENERATION, last):
             self._generations[name] = GenerationStatistics.from_json(content)
@@ -369,14 +369,14 @@ class EvolutionGlimpse:
         self._champion = Portrait.from_json(champion) if champion else None
         return False
 
-    def told(self) -> Told | None:
+    def interim(self) -> Interim | None:
         if not self._generations:
             return None
         generations = [self._generations[name] for name in sorted(self._generations)]
         blocks: tuple[Block, ...] = (*list(generation_figures(generations))[:1], generations_table(generations))
         if self._champion is not None and self._champion.validation_accuracy is not None:
             n = f"n = {self._champion.validation_problems or 0:,} problems"
-            return Told("held out", held_out(self._champion), n, blocks)
+            return Interim("held out", held_out(self._champion), n, blocks)
         n = f"generation {generations[-1].generation:,}, n = {self._genomes:,} prompts"
         best = max(generation.best for generation in generations)
-        return Told("training fitness", Number(best, 3), n, blocks)
+        return Interim("training fitness", Number(best, 3), n, blocks)

@@ -72,7 +72,7 @@ class MutationSettings(Section):
     """rewritings of one query at most"""
     use_batching: bool = True
     """false: one environment after another, to measure the gain"""
-    operators: list[OperatorName] = list(OPERATORS.own)
+    operators: list[OperatorName] = list(OPERATORS.builtin)
     """what a learner chooses from; installed packages may add some"""
     on_error: Literal["mask", "refusal"] = Field(default="mask", title="A failed call is")
     """mask | refusal: what becomes of a step whose answer is lost"""

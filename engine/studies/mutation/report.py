@@ -19,7 +19,7 @@ from tidepool.engine.results.blocks import (
     table,
     text_of,
 )
-from tidepool.engine.results.glimpse import Told
+from tidepool.engine.results.glimpse import Interim
 from tidepool.engine.results.seeds import blocks_over_seeds
 from tidepool.engine.statistics.contrasts import SEEDS_FOR_A_VERDICT, compared_in_words
 from tidepool.engine.studies.mutation.statistics import (
@@ -227,22 +227,22 @@ class MutationGlimpse:
         self._updates: list[dict[str, Any]] = []
         self._heldout: HeldOutRewards | None = None
 
-    def take_in(self, connection: sqlite3.Connection, batch_number: int) -> bool:
+    def update(self, connection: sqlite3.Connection, batch_number: int) -> bool:
         after = self._updates[-1]["update"] if self._updates else None
         self._updates += read_updates(connection, batch_number, after)
         heldout = finding(connection, batch_number, "heldout")
         self._heldout = HeldOutRewards.from_json(heldout) if heldout else None
         return False
 
-    def told(self) -> Told | None:
+    def interim(self) -> Interim | None:
         updates = [UpdateStatistics.from_json(row) for row in smooth(self._updates)]
         blocks: tuple[Block, ...] = ()
         if updates:
             blocks = (*learning_figures({"policy": updates}), updates_table(updates))
         if (heldout := self._heldout) is not None:
-            return Told("held-out reward", _reward(heldout.policy), f"n = {heldout.queries:,} queries", blocks)
+            return Interim("held-out reward", _reward(heldout.policy), f"n = {heldout.queries:,} queries", blocks)
         if not updates:
             return None
         last = updates[-1]
         reward = Estimate(last.smoothed, last.smoothed_ci95, 3)
-        return Told("training reward", reward, f"n = {last.env_steps:,} steps, update {last.update:,}", blocks)
+        return Interim("training reward", reward, f"n = {last.env_steps:,} steps, update {last.update:,}", blocks)

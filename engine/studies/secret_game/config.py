@@ -13,7 +13,7 @@ from tidepool.engine.studies.secret_game.detectors.detection import JUDGE, wordi
 from tidepool.engine.studies.secret_game.detectors.normalise import fold
 
 Mode = Literal["standard", "retained", "diversity", "targeted"]
-Detector = Annotated[str, OneOf(DETECTORS, beside=(JUDGE,))]
+Detector = Annotated[str, OneOf(DETECTORS, extra_names=(JUDGE,))]
 
 DEFAULT_INTERACTIONS = 100
 

@@ -31,7 +31,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.results.summary import checked
 from tidepool.engine.statistics.grouped import numpy
 from tidepool.engine.statistics.intervals import UNIT, Interval
-from tidepool.engine.stopping.rules import ENOUGH_BLOCKS, Known, refuse_few_blocks, refuse_line, refuse_outcome
+from tidepool.engine.stopping.rules import ENOUGH_BLOCKS, ReportEstimate, refuse_few_blocks, refuse_line, refuse_outcome
 from tidepool.engine.studies.secret_game.analysis import GameDesign
 from tidepool.engine.studies.secret_game.casting import Cast, schedule_of, settings_of
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule, tally_of
@@ -243,7 +243,7 @@ class WatchedGame:
                 yield done
                 since = 0
 
-    def take_in(self, connection: sqlite3.Connection, batch_number: int, last: int) -> Interval | None:
+    def read_block(self, connection: sqlite3.Connection, batch_number: int, last: int) -> Interval | None:
         rows = outcomes_between(connection, batch_number, self._read_count + 1, last)
         return self.take_in_rows([SideOutcome(*row) for row in rows], last)
 
@@ -284,7 +284,7 @@ class WatchedGame:
         sides, count = len(values) + missing, sum(map(bool, values))
         return (count / sides, (count + missing) / sides) if sides else None
 
-    def known(self) -> Known | None:
+    def known(self) -> ReportEstimate | None:
         if not self._columns[0]:
             return None
         sides = self._sides()
@@ -296,4 +296,4 @@ class WatchedGame:
             levels = [sides.seat, sides.direction]
             rates = Shares(clustering, UNIT).rates_of_sides(sides.agent, len(sides.names), levels)
             rate = rates[f"times_{self._outcome}_secret"][sides.names.index(self._agents[0])]
-        return Known(rate.mean, rate.interval()) if rate else None
+        return ReportEstimate(rate.mean, rate.interval()) if rate else None

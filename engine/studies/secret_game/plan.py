@@ -10,7 +10,7 @@ from math import ceil, comb
 
 from tidepool.engine.call import TOKENS_PER_MESSAGE, Call
 from tidepool.engine.config.sections import Agent, FrozenConfig, reasoning_of
-from tidepool.engine.stopping.stages import stop_notes, units_taken_up
+from tidepool.engine.stopping.stages import stop_notes, units_at_a_time
 from tidepool.engine.studies.planned_calls import (
     EXPECTED,
     MOST,
@@ -46,7 +46,7 @@ JSON_TOKENS = 12
 def plan(config: FrozenConfig) -> Plan:
     players, schedule = Cast.of(config), schedule_of(config)
     tally = tally_of(schedule)
-    succession = succession_of(players, schedule, units_taken_up(config, players.model_names, schedule.total))
+    succession = succession_of(players, schedule, units_at_a_time(config, players.model_names, schedule.total))
     expected, most = (_GamePlan(players, tally, sizing) for sizing in (EXPECTED, MOST))
     spread = [piece for planned in merged(expected.messages()) for piece in _in_rounds(planned, succession)]
     for verdicts in expected.verdicts(schedule.total):

@@ -32,7 +32,7 @@ from tidepool.engine.results.blocks import (
     series_of,
     table,
 )
-from tidepool.engine.results.glimpse import CAPTION, Sums, Told
+from tidepool.engine.results.glimpse import CAPTION, Interim, Sums
 from tidepool.engine.results.summary import checked
 from tidepool.engine.statistics.contrasts import FEWEST_TESTED, Contrast, within
 from tidepool.engine.statistics.distributions import normal_quantile
@@ -371,7 +371,7 @@ class GameGlimpse:
         self._pairs: dict[tuple[str, str], list[int]] = {}
         """conversations by opener and partner: none revealed, the opener alone, the partner alone, both"""
 
-    def take_in(self, connection: sqlite3.Connection, batch_number: int) -> bool:
+    def update(self, connection: sqlite3.Connection, batch_number: int) -> bool:
         known, pairs = self._known, self._pairs
         for unit, agent, opponent, revealed, obtained in self._rows.read(connection, batch_number):
             number = unit & MOST_UNITS
@@ -385,7 +385,7 @@ class GameGlimpse:
             known[number] = verdict + 1
         return self._rows.more
 
-    def told(self) -> Told | None:
+    def interim(self) -> Interim | None:
         secrets = Sums()
         for counts in self._pairs.values():
             for verdict, times in enumerate(counts):
@@ -394,7 +394,7 @@ class GameGlimpse:
         if share is None:
             return None
         rate = Estimate(100 * share, in_percent(_of_talks(share, secrets)), 1, " %")
-        return Told("revealed", rate, f"n = {secrets.count:,} conversations", tuple(self._blocks()))
+        return Interim("revealed", rate, f"n = {secrets.count:,} conversations", tuple(self._blocks()))
 
     def _blocks(self) -> Iterator[Block]:
         sides = self._sides()

@@ -16,7 +16,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, cast
 
-from tidepool.engine.branching.talks import OUTCOME, Measure, OriginTalk, Story, Together
+from tidepool.engine.branching.talks import OUTCOME, FanOut, Measure, OriginTalk, Story
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import FrozenConfig, Reasons, reasoning_of
 from tidepool.engine.config.stored import StoredConfig
@@ -24,7 +24,7 @@ from tidepool.engine.errors import CallFailed
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.tasks import Latch
 from tidepool.engine.runtime.unit import Unit, UnitPlan
-from tidepool.engine.stopping.stages import units_taken_up
+from tidepool.engine.stopping.stages import units_at_a_time
 from tidepool.engine.studies.secret_game.casting import (
     Cast,
     Role,
@@ -193,7 +193,7 @@ class Conversations:
     def __init__(self, run: BatchRun) -> None:
         self._run = run
         self._cast, self._schedule = Cast.of(run.config), schedule_of(run.config)
-        size = units_taken_up(run.config, self._cast.model_names, self._schedule.total)
+        size = units_at_a_time(run.config, self._cast.model_names, self._schedule.total)
         self._succession = succession_of(self._cast, self._schedule, size) if self._cast.linked else None
         self._games: dict[int, Game] = {}
         """those under way, where conversations wait for others"""
@@ -447,7 +447,7 @@ class _Stage:
     def story(self, talk: OriginTalk) -> Story:
         return Conversation(self.cast, self.run, _meeting_of(talk), self.game).play
 
-    def kept(self, talk: OriginTalk, said: Mapping[str, str]) -> dict[str, list[bool]]:
+    def redraw_record(self, talk: OriginTalk, said: Mapping[str, str]) -> dict[str, list[bool]]:
         """Whether each side gave its secret away before the branched turn, and after it."""
         return {
             "before": self._revealed(talk, {one.step: one.text for one in talk.before}),
@@ -461,9 +461,9 @@ class _Stage:
         return [is_revealed(hits[side]) for side in (0, 1)]
 
 
-def stage(config: FrozenConfig, earlier: Sequence[Mapping[str, Any]], together: Together) -> _Stage:
+def stage(config: FrozenConfig, earlier: Sequence[Mapping[str, Any]], fan_out: FanOut) -> _Stage:
     players = Cast.of(config)
-    return _Stage(players, ReplayedGame(players, earlier) if players.linked else None, cast("BatchRun", together))
+    return _Stage(players, ReplayedGame(players, earlier) if players.linked else None, cast("BatchRun", fan_out))
 
 
 def measures(config: StoredConfig) -> tuple[Measure, ...]:

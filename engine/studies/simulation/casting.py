@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tidepool.engine.call import stream
 from tidepool.engine.config.toml_files import named_file, read_text
 from tidepool.engine.errors import RunError, UsageError, located
-from tidepool.engine.library.entities import Entity, checked_name, entity_from, read_entities, refuse_doubled
+from tidepool.engine.library.entities import Entity, checked_name, entity_from, read_entities, refuse_duplicates
 
 if TYPE_CHECKING:
     from tidepool.engine.config.sections import Config, ConfigSections
@@ -293,7 +293,7 @@ def cast_of(config: "ConfigSections") -> list[CastMember]:
 def cast_from(records: Iterable[Mapping[str, Any]]) -> list[CastMember]:
     with located("entities"):
         members = [_member(record, place) for place, record in enumerate(records)]
-        refuse_doubled((member.entity for member in members), "The batch")
+        refuse_duplicates((member.entity for member in members), "The batch")
         seen: set[str] = set()
         for place, member in enumerate(members):
             if member.id in seen:

@@ -29,7 +29,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.statistics.contrasts import student
 from tidepool.engine.statistics.intervals import Interval, Total, jackknife_variance
 from tidepool.engine.statistics.significance import pairwise
-from tidepool.engine.stopping.rules import ENOUGH_BLOCKS, Known, refuse_few_blocks, refuse_line, refuse_outcome
+from tidepool.engine.stopping.rules import ENOUGH_BLOCKS, ReportEstimate, refuse_few_blocks, refuse_line, refuse_outcome
 from tidepool.engine.studies.simulation.casting import cast_of, settings_of
 from tidepool.engine.studies.simulation.measures import EntityCounts, SpeechTally, group_mean
 from tidepool.storage.queries.conversations import ratings_by_talk
@@ -139,7 +139,7 @@ class WatchedSimulations:
     def ends(self) -> Iterator[int]:
         return iter(range(self._block, self.units + 1, self._block))
 
-    def take_in(self, connection: sqlite3.Connection, batch_number: int, last: int) -> Interval | None:
+    def read_block(self, connection: sqlite3.Connection, batch_number: int, last: int) -> Interval | None:
         talks = rated_between(connection, batch_number, self._read_count + 1, last)
         self._tally.rated(talks)
         known_ratings = [rating for _, ratings in talks for _, rating in ratings if rating is not None]
@@ -149,9 +149,9 @@ class WatchedSimulations:
         low, high = ((sum(known_ratings) + missing * bound) / (len(known_ratings) + missing) for bound in self.bounds)
         return low, high
 
-    def known(self) -> Known | None:
+    def known(self) -> ReportEstimate | None:
         mean = group_mean("rating", self._tally.entities, self.bounds)
-        return Known(mean.mean, mean.ci95) if mean else None
+        return ReportEstimate(mean.mean, mean.ci95) if mean else None
 
 
 Rated = Mapping[str, EntityCounts]

@@ -10,7 +10,7 @@ from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.sections import FrozenConfig, reasoning_of
 from tidepool.engine.library.entities import Entity
 from tidepool.engine.runtime.services import groups_of
-from tidepool.engine.stopping.stages import stop_notes, units_taken_up
+from tidepool.engine.stopping.stages import stop_notes, units_at_a_time
 from tidepool.engine.studies.planned_calls import (
     EXPECTED,
     MOST,
@@ -39,7 +39,7 @@ SAMPLED = 40
 def plan(config: FrozenConfig) -> Plan:
     settings = settings_of(config)
     units, models = settings.num_simulations, models_of(settings)
-    groups = groups_of(units, units_taken_up(config, models, units))
+    groups = groups_of(units, units_at_a_time(config, models, units))
     calls = tuple(replace(planned, rounds=groups) for planned in _SimulationPlan(config, EXPECTED).calls())
     tokens = (THOUGHTFUL if settings.thoughts else MESSAGE).by(resolve_model(settings.model))
     notes = (

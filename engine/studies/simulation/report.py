@@ -31,7 +31,7 @@ from tidepool.engine.results.blocks import (
     series_of,
     table,
 )
-from tidepool.engine.results.glimpse import CAPTION, Sums, Told
+from tidepool.engine.results.glimpse import CAPTION, Interim, Sums
 from tidepool.engine.studies.simulation.measures import AttributeStatistics, AttributeTest, Mean
 from tidepool.engine.studies.simulation.statistics import EntityStatistics, Judgements, SimulationStatistics
 from tidepool.storage.queries.units import NewRows
@@ -184,7 +184,7 @@ class SimulationGlimpse:
         self._simulations = 0
         self._turns: dict[int, Sums] = {}
 
-    def take_in(self, connection: sqlite3.Connection, batch_number: int) -> bool:
+    def update(self, connection: sqlite3.Connection, batch_number: int) -> bool:
         for unit, place, entity, rating in self._ratings.read(connection, batch_number):
             self._rate(unit & MOST_UNITS, place, entity, rating)
         if self._ratings.more or self._known:
@@ -207,16 +207,16 @@ class SimulationGlimpse:
             sums.add(rating)
             self._simulations += place == 1
 
-    def told(self) -> Told | None:
+    def interim(self) -> Interim | None:
         if any(sums.count for sums in self._entities.values()):
             return self._rated()
         return self._spoken() if self._turns else None
 
-    def _rated(self) -> Told:
+    def _rated(self) -> Interim:
         whole = _sum_groups(self._entities.values())
         figure = whole.estimate(2, max(1, self._simulations))
         n = f"n = {self._simulations:,} simulations, {whole.count:,} ratings"
-        return Told("mean rating", figure, n, tuple(self._blocks()))
+        return Interim("mean rating", figure, n, tuple(self._blocks()))
 
     def _blocks(self) -> Iterator[Block]:
         rated = {name: sums for name, sums in sorted(self._entities.items()) if sums.count}
@@ -227,7 +227,7 @@ class SimulationGlimpse:
         rows = [(Named(name, place), sums.count, sums.estimate(2)) for place, (name, sums) in enumerate(rated.items())]
         yield table("entities so far", ("entity", "ratings", "mean rating"), rows)
 
-    def _spoken(self) -> Told:
+    def _spoken(self) -> Interim:
         whole = _sum_groups(self._turns.values())
         turns = sorted(self._turns)
         means = [self._turns[turn].estimate(1) for turn in turns]
@@ -238,7 +238,7 @@ class SimulationGlimpse:
             curve = line("tokens", turns, values, "primary", intervals)
             blocks.append(Figure("lines", "tokens of a message, by turn", (curve,), xlabel="turn", caption=CAPTION))
         blocks.append(table("messages so far", ("turn", "messages", "tokens"), rows, left=0))
-        return Told("tokens a message", whole.estimate(1), f"n = {whole.count:,} messages", tuple(blocks))
+        return Interim("tokens a message", whole.estimate(1), f"n = {whole.count:,} messages", tuple(blocks))
 
 
 def _sum_groups(groups: Iterable[Sums]) -> Sums:

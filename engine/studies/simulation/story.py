@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any
 
 from tidepool.engine.answer_forms import levels_of, read_rating
-from tidepool.engine.branching.talks import Measure, OriginTalk, Story, Together
+from tidepool.engine.branching.talks import FanOut, Measure, OriginTalk, Story
 from tidepool.engine.call import Call, stream
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.sections import FrozenConfig, reasoning_of
@@ -292,13 +292,13 @@ class _BranchStage:
             ) from None
         return EntityConversation(self.stage, cast, int(talk.details.get("replicate", 0))).play
 
-    def kept(self, talk: OriginTalk, said: Mapping[str, str]) -> Mapping[str, Any]:
+    def redraw_record(self, talk: OriginTalk, said: Mapping[str, str]) -> Mapping[str, Any]:
         """Its judge's ratings say it all."""
         return {}
 
 
-def stage(config: FrozenConfig, earlier: Sequence[Mapping[str, Any]], together: Together) -> _BranchStage:
-    return _BranchStage(Stage.of(config, together.all), {member.id: member for member in cast_of(config)})
+def stage(config: FrozenConfig, earlier: Sequence[Mapping[str, Any]], fan_out: FanOut) -> _BranchStage:
+    return _BranchStage(Stage.of(config, fan_out.all), {member.id: member for member in cast_of(config)})
 
 
 def measures(config: StoredConfig) -> tuple[Measure, ...]:

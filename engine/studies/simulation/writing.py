@@ -11,7 +11,7 @@ from tidepool.engine.call import Call, seed_of
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.errors import RunError
 from tidepool.engine.library.entities import Entity
-from tidepool.engine.library.entity_types import EntityType, writing_tasks, written
+from tidepool.engine.library.entity_types import EntityType, with_texts, writing_tasks
 from tidepool.engine.providers.protocol import Answer, ProviderError
 from tidepool.engine.runtime.accounts import Account
 from tidepool.engine.runtime.live import LiveCall
@@ -62,7 +62,7 @@ async def _write_entity(
         task.dimension: await scribe.write(entity.name, task.dimension, written_text(entity, task.prompt))
         for task in writing_tasks(entity_type, entity)
     }
-    complete = written(entity_type, entity, texts) if texts else entity
+    complete = with_texts(entity_type, entity, texts) if texts else entity
     if not with_backstory:
         return complete
     return complete.with_attribute(BACKSTORY, await scribe.write(entity.name, BACKSTORY, backstory(complete, language)))

@@ -36,7 +36,7 @@ class Launcher:
         return self.started[-1]
 
 
-OPEN = TokenAuth(None, here_only=True, what="The API")
+OPEN = TokenAuth(None, local_only=True, name="The API")
 """no token, for names of this machine"""
 
 

@@ -42,7 +42,7 @@ def test_without_a_token_only_names_and_pages_of_this_machine_are_served(client:
 
 @pytest.fixture
 def locked(database: Path) -> Iterator[TestClient]:
-    app = create_app(database, Launcher(), auth=TokenAuth("correct horse", here_only=False, what="The API"))
+    app = create_app(database, Launcher(), auth=TokenAuth("correct horse", local_only=False, name="The API"))
     with TestClient(app, base_url="http://lab.example") as client:
         yield client
 
@@ -81,7 +81,7 @@ def test_a_cookie_of_somebody_else_opens_nothing(locked: TestClient, cookie: byt
 
 
 def test_on_loopback_the_token_opens_no_other_name_and_no_other_page(database: Path) -> None:
-    app = create_app(database, Launcher(), auth=TokenAuth("correct horse", here_only=True, what="The API"))
+    app = create_app(database, Launcher(), auth=TokenAuth("correct horse", local_only=True, name="The API"))
     with TestClient(app, base_url="http://localhost") as client:
         token = {"authorization": "Bearer correct horse"}
         assert client.get(PATH).status_code == 401

@@ -10,7 +10,7 @@ from tests.support.state import change, end_state, query, sold_live
 from tests.support.studies import CAST, game
 from tidepool import Agent, Entity, SecretGame, Simulation, read_summary, resume_batch, run_batch
 from tidepool.engine.branching.kind import branching
-from tidepool.engine.branching.making import BranchWish, new_branch
+from tidepool.engine.branching.making import BranchSpec, new_branch
 from tidepool.engine.errors import FileError, NotFound, NotTrusted, UsageError
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.run import run_frozen
@@ -25,7 +25,7 @@ PRICES = {"price_input": 1_000.0, "price_output": 1_000.0}
 
 
 async def branched(path: Path, at: str, **wish: Any) -> Summary:
-    new = new_branch(path, BranchWish(wish.pop("batch", "last"), at, **wish))
+    new = new_branch(path, BranchSpec(wish.pop("batch", "last"), at, **wish))
     return await run_frozen(new.config, path, branch=new)
 
 
@@ -40,7 +40,7 @@ def said(path: Path, batch_id: str) -> dict[int, list[tuple[str, str]]]:
 
 async def test_a_hundred_branched_conversations_buy_only_what_follows(database: Path) -> None:
     origin = await run_batch(game(100, 4, service=LIVE), database)
-    new = new_branch(database, BranchWish("last", "t3", say=SAY, times=1))
+    new = new_branch(database, BranchSpec("last", "t3", say=SAY, times=1))
     planned = branching(load_kind("secret_game"), new.branch).plan(new.config)
     branch = await run_frozen(new.config, database, branch=new)
     bought = 100 * (2 + 1)  # t3 and t4 of a control, t4 of an altered one
@@ -91,7 +91,7 @@ async def test_what_agents_knew_of_earlier_talks_is_as_it_was(database: Path) ->
     assert len({prompt for _, prompt in query(database, prompts, branch.batch_id)}) > 4, "they hold secrets by now"
     change(database, "UPDATE outcome SET revealed = 1 - revealed WHERE unit_id >> 32 = 1")
     with pytest.raises(UsageError, match="would be asked something else at 't1'"):
-        new_branch(database, BranchWish(origin.batch_id, "t2"))
+        new_branch(database, BranchSpec(origin.batch_id, "t2"))
 
 
 async def test_a_second_sentence_has_its_controls_from_the_cache_and_no_assigned_word(database: Path) -> None:
@@ -124,7 +124,7 @@ async def test_a_simulation_is_branched_at_one_message_and_measured_by_its_judge
 async def test_a_narrated_scene_has_no_turn_to_branch(database: Path) -> None:
     await run_batch(people(style="narrated"), database)
     with pytest.raises(UsageError, match="written by one call each"):
-        new_branch(database, BranchWish("last", "t1.1"))
+        new_branch(database, BranchSpec("last", "t1.1"))
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
@@ -141,7 +141,7 @@ async def test_what_cannot_be_branched_is_refused_in_words(database: Path) -> No
     await run_batch(game(3, 3, service=LIVE), database)
     for wish, words in REFUSED:
         with pytest.raises((UsageError, NotFound), match=words):
-            new_branch(database, BranchWish("last", **wish))
+            new_branch(database, BranchSpec("last", **wish))
     assert len(query(database, "SELECT 1 FROM batches")) == 1
 
 
@@ -152,7 +152,7 @@ async def test_a_branch_tells_its_origin_and_is_not_branched_again(database: Pat
     assert branch["origin"] == told
     assert branch.statistics["branch"]["unit"] == "redraw of this conversation"
     with pytest.raises(UsageError, match="is a branch itself"):
-        new_branch(database, BranchWish("last", "t2"))
+        new_branch(database, BranchSpec("last", "t2"))
 
 
 async def test_servers_that_only_the_file_names_are_asked_about_first(database: Path) -> None:
@@ -165,7 +165,7 @@ async def test_servers_that_only_the_file_names_are_asked_about_first(database: 
         "openai:gpt-4o-mini",
     )
     with pytest.raises(NotTrusted, match=strange):
-        new_branch(database, BranchWish("last", "t2"))
+        new_branch(database, BranchSpec("last", "t2"))
     question = question_about(database, "last", plan=Plan(1, ()))
     assert question is not None and [one.where for one in question.admission.servers] == [strange]
 

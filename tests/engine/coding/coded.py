@@ -76,7 +76,7 @@ def code_all(
     with reading(path) as connection:
         for one in session.sample.chosen[:most]:
             subject = subject_at(connection, session.batch, one.place)
-            own = " ".join(said.text for said in subject.said if said.own)
+            own = " ".join(said.text for said in subject.quotes if said.is_coded)
             likely = len(own) % 2 if choices else (subject.secret or "") in own
             code = codes[likely] if chance.random() < 0.8 else chance.choice(codes)
             new.append(NewCode(one.place, subject.agent, code, one.weight))

@@ -6,7 +6,7 @@ import krippendorff
 import numpy
 import pytest
 
-from tidepool.engine.coding.estimates import Paired, alpha, kappa, squared
+from tidepool.engine.coding.estimates import Paired, alpha, kappa, squared_distance
 
 CODES = ["yes", "no", "unclear"]
 
@@ -45,7 +45,7 @@ def test_kappa_of_ratings_counts_squares_and_is_statsmodels_too() -> None:
     values = [float(chance.randint(1, 5)) for _ in range(500)]
     pairs = [Paired("all", 1.0, (one, min(5.0, max(1.0, one + chance.choice((-1, 0, 0, 1)))))) for one in values]
     expected = cohens_kappa(table_of(pairs, [1.0, 2.0, 3.0, 4.0, 5.0]), weights=numpy.arange(5), wt="fc")
-    found = kappa(pairs, squared)
+    found = kappa(pairs, squared_distance)
     assert found is not None and found.value == pytest.approx(expected.kappa)
 
 
@@ -73,7 +73,7 @@ def test_alpha_of_several_coders_with_gaps_is_the_library_s(level: str) -> None:
     table = numpy.array([[numpy.nan if one is None else one for one in row] for row in rows]).T
     expected = krippendorff.alpha(reliability_data=table, level_of_measurement=level)
     units = [(2.5, [one for one in row if one is not None]) for row in rows]
-    found = alpha(units, squared) if level == "interval" else alpha(units)
+    found = alpha(units, squared_distance) if level == "interval" else alpha(units)
     assert found == pytest.approx(expected), "whatever the weight that all have"
 
 

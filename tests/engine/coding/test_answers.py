@@ -31,9 +31,9 @@ async def test_a_sample_of_answers_tells_how_the_marks_agree_with_a_coder(databa
     wrongly = 0
     prompts = [prompt for (prompt,) in query(database, "SELECT prompt FROM genomes")]
     while subject := session.subject():
-        assert [one.speaker for one in subject.said] == ["question", "expected", "reply"]
-        _, expected, reply = (one.text for one in subject.said)
-        assert not any(prompt in one.text for one in subject.said for prompt in prompts)
+        assert [one.speaker for one in subject.quotes] == ["question", "expected", "reply"]
+        _, expected, reply = (one.text for one in subject.quotes)
+        assert not any(prompt in one.text for one in subject.quotes for prompt in prompts)
         right = match(reply, expected).correct
         wrongly += subject.place in passed and not right
         session.code(subject, "yes" if right else "no")

@@ -15,7 +15,7 @@ from tests.storage.test_plain_text import steers
 from tests.support.all_kinds import file_of_all_kinds
 from tests.support.poison import POISON
 from tidepool.engine.coding.sample import SIZE, CodeBook, hits_of, size_as_before
-from tidepool.engine.coding.session import CodingSession, Taken, coder_name, key_of, take_codes, write_sample
+from tidepool.engine.coding.session import CodingSession, ImportCounts, coder_name, key_of, read_codes, write_sample
 from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.publishing.reuse import import_file
@@ -48,7 +48,7 @@ def test_each_code_is_in_the_file_at_once_and_another_session_goes_on(path: Path
         session.code(subject, code)
         assert rows(path, "SELECT code FROM codes ORDER BY at DESC LIMIT 1") == [(code,)]
     later = CodingSession(path, "last", "ann")
-    assert later.progress.words == "3 of 20" and later.next == session.next and list(later.given) == order
+    assert later.progress.words == "3 of 20" and later.next == session.next and list(later.own_codes) == order
     assert CodingSession(path, "last", "bob").next == order[0], "everybody codes the same sample"
 
 
@@ -67,7 +67,7 @@ def test_undo_goes_back_through_earlier_sessions_and_skipping_puts_off(path: Pat
         shown = again.subject()
         assert shown is not None
         again.code(shown, "no")
-    assert again.next is None and again.subject() is None and first in again.given
+    assert again.next is None and again.subject() is None and first in again.own_codes
 
 
 def test_a_coder_sees_what_was_said_and_the_secret_and_nothing_that_tells_a_verdict_or_a_model(path: Path) -> None:
@@ -81,8 +81,8 @@ def test_a_coder_sees_what_was_said_and_the_secret_and_nothing_that_tells_a_verd
             path, f"SELECT agent, secret FROM outcome WHERE unit_id & 4294967295 = {number} AND side = {side}"
         )
         assert (subject.agent, subject.secret) == outcome
-        assert {one.speaker for one in subject.said} == {"this side", "partner"}
-        assert [one.own for one in subject.said] == [turn % 2 == side for turn in range(3)]
+        assert {one.speaker for one in subject.quotes} == {"this side", "partner"}
+        assert [one.is_coded for one in subject.quotes] == [turn % 2 == side for turn in range(3)]
         session.skip()
 
 
@@ -244,12 +244,12 @@ def test_the_sample_goes_out_blinded_and_codes_come_back_whatever_a_spreadsheet_
     ]
     edited = tmp_path / "edited.csv"
     edited.write_text("\r\n".join(lines), encoding="utf-16")
-    assert take_codes(session, edited) == Taken(new=11, changed=0, same=0, empty=1)
+    assert read_codes(session, edited) == ImportCounts(new=11, changed=0, same=0, empty=1)
     again = CodingSession(path, "last", "ann")
     places = [one.place for one in reversed(session.sample.chosen)]
-    assert [again.given.get(place) for place in places[:5]] == ["yes", "no", "unclear", None, "no"]
+    assert [again.own_codes.get(place) for place in places[:5]] == ["yes", "no", "unclear", None, "no"]
     edited.write_bytes("\n".join(lines).replace(";YES;", ";no;").replace("x;", "\xe9;").encode("latin-1"))
-    assert take_codes(again, edited) == Taken(new=0, changed=1, same=10, empty=1)
+    assert read_codes(again, edited) == ImportCounts(new=0, changed=1, same=10, empty=1)
 
 
 @pytest.mark.parametrize(
@@ -271,14 +271,14 @@ def test_a_file_with_a_mistake_in_it_is_taken_not_at_all(path: Path, tmp_path: P
     file = tmp_path / "codes.csv"
     file.write_text(change("key,code\n" + "".join(f"{key},no\n" for key in keys), keys[0]))
     with pytest.raises(UsageError, match=complaint):
-        take_codes(session, file)
+        read_codes(session, file)
     assert rows(path, "SELECT count(*) FROM code") == [(0,)]
 
 
 def test_a_file_that_is_not_there_or_cannot_be_written_is_told(path: Path, tmp_path: Path) -> None:
     session = CodingSession(path, "last", "ann", size=4)
     with pytest.raises(UsageError, match="cannot be read"):
-        take_codes(session, tmp_path / "none.csv")
+        read_codes(session, tmp_path / "none.csv")
     with pytest.raises(FileError, match="Cannot write"):
         write_sample(session, tmp_path / "study.db" / "x.csv")
 
@@ -288,10 +288,10 @@ def test_ratings_of_a_simulation_go_out_and_in_as_numbers(tmp_path: Path) -> Non
     session = CodingSession(path, "last", "ann", size=6)
     subject = session.subject()
     assert subject is not None and subject.secret is None and subject.about == subject.agent
-    assert {one.own for one in subject.said} == {True, False} and session.sample.instrument == "judge"
+    assert {one.is_coded for one in subject.quotes} == {True, False} and session.sample.instrument == "judge"
     session.code(subject, "4")
     write_sample(session, tmp_path / "out.csv")
     assert [row["code"] for row in table(tmp_path / "out.csv")] == ["4.0", "", "", "", "", ""]
-    assert take_codes(CodingSession(path, "last", "bob"), tmp_path / "out.csv") == Taken(1, 0, 0, 5)
+    assert read_codes(CodingSession(path, "last", "bob"), tmp_path / "out.csv") == ImportCounts(1, 0, 0, 5)
     with pytest.raises(UsageError, match="leave out --instrument"):
         CodingSession(path, "last", "ann", instrument="detectors", redraw=True)

@@ -10,7 +10,7 @@ from tidepool.engine.coding.estimates import (
     TwoGroups,
     cell_of,
     corrected,
-    joined,
+    pool,
     sensitivity,
     specificity,
     two_groups,
@@ -39,12 +39,12 @@ def test_equal_weights_are_worth_their_number_and_unequal_ones_less() -> None:
 
 
 def test_one_cell_has_wilsons_limits_and_several_are_joined_by_their_sizes() -> None:
-    alone = joined([Cell(40, 0.2, 30)])
+    alone = pool([Cell(40, 0.2, 30)])
     assert alone is not None and (alone.low, alone.high) == pytest.approx(wilson(0.2, 30))
-    both = joined([Cell(30, 0.5, 10), Cell(90, 0.1, 40)])
+    both = pool([Cell(30, 0.5, 10), Cell(90, 0.1, 40)])
     low = 0.2 - math.hypot(0.25 * (0.5 - wilson(0.5, 10)[0]), 0.75 * (0.1 - wilson(0.1, 40)[0]))
     assert both is not None and (both.value, both.low) == pytest.approx((0.2, low))
-    assert joined([Cell(30, 0.5, 0)]) is None and joined([]) is None
+    assert pool([Cell(30, 0.5, 0)]) is None and pool([]) is None
 
 
 def test_sensitivity_and_specificity_are_weighted_back_to_the_batch() -> None:

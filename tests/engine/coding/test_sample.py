@@ -13,7 +13,7 @@ from tidepool.engine.coding.sample import (
     Candidate,
     Sample,
     allocation,
-    drawn,
+    draw_sample,
     rating_strata,
 )
 
@@ -28,7 +28,7 @@ def frame(talks: int, positive: float = 0.2, uncertain: float = 0.1, seed: int =
 
 
 def sample(candidates: list[Candidate], size: int, seed: int = 7) -> Sample:
-    return drawn(candidates, size, Random(seed), "sides", "detectors")
+    return draw_sample(candidates, size, Random(seed), "sides", "detectors")
 
 
 def test_half_is_positive_half_negative_and_no_talk_is_asked_twice() -> None:

@@ -14,7 +14,7 @@ from tidepool.engine.config.loading import config_from, load_config
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import read_agents, stored_entity
 from tidepool.engine.library.entities import Entity, read_entities
-from tidepool.engine.run import enlist
+from tidepool.engine.run import create_batch
 from tidepool.engine.studies.evolution.problems.rows import rows_of
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.mutation.queries import load_queries
@@ -89,7 +89,7 @@ def test_a_batch_of_too_many_units_is_neither_planned_nor_written(
     with pytest.raises(UsageError, match="1,000,000 are the most"):
         load_kind(kind).plan(freeze(config, database))
     with pytest.raises(UsageError, match="1,000,000 are the most"):
-        enlist(config, database)
+        create_batch(config, database)
     assert not database.exists()
 
 

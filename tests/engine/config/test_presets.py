@@ -15,7 +15,7 @@ from tidepool.engine.config.endpoints import (
 )
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.errors import UsageError
-from tidepool.engine.run import enlist
+from tidepool.engine.run import create_batch
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -66,7 +66,7 @@ def test_a_batch_keeps_the_models_its_presets_stood_for_when_it_was_made(databas
         for name in ("Ada", "Bo")
     ]
     study = {"batch": {"kind": "secret_game"}, "secret_game": {"judge": "claude_haiku"}, "agents": agents}
-    enlist(config_from(study), database)
+    create_batch(config_from(study), database)
     kept = json.loads(query(database, "SELECT config FROM batch")[0][0])
     assert {agent["model"] for agent in kept["agents"]} == {"openai:gpt-4o-mini"}
     assert kept["secret_game"]["judge"] == "anthropic:claude-haiku-5-5"

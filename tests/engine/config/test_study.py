@@ -68,7 +68,7 @@ def test_a_study_takes_every_key_of_its_section_and_help_says_what_each_means(st
 
 
 def test_there_is_a_class_for_each_kind_of_our_own() -> None:
-    assert [study.model_fields["kind"].default for study in STUDIES] == list(KINDS.own)
+    assert [study.model_fields["kind"].default for study in STUDIES] == list(KINDS.builtin)
 
 
 def test_help_on_the_parts_of_a_study_lists_their_keywords() -> None:

@@ -10,7 +10,7 @@ from tests.engine.design.designs import FACTORS, written
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.config.toml_files import put_at
 from tidepool.engine.design.cells import plan_study, priced_study, replicate_seed
-from tidepool.engine.design.running import enlist_study
+from tidepool.engine.design.running import create_study
 from tidepool.engine.errors import UsageError
 
 
@@ -115,7 +115,7 @@ TOO_LARGE = {
 }
 
 
-@pytest.mark.parametrize("ask", [plan_study, priced_study, enlist_study])
+@pytest.mark.parametrize("ask", [plan_study, priced_study, create_study])
 @pytest.mark.parametrize("case", TOO_LARGE)
 def test_a_design_that_is_too_large_is_refused_before_its_cells_are_built(
     case: str, ask: Callable[..., object], tmp_path: Path

@@ -16,7 +16,7 @@ from tests.support.state import Rows, end_state, query, sold_by_batch, sold_live
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.design.cells import plan_study
-from tidepool.engine.design.running import enlist_study, resume_study, run_planned, run_study
+from tidepool.engine.design.running import create_study, resume_study, run_planned, run_study
 from tidepool.engine.errors import UsageError
 from tidepool.storage.control import set_paused
 from tidepool.storage.writer import Writer
@@ -124,7 +124,7 @@ def test_a_study_of_more_batches_than_any_config_makes_is_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config, database = load_config(written(tmp_path)), tmp_path / "study.db"
-    study, planned = enlist_study(config, database), plan_study(config, database)
+    study, planned = create_study(config, database), plan_study(config, database)
     monkeypatch.setattr(ceilings, "CELLS", 7)
     with pytest.raises(UsageError, match="8 batches, and 7 are the most"):
         asyncio.run(resume_study(study, database))

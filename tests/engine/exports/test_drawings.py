@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tidepool.engine.errors import UsageError
-from tidepool.engine.exports.html_report import drawn
+from tidepool.engine.exports.html_report import render_blocks
 from tidepool.engine.exports.svg import write_pictures
 from tidepool.engine.results.blocks import Figure, Heat, Report, Series, Words, line
 
@@ -15,7 +15,7 @@ HOSTILE = "<script>alert(1)</script> & ../../x \x1b[31m"
 
 
 def svg(figure: Figure) -> str:
-    (section,) = drawn([figure])
+    (section,) = render_blocks([figure])
     return section
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tidepool.engine.design.effects import CellBatch, tables_of
 from tidepool.engine.design.outcomes import PERCENT, BatchValues, Outcome, Talk
-from tidepool.engine.planning.pilot import Pilot, seen
+from tidepool.engine.planning.pilot import Pilot, apply_pilot
 from tidepool.engine.planning.power import Assumptions, Layout
 
 SHARE = Outcome(name="revealed", words="sides that revealed", unit=PERCENT, bounds=(0.0, 1.0))
@@ -38,8 +38,8 @@ def test_rate_spread_and_matching_are_ranges_around_what_was_seen() -> None:
     random = numpy.random.default_rng(1)
     common = random.random((60, 2))
     cells = [(numpy.where(random.random((60, 2)) < 0.7, common, random.random((60, 2))) < 0.4).mean(1) for _ in "ab"]
-    found = seen(pilot(cells), SHARE, TALKS, ASSUMED)
-    assert not found.refused
+    found = apply_pilot(pilot(cells), SHARE, TALKS, ASSUMED)
+    assert not found.refusal
     least, middle, most = found.worlds
     assert middle.rate == pytest.approx(numpy.mean(cells))
     assert (least.talk or 0) * least.rate * (1 - least.rate) < numpy.var(cells) < (most.talk or 0) * 0.25  # type: ignore[operator]
@@ -52,10 +52,10 @@ def test_talks_of_a_game_are_seen_to_hang_together_only_where_it_links_them() ->
     random = numpy.random.default_rng(2)
     whole_games = random.random(10) < 0.5
     values = [whole_games[number % 10] for number in range(60)]
-    linked, free = (seen(pilot([values], games), SHARE, TALKS, ASSUMED) for games in (10, 0))
-    assert "game" not in free.told
+    linked, free = (apply_pilot(pilot([values], games), SHARE, TALKS, ASSUMED) for games in (10, 0))
+    assert "game" not in free.ranges
     values[:10] = random.random(10) < 0.5
-    low, middle, high = seen(pilot([values], 10), SHARE, TALKS, ASSUMED).told["game"]
+    low, middle, high = apply_pilot(pilot([values], 10), SHARE, TALKS, ASSUMED).ranges["game"]
     assert 0.3 < low < middle < high <= 1
     assert linked.worlds[1].game >= 0.1
 
@@ -63,16 +63,16 @@ def test_talks_of_a_game_are_seen_to_hang_together_only_where_it_links_them() ->
 @pytest.mark.parametrize(("events", "words"), [(4, "4 events"), (196, "4 non-events")])
 def test_fewer_than_ten_events_or_non_events_are_refused_in_favour_of_what_is_assumed(events: int, words: str) -> None:
     sides = numpy.arange(200) < events
-    found = seen(pilot([sides.reshape(100, 2).mean(1)]), SHARE, TALKS, ASSUMED)
-    assert words in found.refused and found.worlds == tuple(ASSUMED)
+    found = apply_pilot(pilot([sides.reshape(100, 2).mean(1)]), SHARE, TALKS, ASSUMED)
+    assert words in found.refusal and found.worlds == tuple(ASSUMED)
 
 
 def test_replicates_tell_how_much_batches_differ_and_one_batch_does_not() -> None:
     values = [0.5, 0.6, 0.55, 0.7, 0.4, 0.65, 0.5, 0.6]
     batches = [CellBatch((), place, BatchValues(of_batch={"accuracy": one})) for place, one in enumerate(values, 1)]
     layout, assumed = Layout(talks=100, replicates=8), Assumptions({}).worlds(ACCURACY) or ()
-    many = seen(Pilot("p", "evolution", tables_of([ACCURACY], [()], batches)), ACCURACY, layout, assumed)
+    many = apply_pilot(Pilot("p", "evolution", tables_of([ACCURACY], [()], batches)), ACCURACY, layout, assumed)
     assert many.worlds[1].batch == pytest.approx(numpy.var(values, ddof=1))
-    one = seen(Pilot("p", "evolution", tables_of([ACCURACY], [()], batches[:1])), ACCURACY, layout, assumed)
-    assert "do not say how much batches differ" in one.refused and one.worlds[0].batch is None
+    one = apply_pilot(Pilot("p", "evolution", tables_of([ACCURACY], [()], batches[:1])), ACCURACY, layout, assumed)
+    assert "do not say how much batches differ" in one.refusal and one.worlds[0].batch is None
     assert {world.rate for world in one.worlds} == {0.5}

@@ -26,7 +26,7 @@ from tidepool.engine.publishing import folder as publishing
 from tidepool.engine.publishing.card import About
 from tidepool.engine.publishing.folder import publish
 from tidepool.engine.publishing.reuse import StudyInFile, read_again
-from tidepool.engine.run import enlist, run_batch
+from tidepool.engine.run import create_batch, run_batch
 from tidepool.storage.file import reading
 from tidepool.storage.studies import cells_of
 from tidepool.storage.transfer.tables import columns_of
@@ -174,7 +174,7 @@ def test_foreign_words_are_text_in_every_head(files: Files, tmp_path: Path) -> N
 def test_there_is_a_whole_folder_or_none_and_what_is_unfinished_is_told(
     database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    enlist(game(1), database)
+    create_batch(game(1), database)
     full, empty = tmp_path / "full", tmp_path / "empty"
     full.mkdir()
     (full / "mine.txt").write_text("")

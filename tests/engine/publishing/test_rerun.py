@@ -17,7 +17,7 @@ from tidepool.engine.config.loading import config_from, load_config
 from tidepool.engine.design.running import run_planned, run_study
 from tidepool.engine.errors import FileError, NotFound, NotTrusted, UsageError
 from tidepool.engine.publishing.reuse import Rerun, StudyInFile, read_again, study_in_file
-from tidepool.engine.run import enlist, run_batch
+from tidepool.engine.run import create_batch, run_batch
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage.file import settle
 from tidepool.tui.command.main import main
@@ -115,7 +115,7 @@ def test_servers_and_keys_of_the_file_are_refused_until_somebody_answers_for_the
     database: Path, move: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(TREASURE, "the users own treasure")
-    batch_id = enlist(of_lab("lab:gpt-4o-mini", lab=LAB), database)
+    batch_id = create_batch(of_lab("lab:gpt-4o-mini", lab=LAB), database)
     again(database).refuse()
     move("ours")
     rerun = again(database)
@@ -133,7 +133,7 @@ def test_servers_and_keys_of_the_file_are_refused_until_somebody_answers_for_the
 
 def test_what_is_set_takes_the_place_of_what_was_taken_in(tmp_path: Path) -> None:
     file = tmp_path / "theirs.db"
-    enlist(load_config(EXAMPLES / "evolution_labels.toml"), file)
+    create_batch(load_config(EXAMPLES / "evolution_labels.toml"), file)
     cut = again(file, "evolution.max_problems=5").parts[0].config.as_written()["evolution"]["frozen"]
     assert (len(cut["training"]), len(cut["choosing"]), len(cut["validation"])) == (5, 12, 40)
     (tmp_path / "mine.jsonl").write_text("".join(f'{{"question": "{n} + 1?", "label": "{n}"}}\n' for n in range(90)))
@@ -144,7 +144,7 @@ def test_what_is_set_takes_the_place_of_what_was_taken_in(tmp_path: Path) -> Non
 
 
 def test_a_file_that_would_have_others_read_is_refused(database: Path) -> None:
-    enlist(load_config(EXAMPLES / "evolution_labels.toml"), database)
+    create_batch(load_config(EXAMPLES / "evolution_labels.toml"), database)
     change(database, "UPDATE batch SET config = json_remove(config, '$.evolution.frozen')")
     settle(database)
     with pytest.raises(UsageError, match="names a file"):
@@ -156,6 +156,6 @@ def test_a_file_that_would_have_others_read_is_refused(database: Path) -> None:
 
 
 def test_a_study_file_that_is_run_like_a_config_says_how_its_studies_are_named(database: Path) -> None:
-    enlist(load_config(EXAMPLES / "secret_game.toml"), database)
+    create_batch(load_config(EXAMPLES / "secret_game.toml"), database)
     with pytest.raises(UsageError, match="#last"):
         load_config(database)

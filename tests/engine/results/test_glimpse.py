@@ -11,7 +11,7 @@ from tests.support.command import ROOT
 from tests.tui.studies import game, played
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.results.blocks import Estimate, Headline, Number, text_of
-from tidepool.engine.results.glimpse import Glimpse, Told
+from tidepool.engine.results.glimpse import Glimpse, Interim
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import run_batch
 from tidepool.engine.studies.kinds import load_kind
@@ -31,10 +31,10 @@ def fresh(kind: str) -> Glimpse:
     return made()
 
 
-def all_told(glimpse: Glimpse, connection: sqlite3.Connection) -> Told:
-    while glimpse.take_in(connection, 1):
+def all_told(glimpse: Glimpse, connection: sqlite3.Connection) -> Interim:
+    while glimpse.update(connection, 1):
         pass
-    told = glimpse.told()
+    told = glimpse.interim()
     assert told is not None
     return told
 
@@ -70,8 +70,8 @@ async def test_nothing_is_told_before_anything_has_ended(tmp_path: Path) -> None
     connection = connect(path)
     connection.execute("DELETE FROM outcome")
     glimpse = fresh("secret_game")
-    assert not glimpse.take_in(connection, 1)
-    assert glimpse.told() is None
+    assert not glimpse.update(connection, 1)
+    assert glimpse.interim() is None
 
 
 def judged(statistics: dict[str, Any]) -> float:

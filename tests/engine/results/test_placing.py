@@ -1,7 +1,7 @@
 """Whoever a block tells of, each has the mark of their place among all who take part."""
 
 from tidepool.engine.results.blocks import Figure, Heat, Named, Series, Table, Words
-from tidepool.engine.results.figures import placed
+from tidepool.engine.results.figures import assign_places
 
 PEOPLE = ("Ada", "Bob", "Cleo", "Dan")
 
@@ -13,7 +13,7 @@ def test_somebody_who_met_nobody_shifts_no_one() -> None:
     bars = Figure("bars", "who", (Series("revealed", (1.0, 2.0)),), labels=("Cleo", "Bob"), places=(1, 0))
     points = Figure("points", "who", (Series("Dan", (1.0,), (2.0,), place=2), Series("mean", (1.0,), (2.0,))))
     heat = Heat("pairs", ("Bob", "Dan"), ("Bob", "Dan"), ((None, 1.0), (2.0, None)), places=(0, 1))
-    shown = placed((words, table, bars, points, heat), PEOPLE)
+    shown = assign_places((words, table, bars, points, heat), PEOPLE)
     assert shown[0] == words
     assert shown[1].rows == ((Named("Bob", 1), 3), (Named("Dan", 3), 4))  # type: ignore[union-attr]
     assert shown[2].places == (2, 1)  # type: ignore[union-attr]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
-from tidepool.engine.config.loading import hands_of, load_config, user_file
+from tidepool.engine.config.loading import cluster_for, load_config, user_file
 from tidepool.engine.errors import UsageError
 from tidepool.engine.runtime.cluster_section import Cluster, split_cluster_overrides
 
@@ -54,8 +54,8 @@ def test_what_is_wrong_with_it_is_told_by_key(said: str, told: str) -> None:
 
 def test_the_users_own_file_says_it_for_all_studies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TIDEPOOL_CONFIG", str(tmp_path))
-    assert hands_of(None) is None
+    assert cluster_for(None) is None
     user_file().write_text('[cluster]\nray = "auto"\nhands = 5\n')
-    assert hands_of(None) == Cluster(ray="auto", hands=5)
-    assert hands_of(Cluster(hands=1)) == Cluster(hands=1)
-    assert hands_of(Cluster(hands=0)) is None
+    assert cluster_for(None) == Cluster(ray="auto", hands=5)
+    assert cluster_for(Cluster(hands=1)) == Cluster(hands=1)
+    assert cluster_for(Cluster(hands=0)) is None

@@ -10,7 +10,7 @@ from tidepool.engine.statistics.betting import ConfidenceSequence
 def _sequence(values: list[float], bounds: tuple[float, float] = (0.0, 1.0)) -> ConfidenceSequence:
     found = ConfidenceSequence(len(values) / 2, (bounds[1] - bounds[0]) ** 2 / 4, bounds)
     for value in values:
-        found.see(value, value)
+        found.add(value, value)
     return found
 
 
@@ -21,8 +21,8 @@ def test_a_mean_off_the_line_is_found_on_its_side(rate: float, line: float, verd
     decision = sequence.against(line)
     for _ in range(200):
         value = float(random.random() < rate)
-        sequence.see(value, value)
-        decision.after()
+        sequence.add(value, value)
+        decision.update()
     assert decision.verdict == verdict
 
 
@@ -32,9 +32,9 @@ def test_the_interval_excludes_a_line_from_the_value_on_at_which_it_was_decided(
     decision = sequence.against(0.5)
     for _ in range(100):
         value = (random.random() < 0.65) * random.random()
-        sequence.see(value, value)
+        sequence.add(value, value)
         low, high = sequence.interval()
-        assert (decision.after() is not None) == (not low <= 0.5 <= high)
+        assert (decision.update() is not None) == (not low <= 0.5 <= high)
     assert decision.verdict == "below"
 
 
@@ -46,8 +46,8 @@ def test_few_runs_ever_exclude_the_truth() -> None:
         decision = sequence.against(0.3)
         for _ in range(120):
             value = float(random.random() < 0.3)
-            sequence.see(value, value)
-            decision.after()
+            sequence.add(value, value)
+            decision.update()
         wrong += decision.verdict is not None
     assert wrong <= 12
 
@@ -56,8 +56,8 @@ def test_a_value_that_is_not_known_excludes_nothing_that_its_worst_case_would_no
     values = [0.9, 0.8, 1.0, 0.7] * 10
     known, bounded = ConfidenceSequence(20, 0.25), ConfidenceSequence(20, 0.25)
     for place, value in enumerate(values):
-        known.see(value, value)
-        bounded.see(*((0.0, 1.0) if place % 5 == 0 else (value, value)))
+        known.add(value, value)
+        bounded.add(*((0.0, 1.0) if place % 5 == 0 else (value, value)))
     (low, high), (worst_low, worst_high) = known.interval(), bounded.interval()
     assert worst_low < low and worst_high >= high and worst_low > 0.3
 

@@ -91,7 +91,7 @@ def test_what_a_half_width_is_held_to_is_the_interval_of_the_report(
     schedule = Schedule(("Ada", "Bob", "Cleo", "Dion"), num_interactions=TALKS)
     watched = WatchedGame(schedule, "obtained", (agent,) if agent else ())
     with reading(database) as connection:
-        watched.take_in(connection, 1, summary.units.total)
+        watched.read_block(connection, 1, summary.units.total)
     found, told = watched.known(), summary.statistics
     share, ends = ("times_obtained_secret", told["agents"][agent]) if agent else ("secrets_revealed", told["overall"])
     assert found is not None and found.interval is not None
@@ -176,7 +176,7 @@ class _Ended:
         self.committed = 10**6
         self._means = iter(means)
 
-    def take_in(self, end: int) -> Interval:
+    def read_block(self, end: int) -> Interval:
         mean = next(self._means)
         return mean, mean
 
@@ -196,7 +196,7 @@ def test_cells_of_a_design_share_one_rule_over_matched_blocks() -> None:
     assert rule.done == 0, "one cell has not begun"
     rule.gates[5] = _Ended([1.0] * 100)
     rule.advance()
-    found = rule.told(begun=60)
+    found = rule.stopping(begun=60)
     assert found.verdict == "below" and found.estimate == pytest.approx(-0.5, abs=0.1)
     assert found.looks == 2 * found.blocks and found.stopped_at == found.blocks < 50
     with pytest.raises(UsageError, match="has no"):

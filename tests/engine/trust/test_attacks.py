@@ -20,12 +20,12 @@ from tidepool.engine.branching.talks import read_origin
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import Service
-from tidepool.engine.design.running import enlist_study, resume_study, run_planned
+from tidepool.engine.design.running import create_study, resume_study, run_planned
 from tidepool.engine.errors import FileError, NotTrusted, TidepoolError
 from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.publishing.reuse import StudyInFile, import_file, read_again
-from tidepool.engine.run import enlist, resume_batch, run_batch
+from tidepool.engine.run import create_batch, resume_batch, run_batch
 from tidepool.engine.runtime.run_control import RunControl
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.tasks.scorer import ScorerProcess
@@ -62,7 +62,7 @@ async def test_control_rows_of_a_returned_copy_of_ones_own_file_are_not_obeyed(
 ) -> None:
     """Twice: what waits at the first resume has been taken at the second."""
     async with Emulator() as own:
-        enlist(game(interactions=2, **openai_at(own)), database)
+        create_batch(game(interactions=2, **openai_at(own)), database)
         own.set_faults("openai", rates={"live": {"400": 1.0}})
         copy = Path(shutil.copy(database, tmp_path / "returned.db"))
         ((config,),) = query(copy, "SELECT config FROM batch")
@@ -82,7 +82,7 @@ async def test_control_rows_that_are_added_while_the_batch_runs_change_limits_al
     database: Path, server: Emulator, limits: bool
 ) -> None:
     async with Emulator() as own:
-        batch_id = enlist(game(interactions=30, **openai_at(own)), database)
+        batch_id = create_batch(game(interactions=30, **openai_at(own)), database)
         own.set_faults("openai", latency=0.02)
         forge = "INSERT INTO control (batch_number, at, command, arguments) VALUES (1, 1.0, 'limits', ?)"
         written = False
@@ -108,7 +108,7 @@ async def test_after_trust_add_the_rows_of_a_foreign_file_count_no_more_than_bef
     tidepool: Tidepool, database: Path, server: Emulator, machine: Move
 ) -> None:
     async with Emulator() as own:
-        enlist(game(**openai_at(own)), database)
+        create_batch(game(**openai_at(own)), database)
         machine("there")
         forge = "INSERT INTO control (batch_number, at, command, arguments, taken_at) VALUES (1, 1.0, 'limits', ?, 1.0)"
         change(database, forge, json.dumps(DANGEROUS["a key variable"](server.urls["openai"])))
@@ -166,7 +166,7 @@ async def test_a_changed_cell_of_ones_own_study_leads_no_request_elsewhere(
     """The cells of a study share their accounts, and a cell whose models are simulated needs no trust by itself."""
     async with Emulator() as own:
         text = DESIGN.replace("SERVER", own.urls["openai"])
-        study_id = enlist_study(config_from(tomllib.loads(text)), database)
+        study_id = create_study(config_from(tomllib.loads(text)), database)
         change(database, forgery, server.urls["openai"])
         if not refused:
             await resume_study(study_id, database)
@@ -181,9 +181,9 @@ async def test_a_batch_of_ones_own_that_is_put_into_a_foreign_study_stays_with_i
     database: Path, server: Emulator
 ) -> None:
     async with Emulator() as own:
-        batch_id = enlist(game(**openai_at(own)), database)
+        batch_id = create_batch(game(**openai_at(own)), database)
         text = DESIGN.replace("SERVER", server.urls["openai"]).partition("[design]")[0]
-        enlist(config_from(tomllib.loads(text)), database)
+        create_batch(config_from(tomllib.loads(text)), database)
         change(database, "UPDATE batch SET config = json_set(config, '$.batch.name', 'forged') WHERE number = 2")
         change(database, "INSERT INTO study (id, name, design, created_at) VALUES ('abcdef123456', 'x', '{}', 1.0)")
         change(database, "UPDATE batch SET study_id = 'abcdef123456', replicate = number")
@@ -197,7 +197,7 @@ async def test_a_foreign_study_whose_cells_name_different_servers_is_not_run_aga
 ) -> None:
     """What is shown of one cell must hold for all."""
     both = DESIGN.replace('"simulated:guarded", "openai:gpt-4o-mini"', '"openai:gpt-4o", "openai:gpt-4o-mini"')
-    enlist_study(config_from(tomllib.loads(both.replace("SERVER", "http://127.0.0.1:9/v1"))), database)
+    create_study(config_from(tomllib.loads(both.replace("SERVER", "http://127.0.0.1:9/v1"))), database)
     change(
         database,
         "UPDATE batch SET config = json_set(config, '$.providers.openai.base_url', 'http://127.0.0.1:8/v1') WHERE number = 1",
@@ -210,7 +210,7 @@ async def test_a_foreign_study_whose_cells_name_different_servers_is_not_run_aga
 
 async def test_an_own_batch_that_is_made_a_branch_in_the_file_is_foreign(database: Path) -> None:
     async with Emulator() as own:
-        batch_id = enlist(game(**openai_at(own)), database)
+        batch_id = create_batch(game(**openai_at(own)), database)
         origin = {"batch_id": batch_id, "conversations": [1], "at": "t2", "say": None, "times": 300}
         change(database, "UPDATE batch SET status = 'interrupted', origin = ?", json.dumps(origin))
         with pytest.raises(NotTrusted):
@@ -228,7 +228,7 @@ async def test_a_file_of_the_users_account_that_a_row_calls_an_upload_is_not_del
             kept = await client.files.create(file=("training.jsonl", b"{}"), purpose="batch")
         study = game()
         study.service = Service(name="auto", batch_from=0, poll_interval=0.05, retries=0)
-        enlist(study, database)
+        create_batch(study, database)
         row = (
             "INSERT INTO provider_batch (id, batch_number, provider, lot, upload_id, unsure, state, calls, count, wave, content_hash, "
             "reservation_usd, created_at) VALUES ('o1', 1, 'openai', '', ?, 0, 'creating', '[[1, \"zz\", \"00\"]]', 1, 1, 'x', 0, 1)"
@@ -241,7 +241,7 @@ async def test_a_file_of_the_users_account_that_a_row_calls_an_upload_is_not_del
 
 
 async def test_a_batch_whose_kind_was_changed_beside_its_config_is_refused(database: Path) -> None:
-    enlist(game(), database)
+    create_batch(game(), database)
     change(database, "UPDATE batch SET kind = 'simulation'")
     with pytest.raises(FileError, match="of another kind than its config"):
         await resume_batch("last", database)
@@ -377,7 +377,7 @@ def test_a_module_beside_a_returned_file_is_not_run_with_ones_own_scorer(
 
 
 def test_a_design_that_was_changed_in_the_file_exports_no_code(database: Path, tmp_path: Path) -> None:
-    study_id = enlist_study(config_from(tomllib.loads(DESIGN.replace("SERVER", "http://127.0.0.1:9/v1"))), database)
+    study_id = create_study(config_from(tomllib.loads(DESIGN.replace("SERVER", "http://127.0.0.1:9/v1"))), database)
     (exported,) = export_batch(database, study_id, "toml", tmp_path / "own.toml")
     assert "http://127.0.0.1:9/v1" in exported.read_text()
     code = "json_set(design, '$.source.evolution', json('{\"scorer\": \"evil.py:run\"}'))"
@@ -448,7 +448,7 @@ def test_a_draft_that_was_changed_elsewhere_is_foreign(database: Path) -> None:
 async def test_a_foreign_batch_is_refused_copied_imported_and_planned_without_its_server(
     tidepool: Tidepool, database: Path, tmp_path: Path, server: Emulator, machine: Move
 ) -> None:
-    batch_id = enlist(game("lab:gpt-4o-mini", **lab(server, api_key_env=TREASURE)), database)
+    batch_id = create_batch(game("lab:gpt-4o-mini", **lab(server, api_key_env=TREASURE)), database)
     machine("there")
     ((config,),) = query(database, "SELECT config FROM batch")
     assert copied_config(batch_id, config)["providers"]["lab"] == {"like": "openai"}

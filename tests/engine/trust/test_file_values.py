@@ -160,7 +160,7 @@ SECTIONS = {
     "agents": {*Agent.model_fields},
     "agent_ids": set[str](),
     "entities": set[str](),
-    **{name: {*load_kind(name).settings().model_fields} for name in KINDS.own},
+    **{name: {*load_kind(name).settings().model_fields} for name in KINDS.builtin},
 }
 
 
@@ -169,7 +169,7 @@ def listed(values: tuple[FileValue, ...]) -> Counter[tuple[str, str]]:
 
 
 def test_every_key_of_a_config_has_one_row() -> None:
-    assert {*SECTIONS} - {*KINDS.own} == {*Config.model_fields} - {"settings"}
+    assert {*SECTIONS} - {*KINDS.builtin} == {*Config.model_fields} - {"settings"}
     assert listed(CONFIG_VALUES) == Counter((place, name) for place, names in SECTIONS.items() for name in names)
     assert {one.place for one in CONFIG_VALUES} == {*SECTIONS}
 

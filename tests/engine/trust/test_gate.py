@@ -28,7 +28,7 @@ from tidepool.engine.config.sections import Providers, ProviderSettings, Service
 from tidepool.engine.errors import FileError, NotTrusted
 from tidepool.engine.events import Event, ProviderBatchChanged
 from tidepool.engine.publishing.reuse import import_file
-from tidepool.engine.run import enlist, resume_batch, run_batch
+from tidepool.engine.run import create_batch, resume_batch, run_batch
 from tidepool.engine.runtime.abandoning import give_up
 from tidepool.engine.runtime.run_control import RunControl
 from tidepool.engine.trust.gate import Admission, NamedServer, TrustQuestion, adopt, question_about
@@ -57,7 +57,7 @@ EVIL = "https://elsewhere.example/v1"
 async def test_every_real_server_of_a_foreign_batch_is_named_and_nothing_is_sent(
     database: Path, machine: Move, model: str, section: dict[str, Any], words: str
 ) -> None:
-    enlist(game(model, **{model.partition(":")[0]: section}), database)
+    create_batch(game(model, **{model.partition(":")[0]: section}), database)
     machine("there")
     for changes in ([], ["service.max_concurrent=3"], [f"providers.{model.partition(':')[0]}.retries=1"]):
         with pytest.raises(
@@ -81,7 +81,7 @@ async def test_ones_own_batch_that_was_changed_in_the_file_is_foreign(
     database: Path, server: Emulator, forgery: str
 ) -> None:
     async with Emulator() as own:
-        enlist(game(**openai_at(own)), database)
+        create_batch(game(**openai_at(own)), database)
         change(database, forgery.replace("SERVER", server.urls["openai"]))
         with pytest.raises(NotTrusted):
             await resume_batch("last", database)
@@ -93,7 +93,7 @@ async def test_simulated_models_need_no_trust_and_make_no_address_the_users_own(
 ) -> None:
     study = panel(num_simulations=1)
     study.providers = Providers(openai=ProviderSettings(base_url="http://evil.example"))
-    batch_id = enlist(study, database)
+    batch_id = create_batch(study, database)
     machine("there")
     assert question_about(database, "last") is None
     assert (await resume_batch(batch_id, database, overrides=["service.retries=3"]))["status"] == "completed"
@@ -110,7 +110,7 @@ async def test_simulated_models_need_no_trust_and_make_no_address_the_users_own(
 
 
 async def test_a_trigger_in_the_file_ends_the_resume_before_it_is_written_to(database: Path, server: Emulator) -> None:
-    enlist(game(), database)
+    create_batch(game(), database)
     change(
         database,
         "CREATE TRIGGER leads_astray AFTER UPDATE OF status ON batch BEGIN UPDATE batch SET "
@@ -123,7 +123,7 @@ async def test_a_trigger_in_the_file_ends_the_resume_before_it_is_written_to(dat
 
 
 async def test_a_provider_batch_that_only_a_file_names_is_not_cancelled(database: Path, machine: Move) -> None:
-    batch_id = enlist(game(), database)
+    batch_id = create_batch(game(), database)
     change(
         database,
         "INSERT INTO provider_batch (id, batch_number, provider, lot, upload_id, remote_id, unsure, state, calls, count, wave, "
@@ -167,7 +167,7 @@ async def test_an_id_at_the_provider_that_would_lead_elsewhere_is_refused(
 
 
 async def test_changed_limits_keep_ones_own_batch_ones_own(database: Path, server: Emulator) -> None:
-    enlist(game(**openai_at(server)), database)
+    create_batch(game(**openai_at(server)), database)
     server.set_faults("openai", rates={"live": {"400": 1.0}})
     assert (await resume_batch("last", database, overrides=["service.max_concurrent=3"]))["status"] == "failed"
     server.set_faults("openai", rates={})
@@ -177,7 +177,7 @@ async def test_changed_limits_keep_ones_own_batch_ones_own(database: Path, serve
 
 
 def test_an_import_keeps_the_servers_of_ones_own_batch_only(database: Path, tmp_path: Path) -> None:
-    batch_id = enlist(game("lab:x", lab={"like": "openai", "base_url": EVIL, "api_key_env": "LAB_KEY"}), database)
+    batch_id = create_batch(game("lab:x", lab={"like": "openai", "base_url": EVIL, "api_key_env": "LAB_KEY"}), database)
     ((config,),) = query(database, "SELECT config FROM batch")
     here = tmp_path / "here.db"
     import_file(here, database)
@@ -194,7 +194,7 @@ def test_an_import_keeps_the_servers_of_ones_own_batch_only(database: Path, tmp_
 @pytest.fixture
 def foreign(database: Path, server: Emulator, machine: Move) -> str:
     """A batch from another machine, with a server and a key variable of its own; its id."""
-    batch_id = enlist(game("lab:gpt-4o-mini", **lab(server, api_key_env=TREASURE)), database)
+    batch_id = create_batch(game("lab:gpt-4o-mini", **lab(server, api_key_env=TREASURE)), database)
     machine("there")
     return batch_id
 
@@ -281,7 +281,7 @@ async def test_trust_without_a_terminal(
 
 def test_the_question_believes_neither_the_files_prices_nor_its_counts(database: Path, machine: Move) -> None:
     free = {"*": {"input": 0.0, "output": 0.0}}
-    enlist(game(openai={"base_url": EVIL, "prices": free}), database)
+    create_batch(game(openai={"base_url": EVIL, "prices": free}), database)
     change(database, "UPDATE progress SET calls = 1000000, bought = 1000000")
     machine("there")
     question = question_about(database, "last")
@@ -394,11 +394,11 @@ api_key_env = "{TREASURE}"
 def test_the_api_refuses_and_starts_nothing(database: Path, machine: Move) -> None:
     study = panel(num_simulations=1, model="openai:gpt-4o-mini")
     study.providers = Providers(openai=ProviderSettings(base_url=EVIL))
-    batch_id, launcher = enlist(study, database), Launcher()
+    batch_id, launcher = create_batch(study, database), Launcher()
     change(database, "UPDATE batch SET status = 'interrupted'")
     machine("there")
     with TestClient(
-        create_app(database, launcher, auth=TokenAuth(None, here_only=True, what="The API")),
+        create_app(database, launcher, auth=TokenAuth(None, local_only=True, name="The API")),
         base_url="http://localhost",
     ) as client:
         answer = client.post(f"{PATH}/{batch_id}/resume")
@@ -421,7 +421,7 @@ def test_the_api_runs_what_was_asked_for_here_and_not_what_the_file_calls_queued
     database: Path, machine: Move, asked: bool, forgery: str
 ) -> None:
     launcher = Launcher()
-    batch_id = enlist(panel(num_simulations=1), database)
+    batch_id = create_batch(panel(num_simulations=1), database)
     if asked:
         Runs(database, launcher, 4).queue(batch_id)
     change(database, forgery)
@@ -435,7 +435,7 @@ def test_the_api_runs_what_was_asked_for_here_and_not_what_the_file_calls_queued
 
 def test_what_the_api_once_ran_is_not_run_again_because_the_file_says_so(database: Path) -> None:
     launcher = Launcher()
-    batch_id = enlist(panel(num_simulations=1), database)
+    batch_id = create_batch(panel(num_simulations=1), database)
     Runs(database, launcher, 4).queue(batch_id)
     change(database, "UPDATE batch SET status = 'completed', reason = NULL")
     Runs(database, launcher, 4).look()

@@ -11,14 +11,14 @@ from tests.engine.studies.simulation.panels import panel
 from tests.support.command import Tidepool
 from tests.support.state import query
 from tidepool.engine.errors import FileError
-from tidepool.engine.run import enlist, resume_batch
+from tidepool.engine.run import create_batch, resume_batch
 from tidepool.engine.trust.gate import adopt
 from tidepool.engine.trust.record import (
     FILE_NAME,
     TrustedBatch,
     TrustRecord,
     config_hash,
-    tell_trouble_by,
+    report_problems_to,
     trust_record,
 )
 from tidepool.storage import batches
@@ -41,7 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is told of a record that cannot be used."""
     words: list[str] = []
-    monkeypatch.setattr("tidepool.engine.trust.record._say", words.append)
+    monkeypatch.setattr("tidepool.engine.trust.record._report", words.append)
     return words
 
 
@@ -55,7 +55,7 @@ async def test_a_kill_between_the_record_and_the_file_leaves_ones_own_batch_ones
     class Killed(BaseException):
         pass
 
-    batch_id = enlist(panel(num_simulations=1), database)
+    batch_id = create_batch(panel(num_simulations=1), database)
     rewrite = batches.rewrite_configs
 
     def kill(*arguments: object) -> None:
@@ -163,12 +163,12 @@ def test_a_screen_can_tell_it_instead_of_stderr(folder: Path, capsys: pytest.Cap
 
     folder.write_text("in the way")
     words: list[str] = []
-    before = module._say
-    tell_trouble_by(words.append)
+    before = module._report
+    report_problems_to(words.append)
     try:
         TrustRecord(folder).mark_trusted(OLD)
     finally:
-        tell_trouble_by(before)
+        report_problems_to(before)
     assert len(words) == 1 and not capsys.readouterr().err
 
 
@@ -176,7 +176,7 @@ def test_a_screen_can_tell_it_instead_of_stderr(folder: Path, capsys: pytest.Cap
 
 
 def test_an_adopted_file_gets_a_search_index_of_its_own_making(database: Path, folder: Path) -> None:
-    batch_id = enlist(panel(num_simulations=1), database)
+    batch_id = create_batch(panel(num_simulations=1), database)
     search.fill_some(database)
     index = "SELECT name FROM sqlite_master WHERE name = 'message_search'"
     assert query(database, index)

@@ -164,7 +164,7 @@ def test_what_nobody_reads_is_a_warning_of_a_plan_and_of_a_run(tidepool: Tidepoo
 # -- tidepool new --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS.own)
+@pytest.mark.parametrize("kind", KINDS.builtin)
 def test_a_new_config_is_a_study_of_its_kind_that_needs_no_network(kind: str, database: Path) -> None:
     text = starting_config(kind)
     config = freeze(config_from(tomllib.loads(text), folder=ROOT), database)
@@ -176,7 +176,7 @@ INSTEAD_OF = {"context_file": "context"}
 """keys that go without another one that the new config has"""
 
 
-@pytest.mark.parametrize("kind", KINDS.own)
+@pytest.mark.parametrize("kind", KINDS.builtin)
 def test_every_line_that_a_new_config_shows_can_be_uncommented(kind: str) -> None:
     """Each alone: it is TOML, its key is known and its value accepted."""
     text = starting_config(kind)

@@ -17,8 +17,8 @@ from tests.engine.studies.simulation.panels import panel
 from tests.tui.reports.test_secret_game import study as secret_game
 from tidepool import run_batch
 from tidepool.engine.exports.html import joined
-from tidepool.engine.exports.html_report import drawn
-from tidepool.engine.exports.markdown import drawn as in_markdown_blocks
+from tidepool.engine.exports.html_report import render_blocks
+from tidepool.engine.exports.markdown import render_blocks as in_markdown_blocks
 from tidepool.engine.results.blocks import (
     Block,
     Figure,
@@ -120,7 +120,7 @@ class Page(HTMLParser):
 
 
 def in_html(blocks: list[Block]) -> str:
-    return Page(joined(drawn(blocks))).text
+    return Page(joined(render_blocks(blocks))).text
 
 
 def in_markdown(blocks: list[Block]) -> str:
@@ -205,6 +205,6 @@ def test_foreign_text_is_never_markup() -> None:
     blocks: list[Block] = [Words(HOSTILE), Words(HOSTILE, "quoted"), Table(HOSTILE, (HOSTILE, "n"), ((HOSTILE, 1),))]
     page = Page(rendered("\n\n".join(in_markdown_blocks(blocks))))
     assert "script" not in page.tags and page.text.count("<script>") == 5 and "\x1b" not in page.text
-    assert "<script" not in joined(drawn(blocks)) and "\x1b" not in joined(drawn(blocks))
+    assert "<script" not in joined(render_blocks(blocks)) and "\x1b" not in joined(render_blocks(blocks))
     for text in (on_a_terminal(blocks), in_the_app(blocks)):
         assert text.count("[bold]<script>") == 5 and "\x1b" not in text and "\u202e" not in text

@@ -120,7 +120,7 @@ def keep_draft(database: Path, draft: Draft) -> None:
     path = draft_path(database)
     new, text = path.with_name(f"{path.name}.new"), json.dumps(asdict(draft))
     if _foreign(draft) != draft:  # else a draft from another person would lose nothing either
-        trust_record().keep_draft(path, text)
+        trust_record().store_draft(path, text)
     new.write_text(text, encoding="utf-8")
     new.replace(path)
 

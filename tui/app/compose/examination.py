@@ -20,7 +20,7 @@ from tidepool.tui.app.compose.edits import values_of
 from tidepool.tui.app.compose.fields import KeyPath
 
 if TYPE_CHECKING:
-    from tidepool.engine.planning.comparisons import Foreseen
+    from tidepool.engine.planning.comparisons import Forecast
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +95,14 @@ def _priced(
     """Its price and power, its models and its shape in words; of a config with a [design], those of all cells together."""
     from tidepool.engine.config.loading import config_from, with_users_likes
     from tidepool.engine.design.cells import plan_study, priced_cells, shape_of
-    from tidepool.engine.planning.comparisons import foreseen, price_of
+    from tidepool.engine.planning.comparisons import forecast, price_of
 
     if not values.get("design"):
         kind = load_kind(config.batch.kind)
-        plan = {**price_of(config), "power": _power(foreseen(config), database)}
+        plan = {**price_of(config), "power": _power(forecast(config), database)}
         return plan, tuple(sorted(kind.models(config))), tuple(kind.shape(config))
     study = plan_study(config_from(with_users_likes(values), source="", folder=folder), database)
-    plan = {**priced_cells(study), "power": _power(foreseen(study), database)}
+    plan = {**priced_cells(study), "power": _power(forecast(study), database)}
     return plan, tuple(plan.pop("models")), (shape_of(plan["cells"]),)
 
 
@@ -117,15 +117,15 @@ def missing_keys(models: Iterable[str], providers: "Providers") -> list[tuple[st
     return [(endpoint.title, endpoint.key_variable) for endpoint in endpoints if endpoint.lacks_key]
 
 
-def _power(foreseen: "Foreseen | None", database: Path) -> list[tuple[str, str]]:
+def _power(foreseen: "Forecast | None", database: Path) -> list[tuple[str, str]]:
     """How sure it will be, in a few lines: with what is assumed by default."""
-    from tidepool.engine.planning.foresight import Asked, power_of
+    from tidepool.engine.planning.foresight import PowerQuery, power_of
     from tidepool.engine.planning.report import MOST_LINES, power_lines
 
     if foreseen is None:
         return []
     few = replace(foreseen, widths=foreseen.widths[:MOST_LINES], comparisons=foreseen.comparisons[:MOST_LINES])
-    return power_lines(power_of(few, Asked(), None, database))
+    return power_lines(power_of(few, PowerQuery(), None, database))
 
 
 MOST_WAVES = 200

@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Checkbox, Input, Label, Select
 
-from tidepool.engine.branching.making import FEW, MANY, BranchWish, new_branch, steps_of
+from tidepool.engine.branching.making import FEW, MANY, BranchSpec, new_branch, steps_of
 from tidepool.engine.branching.talks import MOST_TIMES
 from tidepool.storage.queries.lists import Transcript
 from tidepool.storage.queries.watching import BatchLine
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LONGEST = 60
 
 
-class BranchDialog(Dialog[BranchWish]):
+class BranchDialog(Dialog[BranchSpec]):
     """Answers what is wished; whether it can be is looked at afterwards."""
 
     AUTO_FOCUS = "#say"
@@ -60,22 +60,22 @@ class BranchDialog(Dialog[BranchWish]):
             return
         chosen = () if self.query_one("#all", Checkbox).value else (self._conversation,)
         at = str(self.query_one("#at", Select).value)
-        self.dismiss(BranchWish(self._batch, at, chosen, replacement if replacement.strip() else None, int(times)))
+        self.dismiss(BranchSpec(self._batch, at, chosen, replacement if replacement.strip() else None, int(times)))
 
 
 async def branch(app: "TidepoolApp", batch: BatchLine, talk: Transcript) -> None:
     """Raises a TidepoolError where it cannot be."""
-    from tidepool.engine.run import enlist_branch
+    from tidepool.engine.run import create_branch
 
     steps = await app.file.do(steps_of, app.path, batch.id)
     messages = [(step, one.speaker or "", one.content) for step, one in zip(steps, talk.messages, strict=False)]
     wish = await app.push_screen_wait(BranchDialog(batch.id, talk.sequence_number, messages))
     if wish is not None and await _agreed(app, wish):
         new = await app.file.do(new_branch, app.path, wish)
-        app.follow(launching.resume(app.path, await app.file.do(enlist_branch, new, app.path)))
+        app.follow(launching.resume(app.path, await app.file.do(create_branch, new, app.path)))
 
 
-async def _agreed(app: "TidepoolApp", wish: "BranchWish") -> bool:
+async def _agreed(app: "TidepoolApp", wish: "BranchSpec") -> bool:
     """What it takes; and before that, where a stranger's file would have its calls go."""
     from tidepool.engine.branching.kind import branching
     from tidepool.engine.results.blocks import money

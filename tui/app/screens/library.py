@@ -19,8 +19,8 @@ from tidepool.engine.library.contents import (
     agents_of_files,
     entities_of_files,
     entity_of,
-    keep,
     secrets_for,
+    store_additions,
     stored_entity,
 )
 from tidepool.engine.library.entity_types import generate
@@ -311,7 +311,7 @@ class LibraryScreen(ModeScreen):
         return haul.entities[0].id
 
     async def _keep(self, haul: LibraryAdditions) -> None:
-        result = await self.tidepool.file.do(keep, self.tidepool.path, haul)
+        result = await self.tidepool.file.do(store_additions, self.tidepool.path, haul)
         self.nudge()
         added = [f"{result.added:,} added"] if result.added or not result.types else []
         known = [f"{result.known:,} were there already"] if result.known else []

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from tidepool.engine.coding.session import CodingSession, Subject, coder_name, refuse_taken, take_codes, write_sample
+from tidepool.engine.coding.session import CodingSession, Subject, check_absent, coder_name, read_codes, write_sample
 from tidepool.engine.errors import UsageError
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
@@ -119,18 +119,18 @@ def show(out: Console, session: CodingSession, subject: Subject) -> None:
     out.print(Text(f"{session.progress.words} coded by {one_line(session.coder)}", style="dim"))
     if subject.secret is not None:
         out.print(Text.assemble(("secret: ", "dim"), (one_line(subject.secret), "bold")))
-    for message in subject.said:
+    for message in subject.quotes:
         out.print()
-        style = "" if message.own else "dim"
-        out.print(Text(f"{one_line(message.speaker)}:", style="bold" if message.own else "dim"))
+        style = "" if message.is_coded else "dim"
+        out.print(Text(f"{one_line(message.speaker)}:", style="bold" if message.is_coded else "dim"))
         out.print(Text(shortened(message.text, MOST_SHOWN), style=style))
     out.print()
-    about = "" if session.book.scale is None else f" ({one_line(subject.about)})"
-    out.print(Text(f"{shortened(session.book.question)}{about}", style="bold"))
+    about = "" if session.codebook.scale is None else f" ({one_line(subject.about)})"
+    out.print(Text(f"{shortened(session.codebook.question)}{about}", style="bold"))
 
 
 def _keys(session: CodingSession) -> str:
-    codebook = session.book
+    codebook = session.codebook
     if codebook.scale is None:
         codes = "y yes · n no · ? cannot tell"
     elif codebook.typed:
@@ -159,17 +159,17 @@ def _answer(session: CodingSession, subject: Subject, screen: int, note: str) ->
         elif pressed in SKIP:
             session.skip()
             return "comes again"
-        elif code := session.book.keys.get(pressed.casefold()):
+        elif code := session.codebook.keys.get(pressed.casefold()):
             session.code(subject, code)
             return ""
-        elif session.book.typed and pressed in ENTER:
-            if code := session.book.read(typed):
+        elif session.codebook.typed and pressed in ENTER:
+            if code := session.codebook.read(typed):
                 session.code(subject, code)
                 return ""
             note, typed = "no rating", ""
-        elif session.book.typed and pressed in BACKSPACE:
+        elif session.codebook.typed and pressed in BACKSPACE:
             typed = typed[:-1]
-        elif session.book.typed and pressed and pressed in "0123456789.,-":
+        elif session.codebook.typed and pressed and pressed in "0123456789.,-":
             typed, note = (typed + pressed)[:12], ""
         else:
             note = "no such key"
@@ -204,7 +204,7 @@ def run(options: argparse.Namespace) -> int:
             "how far it is."
         )
     if options.export:
-        refuse_taken(options.export)  # before --redraw changes anything
+        check_absent(options.export)  # before --redraw changes anything
     session = CodingSession(
         options.db,
         options.batch,
@@ -226,15 +226,15 @@ def run(options: argparse.Namespace) -> int:
 def _export(options: argparse.Namespace, session: CodingSession) -> int:
     count = write_sample(session, options.export)
     words = (
-        f"{options.export}: {count:,} {session.sample.noun}, {len(session.given):,} of them coded by {session.coder}\n"
-        f"Fill in the column `code` ({session.book.words}); "
+        f"{options.export}: {count:,} {session.sample.noun}, {len(session.own_codes):,} of them coded by {session.coder}\n"
+        f"Fill in the column `code` ({session.codebook.words}); "
         f"then: tidepool code {session.batch_id} --import FILE.csv --coder NAME"
     )
     return reply(options, {"file": str(options.export), "rows": count, "coder": session.coder}, words)
 
 
 def _import(options: argparse.Namespace, session: CodingSession) -> int:
-    imported = take_codes(session, options.taken)
+    imported = read_codes(session, options.taken)
     counts = {"new": imported.new, "changed": imported.changed, "same": imported.same, "empty": imported.empty}
     result = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "nothing in it"
     return reply(options, {"coder": session.coder, **counts}, f"codes of {session.coder}: {result}")

@@ -21,8 +21,8 @@ from tidepool.engine.library.contents import (
     code_words,
     entities_of_files,
     entity_of,
-    keep,
     secrets_for,
+    store_additions,
     stored_agent,
     stored_entity,
 )
@@ -160,7 +160,7 @@ def generated(options: argparse.Namespace) -> tuple[EntityType, list[Entity]]:
 
 
 def _add_all_entities(options: argparse.Namespace, haul: LibraryAdditions) -> None:
-    added = keep(options.db, haul)
+    added = store_additions(options.db, haul)
     if added.types:
         echo_err(f"added {counted(len(added.types), 'entity type')}: {', '.join(added.types)}")
     if haul.entities:
@@ -332,7 +332,7 @@ def _model(options: argparse.Namespace) -> str:
 
 
 def _add_all_agents(options: argparse.Namespace, haul: LibraryAdditions) -> None:
-    _print_added(options, keep(options.db, haul), [agent.id for agent in haul.agents], "")
+    _print_added(options, store_additions(options.db, haul), [agent.id for agent in haul.agents], "")
 
 
 def _remove_agents(options: argparse.Namespace) -> None:

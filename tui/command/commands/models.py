@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tidepool.engine.config.endpoints import PRESET_ENDPOINTS, PRESET_TABLE
-from tidepool.engine.config.loading import above_the_users, load_config
+from tidepool.engine.config.loading import load_config, merge_user_providers
 from tidepool.engine.config.sections import Providers
 from tidepool.engine.errors import RunError, UsageError
 from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
@@ -29,7 +29,7 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    providers = above_the_users(load_config(options.config).providers if options.config else Providers())
+    providers = merge_user_providers(load_config(options.config).providers if options.config else Providers())
     if options.pull:
         asyncio.run(_pull(options.provider or "ollama", providers, options.pull))
         return 0

@@ -35,13 +35,15 @@ def add_plan_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 def run_plan(options: argparse.Namespace) -> int:
     from tidepool.engine.config.freezing import remarks_on
     from tidepool.engine.config.loading import load_config
-    from tidepool.engine.planning.comparisons import foreseen, planned, price_of
-    from tidepool.engine.planning.foresight import Asked, power_of
+    from tidepool.engine.planning.comparisons import forecast, planned, price_of
+    from tidepool.engine.planning.foresight import PowerQuery, power_of
 
     config = load_config(options.config, options.set)
     study_plan = planned(config, options.db)
-    power_request = Asked(assume=options.assume, pilot=options.pilot, detect=options.detect, outcome=options.outcome)
-    power = power_of(foreseen(study_plan), power_request, config, options.db)
+    power_request = PowerQuery(
+        assume=options.assume, pilot=options.pilot, detect=options.detect, outcome=options.outcome
+    )
+    power = power_of(forecast(study_plan), power_request, config, options.db)
     plan = price_of(study_plan)
     plan = {**plan, "warnings": [*remarks_on(config), *plan["warnings"]]}
     for warning in plan["warnings"]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.branching.kind import branching, kind_to_run
-from tidepool.engine.branching.making import BranchWish, NewBranch, new_branch
+from tidepool.engine.branching.making import BranchSpec, NewBranch, new_branch
 from tidepool.engine.config.freezing import freeze, remarks_on
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.config.sections import FrozenConfig
@@ -297,7 +297,7 @@ def run_branch(options: argparse.Namespace) -> int:
     if options.all == bool(options.conversation):
         raise UsageError("Which conversations? Say --conversation N, as often as you like, or --all.")
     cluster, changes = split_cluster_overrides(options.set)
-    wish = BranchWish(options.batch, options.at, tuple(options.conversation), options.say, options.times, changes)
+    wish = BranchSpec(options.batch, options.at, tuple(options.conversation), options.say, options.times, changes)
     if options.dry_run:
         new = new_branch(options.db, wish, plan_only=True)
         return report_plan(priced(_branch_plan(new), new.config), as_json=options.json)

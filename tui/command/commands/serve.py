@@ -80,5 +80,5 @@ def run_web(options: argparse.Namespace) -> int:
             greeting_text = greeting(f"http://{HOST}:{port}/", token)
             echo_err(f"{greeting_text} on {options.db}; Ctrl+C ends it")
 
-        auth = TokenAuth(token.value if token else None, here_only=True, what="The app")
+        auth = TokenAuth(token.value if token else None, local_only=True, name="The app")
         return asyncio.run(BrowserServer(command(options.db), port, auth).serve_on(listener, ready))

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from tidepool.engine.call import stream
-from tidepool.engine.config.toml_files import FILES_READ
+from tidepool.engine.config.toml_files import FILE_CACHE
 from tidepool.engine.errors import Location, UsageError
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split, split_problems
 from tidepool.engine.studies.evolution.problems.rows import FORMATS, Columns, RawProblem, rows_of
@@ -164,7 +164,7 @@ def _pool(source: Source, columns: Columns) -> tuple[Pool, list[str]]:
         return distinct([columns.read(row) for row in rows_of(source.file, source.name)], source.name)
 
     try:
-        return FILES_READ.made_of((source.file,), (source.name, columns.key), read)
+        return FILE_CACHE.get((source.file,), (source.name, columns.key), read)
     except UsageError as error:
         error.where = ("evolution", *error.where) if error.where else source.key
         raise

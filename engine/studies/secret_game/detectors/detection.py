@@ -27,7 +27,7 @@ Speaker = TypeVar("Speaker", bound=Hashable)
 Finder = Callable[[Folded, str, float], Hit | Span | None]
 
 DEFAULT_THRESHOLD = 90.0
-DETECTORS = tuple(registries.DETECTORS.own)
+DETECTORS = tuple(registries.DETECTORS.builtin)
 """those that need no other package, in the order they are asked"""
 JUDGE = "judge"
 """named among the detectors of a config, but a model: its verdict is kept apart"""

@@ -1,7 +1,7 @@
 import pytest
 
 from tidepool.engine.errors import UsageError
-from tidepool.engine.library.entities import Entity, entity_from, refuse_doubled
+from tidepool.engine.library.entities import Entity, entity_from, refuse_duplicates
 
 ADA = Entity("Ada", "Writes programs", {"age": 36, "curious": True})
 BOB = Entity("Bob")
@@ -52,7 +52,7 @@ def test_a_wrong_entity_is_refused_with_the_place_and_the_reason(record: object,
 @pytest.mark.parametrize("twin", ["Ada", "ADA"])
 def test_two_entities_of_one_name_are_refused(twin: str) -> None:
     with pytest.raises(UsageError, match=f"people.csv: the entity '{twin}'"):
-        refuse_doubled([ADA, BOB, Entity(twin)], "people.csv")
+        refuse_duplicates([ADA, BOB, Entity(twin)], "people.csv")
 
 
 def test_giving_an_attribute_leaves_the_first_entity_as_it_was() -> None:

@@ -10,7 +10,7 @@ from tidepool.engine.config.freezing import freeze, load_frozen
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.errors import UsageError
-from tidepool.engine.library.contents import LibraryAdditions, keep, stored_entity
+from tidepool.engine.library.contents import LibraryAdditions, store_additions, stored_entity
 from tidepool.engine.library.entities import Entity, read_entities
 from tidepool.engine.studies.simulation.config import SimulationSettings
 
@@ -136,7 +136,7 @@ def test_text_of_any_script_comes_through_a_csv_file(tmp_path: Path, texts: list
 def panel_of(tmp_path: Path, ids: object, **settings: object) -> FrozenConfig:
     """A simulation of those whom `ids.json` lists, out of a library of three."""
     people = LibraryAdditions(tuple(stored_entity(Entity(name)) for name in ("Ada", "Bob", "Cleo")))
-    keep(tmp_path / "s.db", people)
+    store_additions(tmp_path / "s.db", people)
     (tmp_path / "ids.json").write_text(json.dumps(ids))
     data = {"batch": {"kind": "simulation"}, "simulation": {"context": "A mill", "entity_file": "ids.json", **settings}}
     return freeze(config_from(data, source="s.toml", folder=tmp_path), tmp_path / "s.db")

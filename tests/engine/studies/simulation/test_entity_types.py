@@ -19,11 +19,11 @@ from tidepool.engine.library.entity_types import (
     WritingTask,
     built_in_types,
     entity_type_from,
-    filled,
+    fill,
     generate,
     read_entity_types,
+    with_texts,
     writing_tasks,
-    written,
 )
 
 BIG_FIVE = {"openness", "conscientiousness", "extraversion", "agreeableness", "neuroticism"}
@@ -80,7 +80,7 @@ def test_a_number_stays_in_its_range(low: int, width: int, whole: bool, spread: 
 
 
 def test_a_template_is_filled_without_running_anything() -> None:
-    assert filled("{name}, {age}: {age.__class__} {0}", {"name": "{age}", "age": 3}) == "{age}, 3: {age.__class__} {0}"
+    assert fill("{name}, {age}: {age.__class__} {0}", {"name": "{age}", "age": 3}) == "{age}, 3: {age.__class__} {0}"
 
 
 @pytest.mark.parametrize("name", ["human", "fantasy_character", "organisation"])
@@ -146,7 +146,7 @@ def test_texts_for_a_model_are_left_open_and_filled_in_when_written() -> None:
     (sailor,) = generate(kind, 1, 1)
     assert sailor.attributes == {"age": 30}
     assert writing_tasks(kind, sailor) == [WritingTask("tale", "A tale of Sailor 1, aged 30.")]
-    told = written(kind, sailor, {"tale": "a storm"})
+    told = with_texts(kind, sailor, {"tale": "a storm"})
     assert told.description == "Sailor 1 tells: a storm"
     assert writing_tasks(kind, told) == []
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.engine.studies.evolution.problems.taking import config, everything, refusal, taken, written
 from tidepool.engine.config.freezing import load_frozen
-from tidepool.engine.config.toml_files import FILES_READ
+from tidepool.engine.config.toml_files import FILE_CACHE
 from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
 from tidepool.engine.studies.evolution.problems import intake
 from tidepool.engine.studies.evolution.problems.intake import fold_question
@@ -191,7 +191,7 @@ def test_a_form_reads_a_file_again_only_when_it_or_its_columns_have_changed(
     read: list[str] = []
     rows_of = intake.rows_of
     monkeypatch.setattr(intake, "rows_of", lambda file, name: read.append(name) or rows_of(file, name))
-    monkeypatch.setattr(FILES_READ, "most", 1)
+    monkeypatch.setattr(FILE_CACHE, "most", 1)
     written(tmp_path, "all.jsonl", ROWS)
     first = taken(tmp_path)
     assert taken(tmp_path) == first and taken(tmp_path, max_problems=3).training != first.training and len(read) == 1

@@ -18,7 +18,7 @@ from tidepool.engine.errors import NotTrusted, RunError, UsageError
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.results.blocks import Table
 from tidepool.engine.results.summary import summarise
-from tidepool.engine.run import enlist, resume_batch, run_batch
+from tidepool.engine.run import create_batch, resume_batch, run_batch
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.report import blocks
 from tidepool.engine.studies.evolution.tasks.scorer import (
@@ -207,7 +207,7 @@ async def test_the_file_goes_on_where_it_lay_and_only_as_it_was(
     (tmp_path / "score.py").write_text(TRIVIAL)
     database = tmp_path / "data" / "study.db"
     database.parent.mkdir()
-    batch = enlist(study(**SMALL), database)
+    batch = create_batch(study(**SMALL), database)
     monkeypatch.chdir(database.parent)
     (tmp_path / "score.py").write_text(TRIVIAL + "# changed")
     with pytest.raises(UsageError, match="was changed since the batch was made"):
@@ -229,7 +229,7 @@ async def test_a_strangers_file_has_nothing_run_until_the_user_says_so(
 ) -> None:
     database, proof = tmp_path / "study.db", tmp_path / "proof"
     (tmp_path / "score.py").write_text(f"open({str(proof)!r}, 'w')\n{TRIVIAL}")
-    batch = enlist(study(**SMALL), database)
+    batch = create_batch(study(**SMALL), database)
     proof.unlink()
     machine("there")
     with pytest.raises(
@@ -253,7 +253,7 @@ async def test_a_strangers_file_has_nothing_run_until_the_user_says_so(
 def test_reading_results_never_runs_it(tmp_path: Path) -> None:
     proof = tmp_path / "proof"
     (tmp_path / "score.py").write_text(TRIVIAL)
-    batch = enlist(study(**SMALL), tmp_path / "study.db")
+    batch = create_batch(study(**SMALL), tmp_path / "study.db")
     (tmp_path / "score.py").write_text(f"open({str(proof)!r}, 'w')\n{TRIVIAL}")
     freeze(study(**SMALL), tmp_path / "study.db")
     assert summarise(tmp_path / "study.db", batch)["status"] == "pending"
