@@ -63,12 +63,12 @@ class SurplusBook:
     def leaving(self, surplus: Surplus) -> int:
         """A live call is about to leave; the number is what `arrived` takes."""
         number = next(self._numbers)
-        self._ledger.writer.outside += 1
+        self._ledger.writer.calls_in_flight += 1
         self._ledger.writer.put(_LEAVING, (number, *self._row(surplus)))
         return number
 
     def arrived(self, number: int) -> None:
-        self._ledger.writer.outside -= 1
+        self._ledger.writer.calls_in_flight -= 1
         self._ledger.writer.put(_ARRIVED, (number,))
 
     def _row(self, surplus: Surplus) -> tuple[object, ...]:

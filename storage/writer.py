@@ -1,15 +1,15 @@
-"""One writer for each process: rows are queued, and whole groups of them are committed at once.
+"""The only writer of a process: rows are queued and committed in groups.
 
-While one group is being written the next one grows. `committed()` waits until everything put so far is committed. A
-commit survives the end of the process at once, and a loss of power from the next durable one on, which the heartbeat
-brings once a second.
+While one group is written, the next one grows. `committed()` waits until everything queued so far is committed. A commit
+survives the end of the process at once, and a loss of power after the next durable commit, which the heartbeat makes once a
+second.
 
-Where many calls are outside, their rows come one by one, and a commit costs more than they do: then a group keeps its
-distance from the one before it, the more calls the longer, but never for long. While nobody is outside, nobody waits.
+With many live calls in flight their rows arrive one by one, and a commit costs more than a row. So two groups keep a minimum
+interval, which grows with the number of calls in flight up to a limit. With none in flight, nothing waits.
 
-A small group that need not reach the disk is written where one stands: it goes to the system's memory, in less time than
-the way to another thread and back takes. All else is written beside the loop: what is large or durable, what has to
-wait for another program, and for a while everything, where the loop was once held up.
+A small group that need not reach the disk is written in the event loop: that takes less time than a switch to another thread
+and back. A thread writes large groups, durable groups, and groups that wait for another program. After the disk was slow
+once, it writes all groups for a while.
 """
 
 import asyncio
@@ -32,11 +32,11 @@ SMALL = 200
 """rows that are written in the loop"""
 HELD_UP = 0.05
 """seconds: who takes longer in the loop is on a slow disk"""
-BESIDE = 200
-"""groups that are then written beside it"""
+GROUPS_IN_THREAD = 200
+"""that are then written in the thread"""
 
 DISTANCE, LONGEST = 0.0002, 0.020
-"""seconds between two groups for each call outside, and at most: little beside what a model takes to answer"""
+"""seconds between two groups for each call in flight, and at most: little compared with the time a model takes to answer"""
 
 _PRAGMAS = ("synchronous = NORMAL", "checkpoint_fullfsync = ON", "cache_size = -16384")
 
@@ -57,16 +57,16 @@ class Writer:
         self.path = path
         self.before_commit: list[Callable[[], None]] = []
         """called before a group is taken, to put the counters that belong to it"""
-        self.outside = 0
-        """calls that have left, or are about to: their rows come when they like"""
+        self.calls_in_flight = 0
+        """live calls that have left, or are about to: their rows arrive at any time"""
         self.on_failure: Callable[[FileError], None] = lambda error: None
         self._group = _Group()
         self._writing = _Group()
         self._wake = asyncio.Event()
         self._failure: FileError | None = None
         self._since_checkpoint = 0
-        self._beside = 0
-        """so many of the next groups are written beside the loop"""
+        self._groups_in_thread = 0
+        """how many of the next groups the thread writes"""
         self._unsynced = False
         """something was committed, or will be, that a loss of power may take"""
         self._closing = False
@@ -164,10 +164,10 @@ class Writer:
                     waiter.set_result(None)
 
     async def _keep_distance(self) -> None:
-        """Who waits for the writer is not outside: where all do, the group is taken at once."""
-        outside = self.outside - len(self._group.waiters)
-        if outside > 0 and not self._group.durable:
-            wait = self._began + min(DISTANCE * outside, LONGEST) - time.monotonic()
+        """A call that waits for this commit is not in flight: if all wait, the group is written at once."""
+        in_flight = self.calls_in_flight - len(self._group.waiters)
+        if in_flight > 0 and not self._group.durable:
+            wait = self._began + min(DISTANCE * in_flight, LONGEST) - time.monotonic()
             if wait > 0:
                 await asyncio.sleep(wait)
         self._began = time.monotonic()
@@ -186,8 +186,13 @@ class Writer:
         self.on_failure(failure)
 
     async def _write(self, group: _Group) -> None:
-        if group.durable or group.size > SMALL or self._beside or self._since_checkpoint + group.size > CHECKPOINT_ROWS:
-            self._beside = max(0, self._beside - 1)
+        if (
+            group.durable
+            or group.size > SMALL
+            or self._groups_in_thread
+            or self._since_checkpoint + group.size > CHECKPOINT_ROWS
+        ):
+            self._groups_in_thread = max(0, self._groups_in_thread - 1)
         elif self._write_in_loop(group):
             return
         await self._write_in_thread(group)
@@ -215,7 +220,7 @@ class Writer:
             raise
         self._since_checkpoint += group.size
         if time.monotonic() - began > HELD_UP:
-            self._beside = BESIDE
+            self._groups_in_thread = GROUPS_IN_THREAD
         return True
 
     async def _write_in_thread(self, group: _Group) -> None:

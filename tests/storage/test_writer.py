@@ -80,7 +80,7 @@ async def test_rows_that_come_one_by_one_share_a_commit_while_many_are_outside(
     async def commits_of(rows: int) -> int:
         seen = {reader.execute("PRAGMA data_version").fetchone()[0]}
         for number in range(rows):
-            writer.put(INSERT, (f"{writer.outside} {number}", "", 0.0))
+            writer.put(INSERT, (f"{writer.calls_in_flight} {number}", "", 0.0))
             await asyncio.sleep(0)
             await asyncio.sleep(0)
             seen.add(reader.execute("PRAGMA data_version").fetchone()[0])
@@ -88,7 +88,7 @@ async def test_rows_that_come_one_by_one_share_a_commit_while_many_are_outside(
         return len(seen)
 
     alone = await commits_of(20)
-    writer.outside = 100
+    writer.calls_in_flight = 100
     assert await commits_of(20) <= 3 < 10 < alone
     assert len(names(reader)) == 40
 
@@ -97,7 +97,7 @@ async def test_who_waits_for_the_writer_is_not_outside(writer: Writer, monkeypat
     """Nobody else can bring a row: waiting for company would be for nothing."""
     monkeypatch.setattr("tidepool.storage.writer.DISTANCE", 60.0)
     monkeypatch.setattr("tidepool.storage.writer.LONGEST", 60.0)
-    writer.outside = 1
+    writer.calls_in_flight = 1
     for number in range(3):
         writer.put(INSERT, (str(number), "", 0.0))
         await asyncio.wait_for(writer.committed(), 30)
