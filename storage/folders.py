@@ -102,6 +102,23 @@ def whole_folder(folder: Path) -> Iterator[Path]:
             _to_disk(path)
 
 
+def replace_file(path: Path, content: bytes) -> None:
+    """Writes a file for its owner alone, in one step: readers see the old content or the new one."""
+    from tempfile import mkstemp  # slow to load, and every command loads this module
+
+    descriptor, name = mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    scratch = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(descriptor)
+        scratch.replace(path)
+    except BaseException:
+        scratch.unlink(missing_ok=True)
+        raise
+
+
 def is_scratch(folder: Path) -> bool:
     """Or lies in one."""
     return any(one.name.startswith(PREFIX) for one in (folder, *folder.parents))

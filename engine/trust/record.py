@@ -15,7 +15,6 @@ import hmac
 import json
 import os
 import sys
-import tempfile
 import threading
 import time
 from collections import defaultdict
@@ -27,7 +26,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from tidepool.engine.errors import FileError, NotTrusted
-from tidepool.storage.folders import refuse_writable_by_others, state_folder
+from tidepool.storage.folders import refuse_writable_by_others, replace_file, state_folder
 
 FILE_NAME = "trust.json"
 BUSY_SECONDS = 10
@@ -210,16 +209,7 @@ class TrustRecord:
         with FileLock(self.path.with_suffix(".lock"), timeout=BUSY_SECONDS, mode=0o600):
             sections = self._load() if os.path.lexists(self.path) else {}
             result = change(sections)
-            descriptor, name = tempfile.mkstemp(dir=self.path.parent, prefix=f"{self.path.name}.")
-            try:
-                with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                    json.dump(sections, file)
-                    file.flush()
-                    os.fsync(file.fileno())
-                Path(name).replace(self.path)
-            except BaseException:
-                Path(name).unlink()
-                raise
+            replace_file(self.path, json.dumps(sections).encode())
         return result
 
     def _refuse_no_home(self) -> None:

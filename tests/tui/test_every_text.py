@@ -319,7 +319,7 @@ def _prints(path: Path) -> bool:
 
 
 PRINT_THEMSELVES = {
-    "tui/command/saying.py": "the way out",
+    "tui/command/output.py": "the way out",
     "tui/app/worker.py": "a process that answers the app in lines of JSON",
     "engine/bench.py": "a process that answers the bench in a line of JSON",
     "storage/tables.py": "writes the schema, when it is run by itself",
@@ -331,4 +331,4 @@ PRINT_THEMSELVES = {
 def test_nothing_prints_but_by_the_way_out() -> None:
     files = [path for room in ("tui", "engine", "storage") for path in (ROOT / room).rglob("*.py")]
     assert {str(path.relative_to(ROOT)) for path in files if _prints(path)} <= set(PRINT_THEMSELVES)
-    assert _prints(ROOT / "tui" / "command" / "saying.py"), "it would be seen"
+    assert _prints(ROOT / "tui" / "command" / "output.py"), "it would be seen"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.storage.text import plain, watch
-from tidepool.tui.command.saying import echo, echo_err
+from tidepool.tui.command.output import echo, echo_err
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite

@@ -25,7 +25,7 @@ from tidepool.engine.events import (
     UnitsExpected,
 )
 from tidepool.storage.text import one_line
-from tidepool.tui.command.saying import echo_err
+from tidepool.tui.command.output import echo_err
 from tidepool.tui.drawing import text as words
 
 BAR_SECONDS = 0.1

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.call import Call, Message
-from tidepool.storage.folders import state_folder
+from tidepool.storage.folders import replace_file, state_folder
 
 FOLDER_VARIABLE = "TIDEPOOL_SELLER"
 STORED = 7
@@ -83,8 +83,8 @@ class PurchaseLog:
         """A provider batch is bought at the moment it is taken, as with the real ones."""
         listed = [(name, seed, call[:STORED]) for name, seed, call in calls]
         remote_id = f"simbatch_{order_id}_{time.time_ns():x}"
-        self._write(f"{remote_id}.requests", zlib.compress(json.dumps(listed).encode(), 1))
-        self._write(f"{remote_id}.sold", json.dumps([time.time(), len(listed)]).encode())
+        replace_file(self.folder / f"{remote_id}.requests", zlib.compress(json.dumps(listed).encode(), 1))
+        replace_file(self.folder / f"{remote_id}.sold", json.dumps([time.time(), len(listed)]).encode())
         return remote_id
 
     def find(self, order_id: str) -> str | None:
@@ -105,7 +105,7 @@ class PurchaseLog:
 
     def cancel(self, remote_id: str) -> None:
         if (sold := self.look_up(remote_id)) is not None and sold.cancelled_at is None:
-            self._write(f"{remote_id}.cancelled", str(time.time()).encode())
+            replace_file(self.folder / f"{remote_id}.cancelled", str(time.time()).encode())
 
     def ordered_seeds(self, order_ids: Iterable[str]) -> list[int]:
         """Every call ever ordered under these ids, once for each time it was ordered."""
@@ -119,9 +119,3 @@ class PurchaseLog:
         listed: list[tuple[str, int, Sequence[Any]]]
         listed = json.loads(zlib.decompress((self.folder / f"{remote_id}.requests").read_bytes()))
         return listed
-
-    def _write(self, name: str, content: bytes) -> None:
-        """Whole or not at all."""
-        scratch = self.folder / f"{name}.{os.getpid()}"
-        scratch.write_bytes(content)
-        scratch.replace(self.folder / name)

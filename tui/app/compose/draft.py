@@ -21,6 +21,7 @@ from typing import Any
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.engine.trust.foreign_keys import foreign_files, foreign_keys
 from tidepool.engine.trust.record import trust_record
+from tidepool.storage.folders import replace_file
 from tidepool.tui.app.compose.edits import Edit, Put, apply, edited, value_at, values_of
 from tidepool.tui.app.compose.fields import UNSET
 from tidepool.tui.app.kind_screens import installed, template
@@ -117,12 +118,10 @@ def read_draft(database: Path) -> Draft | None:
 
 def keep_draft(database: Path, draft: Draft) -> None:
     """Whole or not at all: a crash while writing leaves the one before."""
-    path = draft_path(database)
-    new, text = path.with_name(f"{path.name}.new"), json.dumps(asdict(draft))
+    path, text = draft_path(database), json.dumps(asdict(draft))
     if _foreign(draft) != draft:  # else a draft from another person would lose nothing either
         trust_record().store_draft(path, text)
-    new.write_text(text, encoding="utf-8")
-    new.replace(path)
+    replace_file(path, text.encode())
 
 
 def _foreign(draft: Draft) -> Draft:

@@ -15,7 +15,7 @@ from tidepool.engine.coding.session import CodingSession, Subject, check_absent,
 from tidepool.engine.errors import UsageError
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.tui.command.saying import echo, echo_in_place, echo_json, reply
+from tidepool.tui.command.output import echo, echo_in_place, echo_json, reply
 from tidepool.tui.drawing.text import console, one_line, shortened
 
 # -- single keys -------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tidepool.engine.exports.export import FORMATS, export_batch
-from tidepool.tui.command.saying import echo_err, reply
+from tidepool.tui.command.output import echo_err, reply
 
 # -- export ------------------------------------------------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ from tidepool.engine.results.blocks import counted, money
 from tidepool.storage import library
 from tidepool.storage.file import reading
 from tidepool.tui.command.main import shared_options
-from tidepool.tui.command.saying import echo, echo_err, echo_json, reply
+from tidepool.tui.command.output import echo, echo_err, echo_json, reply
 from tidepool.tui.drawing.text import console, one_line, plain_table, shortened
 
 # -- entities ----------------------------------------------------------------------------------------------------------

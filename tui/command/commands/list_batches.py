@@ -13,7 +13,7 @@ from tidepool.storage.file import reading, tidy_journal
 from tidepool.storage.lock_files import tidy_locks
 from tidepool.storage.queries.lists import cell_name, with_studies
 from tidepool.storage.queries.watching import BatchLine, read_batches
-from tidepool.tui.command.saying import echo, echo_json
+from tidepool.tui.command.output import echo, echo_json
 from tidepool.tui.drawing.text import console, one_line, resting, utc
 
 

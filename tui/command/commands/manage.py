@@ -19,8 +19,8 @@ from tidepool.storage.file import reading
 from tidepool.storage.queries.watching import ProviderBatchLine, order_lines
 from tidepool.storage.studies import delete_any, leading_batch, steer_any, study_of
 from tidepool.storage.text import one_line
+from tidepool.tui.command.output import agreed, echo, reply
 from tidepool.tui.command.report import batches_of
-from tidepool.tui.command.saying import agreed, echo, reply
 from tidepool.tui.drawing.text import span, utc
 
 # -- stop, pause, continue, limits -------------------------------------------------------------------------------------

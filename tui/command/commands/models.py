@@ -15,7 +15,7 @@ from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 from tidepool.engine.providers.model_list import ListedModel, ListedProvider, list_models
 from tidepool.engine.providers.ollama import OllamaProvider
 from tidepool.engine.providers.protocol import ProviderError
-from tidepool.tui.command.saying import echo, echo_in_place, echo_json
+from tidepool.tui.command.output import echo, echo_in_place, echo_json
 from tidepool.tui.drawing.text import console, one_line, plain_table, shortened
 
 MOST_SHOWN = 40

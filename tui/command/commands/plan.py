@@ -4,7 +4,7 @@ import argparse
 
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.blocks import money, number, span
-from tidepool.tui.command.saying import echo, echo_err, echo_json
+from tidepool.tui.command.output import echo, echo_err, echo_json
 from tidepool.tui.drawing.text import console, plain_table
 
 # -- plan --------------------------------------------------------------------------------------------------------------

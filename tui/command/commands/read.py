@@ -15,8 +15,8 @@ from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.studies import study_of
 from tidepool.storage.text import one_line, plain
+from tidepool.tui.command.output import echo, echo_json
 from tidepool.tui.command.report import batches_of, print_family, print_summary, print_transcript
-from tidepool.tui.command.saying import echo, echo_json
 from tidepool.tui.drawing.blocks import print_blocks
 from tidepool.tui.drawing.text import console, resting, utc, worker_text
 

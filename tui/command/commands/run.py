@@ -30,9 +30,9 @@ from tidepool.storage.states import BatchStatus, StopCode
 from tidepool.storage.studies import batches_to_resume, study_to_resume
 from tidepool.storage.text import one_line
 from tidepool.tui.command.main import run_options
+from tidepool.tui.command.output import agreed, echo_err, echo_json
 from tidepool.tui.command.progress import progress_on
 from tidepool.tui.command.report import print_plan, print_summary
-from tidepool.tui.command.saying import agreed, echo_err, echo_json
 
 if TYPE_CHECKING:
     from tidepool.engine.trust.gate import TrustQuestion

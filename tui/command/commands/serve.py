@@ -11,7 +11,7 @@ from tidepool.engine.api.auth import VARIABLE, Token, TokenAuth, greeting, liste
 from tidepool.engine.api.server import serve
 from tidepool.engine.errors import UsageError
 from tidepool.tui.app.launching import command, environment, resume
-from tidepool.tui.command.saying import echo_err
+from tidepool.tui.command.output import echo_err
 
 # -- api ---------------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tidepool.engine.errors import UsageError
 from tidepool.storage.errors import FileError
-from tidepool.tui.command.saying import echo, echo_json, reply
+from tidepool.tui.command.output import echo, echo_json, reply
 from tidepool.tui.drawing.configs import about, examples
 
 

@@ -1,4 +1,4 @@
-"""What commands say: every line, question and JSON object to the terminal leaves here, made plain on its way.
+"""Prints what commands report: every line, question and JSON object passes here, and foreign text is made plain.
 
 Tables and plots leave through `tui/drawing/text.py`, which does the same. A test holds that nothing else prints.
 """
