@@ -90,7 +90,7 @@ def _costs_of_a_call(found: Found) -> Iterator[Measurement]:
     }
     ours, raw = (slopes[way] / MESSAGES * 1000 for way in ("ours", "raw"))
     name = f"CPU per call ÷ raw aiohttp's, slope from {FEW * MESSAGES:,} to {MANY * MESSAGES:,} calls"
-    yield at_most(name, ours / raw, "×", 1.8, f"best of {ROUNDS}; {ours:.2f} ms against {raw:.2f} ms a call")
+    yield at_most(name, ours / raw, "×", 1.7, f"best of {ROUNDS}; {ours:.2f} ms against {raw:.2f} ms a call")
     times = {way: min(one.asked.seconds for one in found[way, MANY]) for way in ("raw", "ours")}
     note = f"best of {ROUNDS}; {times['ours']:.2f} s against {times['raw']:.2f} s, {MANY * MESSAGES:,} calls"
     yield at_most("makespan ÷ a raw aiohttp loop", times["ours"] / times["raw"], "×", 1.08, note)
@@ -98,7 +98,7 @@ def _costs_of_a_call(found: Found) -> Iterator[Measurement]:
 
 def _costs_of_a_command(found: Found) -> Iterator[Measurement]:
     memory = max(one.memory for one in found["command", SOME])
-    yield at_most(f"memory of a live run of {SOME} conversations", memory, "MB", 120, "the whole process, at most")
+    yield at_most(f"memory of a live run of {SOME} conversations", memory, "MB", 135, "the whole process, at most; SQLModel takes 26")
     ours, raw = (min(one.seconds for one in found[way, FEW]) for way in ("command", "raw"))
     note = f"best of {ROUNDS}; {ours:.2f} s against {raw:.2f} s of raw aiohttp; CPU {_least_cpu(found, 'command', FEW):.2f} s"
     name = f"a whole study of {FEW * MESSAGES:,} calls, more than a raw script takes"
