@@ -79,7 +79,7 @@ async def compose(app: TidepoolApp, pilot: Pilot[None]) -> None:
 async def watch(app: TidepoolApp, pilot: Pilot[None]) -> None:
     app.current = first_batch(app.path, "secret_game")
     await pilot.press("escape", "3")
-    await until(pilot, lambda: "■ ■ ■" in text(app) and "who reveals" in text(app))
+    await until(pilot, lambda: "■■■" in text(app) and "who reveals" in text(app))
     await drawn(app, pilot)
 
 
