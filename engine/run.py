@@ -4,6 +4,7 @@ import asyncio
 import shlex
 import sqlite3
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tidepool.engine.branching.kind import branching, kind_to_run
@@ -77,7 +78,8 @@ async def run_frozen(
         accounts.name_batch(batch_id)
         runs_code = bool(kind.code(config))
         running = RunningBatch(batch_id, config, plan, on_event, False, runs_code, servers, rule=rule)
-        return await _run(Session(path, batch_id, (running,), accounts, control), kind.play)
+        session = Session(path, batch_id, (running,), accounts, control)
+        return await _run_one(Run(session), kind.play, path, running)
 
 
 def create_batch(study: Config | Study, database: str | Path) -> str:
@@ -177,7 +179,7 @@ async def resume_batch(
             rule=stop_rule(kind, config),
         )
         session = Session(path, batch["id"], (running,), accounts, control)
-        return await _run(session, kind.play, admission, changes)
+        return await _run_one(Run(session, [admission], changes), kind.play, path, running)
 
 
 def allow(admissions: Sequence[Admission], path: Path, trust: bool) -> None:
@@ -196,16 +198,6 @@ def rewrite_limits(path: Path, batch_ids: Sequence[str], changes: Sequence[str],
         before = {batch_id: str(batches.find_batch(connection, batch_id)["config"]) for batch_id in batch_ids}
     after = {key: with_overrides(load_frozen(text), changes).to_json() for key, text in before.items()}
     rewrite_configs(path, {key: (before[key], after[key]) for key in batch_ids}, note)
-
-
-def hold_limits(session: Session) -> None:
-    """Limits that change while the session runs hold for a resume."""
-    batch_ids = [running.batch_id for running in session.turns if not running.ended]
-
-    async def rewrite(changes: Sequence[str]) -> None:
-        await asyncio.to_thread(rewrite_limits, session.path, batch_ids, changes)
-
-    session.control.on_limits = rewrite
 
 
 def stop_rule(kind: KindSpec, config: FrozenConfig) -> StopRule | None:
@@ -235,41 +227,61 @@ def refuse_untrusted(batch: sqlite3.Row) -> None:
     judge(batch["id"], batch["config"], config, load_kind(config.batch.kind)).refuse()
 
 
-async def _run(
-    session: Session, play: Play, admission: Admission | None = None, changes: Sequence[str] = ()
-) -> Summary:
-    path, (running,) = session.path, session.turns
-    with locks.holding(path, running.batch_id), gc_tuned():
-        if admission:
-            await asyncio.to_thread(refuse_changed, path, running.batch_id, admission.frozen)
-        await asyncio.to_thread(begin, session, running)
-        if changes:
-            note = f"Resumed with {', '.join(changes)}."
-            await asyncio.to_thread(rewrite_limits, path, [running.batch_id], changes, note)
-        hold_limits(session)
-        (outcome,) = await session.run(play)
-        ended = await asyncio.to_thread(end, session, running, outcome)
-        if running.listener:
-            running.listener(BatchEnded(ended.status, ended.reason))
-    try:
-        if outcome.stop is not None and outcome.stop.fault is not None:
-            raise outcome.stop.fault
-        if ended.stop_code is StopCode.CANCELLED:
+class Run:
+    """The life of a run, of one batch or of the batches of a study: its lock, its beginning, its end and what stopped it."""
+
+    def __init__(self, session: Session, admissions: Sequence[Admission] = (), changes: Sequence[str] = ()) -> None:
+        """`admissions`: of each batch, where the run resumes them; `changes`: limits that they are resumed with."""
+        self._session = replace(session, on_end=self._end_batch)
+        self._admissions = admissions
+        self._changes = changes
+        self._outcomes: list[SessionOutcome] = []
+        self.verdicts: dict[str, SessionVerdict] = {}
+        """by batch, of those that were not completed before"""
+
+    async def execute(self, play: Play) -> None:
+        session = self._session
+        with locks.holding(session.path, session.run_id), gc_tuned():
+            await asyncio.to_thread(self._begin)
+            self._outcomes = await session.run(play)
+            for running, outcome in zip(session.turns, self._outcomes, strict=True):
+                if not running.ended and running.batch_id not in self.verdicts:
+                    await self._end_batch(running, outcome)
+
+    def _begin(self) -> None:
+        """In a thread, as all short writes: another batch of the same loop may be in the middle of its own."""
+        session = self._session
+        running = [one for one in session.turns if not one.ended]
+        for batch, admission in zip(session.turns, self._admissions, strict=False):
+            if batch.resumed and not batch.ended:
+                refuse_changed(session.path, batch.batch_id, admission.frozen)
+        with writing(session.path) as connection:
+            batches.discard_commands(connection, session.turns[0].batch_id)
+        for batch in running:
+            if batch.resumed:
+                batches.reopen_failures(session.path, batch.batch_id)
+            batches.begin(session.path, batch.batch_id, simulated=session.accounts.simulated(batch.providers))
+        batch_ids = [batch.batch_id for batch in running]
+        if self._changes:
+            rewrite_limits(session.path, batch_ids, self._changes, f"Resumed with {', '.join(self._changes)}.")
+
+        async def rewrite(changes: Sequence[str]) -> None:
+            await asyncio.to_thread(rewrite_limits, session.path, batch_ids, changes)
+
+        session.control.on_limits = rewrite
+
+    async def _end_batch(self, running: RunningBatch, outcome: SessionOutcome) -> None:
+        self.verdicts[running.batch_id] = await asyncio.to_thread(_end, self._session.path, running, outcome)
+
+    def raise_fault(self) -> None:
+        stops = [outcome.stop for outcome in self._outcomes if outcome.stop is not None]
+        if fault := next((stop.fault for stop in stops if stop.fault is not None), None):
+            raise fault
+        if any(stop.code is StopCode.CANCELLED for stop in stops):
             raise asyncio.CancelledError
-        return summarise(path, running.batch_id)
-    finally:  # last of all: whoever still reads the file keeps it from becoming a plain one
-        await asyncio.to_thread(settle, path)
 
 
-def begin(session: Session, running: RunningBatch) -> None:
-    """Short writes like this one go beside the loop: another batch of the same loop may be in the middle of its own."""
-    if running.resumed:
-        batches.reopen_failures(session.path, running.batch_id)
-    batches.begin(session.path, running.batch_id, simulated=session.accounts.simulated(running.providers))
-
-
-def end(session: Session, running: RunningBatch, outcome: SessionOutcome) -> SessionVerdict:
-    path = session.path
+def _end(path: Path, running: RunningBatch, outcome: SessionOutcome) -> SessionVerdict:
     with reading(path) as connection:
         progress = batches.progress_of(connection, batches.find_batch(connection, running.batch_id)["number"])
     ended = verdict(
@@ -277,3 +289,15 @@ def end(session: Session, running: RunningBatch, outcome: SessionOutcome) -> Ses
     )
     batches.end(path, running.batch_id, status=ended.status, reason=ended.reason, stop_code=ended.stop_code)
     return ended
+
+
+async def _run_one(run: Run, play: Play, path: Path, running: RunningBatch) -> Summary:
+    await run.execute(play)
+    ended = run.verdicts[running.batch_id]
+    if running.listener:
+        running.listener(BatchEnded(ended.status, ended.reason))
+    try:
+        run.raise_fault()
+        return summarise(path, running.batch_id)
+    finally:  # last of all: whoever still reads the file keeps it from becoming a plain one
+        await asyncio.to_thread(settle, path)

@@ -6,7 +6,6 @@ Each cell is a batch like any other; what they share is the session: budget, lim
 import asyncio
 import sqlite3
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,29 +22,18 @@ from tidepool.engine.design.cells import (
 from tidepool.engine.design.statistics import StudySummary, status_of, summarise_study
 from tidepool.engine.errors import FileError, NotFound
 from tidepool.engine.events import BatchEnded, BatchStarted, Event, Listener, Logged, UnitsExpected
-from tidepool.engine.run import (
-    allow,
-    begin,
-    end,
-    hold_limits,
-    locate_user_code,
-    name_servers,
-    new_batch,
-    relocate_user_code,
-    rewrite_limits,
-)
+from tidepool.engine.run import Run, allow, locate_user_code, name_servers, new_batch, relocate_user_code
 from tidepool.engine.runtime.cluster_section import Cluster, split_cluster_overrides
-from tidepool.engine.runtime.gc_tuning import gc_tuned
 from tidepool.engine.runtime.open_accounts import OpenAccounts
-from tidepool.engine.runtime.run_control import RunControl, Stop
-from tidepool.engine.runtime.session import RunningBatch, Session, SessionOutcome
+from tidepool.engine.runtime.run_control import RunControl
+from tidepool.engine.runtime.session import RunningBatch, Session
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.trust.foreign_keys import foreign_provider_keys
-from tidepool.engine.trust.gate import Admission, admit, design_text, refuse_changed, servers_of
+from tidepool.engine.trust.gate import Admission, admit, design_text, servers_of
 from tidepool.engine.trust.record import trust_record
-from tidepool.storage import batches, locks, studies
-from tidepool.storage.file import prepare, reading, settle, writing
-from tidepool.storage.states import BatchStatus, StopCode
+from tidepool.storage import studies
+from tidepool.storage.file import prepare, reading, settle
+from tidepool.storage.states import BatchStatus
 
 
 async def run_study(
@@ -182,8 +170,8 @@ async def _run_cells(
             )
             for position, (item, rule) in enumerate(zip(judged, rules, strict=True))
         ]
-        run = _StudyRun(Session(path, study.id, turns, accounts, control), [item.admission for item in judged], changes)
-        await run.run_cells(kind)
+        run = Run(Session(path, study.id, turns, accounts, control), [item.admission for item in judged], changes)
+        await run.execute(kind.play)
     if on_event:
         with reading(path) as connection:
             ended = [cell.batch for cell in studies.cells_of(connection, study.id)]
@@ -241,55 +229,6 @@ def shared_config(kind: KindSpec, configs: Sequence[FrozenConfig]) -> FrozenConf
 def _places(name: str, section: ProviderSettings) -> dict[str, Any]:
     keys = section.model_dump(exclude_unset=True)
     return {str(key): keys[str(key)] for *_, key in foreign_provider_keys({"providers": {name: keys}})}
-
-
-class _StudyRun:
-    def __init__(self, session: Session, admissions: Sequence[Admission], changes: Sequence[str]) -> None:
-        self._session = replace(session, on_end=self._one_ended)
-        self._admissions = admissions
-        self._changes = changes
-        self._ended: set[str] = set()
-        self._outcomes: list[SessionOutcome] = []
-
-    async def run_cells(self, kind: KindSpec) -> None:
-        session = self._session
-        with ExitStack() as stack:
-            stack.enter_context(locks.holding(session.path, session.run_id))
-            stack.enter_context(gc_tuned())
-            await asyncio.to_thread(self._begin)
-            self._outcomes = await session.run(kind.play)
-            await asyncio.to_thread(self._end)
-
-    def _begin(self) -> None:
-        session = self._session
-        with writing(session.path) as connection:
-            batches.discard_commands(connection, session.turns[0].batch_id)
-        open_batches = [batch for batch in session.turns if not batch.ended]
-        for batch, admission in zip(session.turns, self._admissions, strict=True):
-            if batch.resumed and not batch.ended:
-                refuse_changed(session.path, batch.batch_id, admission.frozen)
-        for batch in open_batches:
-            begin(session, batch)
-        if self._changes:
-            note = f"Resumed with {', '.join(self._changes)}."
-            rewrite_limits(session.path, [batch.batch_id for batch in open_batches], self._changes, note)
-        hold_limits(session)
-
-    async def _one_ended(self, batch: RunningBatch, outcome: SessionOutcome) -> None:
-        await asyncio.to_thread(end, self._session, batch, outcome)
-        self._ended.add(batch.batch_id)
-
-    def _end(self) -> None:
-        for batch, outcome in zip(self._session.turns, self._outcomes, strict=True):
-            if not batch.ended and batch.batch_id not in self._ended:
-                end(self._session, batch, outcome)
-
-    def raise_fault(self) -> None:
-        stops: list[Stop] = [outcome.stop for outcome in self._outcomes if outcome.stop is not None]
-        if fault := next((stop.fault for stop in stops if stop.fault is not None), None):
-            raise fault
-        if any(stop.code is StopCode.CANCELLED for stop in stops):
-            raise asyncio.CancelledError
 
 
 def _listener_for(batch_id: str, listener: Listener | None, units: dict[str, int]) -> Listener | None:
