@@ -77,7 +77,7 @@ async def _figures() -> list[Measurement]:
         found: dict[tuple[str, int], list[Whole]] = {run: [] for run in runs}
         for _ in range(ROUNDS):
             for way, talks in runs:
-                found[way, talks].append(await _child(way, url, talks))
+                found[way, talks].append(await asyncio.to_thread(_whole, (way, url, str(talks))))
     return [*_costs_of_a_call(found), *_costs_of_a_command(found)]
 
 
@@ -98,13 +98,8 @@ def _costs_of_a_call(found: Found) -> Iterator[Measurement]:
 
 def _costs_of_a_command(found: Found) -> Iterator[Measurement]:
     memory = max(one.memory for one in found["command", SOME])
-    yield at_most(
-        f"memory of a live run of {SOME} conversations",
-        memory,
-        "MB",
-        135,
-        "the whole process, at most; SQLModel takes 26",
-    )
+    note = "the whole process, at most; SQLModel takes 26"
+    yield at_most(f"memory of a live run of {SOME} conversations", memory, "MB", 135, note)
     ours, raw = (min(one.seconds for one in found[way, FEW]) for way in ("command", "raw"))
     note = f"best of {ROUNDS}; {ours:.2f} s against {raw:.2f} s of raw aiohttp; CPU {_least_cpu(found, 'command', FEW):.2f} s"
     name = f"a whole study of {FEW * MESSAGES:,} calls, more than a raw script takes"
@@ -113,10 +108,6 @@ def _costs_of_a_command(found: Found) -> Iterator[Measurement]:
 
 def _least_cpu(found: Found, way: str, talks: int) -> float:
     return min(one.cpu for one in found[way, talks])
-
-
-async def _child(way: str, url: str, talks: int) -> Whole:
-    return await asyncio.to_thread(_whole, (way, url, str(talks)))
 
 
 def _whole(arguments: tuple[str, str, str]) -> Whole:
