@@ -239,7 +239,7 @@ class Run:
         self.verdicts: dict[str, SessionVerdict] = {}
         """by batch, of those that were not completed before"""
 
-    async def execute(self, play: Play) -> None:
+    async def run_to_end(self, play: Play) -> None:
         session = self._session
         with locks.holding(session.path, session.run_id), gc_tuned():
             await asyncio.to_thread(self._begin)
@@ -292,7 +292,7 @@ def _end(path: Path, running: RunningBatch, outcome: SessionOutcome) -> SessionV
 
 
 async def _run_one(run: Run, play: Play, path: Path, running: RunningBatch) -> Summary:
-    await run.execute(play)
+    await run.run_to_end(play)
     ended = run.verdicts[running.batch_id]
     if running.listener:
         running.listener(BatchEnded(ended.status, ended.reason))

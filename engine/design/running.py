@@ -171,7 +171,7 @@ async def _run_cells(
             for position, (item, rule) in enumerate(zip(judged, rules, strict=True))
         ]
         run = Run(Session(path, study.id, turns, accounts, control), [item.admission for item in judged], changes)
-        await run.execute(kind.play)
+        await run.run_to_end(kind.play)
     if on_event:
         with reading(path) as connection:
             ended = [cell.batch for cell in studies.cells_of(connection, study.id)]
