@@ -35,7 +35,7 @@ def echo_err(text: str, stream: TextIO | None = None) -> None:
 
 
 def echo_in_place(text: str) -> None:
-    """As `echo_err`, in the place of what was told last where that is a terminal."""
+    """As `echo_err`; on a terminal it replaces the line before."""
     if sys.stderr.isatty():
         _write(Plain(f"\r\x1b[K{plain(text)}"), sys.stderr, end="")
     else:
