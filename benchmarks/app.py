@@ -114,42 +114,24 @@ def prove() -> Iterator[Measurement]:
 
 def _under_watch(folder: Path, place: str, told: str) -> Iterator[Measurement]:
     alone, watched, noted = paired_runs(folder, place)
-    lags, keys = noted["lags"], noted["keys"]
-    yield at_most(
-        f"loop lag of the app while a batch runs at full speed, {told}, p99",
-        percentile(lags, 0.99) * 1000,
-        "ms",
-        50,
-        f"{TALKS:,} conversations, in a terminal, most {max(lags) * 1000:.0f} ms",
-    )
-    yield at_most(
-        f"key to picture meanwhile, {told}, p95",
-        percentile(keys, 0.95) * 1000,
-        "ms",
-        50,
-        f"{len(keys):,} keys, median {statistics.median(keys) * 1000:.0f} ms",
-    )
+    lags, keys, followed = noted["lags"], noted["keys"], noted["followed"]
+    note = f"{TALKS:,} conversations, in a terminal, most {max(lags) * 1000:.0f} ms"
+    name = f"loop lag of the app while a batch runs at full speed, {told}, p99"
+    yield at_most(name, percentile(lags, 0.99) * 1000, "ms", 50, note)
+    note = f"{len(keys):,} keys, median {statistics.median(keys) * 1000:.0f} ms; the next key may take effect after "
+    note += f"{percentile(followed, 0.95) * 1000:.0f} ms, median {statistics.median(followed) * 1000:.0f} ms"
+    yield at_most(f"key to picture meanwhile, {told}, p95", percentile(keys, 0.95) * 1000, "ms", 50, note)
     pairs = list(zip(alone, watched, strict=True))
     slower = statistics.median(b.seconds / a.seconds for a, b in pairs)
     costlier = statistics.median(b.cpu / a.cpu for a, b in pairs)
-    yield at_most(
-        f"a batch with a watcher ÷ without, {told}",
-        slower,
-        "",
-        1.03,
-        f"{PAIRS} paired runs, median, order alternating; {alone[0].seconds:.1f} s alone; CPU of the batch × {costlier:.3f}",
-    )
+    note = f"{PAIRS} paired runs, median, order alternating; {alone[0].seconds:.1f} s alone; CPU of the batch × {costlier:.3f}"
+    yield at_most(f"a batch with a watcher ÷ without, {told}", slower, "", 1.03, note)
 
 
 def _reading(path: Path) -> Iterator[Measurement]:
     slowest, filling = search_seconds(path, MESSAGES)
-    yield at_most(
-        f"search in {MESSAGES:,} messages, to the first page",
-        slowest,
-        "s",
-        0.2,
-        f"slowest of several searches; read once for the index in {filling:.0f} s",
-    )
+    note = f"slowest of several searches; read once for the index in {filling:.0f} s"
+    yield at_most(f"search in {MESSAGES:,} messages, to the first page", slowest, "s", 0.2, note)
 
 
 def first_screen(path: Path) -> float:
@@ -168,7 +150,7 @@ def paired_runs(folder: Path, place: str) -> tuple[list[Cost], list[Cost], dict[
     study.write_text(re.sub(r"simulated:\w+", "simulated:filler", study.read_text()))
     alone: list[Cost] = []
     watched: list[Cost] = []
-    noted: dict[str, list[float]] = {"lags": [], "keys": []}
+    noted: dict[str, list[float]] = {"lags": [], "keys": [], "followed": []}
     for pair in range(PAIRS):
         for with_watcher in (pair % 2 == 0, pair % 2 == 1):
             path = folder / f"run-{pair}-{with_watcher}.db"

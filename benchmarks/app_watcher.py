@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 from rich.console import RenderableType
 from textual.events import Key
@@ -39,6 +40,9 @@ class Watcher(TidepoolApp):
         self._out, self._place = out, place
         self._lags: list[float] = []
         self._keys: list[float] = []
+        self._followed: list[float] = []
+        """until the next key may take effect"""
+        self._acted = asyncio.Event()
         self._written: float | None = None
         """when the first picture after a key was"""
 
@@ -61,19 +65,29 @@ class Watcher(TidepoolApp):
             if time.perf_counter() > pressed + BETWEEN_KEYS:
                 pressed = time.perf_counter()
                 self._keys.append(await self._pictured(next(keys)))
-        self._out.write_text(json.dumps({"lags": self._lags or [0.0], "keys": self._keys or [0.0]}))
+        times = {"lags": self._lags, "keys": self._keys, "followed": self._followed}
+        self._out.write_text(json.dumps({name: found or [0.0] for name, found in times.items()}))
         self.exit()
 
     async def _pictured(self, key: str) -> float:
-        """Seconds from a key until the picture that it makes is written to the terminal: the first one after app, screen and
-        what has the focus have handled it. Where nothing is to be drawn, until that is known."""
+        """Seconds from a key until the picture that it makes is written to the terminal: the first one after its action has run.
+        Where nothing is to be drawn, until that is known."""
         began = time.perf_counter()
+        self._acted.clear()
         self.post_message(Key(key, None))
-        await _turn(self.call_later)
-        await self._typed.join()
-        self._written = None
+        await self._acted.wait()
         await _turn(self.screen.call_after_refresh)
-        return (self._written or time.perf_counter()) - began
+        pictured = (self._written or time.perf_counter()) - began
+        await self._typed.join()
+        self._followed.append(time.perf_counter() - began)
+        return pictured
+
+    async def run_action(self, *arguments: Any) -> bool:
+        try:
+            return await super().run_action(*arguments)
+        finally:
+            self._written = None
+            self._acted.set()
 
     def _display(self, screen: "Screen[object]", renderable: RenderableType | None) -> None:
         super()._display(screen, renderable)

@@ -8,6 +8,7 @@ of a call is the slope between runs with few and with many calls, so start-up is
 import asyncio
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -30,7 +31,7 @@ FEW, SOME, MANY = 200, 400, 1_200
 """conversations"""
 MESSAGES, AT_ONCE = 5, 100
 LATENCY = 0.2
-ROUNDS = 3
+ROUNDS = 8
 MODEL = "gpt-4o-mini"
 INSTRUCTIONS = (
     "You are Ada, and talk with Bob. Your secret is: secret of Ada. Keep it to yourself, find out what Bob's is. " * 7
@@ -73,10 +74,10 @@ async def _figures() -> list[Measurement]:
     async with RemoteEmulator(faults={"openai": {"latency": LATENCY, "jitter": 0.5}}) as emulator:
         url = emulator.urls["openai"]
         runs = [(way, talks) for talks in (FEW, MANY) for way in ("raw", "ours")]
-        runs += [("command", FEW), ("command", SOME)]
-        found: dict[tuple[str, int], list[Whole]] = {run: [] for run in runs}
-        for _ in range(ROUNDS):
-            for way, talks in runs:
+        commands = [("command", FEW), ("command", SOME)]
+        found: dict[tuple[str, int], list[Whole]] = {run: [] for run in runs + commands}
+        for round_number in range(ROUNDS):
+            for way, talks in runs + commands * (round_number < 3):
                 found[way, talks].append(await asyncio.to_thread(_whole, (way, url, str(talks))))
     return [*_costs_of_a_call(found), *_costs_of_a_command(found)]
 
@@ -85,12 +86,16 @@ Found = dict[tuple[str, int], list[Whole]]
 
 
 def _costs_of_a_call(found: Found) -> Iterator[Measurement]:
+    """All rounds pooled: the machine's own speed changes within minutes, and a round's runs follow each other."""
     slopes = {
-        way: (_least_cpu(found, way, MANY) - _least_cpu(found, way, FEW)) / (MANY - FEW) for way in ("raw", "ours")
+        way: [many.cpu - few.cpu for many, few in zip(found[way, MANY], found[way, FEW], strict=True)]
+        for way in ("raw", "ours")
     }
-    ours, raw = (slopes[way] / MESSAGES * 1000 for way in ("ours", "raw"))
+    ratios = sorted(ours / raw for ours, raw in zip(slopes["ours"], slopes["raw"], strict=True))
+    ours, raw = (statistics.fmean(slopes[way]) / (MANY - FEW) / MESSAGES * 1000 for way in ("ours", "raw"))
     name = f"CPU per call ÷ raw aiohttp's, slope from {FEW * MESSAGES:,} to {MANY * MESSAGES:,} calls"
-    yield at_most(name, ours / raw, "×", 1.7, f"best of {ROUNDS}; {ours:.2f} ms against {raw:.2f} ms a call")
+    note = f"{ROUNDS} rounds, from {ratios[0]:.2f} to {ratios[-1]:.2f}; {ours:.2f} ms against {raw:.2f} ms a call"
+    yield at_most(name, ours / raw, "×", 1.5, note)
     times = {way: min(one.asked.seconds for one in found[way, MANY]) for way in ("raw", "ours")}
     note = f"best of {ROUNDS}; {times['ours']:.2f} s against {times['raw']:.2f} s, {MANY * MESSAGES:,} calls"
     yield at_most("makespan ÷ a raw aiohttp loop", times["ours"] / times["raw"], "×", 1.08, note)
@@ -101,7 +106,7 @@ def _costs_of_a_command(found: Found) -> Iterator[Measurement]:
     note = "the whole process, at most; the limit was 120 before SQLModel, which takes 26"
     yield at_most(f"memory of a live run of {SOME} conversations", memory, "MB", 135, note)
     ours, raw = (min(one.seconds for one in found[way, FEW]) for way in ("command", "raw"))
-    note = f"best of {ROUNDS}; {ours:.2f} s against {raw:.2f} s of raw aiohttp; CPU {_least_cpu(found, 'command', FEW):.2f} s"
+    note = f"best of several; {ours:.2f} s against {raw:.2f} s of raw aiohttp; CPU {_least_cpu(found, 'command', FEW):.2f} s"
     name = f"a whole study of {FEW * MESSAGES:,} calls, more than a raw script takes"
     yield at_most(name, ours - raw, "s", 2.0, note)
 
