@@ -230,7 +230,7 @@ def _run(service: str, model: str = "", cells: int = 1) -> Act:
 
     def resume(scene: Scene, made: Materials) -> tuple[str, ...]:
         """Goes on with the batch, or begins it where it was killed before there was one."""
-        states = scene.query("SELECT status FROM batch") if scene.database.exists() else []
+        states = scene.batches("status")
         if not states:
             return run(scene, made)
         return ("list",) if {state for (state,) in states} == {"completed"} else ("--resume", "last")

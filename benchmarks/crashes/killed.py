@@ -101,10 +101,7 @@ def debris(scene: Scene, allowed: frozenset[str], when: str) -> list[str]:
 
 
 def _committed(scene: Scene, act: Act) -> set[int]:
-    if act.name != "live run" or not scene.database.exists():
-        return set()
-    rows = scene.query("SELECT name FROM sqlite_master WHERE name = 'batch'")
-    batches = scene.query("SELECT id FROM batch") if rows else []
+    batches = scene.batches("id") if act.name == "live run" else []
     return committed_seeds(scene.database, batches[-1][0]) if batches else set()
 
 

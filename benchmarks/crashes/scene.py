@@ -88,6 +88,11 @@ class Scene:
         found = (path.relative_to(self.folder) for place in WATCHED for path in (self.folder / place).rglob("*"))
         return frozenset(str(path) for path in found if path.parts[:2] != ("state", "log"))
 
+    def batches(self, column: str) -> list[tuple[Any, ...]]:
+        """None in a file that was killed before its tables were made."""
+        tables = self.query("SELECT name FROM sqlite_master WHERE name = 'batch'") if self.database.exists() else []
+        return self.query(f"SELECT {column} FROM batch") if tables else []
+
     def query(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         with closing(sqlite3.connect(self.database, timeout=30)) as connection:
             return connection.execute(sql, values).fetchall()
