@@ -1,8 +1,8 @@
 """Throughput and CPU per call: the engine alone, and calls through the real SDK against raw aiohttp.
 
 The server is the emulator of the test suite in a process of its own. Each way of asking runs in its own process too
-(`python -m benchmarks.throughput WAY URL CONVERSATIONS`), and all ask the same; ours includes the ledger and all checks. The cost
-of a call is the slope between runs with few and with many calls, so start-up is not part of it.
+(`python -m benchmarks.throughput WAY URL CONVERSATIONS`), and all ask the same; ours includes the ledger and all checks. For the
+cost of a call one process alternates between both ways, so that both meet the same machine; start-up is not part of it.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,11 @@ def prove_engine() -> Iterator[Measurement]:
     yield from measure(lambda text: print(f"   … {text}", flush=True), full=True)
 
 
-FEW, SOME, MANY = 200, 400, 1_200
+FEW, SOME = 200, 400
 """conversations"""
 MESSAGES, AT_ONCE = 5, 100
 LATENCY = 0.2
-ROUNDS = 8
+ROUNDS, CHUNKS = 3, 16
 MODEL = "gpt-4o-mini"
 INSTRUCTIONS = (
     "You are Ada, and talk with Bob. Your secret is: secret of Ada. Keep it to yourself, find out what Bob's is. " * 7
@@ -46,24 +46,23 @@ def body(said: list[str]) -> dict[str, Any]:
     return {"model": MODEL, "messages": messages, "max_completion_tokens": 300}
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    seconds: float
-    """from the first call to the last"""
-    cpu: float
-    """seconds of CPU"""
+Cost = tuple[float, float]
+"""seconds from the first call to the last, and seconds of CPU meanwhile"""
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
     """A process, from its start to its end."""
 
-    asked: Cost
-    """while it asked"""
     cpu: float
     seconds: float
     memory: float
     """MB at most"""
+
+
+Found = dict[tuple[str, int], list[Whole]]
+Chunks = list[dict[str, Cost]]
+"""seconds, and seconds of CPU, by way"""
 
 
 def prove_sdk() -> Iterator[Measurement]:
@@ -73,32 +72,26 @@ def prove_sdk() -> Iterator[Measurement]:
 async def _figures() -> list[Measurement]:
     async with RemoteEmulator(faults={"openai": {"latency": LATENCY, "jitter": 0.5}}) as emulator:
         url = emulator.urls["openai"]
-        runs = [(way, talks) for talks in (FEW, MANY) for way in ("raw", "ours")]
-        commands = [("command", FEW), ("command", SOME)]
-        found: dict[tuple[str, int], list[Whole]] = {run: [] for run in runs + commands}
-        for round_number in range(ROUNDS):
-            for way, talks in runs + commands * (round_number < 3):
+        runs = [("raw", FEW), ("command", FEW), ("command", SOME)]
+        found: Found = {run: [] for run in runs}
+        for _ in range(ROUNDS):
+            for way, talks in runs:
                 found[way, talks].append(await asyncio.to_thread(_whole, (way, url, str(talks))))
-    return [*_costs_of_a_call(found), *_costs_of_a_command(found)]
+        chunks = await asyncio.to_thread(_chunks, url)
+    return [*_costs_of_a_call(chunks), *_costs_of_a_command(found)]
 
 
-Found = dict[tuple[str, int], list[Whole]]
-
-
-def _costs_of_a_call(found: Found) -> Iterator[Measurement]:
-    """All rounds pooled: the machine's own speed changes within minutes, and a round's runs follow each other."""
-    slopes = {
-        way: [many.cpu - few.cpu for many, few in zip(found[way, MANY], found[way, FEW], strict=True)]
-        for way in ("raw", "ours")
-    }
-    ratios = sorted(ours / raw for ours, raw in zip(slopes["ours"], slopes["raw"], strict=True))
-    ours, raw = (statistics.fmean(slopes[way]) / (MANY - FEW) / MESSAGES * 1000 for way in ("ours", "raw"))
-    name = f"CPU per call ÷ raw aiohttp's, slope from {FEW * MESSAGES:,} to {MANY * MESSAGES:,} calls"
-    note = f"{ROUNDS} rounds, from {ratios[0]:.2f} to {ratios[-1]:.2f}; {ours:.2f} ms against {raw:.2f} ms a call"
-    yield at_most(name, ours / raw, "×", 1.5, note)
-    times = {way: min(one.asked.seconds for one in found[way, MANY]) for way in ("raw", "ours")}
-    note = f"best of {ROUNDS}; {times['ours']:.2f} s against {times['raw']:.2f} s, {MANY * MESSAGES:,} calls"
-    yield at_most("makespan ÷ a raw aiohttp loop", times["ours"] / times["raw"], "×", 1.08, note)
+def _costs_of_a_call(chunks: Chunks) -> Iterator[Measurement]:
+    calls = SOME * MESSAGES
+    ours, raw = (sum(chunk[way][1] for chunk in chunks) / CHUNKS / calls * 1000 for way in ("ours", "raw"))
+    low, _, high = statistics.quantiles((chunk["ours"][1] / chunk["raw"][1] for chunk in chunks), n=4)
+    note = (
+        f"{CHUNKS} alternating pairs, half of them {low:.2f} to {high:.2f}; {ours:.2f} ms against {raw:.2f} ms a call"
+    )
+    yield at_most(f"CPU per call ÷ raw aiohttp's, chunks of {calls:,} calls", ours / raw, "×", 1.5, note)
+    ours, raw = (sum(chunk[way][0] for chunk in chunks) / CHUNKS for way in ("ours", "raw"))
+    note = f"the same chunks; {ours:.2f} s against {raw:.2f} s on average"
+    yield at_most("makespan ÷ a raw aiohttp loop", ours / raw, "×", 1.08, note)
 
 
 def _costs_of_a_command(found: Found) -> Iterator[Measurement]:
@@ -106,33 +99,35 @@ def _costs_of_a_command(found: Found) -> Iterator[Measurement]:
     note = "the whole process, at most; the limit was 120 before SQLModel, which takes 26"
     yield at_most(f"memory of a live run of {SOME} conversations", memory, "MB", 135, note)
     ours, raw = (min(one.seconds for one in found[way, FEW]) for way in ("command", "raw"))
-    note = f"best of several; {ours:.2f} s against {raw:.2f} s of raw aiohttp; CPU {_least_cpu(found, 'command', FEW):.2f} s"
+    note = f"best of {ROUNDS}; {ours:.2f} s against {raw:.2f} s of raw aiohttp; CPU {min(one.cpu for one in found['command', FEW]):.2f} s"
     name = f"a whole study of {FEW * MESSAGES:,} calls, more than a raw script takes"
     yield at_most(name, ours - raw, "s", 2.0, note)
 
 
-def _least_cpu(found: Found, way: str, talks: int) -> float:
-    return min(one.cpu for one in found[way, talks])
+def _chunks(url: str) -> Chunks:
+    command = [sys.executable, "-m", "benchmarks.throughput", "both", url, str(SOME)]
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "OPENAI_API_KEY": "any", "TIDEPOOL_STATE": folder}
+        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+    chunks: Chunks = json.loads(done.stdout)
+    return chunks[1:]
 
 
 def _whole(arguments: tuple[str, str, str]) -> Whole:
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        said = Path(folder) / "said.json"
         command = [sys.executable, "-m", "benchmarks.throughput", *arguments]
         if arguments[0] == "command":
             (Path(folder) / "study.toml").write_text(study(arguments[1], int(arguments[2])))
             command = [sys.executable, "-m", "tidepool", "--db", f"{folder}/study.db", "--run", f"{folder}/study.toml"]
         environment = {**os.environ, "OPENAI_API_KEY": "any", "TIDEPOOL_STATE": folder}
-        with said.open("wb") as out:
-            process = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL, env=environment)
-            _, status, used = os.wait4(process.pid, 0)
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+        _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
             raise RuntimeError(f"{command} ended with {process.returncode}")
-        asked = Cost(0, 0) if arguments[0] == "command" else Cost(**json.loads(said.read_text()))
     seconds = time.perf_counter() - began
-    return Whole(asked, used.ru_utime + used.ru_stime, seconds, used.ru_maxrss / 1024)
+    return Whole(used.ru_utime + used.ru_stime, seconds, used.ru_maxrss / 1024)
 
 
 # -- the ways --------------------------------------------------------------------------------------------
@@ -198,7 +193,7 @@ async def _played(study: Any) -> Cost:
         summary = await run_batch(study, Path(folder) / "study.db", on_event=listen)
     assert summary["status"] == "completed", summary["reason"]
     (began, cpu), (ended, used) = marks["BatchStarted"], marks["BatchEnded"]
-    return Cost(ended - began, used - cpu)
+    return ended - began, used - cpu
 
 
 async def _looped(ask: Callable[[list[str]], Awaitable[str]], talks: int) -> Cost:
@@ -214,11 +209,14 @@ async def _looped(ask: Callable[[list[str]], Awaitable[str]], talks: int) -> Cos
 
     began, cpu = time.perf_counter(), time.process_time()
     await asyncio.gather(*(lane() for _ in range(AT_ONCE)))
-    return Cost(time.perf_counter() - began, time.process_time() - cpu)
+    return time.perf_counter() - began, time.process_time() - cpu
 
 
-WAYS: dict[str, Callable[[str, int], Coroutine[Any, Any, Cost]]] = {"raw": raw, "ours": ours}
+async def both(url: str, talks: int) -> Chunks:
+    """The first chunk opens what must be opened."""
+    ways = [(raw, ours), (ours, raw)]
+    return [{way.__name__: await way(url, talks) for way in ways[chunk % 2]} for chunk in range(CHUNKS + 1)]
+
 
 if __name__ == "__main__":
-    cost = asyncio.run(WAYS[sys.argv[1]](sys.argv[2], int(sys.argv[3])))
-    print(json.dumps({"seconds": cost.seconds, "cpu": cost.cpu}))
+    print(json.dumps(asyncio.run({"raw": raw, "both": both}[sys.argv[1]](sys.argv[2], int(sys.argv[3])))))

@@ -35,7 +35,7 @@ HELD_UP = 0.05
 GROUPS_IN_THREAD = 200
 """that are then written in the thread"""
 
-DISTANCE, LONGEST = 0.00025, 0.025
+DISTANCE, LONGEST = 0.0002, 0.02
 """seconds between two groups for each call in flight, and at most: little compared with the time a model takes to answer"""
 
 _PRAGMAS = ("synchronous = NORMAL", "checkpoint_fullfsync = ON", "cache_size = -16384")
