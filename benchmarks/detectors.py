@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidepool.engine.bench import Measurement, at_least, at_most
-from tidepool.engine.statistics.intervals import share_interval
+from tidepool.engine.inference.intervals import share_interval
 from tidepool.engine.studies.secret_game.detectors.detection import find_in_talk, is_revealed
 
 ROOT = Path(__file__).parent.parent

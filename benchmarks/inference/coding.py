@@ -28,8 +28,8 @@ from tidepool.engine.coding.estimates import (
 )
 from tidepool.engine.coding.sample import ANY, NEGATIVE, POSITIVE, Candidate, CodeBook, Frame, Verdicts, draw_sample
 from tidepool.engine.coding.statistics import coding_of
-from tidepool.engine.statistics.distributions import student_quantile
-from tidepool.engine.statistics.intervals import Interval, wilson
+from tidepool.engine.inference.distributions import student_quantile
+from tidepool.engine.inference.intervals import Interval, wilson
 
 TABLES = 2_000
 SENSITIVITY, SPECIFICITY = 0.8, 0.9

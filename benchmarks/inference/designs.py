@@ -18,7 +18,7 @@ from tidepool.engine.design.contrasts import Cell, Factors, read_hypotheses, wei
 from tidepool.engine.design.effects import OutcomeTable
 from tidepool.engine.design.outcomes import PERCENT, Outcome
 from tidepool.engine.design.statistics import FOUND, tested
-from tidepool.engine.statistics.intervals import UNIT
+from tidepool.engine.inference.intervals import UNIT
 
 Array = Any
 REVEALED = Outcome(name="revealed", words="sides that revealed", unit=PERCENT, bounds=UNIT)

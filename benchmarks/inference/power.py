@@ -15,9 +15,9 @@ from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.design.contrasts import ContrastSpec, Difference, Factor, Factors, Weighing, weigh
 from tidepool.engine.design.effects import OutcomeTable, cell_mean, effect
 from tidepool.engine.design.outcomes import PERCENT, Outcome
+from tidepool.engine.inference.intervals import UNIT
 from tidepool.engine.planning.pilot import Pilot, apply_pilot
 from tidepool.engine.planning.power import Assumptions, Comparison, Layout, World, half_width, power, smallest
-from tidepool.engine.statistics.intervals import UNIT
 
 TABLES, PILOTS = 1_000, 400
 REVEALED = Outcome(name="revealed", words="sides that revealed", unit=PERCENT, bounds=UNIT)

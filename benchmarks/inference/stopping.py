@@ -14,7 +14,7 @@ import numpy
 
 from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import StopWhenSure
-from tidepool.engine.statistics.intervals import Interval
+from tidepool.engine.inference.intervals import Interval
 from tidepool.engine.stopping.rules import Cell, StopRule
 from tidepool.engine.stopping.statistics import Stopping
 from tidepool.engine.studies.secret_game.outcomes import WatchedGame, game_rounds

@@ -12,6 +12,9 @@ from typing import Any
 
 from tidepool.engine.branching.talks import EARLIER, Arm, BranchKind, Measure, Origin
 from tidepool.engine.config.stored import StoredConfig
+from tidepool.engine.inference.contrasts import Contrast, stratified, student, within
+from tidepool.engine.inference.grouped import Array, Grouped, numpy
+from tidepool.engine.inference.intervals import Interval, rates_of
 from tidepool.engine.results.blocks import (
     Block,
     Cell,
@@ -27,9 +30,6 @@ from tidepool.engine.results.blocks import (
     table,
 )
 from tidepool.engine.results.figures import forest
-from tidepool.engine.statistics.contrasts import Contrast, stratified, student, within
-from tidepool.engine.statistics.grouped import Array, Grouped, numpy
-from tidepool.engine.statistics.intervals import Interval, rates_of
 from tidepool.storage.queries.conversations import games_of_units, records_of_batch
 from tidepool.storage.states import unit_id
 from tidepool.storage.transfer.tables import ExportTable

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple, TypeVar
 
-from tidepool.engine.statistics.distributions import student_quantile
-from tidepool.engine.statistics.intervals import LEVEL, Interval, wilson
-from tidepool.engine.statistics.typed import Statistics
+from tidepool.engine.inference.distributions import student_quantile
+from tidepool.engine.inference.intervals import LEVEL, Interval, wilson
+from tidepool.engine.inference.typed import Statistics
 
 # -- shares ------------------------------------------------------------------------------------------------------------
 

@@ -40,8 +40,8 @@ from tidepool.engine.coding.sample import (
     frame_of,
     sample_of,
 )
-from tidepool.engine.statistics.intervals import Interval, in_percent, wilson
-from tidepool.engine.statistics.typed import Statistics
+from tidepool.engine.inference.intervals import Interval, in_percent, wilson
+from tidepool.engine.inference.typed import Statistics
 from tidepool.storage.codes import anybody_coded, codes
 
 # -- instruments against coders ----------------------------------------------------------------------------------------

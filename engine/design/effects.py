@@ -13,9 +13,9 @@ from typing import Literal
 
 from tidepool.engine.design.contrasts import FEWEST_REPLICATES, Cell, Direction, Weighing
 from tidepool.engine.design.outcomes import BatchValues, Outcome
-from tidepool.engine.statistics.contrasts import FEWEST_TESTED, Contrast, matched, of_mean, student
-from tidepool.engine.statistics.grouped import Array, Grouped, Spread, numpy, pair_codes
-from tidepool.engine.statistics.intervals import Interval, rates_of
+from tidepool.engine.inference.contrasts import FEWEST_TESTED, Contrast, matched, of_mean, student
+from tidepool.engine.inference.grouped import Array, Grouped, Spread, numpy, pair_codes
+from tidepool.engine.inference.intervals import Interval, rates_of
 
 # -- tables of outcomes ------------------------------------------------------------------------------------------------
 

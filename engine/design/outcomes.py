@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tidepool.engine.statistics.intervals import Interval
+from tidepool.engine.inference.intervals import Interval
 
 if TYPE_CHECKING:
     from tidepool.engine.config.sections import FrozenConfig

@@ -27,13 +27,13 @@ from tidepool.engine.design.contrasts import (
 from tidepool.engine.design.effects import CellBatch, Effect, OutcomeTable, cell_mean, effect, in_direction, tables_of
 from tidepool.engine.design.outcomes import Outcome
 from tidepool.engine.errors import UsageError
+from tidepool.engine.inference.contrasts import SIGNIFICANT
+from tidepool.engine.inference.intervals import Interval
+from tidepool.engine.inference.significance import holm
 from tidepool.engine.providers.simulated.responders import reading_of
 from tidepool.engine.results.blocks import listing
 from tidepool.engine.results.simulated_roles import is_simulated, merge_roles, simulated_roles
 from tidepool.engine.results.summary import MOST_FAILURES, checked, count_batch
-from tidepool.engine.statistics.contrasts import SIGNIFICANT
-from tidepool.engine.statistics.intervals import Interval
-from tidepool.engine.statistics.significance import holm
 from tidepool.engine.stopping.statistics import stopping_of
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage import studies

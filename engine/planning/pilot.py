@@ -16,10 +16,10 @@ from tidepool.engine.design.contrasts import Factors
 from tidepool.engine.design.effects import CellBatch, OutcomeTable, tables_of
 from tidepool.engine.design.outcomes import PERCENT, Outcome
 from tidepool.engine.errors import UsageError
+from tidepool.engine.inference.distributions import normal_quantile
+from tidepool.engine.inference.grouped import Array, pair_codes
 from tidepool.engine.planning.power import Layout, Three, World
 from tidepool.engine.results.summary import checked
-from tidepool.engine.statistics.distributions import normal_quantile
-from tidepool.engine.statistics.grouped import Array, pair_codes
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading

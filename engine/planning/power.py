@@ -13,9 +13,9 @@ from types import MappingProxyType
 from tidepool.engine.design.contrasts import FEWEST_REPLICATES, Direction
 from tidepool.engine.design.outcomes import PERCENT, Outcome
 from tidepool.engine.errors import UsageError
-from tidepool.engine.statistics.contrasts import FEWEST_TESTED
-from tidepool.engine.statistics.distributions import normal_tail, root
-from tidepool.engine.statistics.intervals import LEVEL, UNIT, Interval, quantile, wilson
+from tidepool.engine.inference.contrasts import FEWEST_TESTED
+from tidepool.engine.inference.distributions import normal_tail, root
+from tidepool.engine.inference.intervals import LEVEL, UNIT, Interval, quantile, wilson
 
 # -- assumptions -------------------------------------------------------------------------------------------------------
 

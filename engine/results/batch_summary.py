@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tidepool.engine.errors import UsageError
-from tidepool.engine.statistics.typed import Statistics
+from tidepool.engine.inference.typed import Statistics
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.states import BatchStatus

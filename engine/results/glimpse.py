@@ -9,9 +9,9 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Protocol
 
+from tidepool.engine.inference.distributions import student_quantile
+from tidepool.engine.inference.intervals import Interval
 from tidepool.engine.results.blocks import Block, Cell, Estimate, Headline, Number, text_of
-from tidepool.engine.statistics.distributions import student_quantile
-from tidepool.engine.statistics.intervals import Interval
 
 CAPTION = "So far: simple 95 % intervals, as if all were independent. No ground to stop a study on."
 ENDED = "Simple 95 % intervals, as if all were independent: those of Results allow for what belongs together."

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
-from tidepool.engine.results.blocks import Block, Cell, Estimate, Figure, Series, Words, line, table, text_of
-from tidepool.engine.results.figures import Row, forest
-from tidepool.engine.statistics.contrasts import (
+from tidepool.engine.inference.contrasts import (
     SEEDS_FOR_A_VERDICT,
     SeedContrast,
     of_mean,
     paired_by_seed,
     seeds_in_words,
 )
-from tidepool.engine.statistics.significance import holm
+from tidepool.engine.inference.significance import holm
+from tidepool.engine.results.blocks import Block, Cell, Estimate, Figure, Series, Words, line, table, text_of
+from tidepool.engine.results.figures import Row, forest
 
 # -- statistics --------------------------------------------------------------------------------------------------------
 
@@ -127,7 +127,7 @@ def _compared(family: Sequence[tuple[str, str, Group, Group, str]], runs: Runs) 
     pairs: list[tuple[dict[str, Any], SeedContrast]] = []
     for label, rival, first, second, against in family:
         main_values, other_values = first.values.get(runs.main, {}), second.values.get(against, {})
-        if contrast := paired_by_seed(main_values, other_values, len(family)):
+        if contrast := paired_by_seed(main_values, other_values):
             if against in runs.flattered and contrast.difference < 0:
                 contrast = replace(contrast, p_value=None)
             same = all(_alike(first.held_out.get(seed), second.held_out.get(seed)) for seed in contrast.seeds)

@@ -14,8 +14,8 @@ from typing import Protocol
 
 from tidepool.engine.config.sections import StopWhenSure
 from tidepool.engine.errors import Location, UsageError
-from tidepool.engine.statistics.betting import ConfidenceSequence
-from tidepool.engine.statistics.intervals import Interval
+from tidepool.engine.inference.betting import ConfidenceSequence
+from tidepool.engine.inference.intervals import Interval
 from tidepool.engine.stopping.statistics import Rule, Stopping
 
 # -- what a rule watches -----------------------------------------------------------------------------------------------

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
+from tidepool.engine.inference.intervals import Interval
+from tidepool.engine.inference.typed import Statistics
 from tidepool.engine.results.blocks import Block, Words, interval, number, table
-from tidepool.engine.statistics.intervals import Interval
-from tidepool.engine.statistics.typed import Statistics
 from tidepool.storage.queries.summary import finding
 
 # -- statistics --------------------------------------------------------------------------------------------------------

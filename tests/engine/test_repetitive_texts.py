@@ -13,8 +13,8 @@ import pytest
 from tidepool.engine import answer_forms
 from tidepool.engine import answer_forms as ratings
 from tidepool.engine.exports import html, markdown
+from tidepool.engine.inference.words import words_in
 from tidepool.engine.providers import endpoint, errors, rate_headers, replies
-from tidepool.engine.statistics.words import words_in
 from tidepool.engine.studies.evolution import genome, rewrites
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.rewrites import Guard

@@ -5,7 +5,6 @@ two samples. Either way the champions were chosen on training problems only.
 """
 
 import sqlite3
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +19,13 @@ from tidepool.engine.design.outcomes import (
     Sections,
     number,
 )
+from tidepool.engine.inference.contrasts import Contrast, stratified
+from tidepool.engine.inference.grouped import numpy
+from tidepool.engine.inference.intervals import UNIT
+from tidepool.engine.inference.significance import pairwise
 from tidepool.engine.results.blocks import Figure
 from tidepool.engine.results.seeds import BAND, Runs, groups_of, seed_differences
-from tidepool.engine.statistics.intervals import UNIT, mean_interval
-from tidepool.engine.statistics.significance import compare_samples, mean_difference_p_value, pairwise
-from tidepool.engine.studies.evolution.final_test import paired_p_value
+from tidepool.engine.studies.evolution.final_test import Scores, by_problem_contrast
 from tidepool.engine.studies.evolution.records import RESULT, VALIDATION
 from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
 from tidepool.storage.queries.summary import finding
@@ -111,56 +112,33 @@ def outcomes() -> KindOutcomes:
     return KindOutcomes(_listed, _read, _planned)
 
 
-Scores = Sequence[float | None]
-"""by held-out problem; None: not answered"""
-
-
 def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
     """Of batches that came to their end; where a config was run with several seeds, of whole runs."""
     groups = groups_of(connection, batches, RUNS)
     if len(groups) < len(batches):
         return seed_differences(groups, RUNS)
-    seed = batches[0]["seed"] % 2**32
     judged = [finding(connection, batch["number"], VALIDATION) for batch in batches]
-    ids = [batch["id"] for batch in batches]
-    return pairwise(
-        ids, judged, lambda first, second: _compared(first, second, seed), "held-out accuracy of the champion"
-    )
+    return pairwise([batch["id"] for batch in batches], judged, _compared, "held-out accuracy of the champion")
 
 
-def _compared(first: dict[str, Any] | None, second: dict[str, Any] | None, seed: int) -> dict[str, Any] | None:
+def _compared(first: dict[str, Any] | None, second: dict[str, Any] | None) -> dict[str, Any] | None:
     if first is None or second is None:
         return None
+    scores: tuple[Scores, Scores] = (first["champion"], second["champion"])
     paired = first["problems"] == second["problems"]
-    scores = (first["champion"], second["champion"])
-    figures = (_paired if paired else _samples)(*scores, seed)
-    return {"paired": paired, **figures} if figures else None
-
-
-def _paired(first: Scores, second: Scores, seed: int) -> dict[str, Any] | None:
-    """A problem that one of them was not answered says nothing."""
-    both = zip(first, second, strict=True)
-    gaps = [left - right for left, right in both if left is not None and right is not None]
-    if not gaps:
-        return None
-    return {
-        "problems": len(gaps),
-        "difference": sum(gaps) / len(gaps),
-        "difference_ci95": mean_interval(gaps, seed),
-        "p_value": paired_p_value(gaps, seed),
-    }
-
-
-def _samples(first: Scores, second: Scores, seed: int) -> dict[str, Any] | None:
-    left, right = ([value for value in scores if value is not None] for scores in (first, second))
-    contrast = compare_samples(Counter(left), Counter(right), seed)
+    answered = [[value for value in values if value is not None] for values in scores]
+    contrast = by_problem_contrast(*scores) if paired else _two_samples(*answered)
     if contrast is None:
         return None
     return {
-        "problems": [len(left), len(right)],
+        "paired": paired,
+        "problems": contrast.clusters if paired else list(map(len, answered)),
         "difference": contrast.difference,
         "difference_ci95": contrast.interval,
-        # A test of ranks would tell one model's rights and wrongs from the shares that several models have right,
-        # though both are as good.
-        "p_value": 1.0 if len({*left, *right}) == 1 else mean_difference_p_value(left, right, seed),
+        "p_value": contrast.p_value,
     }
+
+
+def _two_samples(first: Sequence[float], second: Sequence[float]) -> Contrast | None:
+    values = numpy.array([*first, *second])
+    return stratified(numpy.arange(len(values)) < len(first), values, numpy.zeros(len(values), dtype=int))

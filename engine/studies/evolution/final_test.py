@@ -5,21 +5,20 @@
 2. `choose` picks the champion among the best few by problems that no prompt was bred by, where a study has some.
 3. `examine` asks the finalists the held-out problems, and `compare` tests the difference.
 
-The interval is Wilson's. With several samples a problem, the number of independent replies it may count is estimated from
-the spread between problems and never exceeds the replies. The test is paired by problem: exact McNemar where every problem
-is right or wrong, sign flips where samples make shares of it. A pair with a side missing says nothing and is left out.
+The interval of answers that are right or wrong is Wilson's. With several samples a problem, the number of independent replies
+it may count is estimated from the spread between problems and never exceeds the replies. Graded scores have Student's interval
+over problems. Two prompts are compared problem by problem, with Student's interval, or Bonett and Price's where few differ.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from statistics import NormalDist, fmean, variance
+from statistics import fmean, variance
 from typing import Any
 
-from tidepool.engine.call import expected_tokens, seed_of
-from tidepool.engine.statistics.contrasts import student
-from tidepool.engine.statistics.distributions import even_odds_p_value
-from tidepool.engine.statistics.significance import sign_flip_p_value
+from tidepool.engine.call import expected_tokens
+from tidepool.engine.inference.contrasts import Contrast, matched, of_mean
+from tidepool.engine.inference.grouped import numpy
+from tidepool.engine.inference.intervals import Interval, wilson
 from tidepool.engine.studies.evolution.evaluator import FIRST_RUNG, NOTHING_ANSWERED, Candidate, Evaluator, Rung, rungs
 from tidepool.engine.studies.evolution.fitness import (
     Fitness,
@@ -34,6 +33,8 @@ from tidepool.engine.studies.evolution.strategies import SEED, seeds_of
 from tidepool.engine.studies.evolution.variation import elites
 
 LEVEL = 0.05
+Scores = Sequence[float | None]
+"""by held-out problem; None: not answered"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +50,22 @@ class HeldOut:
     """share of calls that did not come back"""
 
 
-def compare(champion: Sequence[Replies], baseline: Sequence[Replies], seed: int = 0) -> dict[str, Any]:
+def compare(champion: Sequence[Replies], baseline: Sequence[Replies]) -> dict[str, Any]:
     """Both sequences are by problem, in the same order. `better` is None where the two cannot be told apart."""
-    both = zip(map(score, champion), map(score, baseline), strict=True)
-    differences = [left - right for left, right in both if left is not None and right is not None]
-    difference, p_value = fmean(differences) if differences else 0.0, paired_p_value(differences, seed)
+    found = by_problem_contrast(list(map(score, champion)), list(map(score, baseline)))
+    if found is None:
+        return {"p_value": 1.0, "difference": 0.0, "difference_ci95": None, "pairs": 0, "better": None}
     better = None
-    if p_value <= LEVEL and difference:
-        better = "champion" if difference > 0 else "baseline"
-    return {"p_value": p_value, "difference": difference, "pairs": len(differences), "better": better}
+    if found.p_value is not None and found.p_value <= LEVEL and found.difference:
+        better = "champion" if found.difference > 0 else "baseline"
+    data = {"p_value": found.p_value, "difference": found.difference, "difference_ci95": found.interval}
+    return {**data, "pairs": found.clusters, "better": better}
+
+
+def by_problem_contrast(first: Scores, second: Scores) -> Contrast | None:
+    """Problem by problem; one that a side was not answered says nothing. None where there are none."""
+    both = zip(first, second, strict=True)
+    return matched(numpy.array([left - right for left, right in both if left is not None and right is not None]))
 
 
 def held_out(problems: Sequence[Replies]) -> HeldOut:
@@ -68,7 +76,15 @@ def held_out(problems: Sequence[Replies]) -> HeldOut:
     if not scores:
         return HeldOut(None, None, 0, missing)
     accuracy = fmean(scores)
-    return HeldOut(accuracy, wilson(accuracy, independent_replies(scores, replies)), len(scores), missing)
+    graded = any(reply is not None and reply.worth not in (0, 1) for group in problems for reply in group)
+    interval = _of_grades(scores) if graded else wilson(accuracy, independent_replies(scores, replies))
+    return HeldOut(accuracy, interval, len(scores), missing)
+
+
+def _of_grades(scores: Sequence[float]) -> Interval | None:
+    found = of_mean(scores)
+    interval = found.interval if found else None
+    return interval and (max(0.0, interval[0]), min(1.0, interval[1]))
 
 
 def score(replies: Replies) -> float | None:
@@ -87,24 +103,6 @@ def independent_replies(scores: Sequence[float], replies: int) -> float:
     if spread == 0 or mean in (0, 1):
         return problems
     return max(problems, min(replies, problems * mean * (1 - mean) / spread))
-
-
-def wilson(share: float, count: float, confidence: float = 0.95) -> tuple[float, float]:
-    z = NormalDist().inv_cdf(0.5 + confidence / 2)
-    shrink = 1 + z * z / count
-    centre = (share + z * z / (2 * count)) / shrink
-    half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / shrink
-    return max(0.0, centre - half), min(1.0, centre + half)
-
-
-def paired_p_value(differences: Sequence[float], seed: int = 0) -> float:
-    """Two-sided."""
-    discordant = [difference for difference in differences if difference]
-    if not discordant:
-        return 1.0
-    if all(abs(difference) == 1 for difference in discordant):
-        return even_odds_p_value(sum(difference > 0 for difference in discordant), len(discordant))
-    return sign_flip_p_value(discordant, seed)
 
 
 LEAST_SHARE = 4
@@ -209,15 +207,8 @@ def _metrics(marks: Marks) -> dict[str, Any]:
 
 
 def _over_problems(values: Sequence[float]) -> dict[str, Any]:
-    if len(values) < 2:
-        return {"value": values[0], "ci95": None}
-    spread = student("student", len(values), fmean(values), variance(values) / len(values), len(values) - 1)
-    return {"value": spread.difference, "ci95": spread.interval}
-
-
-def comparison(champion: Marks, baseline: Marks, seed: int) -> dict[str, Any]:
-    """Paired by problem."""
-    return compare(by_problem(champion), by_problem(baseline), seed_of(seed, "comparison") & 0xFFFFFFFF)
+    found = of_mean(values)
+    return {"value": fmean(values), "ci95": found.interval if found else None}
 
 
 def by_problem(marks: Marks) -> list[Replies]:

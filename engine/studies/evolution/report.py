@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tidepool.engine.coding.report import coding_blocks
+from tidepool.engine.inference.intervals import Interval, in_percent
 from tidepool.engine.results.blocks import (
     COUNTS,
     Block,
@@ -117,12 +118,12 @@ def verdict(stats: EvolutionStatistics) -> str:
         return "no prompt was found that does better than the best seed prompt"
     if not stats.pairs:
         return "nothing is known: the held-out problems were not answered"
-    outcome = difference(stats.difference, stats.p_value, stats.better)
+    outcome = difference(stats.difference, stats.difference_ci95, stats.p_value, stats.better)
     return f"champion against best seed prompt on {stats.pairs:,} held-out problems: {outcome}"
 
 
-def difference(gap: float, p: float, better: str | None) -> str:
-    points = f"{100 * gap:+.1f} points"
+def difference(gap: float, interval: Interval | None, p: float, better: str | None) -> str:
+    points = f"{text_of(Estimate(100 * gap, in_percent(interval), 1, signed=True))} points"
     if better is None:
         return f"{points}: not distinguishable (p = {p:.2g})"
     return f"{points}, p = {p:.2g}: the champion is {'better' if better == 'champion' else 'worse'}"
@@ -130,7 +131,7 @@ def difference(gap: float, p: float, better: str | None) -> str:
 
 def _against_chance(rival: RandomSearch | None) -> Iterator[Block]:
     if rival:
-        outcome = difference(rival.difference, rival.p_value, rival.better)
+        outcome = difference(rival.difference, rival.difference_ci95, rival.p_value, rival.better)
         yield Words(f"champion against random search of {rival.calls:,} calls: {outcome}")
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from tidepool.engine.coding.statistics import with_coding
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import NotFound
-from tidepool.engine.statistics.intervals import Interval
-from tidepool.engine.statistics.typed import Statistics
+from tidepool.engine.inference.intervals import Interval
+from tidepool.engine.inference.typed import Statistics
 from tidepool.engine.studies.evolution.genome import join_segments, split_frame, split_segments
 from tidepool.engine.studies.evolution.records import GENERATION, RESULT, finalists_in
 from tidepool.storage.batches import find_batch, progress_of
@@ -158,6 +158,7 @@ class RandomSearch(Portrait):
     calls: int
     p_value: float
     difference: float
+    difference_ci95: Interval | None
     pairs: int
     better: str | None
 
@@ -201,6 +202,7 @@ class EvolutionStatistics(Statistics):
     """the best seed prompt"""
     p_value: float | None
     difference: float | None
+    difference_ci95: Interval | None
     pairs: int
     better: str | None
     """champion or baseline; None: the two cannot be told apart"""

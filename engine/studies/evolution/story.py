@@ -8,7 +8,7 @@ from tidepool.engine.studies.evolution.final_test import (
     best_seed,
     by_problem,
     choose,
-    comparison,
+    compare,
     examine,
     portrait,
     score,
@@ -52,7 +52,7 @@ async def _evolve(run: BatchRun, grader: Grader) -> None:
         "champion": portrait(champion, champion_marks, problems.training) | choice.figures_of(champion),
         "baseline": portrait(baseline, baseline_marks, problems.training) | choice.figures_of(baseline),
         "choosing": choice.summary(len(problems.choosing)),
-        **comparison(champion_marks, baseline_marks, run.seed),
+        **compare(by_problem(champion_marks), by_problem(baseline_marks)),
         "stopped_by": stopped_by,
         "calls_saved_by_racing": evaluator.calls_saved,
         "search_calls": search_calls,
@@ -66,7 +66,7 @@ async def _evolve(run: BatchRun, grader: Grader) -> None:
             **portrait(drawn, random_marks, problems.training),
             **choice.figures_of(drawn),
             "calls": rival.calls,
-            **comparison(champion_marks, random_marks, run.seed),
+            **compare(by_problem(champion_marks), by_problem(random_marks)),
         }
     recorder.save_validation(problems.validation, [score(replies) for replies in by_problem(champion_marks)])
     recorder.save_result(result)

@@ -15,8 +15,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tidepool.engine.statistics.contrasts import of_mean, paired
-from tidepool.engine.statistics.significance import holm
+from tidepool.engine.inference.contrasts import matched, of_mean
+from tidepool.engine.inference.significance import holm
 from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, PromptTransport, once_each
 from tidepool.engine.studies.mutation.learners import RandomPolicy
 from tidepool.engine.studies.mutation.operators import NOOP, OPERATOR_NAMES, with_noop
@@ -139,12 +139,13 @@ def compare(
 def _differences(
     policy: Scores, baselines: Mapping[str, Scores], seed: int, operators: int
 ) -> dict[str, RewardDifference]:
-    gains = {name: gain for name, other in baselines.items() if (gain := paired((policy - other).tolist(), seed))}
+    gains = {name: gain for name, other in baselines.items() if len(policy) > 1 and (gain := matched(policy - other))}
+    p_values = {name: 1.0 if gain.p_value is None else gain.p_value for name, gain in gains.items()}
     if (luckiest := gains.get(BEST_CONSTANT)) and luckiest.difference < 0:
-        gains[BEST_CONSTANT] = replace(luckiest, p_value=min(1.0, operators * luckiest.p_value))
-    adjusted = holm([gain.p_value for gain in gains.values()])
+        p_values[BEST_CONSTANT] = min(1.0, operators * p_values[BEST_CONSTANT])
+    adjusted = holm(list(p_values.values()))
     return {
-        name: RewardDifference(gain.difference, gain.interval, gain.p_value, corrected)
+        name: RewardDifference(gain.difference, gain.interval, p_values[name], corrected)
         for (name, gain), corrected in zip(gains.items(), adjusted, strict=True)
     }
 

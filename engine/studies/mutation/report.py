@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tidepool.engine.inference.contrasts import SEEDS_FOR_A_VERDICT, compared_in_words
 from tidepool.engine.results.blocks import (
     COUNTS,
     Block,
@@ -21,7 +22,6 @@ from tidepool.engine.results.blocks import (
 )
 from tidepool.engine.results.glimpse import Interim
 from tidepool.engine.results.seeds import blocks_over_seeds
-from tidepool.engine.statistics.contrasts import SEEDS_FOR_A_VERDICT, compared_in_words
 from tidepool.engine.studies.mutation.statistics import (
     RUNS,
     HeldOutRewards,

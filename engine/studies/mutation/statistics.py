@@ -22,13 +22,14 @@ from tidepool.engine.design.outcomes import (
     Sections,
     number,
 )
+from tidepool.engine.inference.contrasts import matched
+from tidepool.engine.inference.distributions import student_quantile
+from tidepool.engine.inference.grouped import numpy
+from tidepool.engine.inference.intervals import UNIT, Interval, share_interval
+from tidepool.engine.inference.significance import pairwise
+from tidepool.engine.inference.typed import Statistics
 from tidepool.engine.results.blocks import Figure
 from tidepool.engine.results.seeds import BAND, Runs, groups_of, seed_differences
-from tidepool.engine.statistics.contrasts import paired
-from tidepool.engine.statistics.distributions import student_quantile
-from tidepool.engine.statistics.intervals import UNIT, Interval, share_interval
-from tidepool.engine.statistics.significance import pairwise
-from tidepool.engine.statistics.typed import Statistics
 from tidepool.storage.queries.learning import training_updates
 from tidepool.storage.queries.summary import finding
 
@@ -286,14 +287,13 @@ def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) 
 
 def compared(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, Any] | None:
     """None where fewer than two queries were answered in both."""
-    gain = paired([first[query] - second[query] for query in first if query in second])
-    if gain is None:
+    gain = matched(numpy.array([first[query] - second[query] for query in first if query in second]))
+    if gain is None or gain.clusters < 2:
         return None
     return {
         "paired": True,
-        "queries": gain.pairs,
+        "queries": gain.clusters,
         "difference": gain.difference,
         "difference_ci95": gain.interval and list(gain.interval),
-        "effect_size": gain.effect_size,
         "p_value": gain.p_value,
     }

@@ -9,9 +9,9 @@ from typing import Any
 from tidepool.engine.coding.statistics import with_coding
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.statistics.grouped import Array, numpy
-from tidepool.engine.statistics.intervals import Interval, Rate, values_needed
-from tidepool.engine.statistics.typed import Statistics
+from tidepool.engine.inference.grouped import Array, numpy
+from tidepool.engine.inference.intervals import Interval, Rate, values_needed
+from tidepool.engine.inference.typed import Statistics
 from tidepool.engine.studies.secret_game.contrasts import AgentComparison, Place, comparisons, ranking
 from tidepool.engine.studies.secret_game.detectors.detection import JUDGE
 from tidepool.engine.studies.secret_game.scoring import KEEPING_MODES, SCORING, points_between

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from tidepool.engine.statistics.contrasts import Arms, Contrast, within
-from tidepool.engine.statistics.grouped import Array, numpy, pair_codes
-from tidepool.engine.statistics.intervals import UNIT, Interval
-from tidepool.engine.statistics.significance import holm
-from tidepool.engine.statistics.typed import Statistics
+from tidepool.engine.inference.contrasts import Arms, Contrast, within
+from tidepool.engine.inference.grouped import Array, numpy, pair_codes
+from tidepool.engine.inference.intervals import UNIT, Interval
+from tidepool.engine.inference.significance import holm
+from tidepool.engine.inference.typed import Statistics
 from tidepool.engine.studies.secret_game.shares import ScoredSides
 from tidepool.engine.studies.secret_game.sides import Clustering
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
+from tidepool.engine.inference.intervals import in_percent, share_interval
 from tidepool.engine.results.blocks import MOST_NAMED, KindMethods, counted, interval, listing, sampling
-from tidepool.engine.statistics.intervals import in_percent, share_interval
 
 PAIRINGS = {
     "round_robin": "Everybody met everybody in turn (round robin).",

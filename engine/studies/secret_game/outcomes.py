@@ -28,9 +28,9 @@ from tidepool.engine.design.outcomes import (
     number,
 )
 from tidepool.engine.errors import UsageError
+from tidepool.engine.inference.grouped import numpy
+from tidepool.engine.inference.intervals import UNIT, Interval
 from tidepool.engine.results.summary import checked
-from tidepool.engine.statistics.grouped import numpy
-from tidepool.engine.statistics.intervals import UNIT, Interval
 from tidepool.engine.stopping.rules import ENOUGH_BLOCKS, ReportEstimate, refuse_few_blocks, refuse_line, refuse_outcome
 from tidepool.engine.studies.secret_game.analysis import GameDesign
 from tidepool.engine.studies.secret_game.casting import Cast, schedule_of, settings_of

@@ -12,6 +12,20 @@ from typing import Any
 
 from tidepool.engine.coding.report import coding_blocks
 from tidepool.engine.config.stored import StoredConfig
+from tidepool.engine.inference.contrasts import FEWEST_TESTED, Contrast, within
+from tidepool.engine.inference.distributions import normal_quantile
+from tidepool.engine.inference.grouped import numpy
+from tidepool.engine.inference.intervals import (
+    Interval,
+    Rate,
+    gap_interval,
+    in_percent,
+    p_value_of,
+    share_interval,
+    wilson,
+)
+from tidepool.engine.inference.significance import pairwise
+from tidepool.engine.inference.typed import Statistics
 from tidepool.engine.results.blocks import (
     COUNTS,
     Block,
@@ -34,20 +48,6 @@ from tidepool.engine.results.blocks import (
 )
 from tidepool.engine.results.glimpse import CAPTION, Interim, Sums
 from tidepool.engine.results.summary import checked
-from tidepool.engine.statistics.contrasts import FEWEST_TESTED, Contrast, within
-from tidepool.engine.statistics.distributions import normal_quantile
-from tidepool.engine.statistics.grouped import numpy
-from tidepool.engine.statistics.intervals import (
-    Interval,
-    Rate,
-    gap_interval,
-    in_percent,
-    p_value_of,
-    share_interval,
-    wilson,
-)
-from tidepool.engine.statistics.significance import pairwise
-from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.analysis import GameDesign, Planted, SecretGameStatistics, sides_of
 from tidepool.engine.studies.secret_game.contrasts import AgentComparison
 from tidepool.engine.studies.secret_game.detectors.detection import DETECTORS

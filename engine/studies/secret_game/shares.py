@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import ref
 
-from tidepool.engine.statistics.grouped import Array, Grouped, numbered, numpy
-from tidepool.engine.statistics.intervals import Interval, Rate, in_percent
-from tidepool.engine.statistics.typed import Statistics
+from tidepool.engine.inference.grouped import Array, Grouped, numbered, numpy
+from tidepool.engine.inference.intervals import Interval, Rate, in_percent
+from tidepool.engine.inference.typed import Statistics
 from tidepool.engine.studies.secret_game.sides import Clustering, Pair, pair_of
 
 SIDE_SHARES = ("times_revealed_secret", "times_obtained_secret", "optimal_strategy")

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tidepool.engine.statistics.grouped import Array, Grouped, distinct_number, numbered, numpy, pair_codes, places_in
-from tidepool.engine.statistics.intervals import UNIT, Interval, Rate, rates_of
-from tidepool.engine.statistics.typed import Statistics
+from tidepool.engine.inference.grouped import Array, Grouped, distinct_number, numbered, numpy, pair_codes, places_in
+from tidepool.engine.inference.intervals import UNIT, Interval, Rate, rates_of
+from tidepool.engine.inference.typed import Statistics
 from tidepool.storage.queries.conversations import SidePage
 
 _MOST_POINTS = 1e100

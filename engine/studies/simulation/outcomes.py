@@ -26,9 +26,9 @@ from tidepool.engine.design.outcomes import (
     number,
 )
 from tidepool.engine.errors import UsageError
-from tidepool.engine.statistics.contrasts import student
-from tidepool.engine.statistics.intervals import Interval, Total, jackknife_variance
-from tidepool.engine.statistics.significance import pairwise
+from tidepool.engine.inference.contrasts import student
+from tidepool.engine.inference.intervals import Interval, Total, jackknife_variance
+from tidepool.engine.inference.significance import pairwise
 from tidepool.engine.stopping.rules import ENOUGH_BLOCKS, ReportEstimate, refuse_few_blocks, refuse_line, refuse_outcome
 from tidepool.engine.studies.simulation.casting import cast_of, settings_of
 from tidepool.engine.studies.simulation.measures import EntityCounts, SpeechTally, group_mean

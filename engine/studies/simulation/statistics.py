@@ -9,9 +9,9 @@ from typing import Any
 
 from tidepool.engine.coding.statistics import with_coding
 from tidepool.engine.config.stored import StoredConfig
+from tidepool.engine.inference.intervals import Interval
+from tidepool.engine.inference.typed import Statistics
 from tidepool.engine.library.entities import in_words
-from tidepool.engine.statistics.intervals import Interval
-from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.simulation.casting import cast_from
 from tidepool.engine.studies.simulation.measures import (
     MEASURES,

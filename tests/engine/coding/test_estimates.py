@@ -16,7 +16,7 @@ from tidepool.engine.coding.estimates import (
     two_groups,
 )
 from tidepool.engine.coding.statistics import majority
-from tidepool.engine.statistics.intervals import wilson
+from tidepool.engine.inference.intervals import wilson
 
 
 def groups(positives: int, negatives: int, yes: int, coded: int, missed: int, quiet: int) -> TwoGroups:

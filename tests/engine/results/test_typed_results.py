@@ -23,8 +23,8 @@ from tidepool import (
     read_summary,
     run_batch,
 )
+from tidepool.engine.inference.typed import Statistics
 from tidepool.engine.results.batch_summary import CallCounts, FailureCount, ReplyCounts, UnitCounts, WaveFigures
-from tidepool.engine.statistics.typed import Statistics
 from tidepool.storage.views import VIEWS
 
 ROWS = ("conversations", "messages", "outcomes", "judgements", "genomes", "answers", "training", "log")

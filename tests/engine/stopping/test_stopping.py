@@ -18,8 +18,8 @@ from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import StopWhenSure
 from tidepool.engine.errors import UsageError
+from tidepool.engine.inference.intervals import Interval
 from tidepool.engine.results.report import report_of
-from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.stopping.rules import rule_for, rule_for_contrast
 from tidepool.engine.stopping.stages import stages_of
 from tidepool.engine.stopping.statistics import read

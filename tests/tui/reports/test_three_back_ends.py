@@ -19,6 +19,7 @@ from tidepool import run_batch
 from tidepool.engine.exports.html import joined
 from tidepool.engine.exports.html_report import render_blocks
 from tidepool.engine.exports.markdown import render_blocks as in_markdown_blocks
+from tidepool.engine.inference.typed import Statistics
 from tidepool.engine.results.blocks import (
     Block,
     Figure,
@@ -35,7 +36,6 @@ from tidepool.engine.results.blocks import (
 from tidepool.engine.results.comparing import compare, comparison_blocks
 from tidepool.engine.results.methods import SIMULATED_DATA as SIMULATED
 from tidepool.engine.results.report import report_of
-from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
 from tidepool.engine.studies.mutation.statistics import MutationStatistics
 from tidepool.engine.studies.secret_game.analysis import SecretGameStatistics

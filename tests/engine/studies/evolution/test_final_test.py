@@ -5,17 +5,17 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from scipy import stats
 
 from tests.engine.studies.evolution.running import evolved, run, run_with_interruptions, study
 from tests.support.solver_truth import true_accuracy
 from tests.support.state import query
 from tidepool.engine.config.freezing import freeze
+from tidepool.engine.inference.intervals import wilson
 from tidepool.engine.studies.evolution.final_test import (
     BEST,
     compare,
     held_out,
-    paired_p_value,
-    wilson,
 )
 from tidepool.engine.studies.evolution.genome import seed_genomes
 from tidepool.engine.studies.evolution.problems.problem_set import generate
@@ -71,11 +71,21 @@ def test_a_winner_is_claimed_only_beyond_chance(
     assert comparison["better"] == winner
 
 
-def test_shares_of_samples_are_tested_by_sign_flips() -> None:
-    assert paired_p_value([0.5] * 6) == pytest.approx(2 / 64)
-    assert paired_p_value([0.5, -0.5, 0.25, -0.25]) == pytest.approx(1.0)
-    assert paired_p_value([0.5] * 30 + [-0.5] * 5, seed=1) < 0.001
-    assert paired_p_value([0.5, 0.25] * 20, seed=1) == paired_p_value([0.5, 0.25] * 20, seed=1)
+def test_interval_and_verdict_of_a_comparison_agree() -> None:
+    random = Random(5)
+    for _ in range(200):
+        count = random.randint(2, 60)
+        marks = [["+" if random.random() < share else "-" for _ in range(count)] for share in (0.9, 0.7)]
+        found = compare(*(once("".join(one)) for one in marks))
+        low, high = found["difference_ci95"]
+        assert low <= found["difference"] <= high
+        assert (found["better"] is None) == (low <= 0 <= high)
+
+
+def test_graded_scores_have_students_interval() -> None:
+    grades = [0.2, 0.4, 0.9, 0.6, 0.5]
+    found = held_out([[Verdict("", False, score=grade)] for grade in grades])
+    assert found.ci95 == pytest.approx(tuple(stats.ttest_1samp(grades, 0.0).confidence_interval(0.95)))
 
 
 @pytest.mark.parametrize("samples", [1, 3])

@@ -11,8 +11,8 @@ that the worst case would not exclude.
 
 import math
 
-from tidepool.engine.statistics.grouped import numpy
-from tidepool.engine.statistics.intervals import LEVEL, Interval
+from tidepool.engine.inference.grouped import numpy
+from tidepool.engine.inference.intervals import LEVEL, Interval
 
 MOST_STAKED = 0.9
 """of the capital, at the worst outcome of a bet"""

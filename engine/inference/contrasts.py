@@ -3,20 +3,19 @@
 Conditions are strata: within each the two arms are compared, and strata count by how well they can tell. Single values
 are independent (CR2 with Satterthwaite's degrees of freedom), or hang together by cluster. Where an arm hardly varies the
 arms' own rates are compared instead, since a variance of next to nothing tells nothing. Differences taken pair by pair (the
-same query, the same seed) have Student's interval and the test of sign flips; runs are compared only with enough seeds.
+same problem, the same query, the same seed) have Student's interval and test, or Bonett and Price's where few of them differ
+from zero; whole runs have a verdict only with enough seeds.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import count
 from statistics import fmean, stdev
 
-from tidepool.engine.statistics.distributions import normal_tail, student_tail
-from tidepool.engine.statistics.grouped import Array, Grouped, counted, numbered, numpy, pair_codes
-from tidepool.engine.statistics.intervals import LEVEL, UNIT, Interval, gap_interval, p_value_of, quantile, rates_of
-from tidepool.engine.statistics.significance import sign_flip_p_value
+from tidepool.engine.inference.distributions import normal_tail, student_tail
+from tidepool.engine.inference.grouped import Array, Grouped, counted, numbered, numpy, pair_codes
+from tidepool.engine.inference.intervals import LEVEL, UNIT, Interval, gap_interval, p_value_of, quantile, rates_of
 
 FEW = 5
 """fewer values than this that differ from the commonest are too few for a variance"""
@@ -273,35 +272,8 @@ def _bonett_price(differences: Array, order: Array, times: Array, size: float) -
 
 
 SEEDS_FOR_A_VERDICT = 8
-"""with five, sign flips cannot go below 0.0625"""
+"""fewer runs say too little about how runs differ"""
 SIGNIFICANT = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Paired:
-    pairs: int
-    difference: float
-    """mean of first less second"""
-    interval: Interval | None
-    """None where nothing varies"""
-    p_value: float
-    """of sign flips: all of them up to 13 pairs, else a seeded sample"""
-    effect_size: float | None
-    """Cohen's d of the differences; None where nothing varies"""
-
-
-def paired(differences: Sequence[float], seed: int = 0) -> Paired | None:
-    """None with fewer than two."""
-    if (contrast := of_mean(differences)) is None:
-        return None
-    varied = contrast.interval is not None
-    return Paired(
-        pairs=len(differences),
-        difference=contrast.difference,
-        interval=contrast.interval,
-        p_value=sign_flip_p_value(differences, seed),
-        effect_size=contrast.difference / stdev(differences) if varied else None,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,28 +287,21 @@ class SeedContrast:
     difference: float
     interval: Interval | None
     p_value: float | None
-    """of sign flips; None with too few seeds for a verdict"""
+    """None with too few seeds for a verdict"""
     missing: int
     """seeds that a verdict still lacks"""
 
 
-def seeds_needed(comparisons: int = 1) -> int:
-    """For a verdict, where so many are asked for at once: with fewer, the smallest p-value there is, corrected, is too large."""
-    return next(n for n in count(SEEDS_FOR_A_VERDICT) if comparisons * 2 / 2**n < SIGNIFICANT)
-
-
-def paired_by_seed(
-    first: Mapping[int, float], second: Mapping[int, float], comparisons: int = 1
-) -> SeedContrast | None:
+def paired_by_seed(first: Mapping[int, float], second: Mapping[int, float]) -> SeedContrast | None:
     """None where they share no seed. With enough of them there is a test; with fewer, an interval and no verdict."""
     seeds = tuple(sorted(first.keys() & second.keys()))
     if not seeds:
         return None
     gaps = tuple(first[seed] - second[seed] for seed in seeds)
-    contrast = of_mean(gaps)
-    missing = max(0, seeds_needed(comparisons) - len(seeds))
-    p_value = None if missing else sign_flip_p_value(gaps)
-    return SeedContrast(seeds, gaps, fmean(gaps), contrast.interval if contrast else None, p_value, missing)
+    contrast = (len(gaps) > 1 and matched(numpy.array(gaps))) or Contrast(gaps[0], None, None, "none", 1)
+    missing = max(0, SEEDS_FOR_A_VERDICT - len(seeds))
+    p_value = None if missing else contrast.p_value
+    return SeedContrast(seeds, gaps, contrast.difference, contrast.interval, p_value, missing)
 
 
 def compared_in_words(p_value: float | None, difference: float) -> str:

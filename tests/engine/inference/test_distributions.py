@@ -4,11 +4,9 @@ import math
 
 import pytest
 from scipy import special
-from scipy.stats import binomtest
 
-from tidepool.engine.statistics.distributions import (
+from tidepool.engine.inference.distributions import (
     chi_squared_tail,
-    even_odds_p_value,
     normal_quantile,
     normal_tail,
     student_quantile,
@@ -43,15 +41,3 @@ def test_the_chi_squared_tail_is_that_of_scipy(freedom: int) -> None:
     values = [0, 1e-9, 0.01, 0.5, 1, 3, 10, 50, 99, 200, 900, 1_500, 3_000]
     expected = [special.chdtrc(freedom, value) for value in values]
     assert [chi_squared_tail(freedom, value) for value in values] == pytest.approx(expected, rel=1e-9, abs=1e-290)
-
-
-@pytest.mark.parametrize("trials", [1, 2, 3, 5, 10, 57, 100, 1_001, 10_000, 100_000])
-def test_tosses_of_a_coin_are_tested_as_scipy_tests_them(trials: int) -> None:
-    near = {0, 1, trials // 3, trials // 2, trials // 2 + 1, trials // 2 + math.isqrt(trials), trials - 1, trials}
-    for successes in near & set(range(trials + 1)):
-        expected = binomtest(successes, trials).pvalue
-        assert even_odds_p_value(successes, trials) == pytest.approx(expected, rel=1e-9, abs=1e-290)
-
-
-def test_nothing_tossed_says_nothing() -> None:
-    assert even_odds_p_value(0, 0) == 1.0

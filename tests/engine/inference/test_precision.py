@@ -1,6 +1,6 @@
 import pytest
 
-from tidepool.engine.statistics.intervals import Rate, values_needed, wilson
+from tidepool.engine.inference.intervals import Rate, values_needed, wilson
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(0, 10), (5, 10), (30, 100), (99, 100)])

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.statistics.significance import holm
+from tidepool.engine.inference.significance import holm
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from tidepool.engine.statistics.betting import ConfidenceSequence
+from tidepool.engine.inference.betting import ConfidenceSequence
 
 
 def _sequence(values: list[float], bounds: tuple[float, float] = (0.0, 1.0)) -> ConfidenceSequence:

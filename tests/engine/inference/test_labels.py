@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.statistics.grouped import counted, distinct_number, numbered
+from tidepool.engine.inference.grouped import counted, distinct_number, numbered
 
 LABELS = st.lists(st.integers(-50, 50)) | st.lists(st.integers(-(2**40), 2**40))
 VALUES = st.lists(st.sampled_from([0.0, 1.0, -2.0])) | st.lists(st.floats(allow_nan=False))

@@ -7,7 +7,7 @@ import pytest
 import statsmodels.api as sm
 from scipy import linalg, stats
 
-from tidepool.engine.statistics.contrasts import stratified, within
+from tidepool.engine.inference.contrasts import stratified, within
 
 RANDOM = numpy.random.default_rng(8)
 SIZE = 120

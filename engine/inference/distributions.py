@@ -100,14 +100,6 @@ def _gamma_share(shape: float, x: float) -> float:
     return total * math.exp(shape * math.log(x) - x - math.lgamma(shape + 1))
 
 
-def even_odds_p_value(successes: int, trials: int) -> float:
-    """Two-sided: how surprising so many successes are where each trial was a toss of a coin."""
-    if trials == 0:
-        return 1.0
-    fewer = min(successes, trials - successes)
-    return min(1.0, 2 * _beta_share(trials - fewer, fewer + 1, 0.5, 0.5))
-
-
 def _beta_share(a: float, b: float, x: float, rest: float) -> float:
     """The regularised incomplete beta function at `x`; `rest` is 1 - x, which the caller knows better."""
     if x <= 0 or rest <= 0:

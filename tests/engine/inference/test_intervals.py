@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.statistics.intervals import mean_interval, mean_interval_of_counts, share_interval
+from tidepool.engine.inference.intervals import share_interval
 
 
 @pytest.mark.parametrize(
@@ -28,17 +28,6 @@ def test_a_share_lies_in_its_interval_and_mirrors_its_complement(case: tuple[int
     assert share_interval(trials - successes, trials) == pytest.approx((1 - high, 1 - low))
 
 
-def test_a_mean_has_about_the_interval_theory_gives():
-    low, high = mean_interval([0.0, 1.0] * 200)
-    assert (low, high) == pytest.approx((0.451, 0.549), abs=0.006)
-
-
-def test_a_mean_interval_is_the_same_for_the_same_seed_and_order_does_not_matter():
-    values = [0.0, 3.0, 1.0, 1.0, 3.0]
-    assert mean_interval(values, 7) == mean_interval(sorted(values), 7)
-    assert mean_interval(values, 7) == mean_interval_of_counts({0.0: 1, 1.0: 2, 3.0: 2}, 7)
-
-
-def test_numpy_loads_only_with_the_first_bootstrap():
+def test_numpy_loads_only_with_the_first_statistics():
     code = "import sys, tidepool.engine.studies.secret_game.shares; sys.exit(not {'scipy', 'numpy'}.isdisjoint(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidepool.engine.statistics.significance import group_difference, rank_correlation, ranks
+from tidepool.engine.inference.significance import group_difference, rank_correlation, ranks
 
 
 def test_perfect_order_of_four_pairs_is_one_chance_in_twelve() -> None:

@@ -8,9 +8,9 @@ import statsmodels.api as sm
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from tidepool.engine.statistics.distributions import fewest_expected
-from tidepool.engine.statistics.grouped import Grouped
-from tidepool.engine.statistics.intervals import Rate, gap_interval, p_value_of, rates_of, wilson
+from tidepool.engine.inference.distributions import fewest_expected
+from tidepool.engine.inference.grouped import Grouped
+from tidepool.engine.inference.intervals import Rate, gap_interval, p_value_of, rates_of, wilson
 
 RANDOM = numpy.random.default_rng(4)
 

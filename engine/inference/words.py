@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from tidepool.engine.statistics.grouped import Array, numpy
+from tidepool.engine.inference.grouped import Array, numpy
 
 # Scripts written without spaces: there each character counts.
 _WORD = re.compile(

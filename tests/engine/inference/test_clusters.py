@@ -5,7 +5,7 @@ import numpy
 import pytest
 from scipy import stats
 
-from tidepool.engine.statistics.intervals import interval_over
+from tidepool.engine.inference.intervals import interval_over
 
 WHOLE = (-math.inf, math.inf)
 

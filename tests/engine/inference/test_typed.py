@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tidepool.engine.statistics.typed import Statistics
+from tidepool.engine.inference.typed import Statistics
 
 
 @dataclass(frozen=True)
