@@ -17,10 +17,9 @@ STRATEGIES = {
 }
 HELD_OUT = (
     "The champion and the best seed prompt were compared on {problems} held out from the search, which chose neither of them. "
-    "Their accuracies have Wilson's 95 % intervals; with several replies a problem, the number of independent replies was "
-    "estimated from the spread between problems. The difference was tested problem by problem, by McNemar's exact test where each "
-    "problem was right or wrong, and by sign flips where samples or scores made shares of it (all of them up to 13 problems that "
-    "differed, else 9,999 drawn); problems that one of them was not answered were left out."
+    "Their accuracies have Wilson's 95 % intervals, graded scores Student's; with several replies a problem, the number of "
+    "independent replies was estimated from the spread between problems. The difference was taken problem by problem, with Student's "
+    "interval and test, or Bonett and Price's where few problems differed; problems that one of them was not answered were left out."
 )
 MISSING = "of the answers on training problems are missing: a call that failed is never a wrong answer."
 CURVES = (

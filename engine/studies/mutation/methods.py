@@ -21,7 +21,7 @@ HELD_OUT = (
     "On queries held out from training, the policy, a random one, each operator played constantly and the unchanged query had episodes by "
     "the same rules. A query's score is the mean reward of its episodes. Means have Student's 95 % intervals over queries; "
     "the policy's gains over random play, the best constant operator, the unchanged query and learners that ran beside were taken query by "
-    "query, with Student's 95 % intervals and two-sided p-values by sign flips (all of them up to 13 queries, else 9,999 drawn), corrected by "
+    "query, with Student's 95 % intervals and two-sided tests (Bonett and Price's where few queries differed), corrected by "
     "Holm's method. The best constant operator was picked on these very queries, which flatters it: where it was ahead, its p-value was taken "
     "times the number of operators."
 )

@@ -38,7 +38,7 @@ from tidepool.storage.queries.summary import finding
 MOST_UPDATES = 12
 BAND = "The bands are Student's 95 % intervals of the smoothed means, over episodes."
 PAIRED = (
-    "Differences are taken query by query, with Student's 95 % intervals; p by sign flips, with Holm's correction over these "
+    "Differences are taken query by query, with Student's 95 % intervals and tests, and Holm's correction over these "
     "comparisons. They are about this one policy: that its learner does better than another takes at least "
     f"{SEEDS_FOR_A_VERDICT} seeds of each (`tidepool compare`)."
 )

@@ -96,7 +96,7 @@ class RewardGain(Statistics):
 
 @dataclass(frozen=True)
 class RewardDifference(RewardGain):
-    """What the policy gains over a baseline, query by query: Student's interval, the p-value of sign flips."""
+    """What the policy gains over a baseline, query by query."""
 
     p_value: float
     p_value_holm: float
