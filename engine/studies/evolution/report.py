@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tidepool.engine.coding.report import coding_blocks
-from tidepool.engine.inference.intervals import Interval, in_percent
+from tidepool.engine.inference.intervals import Interval
 from tidepool.engine.results.blocks import (
     COUNTS,
     Block,
@@ -123,7 +123,9 @@ def verdict(stats: EvolutionStatistics) -> str:
 
 
 def difference(gap: float, interval: Interval | None, p: float, better: str | None) -> str:
-    points = f"{text_of(Estimate(100 * gap, in_percent(interval), 1, signed=True))} points"
+    points = f"{100 * gap:+.1f} points"
+    if interval:
+        points += f" ({100 * interval[0]:+.1f} to {100 * interval[1]:+.1f})"
     if better is None:
         return f"{points}: not distinguishable (p = {p:.2g})"
     return f"{points}, p = {p:.2g}: the champion is {'better' if better == 'champion' else 'worse'}"

@@ -56,7 +56,10 @@ async def test_the_verdict_says_no_more_than_the_held_out_problems_allow(databas
 CASES: list[tuple[dict[str, Any], str]] = [
     ({"p_value": None}, "not validated yet"),
     ({"p_value": 1.0, "difference": 0.0, "better": None, "pairs": 0}, "nothing is known"),
-    ({"p_value": 0.4, "difference": 0.1, "better": None, "pairs": 9}, "+10.0 points: not distinguishable (p = 0.4)"),
+    (
+        {"p_value": 0.4, "difference": 0.1, "difference_ci95": (-0.1, 0.3), "better": None, "pairs": 9},
+        "+10.0 points (-10.0 to +30.0): not distinguishable (p = 0.4)",
+    ),
     ({"p_value": 0.01, "difference": 0.2, "better": "champion", "pairs": 9}, "the champion is better"),
     ({"p_value": 0.01, "difference": -0.2, "better": "baseline", "pairs": 9}, "the champion is worse"),
 ]

@@ -30,7 +30,7 @@ async def test_the_report_names_champion_and_best_seed_and_draws_the_way(databas
     (path,) = export_batch(database, "last", "html", tmp_path / "report.html")
     page = path.read_text()
     assert f"{100 * found['champion']['validation_accuracy']:.1f} %" in page
-    assert f"{100 * found['difference']:+.1f} (" in page and "against random search of" in page
+    assert f"{100 * found['difference']:+.1f} points (" in page and "against random search of" in page
     assert found["rewrites"] > sum(found["refused_rewrites"].values()) >= 0
     assert found["champion"]["length"]["words"] == len(found["champion"]["prompt"].split())
     assert page.count("<polygon") == 1, "the band of the mean"
