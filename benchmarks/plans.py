@@ -22,8 +22,8 @@ from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.providers.protocol import Answer
 from tidepool.engine.providers.simulated.provider import SimulatedProvider
-from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
+from tidepool.engine.studies.study import study_from
 
 STUDIES = 200
 NEAR = 0.25
@@ -85,7 +85,7 @@ def trial(kind: str, seed: int, *, endless: bool, folder: Path) -> Trial:
     config = config_from(random_study(kind, seed), source="")
     database = folder / f"{kind}-{seed}-{endless}.db"
     frozen = freeze(config, database)
-    plan = priced(load_kind(kind).plan(frozen), frozen)
+    plan = priced(study_from(frozen).plan(), frozen)
     with real_lengths(endless=endless):
         summary = asyncio.run(run_batch(config, database))
     if summary.status != "completed":

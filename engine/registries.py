@@ -110,12 +110,12 @@ KINDS: Registry[Any] = Registry(
     "kind of study",
     "tidepool.kinds",
     {
-        "secret_game": f"{_STUDIES}.secret_game.study:KIND",
-        "simulation": f"{_STUDIES}.simulation.study:KIND",
-        "evolution": f"{_STUDIES}.evolution.study:KIND",
-        "mutation": f"{_STUDIES}.mutation.study:KIND",
+        "secret_game": f"{_STUDIES}.kinds:SECRET_GAME",
+        "simulation": f"{_STUDIES}.kinds:SIMULATION",
+        "evolution": f"{_STUDIES}.kinds:EVOLUTION",
+        "mutation": f"{_STUDIES}.kinds:MUTATION",
     },
-    "KindSpec",
+    "Kind",
 )
 
 _PROVIDERS = "tidepool.engine.providers"

@@ -7,15 +7,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tidepool.engine.branching.kind import branching, kind_to_run
 from tidepool.engine.branching.making import NewBranch
+from tidepool.engine.branching.replay import BranchStudy, study_to_run
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
 from tidepool.engine.config.loading import cluster_for
-from tidepool.engine.config.sections import Config, FrozenConfig, Study
+from tidepool.engine.config.sections import Config, FrozenConfig
+from tidepool.engine.config.sections import Study as StudyInCode
 from tidepool.engine.errors import NotFound
 from tidepool.engine.events import BatchEnded, Listener, ServersNamed
 from tidepool.engine.registries import program_version
 from tidepool.engine.results.batch_summary import Summary
+from tidepool.engine.results.so_far import headline_of
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.runtime.cluster_section import Cluster, split_cluster_overrides
 from tidepool.engine.runtime.gc_tuning import gc_tuned
@@ -23,7 +25,8 @@ from tidepool.engine.runtime.open_accounts import OpenAccounts
 from tidepool.engine.runtime.run_control import RunControl
 from tidepool.engine.runtime.session import Play, RunningBatch, Session, SessionOutcome, SessionVerdict, verdict
 from tidepool.engine.stopping.rules import StopRule, rule_for
-from tidepool.engine.studies.kinds import KindSpec, load_kind
+from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.studies.study import Study, study_from
 from tidepool.engine.trust.gate import (
     Admission,
     admit,
@@ -42,7 +45,7 @@ from tidepool.storage.states import BatchStatus, StopCode
 
 
 async def run_batch(
-    study: Config | Study,
+    study: Config | StudyInCode,
     database: str | Path = "tidepool.db",
     *,
     on_event: Listener | None = None,
@@ -66,54 +69,53 @@ async def run_frozen(
 ) -> Summary:
     """Runs a new batch of this config. `folder` holds the study's own code, if it has any; `branch` is what a branch continues
     from; `cluster` makes the live calls, if it is set."""
-    kind = load_kind(config.batch.kind)
-    if branch is not None:
-        kind = branching(kind, branch.branch)
-    plan, rule = kind.plan(config), None if branch is not None else stop_rule(kind, config)
-    folder = await asyncio.to_thread(locate_user_code, folder, kind, config)
-    servers = name_servers(kind, config, on_event)
+    study = study_from(config) if branch is None else BranchStudy(config, branch.branch)
+    plan, rule = study.plan(), None if branch is not None else stop_rule(study)
+    folder = await asyncio.to_thread(locate_user_code, folder, study)
+    servers = name_servers(config, on_event)
     control = control or RunControl()
-    async with OpenAccounts(kind.models(config), config, cluster_for(cluster), control.stopped) as accounts:
+    models = load_kind(config.batch.kind).models(config)
+    async with OpenAccounts(models, config, cluster_for(cluster), control.stopped) as accounts:
         batch_id = await asyncio.to_thread(_insert_batch, path, config, folder, branch)
         accounts.name_batch(batch_id)
-        runs_code = bool(kind.code(config))
+        runs_code = bool(study.code())
         running = RunningBatch(batch_id, config, plan, on_event, False, runs_code, servers, rule=rule)
         session = Session(path, batch_id, (running,), accounts, control)
-        return await _run_one(Run(session), kind.play, path, running)
+        return await _run_one(Run(session), study.play, path, running)
 
 
-def create_batch(study: Config | Study, database: str | Path) -> str:
+def create_batch(study: Config | StudyInCode, database: str | Path) -> str:
     """A new batch that waits: checked and written down, to be run by `resume_batch` in a process of its own."""
     path = Path(database)
     config = freeze(study, path)
-    kind = load_kind(config.batch.kind)
-    kind.plan(config)  # what no run would take is refused now
-    return _insert_batch(path, config, locate_user_code(_folder_of(study), kind, config))
+    new = study_from(config)
+    new.plan()  # what no run would take is refused now
+    return _insert_batch(path, config, locate_user_code(_folder_of(study), new))
 
 
 def create_branch(branch: NewBranch, path: Path) -> str:
     """The same for a branch."""
-    branching(load_kind(branch.config.batch.kind), branch.branch).plan(branch.config)
+    BranchStudy(branch.config, branch.branch).plan()
     return _insert_batch(path, branch.config, branch=branch)
 
 
-def _folder_of(study: Config | Study) -> Path | None:
+def _folder_of(study: Config | StudyInCode) -> Path | None:
     """Where its config was written."""
-    return None if isinstance(study, Study) else study.origin.folder
+    return None if isinstance(study, StudyInCode) else study.origin.folder
 
 
-def locate_user_code(folder: Path | None, kind: KindSpec, config: FrozenConfig) -> Path | None:
+def locate_user_code(folder: Path | None, study: Study) -> Path | None:
     """The folder in which the study's own code lies, where it has any and that can be run."""
-    if not kind.code(config):
+    if not study.code():
         return None
-    kind.find_code(config, (folder or Path.cwd(), Path.cwd()))
+    study.find_code((folder or Path.cwd(), Path.cwd()))
     return folder or Path.cwd()
 
 
-def relocate_user_code(kind: KindSpec, config: FrozenConfig, batch_id: str) -> None:
+def relocate_user_code(study: Study, batch_id: str) -> None:
     """In the folder where it lay when the batch was created or trusted, and nowhere else: code imports what lies beside it."""
-    if kind.code(config):
-        kind.find_code(config, trust_record().folders_of(batch_id) or [Path.cwd()])
+    if study.code():
+        study.find_code(trust_record().folders_of(batch_id) or [Path.cwd()])
 
 
 def _insert_batch(path: Path, config: FrozenConfig, folder: Path | None = None, branch: NewBranch | None = None) -> str:
@@ -159,27 +161,28 @@ async def resume_batch(
         config = with_overrides(load_frozen(batch["config"]), changes)
         if batch["status"] == BatchStatus.COMPLETED:
             raise NotFound(f"Batch {batch['id']} is completed: there is nothing to resume.")
-        kind = kind_to_run(batch, path)
-        admission = admit(connection, batch, config, kind)
+        study = study_to_run(connection, batch, config)
+        admission = admit(connection, batch, study)
     allow([admission], path, trust)
-    await asyncio.to_thread(relocate_user_code, kind, config, batch["id"])
-    servers = name_servers(kind, config, on_event)
+    await asyncio.to_thread(relocate_user_code, study, batch["id"])
+    servers = name_servers(config, on_event)
     control = control or RunControl()
-    async with OpenAccounts(kind.models(config), config, cluster_for(cluster), control.stopped) as accounts:
+    models = load_kind(config.batch.kind).models(config)
+    async with OpenAccounts(models, config, cluster_for(cluster), control.stopped) as accounts:
         accounts.name_batch(batch["id"])
-        plan = kind.plan(config)
+        plan = study.plan()
         running = RunningBatch(
             batch["id"],
             config,
             plan,
             on_event,
             resumed=True,
-            runs_code=bool(kind.code(config)),
+            runs_code=bool(study.code()),
             servers=servers,
-            rule=stop_rule(kind, config),
+            rule=stop_rule(study),
         )
         session = Session(path, batch["id"], (running,), accounts, control)
-        return await _run_one(Run(session, [admission], changes), kind.play, path, running)
+        return await _run_one(Run(session, [admission], changes), study.play, path, running)
 
 
 def allow(admissions: Sequence[Admission], path: Path, trust: bool) -> None:
@@ -200,15 +203,13 @@ def rewrite_limits(path: Path, batch_ids: Sequence[str], changes: Sequence[str],
     rewrite_configs(path, {key: (before[key], after[key]) for key in batch_ids}, note)
 
 
-def stop_rule(kind: KindSpec, config: FrozenConfig) -> StopRule | None:
-    if config.stop is None or kind.stopping is None:
-        return None
-    return rule_for(config.stop, kind.stopping(config))
+def stop_rule(study: Study) -> StopRule | None:
+    return None if study.config.stop is None else rule_for(study.config.stop, study.stop_target())
 
 
-def name_servers(kind: KindSpec, config: FrozenConfig, listener: Listener | None) -> tuple[str, ...]:
+def name_servers(config: FrozenConfig, listener: Listener | None) -> tuple[str, ...]:
     """Before anything is sent: where the config sends requests, and with which key, where that is not usual."""
-    words = tuple(server.in_words for server in servers_to_name(config, kind.models(config)))
+    words = tuple(server.in_words for server in servers_to_name(config, load_kind(config.batch.kind).models(config)))
     if words and listener is not None:
         listener(ServersNamed(words))
     return words
@@ -224,7 +225,7 @@ def config_to_resume(reference: str, database: str | Path, overrides: Iterable[s
 def refuse_untrusted(batch: sqlite3.Row) -> None:
     """Raises where the batch, as its file has it, could not continue without a question: for callers that cannot ask."""
     config = load_frozen(batch["config"])
-    judge(batch["id"], batch["config"], config, load_kind(config.batch.kind)).refuse()
+    judge(batch["id"], batch["config"], study_from(config)).refuse()
 
 
 class Run:
@@ -283,11 +284,20 @@ class Run:
 
 def _end(path: Path, running: RunningBatch, outcome: SessionOutcome) -> SessionVerdict:
     with reading(path) as connection:
-        progress = batches.progress_of(connection, batches.find_batch(connection, running.batch_id)["number"])
+        batch = batches.find_batch(connection, running.batch_id)
+        progress = batches.progress_of(connection, batch["number"])
+        headline = headline_of(connection, batch)
     ended = verdict(
         outcome, calls=progress["calls"], completed=progress["units_completed"], failed=progress["units_failed"]
     )
-    batches.end(path, running.batch_id, status=ended.status, reason=ended.reason, stop_code=ended.stop_code)
+    batches.end(
+        path,
+        running.batch_id,
+        status=ended.status,
+        reason=ended.reason,
+        stop_code=ended.stop_code,
+        headline=headline,
+    )
     return ended
 
 

@@ -255,7 +255,13 @@ def seal_replies(connection: sqlite3.Connection, batch_id: str, seal: Callable[[
 
 
 def end(
-    path: Path, batch_id: str, *, status: BatchStatus, reason: str | None, stop_code: StopCode | None = None
+    path: Path,
+    batch_id: str,
+    *,
+    status: BatchStatus,
+    reason: str | None,
+    stop_code: StopCode | None = None,
+    headline: str | None = None,
 ) -> None:
     """`reason` says to people why the batch ended before its plan did, `stop_code` to programs."""
     with reading(path) as connection:
@@ -264,7 +270,7 @@ def end(
     findings = [{"batch_number": number, "name": name, "content": content} for name, content in counts.items()]
     with writing(path) as connection:
         db.insert_rows(connection, db.Finding, findings, "REPLACE")
-        ending = {"status": status, "reason": reason and storable(reason), "stop_code": stop_code}
+        ending = {"status": status, "reason": reason and storable(reason), "stop_code": stop_code, "headline": headline}
         db.change(connection, db.Batch, {"number": number}, **ending, paused=False, finished_at=time.time())
         count_in_flight_as_bought(connection, number)
 

@@ -27,6 +27,7 @@ from tidepool.storage.tables import (
     Judgement,
     Line,
     LogLine,
+    Measure,
     Outcome,
     Problem,
     Progress,
@@ -482,6 +483,9 @@ class Ledger:
     def put_finding(self, name: str, content: Any) -> None:
         text = json.dumps(content, ensure_ascii=False)
         self._put(Finding, {"batch_number": self.batch_number, "name": name, "content": text})
+
+    def put_measure(self, sequence_number: int, position: int, values: Mapping[str, Any]) -> None:
+        self._put(Measure, {"unit_id": unit_id(self.batch_number, sequence_number), "position": position, **values})
 
     def put_record(self, name: str, position: int, content: Any, sequence_number: int = 0) -> None:
         """A row of a kind that has no table of its own; of a unit, or of the batch as a whole."""

@@ -34,6 +34,7 @@ CREATE TABLE batch (
     study_id VARCHAR,
     replicate INTEGER,
     origin TEXT,
+    headline TEXT,
     UNIQUE (id)
 );
 
@@ -174,6 +175,16 @@ CREATE TABLE log_line (
 );
 
 CREATE INDEX log_by_batch ON log_line (batch_number, id);
+
+CREATE TABLE measure (
+    unit_id INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    measure VARCHAR NOT NULL,
+    participant VARCHAR,
+    value FLOAT,
+    cluster VARCHAR,
+    PRIMARY KEY (unit_id, position)
+);
 
 CREATE TABLE outcome (
     unit_id INTEGER NOT NULL,
@@ -462,3 +473,32 @@ CREATE VIEW answers AS
 CREATE VIEW training AS
     SELECT b.id AS batch_id, t.update_number, t.env_steps, t.mean_reward, t.success_rate
     FROM batch b JOIN training_update t ON t.batch_number = b.number;
+
+CREATE VIEW measures AS
+    SELECT b.id AS batch_id, u.id AS unit, o.agent AS participant, m.measure,
+           CAST(CASE m.measure WHEN 'revealed' THEN o.revealed WHEN 'obtained' THEN o.obtained ELSE o.score END AS REAL)
+               AS value,
+           'game ' || o.game AS cluster, 'scenario ' || o.scenario AS block,
+           m.measure = 'score' AND o.score IS NULL AS missing
+    FROM batch b JOIN unit u ON u.batch_number = b.number JOIN outcome o ON o.unit_id = u.id
+         JOIN (SELECT 'revealed' AS measure UNION ALL SELECT 'obtained' UNION ALL SELECT 'score') m
+    UNION ALL
+    SELECT b.id, u.id, j.entity, 'rating', j.rating, u.participants, NULL, j.rating IS NULL
+    FROM batch b JOIN unit u ON u.batch_number = b.number JOIN judgement j ON j.unit_id = u.id
+    WHERE u.status = 'completed'
+    UNION ALL
+    SELECT b.id, u.id, NULL, m.measure, NULL,
+           CASE b.kind WHEN 'simulation' THEN u.participants ELSE 'game ' || u.game END, NULL, 1
+    FROM batch b JOIN unit u ON u.batch_number = b.number
+         JOIN (SELECT 'secret_game' AS kind, 'revealed' AS measure UNION ALL SELECT 'secret_game', 'obtained'
+               UNION ALL SELECT 'secret_game', 'score' UNION ALL SELECT 'simulation', 'rating') m ON m.kind = b.kind
+    WHERE u.status = 'failed'
+          AND (b.kind = 'secret_game'
+               OR EXISTS (SELECT 1 FROM judgement j WHERE j.unit_id BETWEEN b.number << 32 AND (b.number + 1) << 32))
+    UNION ALL
+    SELECT b.id, u.id, a.genome_id, 'score', a.score, 'problem ' || a.problem, NULL, a.correct IS NULL
+    FROM batch b JOIN unit u ON u.batch_number = b.number JOIN answer a ON a.unit_id = u.id
+    WHERE a.split = 'judge'
+    UNION ALL
+    SELECT b.id, u.id, m.participant, m.measure, m.value, m.cluster, NULL, m.value IS NULL
+    FROM batch b JOIN unit u ON u.batch_number = b.number JOIN measure m ON m.unit_id = u.id;

@@ -51,6 +51,8 @@ class Batch(SQLModel, table=True):
     replicate: int | None = None
     origin: str | None = Field(default=None, sa_type=Text)
     """where a branch was taken from, as JSON"""
+    headline: str | None = Field(default=None, sa_type=Text)
+    """its one figure at its end, as JSON: a list of batches computes nothing"""
 
 
 class Progress(SQLModel, table=True):
@@ -441,6 +443,20 @@ class Code(SQLModel, table=True):
     """how many sides of the batch it stands for, by the sample's plan"""
     details: str | None = Field(default=None, sa_type=Text)
     at: float
+
+
+class Measure(SQLModel, table=True):
+    """A value that a unit measured, where it does not follow from other rows."""
+
+    unit_id: int = Field(primary_key=True)
+    position: int = Field(primary_key=True)
+    """in the order in which the unit measured"""
+    measure: str
+    participant: str | None = None
+    value: float | None = None
+    """None: it could not be measured"""
+    cluster: str | None = None
+    """values with the same one are not independent"""
 
 
 class Record(SQLModel, table=True):

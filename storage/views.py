@@ -465,13 +465,62 @@ TRAINING = View(
     FROM batch b JOIN training_update t ON t.batch_number = b.number""",
 )
 
+MEASURES = View(
+    "measures",
+    "One row for each value that a study measured: of each side of a conversation, each rated entity, each held-out answer of a "
+    "finalist, each held-out episode. Statistics, designs and comparisons rest on these rows.",
+    columns(
+        """
+        batch_id | text | The batch.
+        unit | integer | The unit it was measured in: `conversations.id`.
+        participant | text | Whose value it is: an agent, an entity, a genome, who chose in an episode; empty: of the unit as a
+            whole.
+        measure | text | `revealed`, `obtained` and `score` of a secret game, `rating` of a simulation, `score` of an answer,
+            `reward` of an episode, or a name of the study's own.
+        value | real | The value; empty where it is missing.
+        cluster | text | Values with the same cluster are not independent: a game, a combination of entities, a problem, a
+            query.
+        block | text | What was drawn for the unit: its scenario; empty where nothing was.
+        missing | boolean | Whether it was to be measured and was not: the unit failed, or no clear answer came.
+        """
+    ),
+    """
+    SELECT b.id AS batch_id, u.id AS unit, o.agent AS participant, m.measure,
+           CAST(CASE m.measure WHEN 'revealed' THEN o.revealed WHEN 'obtained' THEN o.obtained ELSE o.score END AS REAL)
+               AS value,
+           'game ' || o.game AS cluster, 'scenario ' || o.scenario AS block,
+           m.measure = 'score' AND o.score IS NULL AS missing
+    FROM batch b JOIN unit u ON u.batch_number = b.number JOIN outcome o ON o.unit_id = u.id
+         JOIN (SELECT 'revealed' AS measure UNION ALL SELECT 'obtained' UNION ALL SELECT 'score') m
+    UNION ALL
+    SELECT b.id, u.id, j.entity, 'rating', j.rating, u.participants, NULL, j.rating IS NULL
+    FROM batch b JOIN unit u ON u.batch_number = b.number JOIN judgement j ON j.unit_id = u.id
+    WHERE u.status = 'completed'
+    UNION ALL
+    SELECT b.id, u.id, NULL, m.measure, NULL,
+           CASE b.kind WHEN 'simulation' THEN u.participants ELSE 'game ' || u.game END, NULL, 1
+    FROM batch b JOIN unit u ON u.batch_number = b.number
+         JOIN (SELECT 'secret_game' AS kind, 'revealed' AS measure UNION ALL SELECT 'secret_game', 'obtained'
+               UNION ALL SELECT 'secret_game', 'score' UNION ALL SELECT 'simulation', 'rating') m ON m.kind = b.kind
+    WHERE u.status = 'failed'
+          AND (b.kind = 'secret_game'
+               OR EXISTS (SELECT 1 FROM judgement j WHERE j.unit_id BETWEEN b.number << 32 AND (b.number + 1) << 32))
+    UNION ALL
+    SELECT b.id, u.id, a.genome_id, 'score', a.score, 'problem ' || a.problem, NULL, a.correct IS NULL
+    FROM batch b JOIN unit u ON u.batch_number = b.number JOIN answer a ON a.unit_id = u.id
+    WHERE a.split = 'judge'
+    UNION ALL
+    SELECT b.id, u.id, m.participant, m.measure, m.value, m.cluster, NULL, m.value IS NULL
+    FROM batch b JOIN unit u ON u.batch_number = b.number JOIN measure m ON m.unit_id = u.id""",
+)
+
 
 VIEWS: dict[str, View] = {
     view.name: view
     for view in (
         *(BATCHES, STUDIES, CELLS, WAVES, PROVIDER_BATCHES, LOG, RECORDS),
         *(CONVERSATIONS, MESSAGES, OUTCOMES, VERDICTS, SIT_OUTS, JUDGEMENTS, CODES),
-        *(GENOMES, ANSWERS, TRAINING),
+        *(GENOMES, ANSWERS, TRAINING, MEASURES),
     )
 }
 

@@ -85,7 +85,7 @@ def test_a_kind_and_a_provider_of_a_package_run_and_the_same_study_again_is_all_
     first = extended.json("--run", study("whispers"))
     assert (first["kind"], first["status"], first["simulated"]) == ("whispers", "completed", False)
     assert first["units"]["completed"] == 20 and first["calls"]["bought"] == 100
-    assert 0 < first["statistics"]["words_kept_percentage"] < 100
+    assert 0 < first["statistics"]["measures"]["words kept"]["mean"] < 100
     again = extended.json("--run", study("whispers"))
     assert again["calls"]["cached"] == again["calls"]["total"] == 100
     assert again["statistics"] == first["statistics"]
@@ -93,7 +93,7 @@ def test_a_kind_and_a_provider_of_a_package_run_and_the_same_study_again_is_all_
         "forgetting": 0.4
     }
     shown = extended("show", "last").stdout
-    assert "words_kept_percentage" in shown and "20 of 20 completed" in shown
+    assert "words that arrived" in shown and "20 of 20 completed" in shown
     assert "Hearer 1" in extended("show", "last", "--conversation", "1").stdout
 
 
@@ -145,7 +145,7 @@ def test_a_kind_of_a_package_is_resumed_batched_and_exported_like_ours(extended:
     results = json.loads(next((tmp_path / "json").rglob("results.json")).read_text())
     assert len(results["units"]) == 20 and len(results["units"][0]["messages"]) == 5
     assert (tmp_path / "csv" / "messages.csv").read_text().count("Hearer 5") == 20
-    assert "words_kept_percentage" in (tmp_path / "html").read_text()
+    assert "words that arrived" in (tmp_path / "html").read_text()
 
 
 async def test_a_kind_of_a_package_is_composed_run_and_read_in_the_app(
@@ -171,7 +171,7 @@ async def test_a_kind_of_a_package_is_composed_run_and_read_in_the_app(
         await until(pilot, lambda: isinstance(app.screen, ResultsScreen))
         await until_seen(pilot, "7 of 7 completed")
         await pilot.press("tab")
-        await until_seen(pilot, "words_kept_percentage")
+        await until_seen(pilot, "words that arrived")
 
 
 def _ended(database: Path) -> bool:

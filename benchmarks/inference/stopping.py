@@ -17,7 +17,7 @@ from tidepool.engine.config.sections import StopWhenSure
 from tidepool.engine.inference.intervals import Interval
 from tidepool.engine.stopping.rules import Cell, StopRule
 from tidepool.engine.stopping.statistics import Stopping
-from tidepool.engine.studies.secret_game.outcomes import WatchedGame, game_rounds
+from tidepool.engine.studies.secret_game.expectations import WatchedGame, game_rounds
 from tidepool.engine.studies.secret_game.pairing import Schedule
 from tidepool.engine.studies.secret_game.sides import SideOutcome
 

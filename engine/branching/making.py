@@ -14,6 +14,7 @@ from tidepool.engine.branching.replay import OneByOne, rehearse
 from tidepool.engine.branching.talks import (
     MOST_TIMES,
     Branch,
+    BranchKind,
     BranchStage,
     Origin,
     OriginAnswer,
@@ -24,7 +25,8 @@ from tidepool.engine.call import Call, seed_of
 from tidepool.engine.config.freezing import load_frozen, with_overrides
 from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.errors import NotFound, UsageError
-from tidepool.engine.studies.kinds import KindSpec, load_kind
+from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.studies.study import study_from
 from tidepool.engine.trust.foreign_keys import without_foreign
 from tidepool.engine.trust.gate import adopt, judge, plannable
 from tidepool.storage import batches
@@ -64,7 +66,7 @@ def new_branch(path: Path, spec: BranchSpec, *, trust: bool = False, plan_only: 
         kind = _branchable(batch)
         config_text = plannable(batch["id"], batch["config"]) if plan_only else batch["config"]
         config = with_overrides(load_frozen(config_text), spec.overrides)
-        admission = judge(batch["id"], batch["config"], config, kind)
+        admission = judge(batch["id"], batch["config"], study_from(config))
         if not plan_only and not trust:
             admission.refuse()
         branch = _read(connection, batch, kind, config, spec)
@@ -75,20 +77,18 @@ def new_branch(path: Path, spec: BranchSpec, *, trust: bool = False, plan_only: 
     return NewBranch(_config(config, branch.origin, is_own=is_own), branch)
 
 
-def _branchable(batch: sqlite3.Row) -> KindSpec:
-    kind = load_kind(batch["kind"])
-    if kind.branches is None:
+def _branchable(batch: sqlite3.Row) -> BranchKind:
+    branches = load_kind(batch["kind"]).study.branches
+    if branches is None:
         raise UsageError(f"Batch {batch['id']} is a {batch['kind']}: only batches of talks can be branched.")
     if (origin := read_origin(batch["origin"])) is not None:
         raise UsageError(f"Batch {batch['id']} is a branch itself. Branch the batch it came from: {origin.batch_id}.")
-    return kind
+    return branches
 
 
 def _read(
-    connection: sqlite3.Connection, batch: sqlite3.Row, kind: KindSpec, config: FrozenConfig, spec: BranchSpec
+    connection: sqlite3.Connection, batch: sqlite3.Row, branch_kind: BranchKind, config: FrozenConfig, spec: BranchSpec
 ) -> Branch:
-    assert kind.branches is not None
-    branch_kind = kind.branches()
     steps = branch_kind.steps(config)
     position = _place(steps, spec)
     rows = _chosen(batch, talk_rows(connection, batch["number"]), spec)
@@ -197,5 +197,4 @@ def steps_of(path: Path, reference: str) -> list[str]:
     with reading(path) as connection:
         batch = batches.find_batch(connection, reference)
     kind = _branchable(batch)
-    assert kind.branches is not None
-    return list(kind.branches().steps(load_frozen(plannable(batch["id"], batch["config"]))))
+    return list(kind.steps(load_frozen(plannable(batch["id"], batch["config"]))))

@@ -4,8 +4,10 @@ A rehearsal proves that a conversation is the one that was bought, and counts wh
 resampled, and what follows it. A redraw is the kind's own story, some of whose requests are answered already."""
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+import sqlite3
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from tidepool.engine.branching.talks import (
@@ -25,7 +27,9 @@ from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.providers.protocol import Answer
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.unit import Unit, UnitPlan
+from tidepool.engine.stopping.rules import StopTarget
 from tidepool.engine.studies.planned_calls import EXPECTED, MOST, Plan, PlannedCalls, Sizing, UsualTokens, merged
+from tidepool.engine.studies.study import Study, study_from
 from tidepool.storage.states import FinishReason
 
 # -- rehearsal ---------------------------------------------------------------------------------------------------------
@@ -142,12 +146,41 @@ def advice(origin: Origin) -> str:
 _FINISH = {reason.value: reason for reason in FinishReason}
 
 
-async def play(run: BatchRun, kind: BranchKind) -> None:
-    branch = branch_in(run.ledger.reader, run.ledger.batch_number)
-    stage = kind.stage(run.config, branch.earlier, run)
-    talks = {talk.number: talk for talk in branch.talks}
-    run.expect_units(branch.origin.units)
-    await run.units(_redraws(run, stage, branch.origin, talks))
+class BranchStudy(Study):
+    """A batch that continues conversations of another: the kind's own, with another plan and another story."""
+
+    def __init__(self, config: FrozenConfig, branch: Branch) -> None:
+        super().__init__(config)
+        self._branch = branch
+        self._study = study_from(config)
+        assert self._study.branches is not None
+        self._kind: BranchKind = self._study.branches
+
+    def plan(self) -> Plan:
+        return plan_of(self._kind, self.config, self._branch)
+
+    def code(self) -> tuple[str, ...]:
+        return self._study.code()
+
+    def find_code(self, folders: Sequence[Path]) -> None:
+        self._study.find_code(folders)
+
+    def stop_target(self) -> StopTarget:
+        return self._study.stop_target()
+
+    async def play(self, run: BatchRun) -> None:
+        branch = self._branch
+        stage = self._kind.stage(run.config, branch.earlier, run)
+        talks = {talk.number: talk for talk in branch.talks}
+        run.expect_units(branch.origin.units)
+        await run.units(_redraws(run, stage, branch.origin, talks))
+
+
+def study_to_run(connection: sqlite3.Connection, batch: sqlite3.Row, config: FrozenConfig) -> Study:
+    """The study of a batch in a file: what a branch continues from is read there."""
+    return (
+        study_from(config) if batch["origin"] is None else BranchStudy(config, branch_in(connection, batch["number"]))
+    )
 
 
 def _redraws(run: BatchRun, stage: BranchStage, origin: Origin, talks: dict[int, OriginTalk]) -> Iterator[UnitPlan]:

@@ -4,15 +4,17 @@ The unit is the conversation: of each, the mean over its altered redraws less th
 interval over conversations. Where games link their conversations, by memory or kept secrets, games are the clusters. Of one
 conversation the two groups of redraws are compared, and the result holds for this conversation alone."""
 
+import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
-from tidepool.engine.branching.talks import EARLIER, Arm, BranchKind, Measure, Origin
+from tidepool.engine.branching.talks import EARLIER, Arm, BranchKind, Measure, Origin, read_origin
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.inference.contrasts import Contrast, stratified, student, within
+from tidepool.engine.inference.contrasts import Contrast, stratified, within
 from tidepool.engine.inference.grouped import Array, Grouped, numpy
 from tidepool.engine.inference.intervals import Interval, rates_of
 from tidepool.engine.results.blocks import (
@@ -30,6 +32,8 @@ from tidepool.engine.results.blocks import (
     table,
 )
 from tidepool.engine.results.figures import forest
+from tidepool.engine.studies.kinds import KINDS, Kind, load_kind
+from tidepool.engine.studies.results import Batch, Results, Statistics
 from tidepool.storage.queries.conversations import games_of_units, records_of_batch
 from tidepool.storage.states import unit_id
 from tidepool.storage.transfer.tables import ExportTable
@@ -40,6 +44,43 @@ from tidepool.storage.views import ColumnType
 
 Values = Mapping[int, Mapping[Arm, Sequence[float]]]
 """of one measure: by conversation and arm, one value a redraw"""
+
+
+class BranchResults(Results):
+    """Of a batch that continues conversations of another."""
+
+    def __init__(self, kind: Kind, origin: Origin) -> None:
+        self._kind, self._origin = kind, origin
+        own = kind.results.contents
+        self.contents = replace(own, tables=(*own.tables, lambda _, batch: redraws(batch["number"], origin)))
+
+    def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:
+        branches = self._kind.study.branches
+        return statistics(connection, batch, config, branches, self._origin) if branches else {}
+
+    def blocks(self, statistics: Statistics) -> list[Block]:
+        return blocks(statistics)
+
+    def figures(self, statistics: Statistics) -> dict[str, Cell]:
+        return figures(statistics)
+
+    def methods(
+        self, batch: Batch, config: StoredConfig, statistics: Statistics, connection: sqlite3.Connection
+    ) -> KindMethods:
+        return methods(self._origin)
+
+
+def results_of(batch: Batch | sqlite3.Row) -> Results:
+    """Whoever reads a batch finds its results here: a branch has its own."""
+    kind, origin = load_kind(batch["kind"]), read_origin(batch["origin"])
+    return kind.results if origin is None or not kind.talks else BranchResults(kind, origin)
+
+
+def results_shown(summary: Mapping[str, Any]) -> Results:
+    """The same for a summary. A kind whose package is not installed here is shown by plain tables."""
+    origin = summary.get("origin")
+    batch = {"kind": summary["kind"], "origin": json.dumps(origin) if origin else None}
+    return results_of(batch) if summary["kind"] in KINDS else Results()
 
 
 def statistics(
@@ -112,20 +153,7 @@ def _means(complete: Values, arm: Arm) -> list[float]:
 def _over_conversations(complete: Values, clusters: Sequence[int], measure: Measure) -> Contrast | None:
     gaps = numpy.array(_means(complete, "altered")) - numpy.array(_means(complete, "control"))
     clusterings = [numpy.array(clusters)] if len(set(clusters)) < len(clusters) else []
-    contrast = within(gaps, numpy.zeros(len(gaps), dtype=int), clusterings, measure.bounds[1] - measure.bounds[0])
-    if contrast is None or contrast.method != "t" or clusterings:
-        return contrast
-    return student("t", len(gaps), contrast.difference, float(gaps.var(ddof=1)) / len(gaps), freedom_of(gaps))
-
-
-def freedom_of(gaps: Array) -> float:
-    """Degrees of freedom of their variance. Where the sentence works in few conversations, most gaps are nothing and some are
-    large: such a variance is known worse than n − 1 says, by the kurtosis of the gaps (Satterthwaite)."""
-    count, deviations = len(gaps), gaps - gaps.mean()
-    excess = float((deviations**4).mean() / (deviations**2).mean() ** 2) - 3
-    if count > 3:  # a small sample shows less of it than there is
-        excess = (count - 1) / ((count - 2) * (count - 3)) * ((count + 1) * excess + 6)
-    return 2 * count / (max(0.0, excess) + 2 * count / (count - 1))
+    return within(gaps, numpy.zeros(len(gaps), dtype=int), clusterings, measure.bounds[1] - measure.bounds[0])
 
 
 def _of_this_one(complete: Values, measure: Measure) -> Contrast | None:

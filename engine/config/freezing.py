@@ -151,7 +151,7 @@ def _frozen(config: Config, source: str, folder: Path | None) -> FrozenConfig:
     """`folder` is where relative paths start; None: no file may be read."""
     _refuse_unknown_providers(config, source)
     try:
-        frozen = as_frozen(with_full_names(load_kind(config.batch.kind).freeze(config, folder)))
+        frozen = as_frozen(with_full_names(load_kind(config.batch.kind).study.freeze(config, folder)))
         _check_stop(frozen)
     except UsageError as error:
         raise UsageError(format_error(source, str(error)), error.where) from None
@@ -160,14 +160,8 @@ def _frozen(config: Config, source: str, folder: Path | None) -> FrozenConfig:
 
 def _check_stop(config: FrozenConfig) -> None:
     """Raises where [stop] could not be kept."""
-    if config.stop is None:
-        return
-    stopping = load_kind(config.batch.kind).stopping
-    if stopping is None:
-        kinds = " and ".join(name for name in KINDS.builtin if load_kind(name).stopping)
-        words = f"[stop] is for {kinds}: a study of kind {config.batch.kind} ends by rules of its own section."
-        raise UsageError(words, ("stop",))
-    stopping(config)
+    if config.stop is not None:
+        load_kind(config.batch.kind).study(config).stop_target()
 
 
 def validate_all(
@@ -195,7 +189,7 @@ def validate_all(
 def key_problems(data: Mapping[str, Any]) -> list[ConfigProblem]:
     """What is wrong with single keys, in all sections."""
     kind = data["batch"]["kind"]
-    settings = load_kind(kind).settings()
+    settings = load_kind(kind).settings
     others = {name: section for name, section in data.items() if name != kind}
     problems = problems_in(Config, {**others, "settings": Section()}, layout=config_layout(Config, kind, settings))
     problems += problems_in(settings, data[kind], (kind,))

@@ -140,7 +140,7 @@ def config_from(
     for problem in outline_problems(sections):
         raise UsageError(format_error(source, problem.sentence, lines.of(problem.where)), problem.where)
     kind_name = str(sections["batch"]["kind"])
-    kind_section = load_kind(kind_name).settings()
+    kind_section = load_kind(kind_name).settings
     layout = config_layout(Config, kind_name, kind_section, lines)
     settings = validated(kind_section, sections.pop(kind_name), source, (kind_name,), layout)
     config = validated(Config, {**sections, "settings": settings}, source, layout=layout)

@@ -5,7 +5,6 @@ written because of what it says. So the plain values are at hand, and the checke
 """
 
 import json
-from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -29,9 +28,8 @@ def stored_sections(text: str) -> dict[str, Any]:
 class StoredConfig:
     """The config of a batch, read when it is first asked for."""
 
-    def __init__(self, text: str, check: "Callable[[str], FrozenConfig]") -> None:
+    def __init__(self, text: str) -> None:
         self._text = text
-        self._check = check
 
     @cached_property
     def sections(self) -> dict[str, Any]:
@@ -41,4 +39,6 @@ class StoredConfig:
     @cached_property
     def checked(self) -> "FrozenConfig":
         """The whole config; what is wrong with it is told by its keys."""
-        return self._check(self._text)
+        from tidepool.engine.config.freezing import load_frozen
+
+        return load_frozen(self._text)

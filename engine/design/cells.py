@@ -28,9 +28,10 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import with_library
 from tidepool.engine.run import stop_rule
 from tidepool.engine.stopping.rules import StopRule, rule_for_contrast
-from tidepool.engine.studies.kinds import KindSpec, load_kind
+from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
 from tidepool.engine.studies.planned_calls import merge_plans
+from tidepool.engine.studies.study import study_from
 
 # -- factors and levels ------------------------------------------------------------------------------------------------
 
@@ -201,7 +202,7 @@ def _plan_study(config: Config, database: Path) -> PlannedStudy:
     try:
         outcomes = study_outcomes(config.batch.kind, [cell.config.as_written() for cell in cells])
         first_cells = [(cell.levels, cell.config) for cell in cells if cell.replicate == 1]
-        ignored = likely_unaffected(config.batch.kind, first_cells, paired=design.mode == "paired")
+        ignored = likely_unaffected(first_cells, paired=design.mode == "paired")
         warnings = [*check_hypotheses(record, outcomes), *ignored]
     except UsageError as error:
         raise UsageError(format_error(config.origin.source, str(error)), error.where) from None
@@ -288,11 +289,11 @@ CellOfStudy = tuple[FrozenConfig, Mapping[str, str], int]
 """a cell's config, its levels by factor, and its replicate"""
 
 
-def rules_of(kind: KindSpec, cells: Sequence[CellOfStudy]) -> list[StopRule | None]:
+def rules_of(cells: Sequence[CellOfStudy]) -> list[StopRule | None]:
     """The rule of each cell. A difference of levels is one rule for all, in which a cell's place is its place here."""
     settings = cells[0][0].stop
-    if settings is None or kind.stopping is None or not settings.contrast:
-        return [stop_rule(kind, config) for config, _, _ in cells]
+    if settings is None or not settings.contrast:
+        return [stop_rule(study_from(config)) for config, _, _ in cells]
     factors = list(cells[0][1])
     if settings.factor not in factors:
         raise UsageError(
@@ -300,7 +301,9 @@ def rules_of(kind: KindSpec, cells: Sequence[CellOfStudy]) -> list[StopRule | No
             f"{', '.join(map(repr, factors)) or 'none'}.",
             ("stop", "difference"),
         )
-    stopping = [(kind.stopping(config), levels[settings.factor], replicate) for config, levels, replicate in cells]
+    stopping = [
+        (study_from(config).stop_target(), levels[settings.factor], replicate) for config, levels, replicate in cells
+    ]
     rule = rule_for_contrast(settings, stopping)
     return [rule for _ in cells]
 
@@ -315,8 +318,8 @@ def priced_study(config: Config, database: Path) -> dict[str, Any]:
 
 def priced_cells(study: PlannedStudy) -> dict[str, Any]:
     kind = load_kind(study.config.batch.kind)
-    plans = [kind.plan(cell.config) for cell in study.cells]
-    rules_of(kind, [(cell.config, cell.levels, cell.replicate) for cell in study.cells])
+    plans = [study_from(cell.config).plan() for cell in study.cells]
+    rules_of([(cell.config, cell.levels, cell.replicate) for cell in study.cells])
     total = priced(merge_plans(plans), study.config, several=True)
     cells = [
         {"levels": dict(cell.levels), "replicate": cell.replicate, "units": plan.units, "calls": plan.calls_expected}

@@ -1,19 +1,15 @@
 """What a batch came to, in the words of its kind: all that the statistics of a design know of a study.
 
-A kind lists its outcomes from a config alone, so hypotheses can be checked before anything is bought, and reads all of
-them from the file in one go. A new kind that gives both has effects, intervals and tests by that.
+A kind lists its outcomes from a config alone, so hypotheses can be checked before anything is bought. Its values are those
+of the view `measures`. A kind that lists its measures has effects, intervals and tests by that.
 """
 
 import math
-import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tidepool.engine.inference.intervals import Interval
-
-if TYPE_CHECKING:
-    from tidepool.engine.config.sections import FrozenConfig
 
 Sections = Mapping[str, Any]
 """a config's plain values by section"""
@@ -105,16 +101,6 @@ class PlannedBatch:
     """that repeat"""
     entities: int = 0
     """that the batch's own intervals count instead of talks"""
-
-
-@dataclass(frozen=True, slots=True)
-class KindOutcomes:
-    listed: Callable[[Sections], Sequence[Outcome]]
-    """Of a config, before anything is run."""
-    read: Callable[[sqlite3.Connection, Mapping[str, Any], Sections], BatchValues]
-    """Of the connection, a row of `batch` and its config."""
-    planned: "Callable[[FrozenConfig], PlannedBatch] | None" = None
-    """What a batch will have to count; None: how much it will tell cannot be said beforehand."""
 
 
 def number(value: Any) -> float | None:

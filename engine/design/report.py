@@ -31,7 +31,7 @@ from tidepool.engine.results.figures import forest
 from tidepool.engine.results.methods import kind_methods, method_paragraphs
 from tidepool.engine.results.report import GOING_ON, failure_words, methods_or_warning, overview
 from tidepool.engine.results.simulated_roles import NOT_YET, simulated_lines
-from tidepool.engine.results.summary import checked, statistics_of
+from tidepool.engine.results.summary import statistics_of
 from tidepool.engine.trust.gate import design_text
 from tidepool.storage.file import reading
 from tidepool.storage.studies import StoredCell, cells_of, find_study
@@ -282,7 +282,7 @@ def _methods(connection: sqlite3.Connection, summary: Mapping[str, Any]) -> Iter
 
 
 def _sentences(connection: sqlite3.Connection, cell: StoredCell) -> tuple[Sequence[str], Sequence[str]]:
-    config = StoredConfig(cell.batch["config"], checked)
+    config = StoredConfig(cell.batch["config"])
     methods = kind_methods(connection, cell.batch, config, statistics_of(connection, cell.batch))
     return methods.design, methods.measures
 

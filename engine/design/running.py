@@ -27,7 +27,8 @@ from tidepool.engine.runtime.cluster_section import Cluster, split_cluster_overr
 from tidepool.engine.runtime.open_accounts import OpenAccounts
 from tidepool.engine.runtime.run_control import RunControl
 from tidepool.engine.runtime.session import RunningBatch, Session
-from tidepool.engine.studies.kinds import KindSpec, load_kind
+from tidepool.engine.studies.kinds import Kind, load_kind
+from tidepool.engine.studies.study import study_from
 from tidepool.engine.trust.foreign_keys import foreign_provider_keys
 from tidepool.engine.trust.gate import Admission, admit, design_text, servers_of
 from tidepool.engine.trust.record import trust_record
@@ -80,9 +81,10 @@ def _create_study(path: Path, planned: PlannedStudy) -> str:
     kind = load_kind(planned.config.batch.kind)
     folders = []
     for cell in planned.cells:
-        kind.plan(cell.config)
-        folders.append(locate_user_code(planned.folder, kind, cell.config))
-    rules_of(kind, [(cell.config, cell.levels, cell.replicate) for cell in planned.cells])
+        study = study_from(cell.config)
+        study.plan()
+        folders.append(locate_user_code(planned.folder, study))
+    rules_of([(cell.config, cell.levels, cell.replicate) for cell in planned.cells])
     shared_config(kind, [cell.config for cell in planned.cells])
     new = [studies.NewCell(new_batch(cell.config), cell.replicate, cell.levels) for cell in planned.cells]
     prepare(path)
@@ -144,14 +146,14 @@ async def _run_cells(
     allow([item.admission for item in running], path, trust)
     kind = load_kind(cells[0].batch["kind"])
     for item in running:
-        await asyncio.to_thread(relocate_user_code, kind, item.config, item.cell.batch["id"])
+        await asyncio.to_thread(relocate_user_code, study_from(item.config), item.cell.batch["id"])
     models = set().union(*(kind.models(item.config) for item in running))
     shared = shared_config(kind, [item.config for item in running])
     units: dict[str, int] = {}
     if on_event:
         on_event(BatchStarted(study.id, kind.name, study.name, resumed=not fresh))
-    servers = dict.fromkeys(line for item in running for line in name_servers(kind, item.config, None))
-    rules = rules_of(kind, [(item.config, item.cell.levels, item.cell.replicate) for item in judged])
+    servers = dict.fromkeys(line for item in running for line in name_servers(item.config, None))
+    rules = rules_of([(item.config, item.cell.levels, item.cell.replicate) for item in judged])
     control = control or RunControl()
     async with OpenAccounts(models, shared, cluster_for(cluster), control.stopped) as accounts:
         accounts.name_batch(study.id)
@@ -159,10 +161,10 @@ async def _run_cells(
             RunningBatch(
                 item.cell.batch["id"],
                 item.config,
-                kind.plan(item.config),
+                study_from(item.config).plan(),
                 _listener_for(item.cell.batch["id"], on_event, units),
                 resumed=not fresh,
-                runs_code=bool(kind.code(item.config)),
+                runs_code=bool(study_from(item.config).code()),
                 servers=tuple(servers),
                 ended=item.ended,
                 rule=rule,
@@ -171,7 +173,7 @@ async def _run_cells(
             for position, (item, rule) in enumerate(zip(judged, rules, strict=True))
         ]
         run = Run(Session(path, study.id, turns, accounts, control), [item.admission for item in judged], changes)
-        await run.run_to_end(kind.play)
+        await run.run_to_end(lambda batch: study_from(batch.config).play(batch))
     if on_event:
         with reading(path) as connection:
             ended = [cell.batch for cell in studies.cells_of(connection, study.id)]
@@ -195,21 +197,21 @@ def _judge_cells(
     judged = []
     for cell in cells:
         config = with_overrides(load_frozen(cell.batch["config"]), changes)
-        judged.append(_JudgedCell(cell, config, admit(connection, cell.batch, config, kind)))
+        judged.append(_JudgedCell(cell, config, admit(connection, cell.batch, study_from(config))))
     running = [item for item in judged if not item.ended]
     configs = [item.config for item in running]
     if not running or all(item.admission.own for item in running):
         return judged
     models = set().union(*(kind.models(config) for config in configs))
     servers = tuple(servers_of(shared_config(kind, configs), models))
-    code = tuple(dict.fromkeys(words for config in configs for words in kind.code(config)))
+    code = tuple(dict.fromkeys(words for config in configs for words in study_from(config).code()))
     return [
         item if item.ended else replace(item, admission=replace(item.admission, own=False, servers=servers, code=code))
         for item in judged
     ]
 
 
-def shared_config(kind: KindSpec, configs: Sequence[FrozenConfig]) -> FrozenConfig:
+def shared_config(kind: Kind, configs: Sequence[FrozenConfig]) -> FrozenConfig:
     """What the accounts of a study are opened by: the first config, with the section of each provider as those cells have it
     that use the provider. No design can vary them, so cells that differ in a server or a key were changed in the file."""
     sections: dict[str, ProviderSettings] = {}

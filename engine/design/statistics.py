@@ -33,7 +33,7 @@ from tidepool.engine.inference.significance import holm
 from tidepool.engine.providers.simulated.responders import reading_of
 from tidepool.engine.results.blocks import listing
 from tidepool.engine.results.simulated_roles import is_simulated, merge_roles, simulated_roles
-from tidepool.engine.results.summary import MOST_FAILURES, checked, count_batch
+from tidepool.engine.results.summary import MOST_FAILURES, count_batch
 from tidepool.engine.stopping.statistics import stopping_of
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage import studies
@@ -53,16 +53,16 @@ MOST_COMPARED = 50
 """cells that are held against the first one"""
 
 
-def likely_unaffected(kind: str, cells: Sequence[tuple[Levels, FrozenConfig]], *, paired: bool) -> list[str]:
+def likely_unaffected(cells: Sequence[tuple[Levels, FrozenConfig]], *, paired: bool) -> list[str]:
     """Warnings for a plan; `cells` are those of one replicate."""
-    requests = load_kind(kind).first_requests
-    if requests is None or not cells:
+    from tidepool.engine.studies.study import study_from
+
+    if not cells or not (reference := list(study_from(cells[0][1]).first_requests())):
         return []
-    reference = list(requests(cells[0][1]))
     warnings = []
     for levels, config in islice(cells[1:], MOST_COMPARED):
         if (changed := _changed(cells[0][0], levels, paired)) and (
-            models := _ignoring(reference, list(requests(config)))
+            models := _ignoring(reference, list(study_from(config).first_requests()))
         ):
             read, their = ("reads", "its") if len(models) == 1 else ("read", "their")
             warnings.append(
@@ -153,12 +153,9 @@ def _lacking(connection: sqlite3.Connection, study_id: str, design: Mapping[str,
 
 def study_outcomes(kind: str, configs: Sequence[Mapping[str, Any]]) -> list[Outcome]:
     """What batches of these configs come to, and between which bounds in any of them; none where the kind names none."""
-    load_outcomes = load_kind(kind).outcomes
-    if load_outcomes is None:
-        return []
     outcomes: dict[str, Outcome] = {}
     for sections in configs:
-        for item in load_outcomes().listed(sections):
+        for item in load_kind(kind).results.measures(sections):
             low, high = outcomes.get(item.name, item).bounds
             outcomes[item.name] = replace(item, bounds=(min(low, item.bounds[0]), max(high, item.bounds[1])))
     return list(outcomes.values())
@@ -170,11 +167,10 @@ def _read(connection: sqlite3.Connection, study_id: str, factors: Factors) -> tu
         for row, levels in levels_by_cell(connection, study_id)
         if set(factors.names) <= levels.keys()
     ]
-    load_outcomes = load_kind(rows[0][0]["kind"]).outcomes if rows else None
-    if load_outcomes is None:
+    if not rows:
         return [], []
-    configs = [StoredConfig(batch["config"], checked).sections for batch, _ in rows]
-    read = load_outcomes().read
+    configs = [StoredConfig(batch["config"]).sections for batch, _ in rows]
+    read = load_kind(rows[0][0]["kind"]).results.values
     return study_outcomes(rows[0][0]["kind"], configs), [
         CellBatch(cell, batch["replicate"] or 1, read(connection, batch, sections))
         for (batch, cell), sections in zip(rows, configs, strict=True)

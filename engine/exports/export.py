@@ -1,6 +1,6 @@
 """tidepool export: a batch, or a study of several, in a format of the table below.
 
-A kind that writes a format its own way declares it (KindSpec.formats), and what it declares wins: a simulation's CSV, a
+A kind that writes a format its own way declares it (Results.formats), and what it declares wins: a simulation's CSV, a
 policy of the mutation. Tables of a study hold the rows of all its cells, with a column for each factor."""
 
 import json
@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from tidepool.engine.branching.kind import kind_of
+from tidepool.engine.branching.results import results_of
 from tidepool.engine.design.report import study_report
 from tidepool.engine.design.statistics import summarise_study
 from tidepool.engine.errors import UsageError
@@ -49,7 +49,7 @@ def export_batch(
 
 
 def exporter_for(kind: str, format_name: str) -> Exporter:
-    exporters = {**EXPORTERS, **load_kind(kind).formats()}
+    exporters = {**EXPORTERS, **load_kind(kind).results.formats()}
     if format_name not in exporters:
         known = ", ".join(exporters)
         raise UsageError(f"A batch of kind {kind} cannot be exported as {format_name!r}. It can be as {known}.")
@@ -67,9 +67,10 @@ def refuse_file(order: ExportRequest, format_name: str, subject: str) -> None:
 
 def _contents(order: ExportRequest) -> ExportContents:
     """Of the kind; and what a judge said and people coded, where somebody did."""
-    contents = kind_of(order.batch).contents
+    contents = results_of(order.batch).contents
     extra = tuple(view for view in (*contents.where_filled, "codes") if filled(order.connection, view, order.batch))
-    return replace(contents, views=(*contents.views, *extra), of_units=(*contents.of_units, *extra))
+    measures = ("measures",) if filled(order.connection, "measures", order.batch) else ()
+    return replace(contents, views=(*contents.views, *extra, *measures), of_units=(*contents.of_units, *extra))
 
 
 # -- a study -----------------------------------------------------------------------------------------------------------

@@ -109,7 +109,7 @@ def _transcripts(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator
     """Of units that have something to read: a genome's evaluation has not, unless it failed."""
     readable = (
         unit
-        for unit in units_of(connection, batch, load_kind(batch["kind"]).contents)
+        for unit in units_of(connection, batch, load_kind(batch["kind"]).results.contents)
         if unit["messages"] or unit["error"]
     )
     units = list(islice(readable, MOST_TRANSCRIPTS))

@@ -29,8 +29,8 @@ from tidepool.engine.design.outcomes import Outcome, PlannedBatch, PlannedValues
 from tidepool.engine.design.statistics import study_outcomes
 from tidepool.engine.errors import TidepoolError
 from tidepool.engine.planning.power import WANTED, Comparison, Layout, World, power
-from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
+from tidepool.engine.studies.study import study_from
 
 # -- what can be foreseen ----------------------------------------------------------------------------------------------
 
@@ -79,9 +79,7 @@ def forecast(planned: FrozenConfig | PlannedStudy) -> Forecast | None:
 
 
 def _planned(config: FrozenConfig) -> PlannedBatch | None:
-    load_outcomes = load_kind(config.batch.kind).outcomes
-    planned = load_outcomes().planned if load_outcomes else None
-    return planned(config) if planned else None
+    return study_from(config).values_planned()
 
 
 # -- one batch -------------------------------------------------------------------------------------------------
@@ -237,7 +235,7 @@ def planned(config: Config, database: Path) -> FrozenConfig | PlannedStudy:
 def price_of(study: FrozenConfig | PlannedStudy) -> dict[str, Any]:
     if isinstance(study, PlannedStudy):
         return priced_cells(study)
-    return priced(load_kind(study.batch.kind).plan(study), study)
+    return priced(study_from(study).plan(), study)
 
 
 class Sizing:

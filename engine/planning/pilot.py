@@ -19,7 +19,6 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.distributions import normal_quantile
 from tidepool.engine.inference.grouped import Array, pair_codes
 from tidepool.engine.planning.power import Layout, Three, World
-from tidepool.engine.results.summary import checked
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
@@ -66,15 +65,13 @@ def read_pilot(path: Path, reference: str) -> Pilot:
 
 def _pilot(connection: sqlite3.Connection, name: str, rows: Sequence[tuple[Any, tuple[str, ...]]]) -> Pilot:
     kind = str(rows[0][0]["kind"])
-    load_outcomes = load_kind(kind).outcomes
-    if load_outcomes is None:
-        raise UsageError(f"The pilot {name} is of a kind that does not say what its batches come to.")
+    results = load_kind(kind).results
     outcomes: dict[str, Outcome] = {}
     batches = []
     for row, cell in rows:
-        sections = StoredConfig(row["config"], checked).sections
-        outcomes |= {outcome.name: outcome for outcome in load_outcomes().listed(sections)}
-        batches.append(CellBatch(cell, row["replicate"] or 1, load_outcomes().read(connection, row, sections)))
+        sections = StoredConfig(row["config"]).sections
+        outcomes |= {outcome.name: outcome for outcome in results.measures(sections)}
+        batches.append(CellBatch(cell, row["replicate"] or 1, results.values(connection, row, sections)))
     cells = list(dict.fromkeys(cell for _, cell in rows))
     return Pilot(name, kind, tables_of(list(outcomes.values()), cells, batches))
 

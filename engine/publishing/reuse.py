@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,8 @@ from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.exports.toml import refuse_branch
 from tidepool.engine.library.contents import agent_of, entity_of
 from tidepool.engine.library.entity_types import entity_type_from
-from tidepool.engine.studies.kinds import KindSpec, load_kind
+from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.studies.study import study_from
 from tidepool.engine.trust.foreign_keys import foreign_provider_keys, without_foreign
 from tidepool.engine.trust.gate import Admission, TrustQuestion, design_text, foreign, judge, plannable, price_of, shown
 from tidepool.engine.trust.record import trust_record
@@ -132,10 +132,6 @@ class Rerun:
     """of a study of several batches"""
     changes: tuple[str, ...]
 
-    @property
-    def kind(self) -> KindSpec:
-        return load_kind(self.parts[0].config.batch.kind)
-
     def refuse(self) -> None:
         """Raises where the batches are not the user's own, and would send requests or run code."""
         for admission in self._admissions():
@@ -148,7 +144,7 @@ class Rerun:
             return None
         servers = tuple(dict.fromkeys(server for admission in admissions for server in admission.servers))
         code = tuple(dict.fromkeys(words for admission in admissions for words in admission.code))
-        prices = [price_of(partial(self.kind.plan, part.config), part.config, servers) for part in self.parts]
+        prices = [price_of(study_from(part.config).plan, part.config, servers) for part in self.parts]
         calls = [count for count, _ in prices if count is not None]
         costs = [cost for _, cost in prices if cost is not None]
         return TrustQuestion(
@@ -177,7 +173,7 @@ class Rerun:
         """Unless all are the user's own, each of them counts as foreign: they run in one session."""
         if self._own:
             return []
-        return [foreign(part.batch_id, part.stored, part.config, self.kind) for part in self.parts]
+        return [foreign(part.batch_id, part.stored, study_from(part.config)) for part in self.parts]
 
 
 def read_again(place: StudyInFile, database: Path, changes: Iterable[str] = (), *, to_plan: bool = False) -> Rerun:
@@ -221,7 +217,7 @@ def _part(
 
     written = load_frozen(plannable(batch_id, stored) if to_plan else stored)
     config, frozen = build(written.as_written())
-    admission = judge(batch_id, stored, frozen, load_kind(frozen.batch.kind))
+    admission = judge(batch_id, stored, study_from(frozen))
     if not admission.own and not admission.needs_trust:
         config, frozen = build(without_foreign(written.as_written()))
     return RerunPart(batch_id, stored, config, frozen, cell.levels, cell.replicate, folder)

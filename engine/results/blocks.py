@@ -10,7 +10,7 @@ somebody else, so what is not there is not said.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 # -- numbers in words --------------------------------------------------------------------------------------------------
 
@@ -222,6 +222,14 @@ class Headline:
     name: str
     figure: Cell
     words: str = ""
+    short: str = ""
+    """its name in a word or two, for a line of a list"""
+
+    @property
+    def brief(self) -> str:
+        """Without the interval."""
+        value, name = text_of(self.figure).partition(" (")[0], self.short or self.name
+        return f"{value} {name}" if value.endswith("%") else f"{name} {value}"
 
     @property
     def text(self) -> str:
@@ -386,19 +394,6 @@ def from_json(data: Any) -> Any:
     if isinstance(data, dict):
         return _KINDS[data["is"]](**{name: from_json(inner) for name, inner in data.items() if name != "is"})
     return tuple(from_json(inner) for inner in data) if isinstance(data, list) else data
-
-
-class KindReport(Protocol):
-    """What a kind's `report.py` gives; statistics are those of the JSON summary.
-
-    It may also give `further(connection, batch)`, blocks beyond the statistics, and `compared(batches, differences)`,
-    blocks for several batches in place of their figures side by side.
-    """
-
-    def blocks(self, statistics: Mapping[str, Any]) -> list[Block]: ...
-
-    def figures(self, statistics: Mapping[str, Any]) -> dict[str, Cell]:
-        """The figures by which batches are compared, by name; those of a part of it are named `part: figure`."""
 
 
 # -- methods of a kind, in sentences -----------------------------------------------------------------------------------

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.branching.kind import kind_of
+from tidepool.engine.branching.results import results_of, results_shown
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.blocks import Block, Cell, Estimate, Figure, Number, Words, money, series_of, span, table
 from tidepool.engine.results.figures import against_the_first
-from tidepool.engine.results.report import kind_report
 from tidepool.engine.results.simulated_roles import simulated_words
 from tidepool.engine.results.summary import summarise
 from tidepool.storage.batches import find_batch
@@ -29,12 +28,11 @@ def compare(database: Path, references: Sequence[str]) -> dict[str, Any]:
         batches = [find_batch(connection, reference) for reference in references]
         _check(batches)
         summaries = [summarise(database, batch["id"]) for batch in batches]
-        differences = kind_of(batches[0]).differences
         return {
             "kind": batches[0]["kind"],
             "batches": [{name: summary[name] for name in SHOWN} for summary in summaries],
             "rows": side_by_side([summary["statistics"] for summary in summaries]),
-            "differences": differences(connection, batches) if differences else [],
+            "differences": results_of(batches[0]).differences(connection, batches),
         }
 
 
@@ -84,10 +82,8 @@ def comparison_blocks(batches: Summaries, differences: Sequence[Mapping[str, Any
     blocks: list[Block] = [_batches(batches)]
     blocks += (Words(words, "simulated") for words in _simulated(batches))
     kinds = {batch["kind"] for batch in batches}
-    report = kind_report(kinds.pop(), batches[0].get("origin")) if len(kinds) == 1 else None
-    compared = getattr(report, "compared", None)
-    if compared and (extra_blocks := compared(batches, differences)):
-        return [*blocks, *extra_blocks]
+    if len(kinds) == 1 and (own_blocks := results_shown(batches[0]).compared(batches, differences)):
+        return [*blocks, *own_blocks]
     ids = [batch["batch_id"] for batch in batches]
     extra_blocks = (Words(_format_difference(difference, ids)) for difference in differences)
     return [*blocks, *_figures(batches), *against_the_first(differences, ids), *extra_blocks]
@@ -117,10 +113,7 @@ def _batches(batches: Summaries) -> Block:
 
 def _figures(batches: Summaries) -> Iterator[Block]:
     """Those of the whole come first, then those of its parts."""
-    by_batch: list[dict[str, Cell]] = []
-    for batch in batches:
-        report = kind_report(batch["kind"], batch.get("origin"))
-        by_batch.append(report.figures(batch["statistics"]) if report else {})
+    by_batch = [results_shown(batch).figures(batch["statistics"]) for batch in batches]
     names = sorted(dict.fromkeys(name for figures in by_batch for name in figures), key=lambda name: ": " in name)
     rows = [(name, *(figures.get(name, Number(None)) for figures in by_batch)) for name in names]
     yield table("side by side", ("", *(f"#{place + 1}" for place in range(len(batches)))), rows, first=MOST_ROWS)

@@ -13,7 +13,7 @@ from hashlib import sha256
 from time import gmtime, strftime
 from typing import Any
 
-from tidepool.engine.branching.kind import kind_of
+from tidepool.engine.branching.results import results_of
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.results.blocks import (
     Block,
@@ -30,7 +30,7 @@ from tidepool.engine.results.blocks import (
 )
 from tidepool.engine.results.simulated_roles import SIMULATED, simulated_parts
 from tidepool.engine.stopping.statistics import stopping_sentences
-from tidepool.engine.studies.kinds import KINDS
+from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.storage.queries.summary import (
     ModelCalls,
     UsedPrompt,
@@ -67,8 +67,9 @@ def methods_of(
 def kind_methods(
     connection: sqlite3.Connection, batch: sqlite3.Row, config: StoredConfig, statistics: Mapping[str, Any]
 ) -> KindMethods:
-    spec = kind_of(batch) if batch["kind"] in KINDS else None
-    return spec.methods(dict(batch), config, statistics, connection) if spec and spec.methods else KindMethods(())
+    if batch["kind"] not in KINDS:
+        return KindMethods(())
+    return results_of(batch).methods(dict(batch), config, statistics, connection)
 
 
 def method_paragraphs(
@@ -83,7 +84,7 @@ def method_paragraphs(
         paragraph(
             (
                 *kind.design,
-                *_units(summary, kind_of(batches[0]).units if name in KINDS else "units"),
+                *_units(summary, load_kind(name).units if name in KINDS else "units"),
                 *stopping_sentences(summary["statistics"]),
             )
         ),

@@ -1,20 +1,14 @@
-"""The report of a batch as blocks: what it was and took, the same for every kind, and what its kind found.
-
-A kind that has no `report` of its own is shown by plain tables of its statistics.
-"""
+"""The report of a batch as blocks: what it was and took, the same for every kind, and what its kind found."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.branching.kind import branch_report
+from tidepool.engine.branching.results import results_shown
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.blocks import (
     Block,
-    Cell,
-    KindReport,
-    Number,
     Report,
     Table,
     Words,
@@ -29,9 +23,7 @@ from tidepool.engine.results.blocks import (
 from tidepool.engine.results.figures import assign_places
 from tidepool.engine.results.methods import methods_of
 from tidepool.engine.results.simulated_roles import simulated_words
-from tidepool.engine.results.summary import checked
 from tidepool.engine.stopping.statistics import stopping_blocks
-from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.queries.lists import everybody
@@ -45,31 +37,16 @@ GOING_ON = {"interrupted": "go on", "partial": "retry", "failed": "retry"}
 Summary = Mapping[str, Any]
 
 
-def kind_report(kind: str, origin: object = None) -> KindReport | None:
-    """None: it has none of its own, or its package is not installed here. What has an origin is told of as a branch."""
-    spec = load_kind(kind) if kind in KINDS else None
-    if spec and spec.branches and origin is not None:
-        return branch_report()
-    return spec.report() if spec and spec.report else None
-
-
 def report_of(database: Path, summary: Summary, *, methods: bool = True) -> Report:
-    """A kind may have blocks beyond its statistics, which it reads from the file: `further(connection, batch)`.
-
-    Who shows no methods need not have them told: their figures are counted over all calls of the batch.
-    """
-    kind_module = kind_report(summary["kind"], summary["origin"])
-    findings: Sequence[Block] = (
-        kind_module.blocks(summary["statistics"]) if kind_module else plain_blocks("statistics", summary["statistics"])
-    )
+    """Who shows no methods need not have them told: their figures are counted over all calls of the batch."""
+    results = results_shown(summary)
     with reading(database) as connection:
         batch = find_batch(connection, summary["batch_id"])
-        if further := getattr(kind_module, "further", None):
-            findings = [*findings, *further(connection, batch)]
-        findings = assign_places(findings, everybody(connection, batch["number"]))
-        config = StoredConfig(batch["config"], checked)
+        findings = [*results.blocks(summary["statistics"]), *results.further(connection, dict(batch))]
+        shown_findings = assign_places(findings, everybody(connection, batch["number"]))
+        config = StoredConfig(batch["config"])
         paragraphs = methods_or_warning(lambda: methods_of(connection, batch, config, summary)) if methods else ()
-    shown = (*stopping_blocks(summary["statistics"]), *findings)
+    shown = (*stopping_blocks(summary["statistics"]), *shown_findings)
     head = overview(summary, [simulated_words(summary["roles"])], _facts(summary))
     return Report(summary["name"], tuple(head), tuple(waves(summary["waves"])), shown, paragraphs)
 
@@ -180,52 +157,3 @@ def waves(wave_rows: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
     ]
     if rows:
         yield table("waves", ("transport", "wave", "calls", "failed", "time", "a message"), rows, first=MOST_WAVES)
-
-
-# -- statistics of any kind ----------------------------------------------------------------------------------
-
-
-def plain_blocks(title: str, statistics: Mapping[str, Any]) -> list[Block]:
-    """Tables of what the statistics hold: single figures first, then a table for each mapping or list of mappings."""
-    single = [(name, _plain(value)) for name, value in statistics.items() if not _nested(value)]
-    blocks: list[Block] = [table(title, ("", ""), single, left=2)] if single else []
-    for name, value in statistics.items():
-        heading = f"{title} · {name}" if title else name
-        if isinstance(value, Mapping) and value and all(isinstance(row, Mapping) for row in value.values()):
-            blocks.append(_rows(heading, {str(key): row for key, row in value.items()}))
-        elif isinstance(value, Mapping):
-            blocks += plain_blocks(heading, value)
-        elif _nested(value):
-            blocks.append(_rows(heading, {str(index): row for index, row in enumerate(value, 1)}))
-    return blocks
-
-
-def _rows(title: str, rows: Mapping[str, Mapping[str, Any]]) -> Block:
-    flat = {name: dict(_flat(row)) for name, row in rows.items()}
-    columns = list(dict.fromkeys(key for row in flat.values() for key in row))
-    table_rows = [(name, *(_plain(row.get(key)) for key in columns)) for name, row in flat.items()]
-    return table(title, ("", *columns), table_rows)
-
-
-def _flat(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in row.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
-
-
-def _nested(value: Any) -> bool:
-    return isinstance(value, Mapping) or (
-        isinstance(value, list) and bool(value) and all(isinstance(row, Mapping) for row in value)
-    )
-
-
-def _plain(value: Any) -> Cell:
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, list):
-        return ", ".join(str(_plain(inner)) for inner in value)
-    if value is None:
-        return Number(None)
-    return value if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -1,6 +1,6 @@
 """Who answered in which role, and which roles were simulated: a rewriter may be simulated beside a real solver.
 
-Calls are counted by model, and a kind says which keys of its section name the model of which role (`KindSpec.roles`).
+Calls are counted by model, and a kind says which keys of its section name the model of which role (`Kind.roles`).
 A model that stands for several roles has them all.
 """
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidepool.engine.branching.kind import kind_of
+from tidepool.engine.branching.results import results_of
 from tidepool.engine.branching.talks import read_origin
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.results.batch_summary import Summary
@@ -26,7 +26,7 @@ from tidepool.storage.queries.watching import LONGEST_NAME, LONGEST_WORDS, worke
 from tidepool.storage.states import BatchStatus
 
 if TYPE_CHECKING:
-    from tidepool.engine.config.sections import FrozenConfig
+    pass
 
 
 def read_summary(reference: str = "last", database: str | Path = "tidepool.db") -> Summary:
@@ -47,20 +47,14 @@ def summarise(path: Path, reference: str, *, with_statistics: bool = True) -> Su
 
 
 def statistics_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> dict[str, Any]:
-    config = StoredConfig(batch["config"], checked)
+    config = StoredConfig(batch["config"])
     try:
-        statistics = kind_of(batch).statistics(connection, dict(batch), config)
+        statistics = results_of(batch).statistics(connection, dict(batch), config)
         return {**statistics, **stopping_statistics(connection, batch["number"])}
     except (AttributeError, LookupError, TypeError, ValueError):
         # It may be a stranger's config, which does not hold what it should: checking it says so in words.
         assert config.checked
         raise
-
-
-def checked(text: str) -> "FrozenConfig":
-    from tidepool.engine.config.freezing import load_frozen
-
-    return load_frozen(text)
 
 
 def count_batch(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row) -> dict[str, Any]:

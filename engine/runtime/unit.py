@@ -100,7 +100,18 @@ class UnitSuspended(BaseException):
 class Unit:
     """A unit's own view of the engine: it asks, draws from its own random stream, and keeps what it finds."""
 
-    __slots__ = ("_ask", "_context", "_remembered", "_steps", "asking", "is_replay", "number", "settled", "together")
+    __slots__ = (
+        "_ask",
+        "_context",
+        "_remembered",
+        "_steps",
+        "asking",
+        "is_replay",
+        "measured",
+        "number",
+        "settled",
+        "together",
+    )
 
     def __init__(
         self,
@@ -120,6 +131,8 @@ class Unit:
         """questions of it that are under way"""
         self.settled = remembered is not None and remembered.status != _IN_PROGRESS
         """its end is in the file already: this run only replays it"""
+        self.measured = 0
+        """values that it has measured"""
         self._context = context
         self._ask = ask
         self._remembered: dict[str, sqlite3.Row] = remembered.entries if remembered else _NOTHING
@@ -149,6 +162,16 @@ class Unit:
     def ask_through(self, ask: "Ask") -> None:
         """From now on its questions come to this first: a branch answers some of them itself."""
         self._ask = ask
+
+    def measure(self, name: str, value: float | None, of: str | None = None, cluster: str | None = None) -> None:
+        """Keeps what was measured, of one participant or of the unit as a whole. None: it could not be measured.
+
+        Values with the same cluster are not independent of one another.
+        """
+        if not self.settled:
+            values = {"measure": name, "participant": of, "value": value, "cluster": cluster}
+            self.ledger.put_measure(self.number, self.measured, values)
+        self.measured += 1
 
     def stream(self, *address: object) -> Random:
         return stream(self._context.seed, self.number, *address)

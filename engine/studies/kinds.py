@@ -1,57 +1,32 @@
-"""Describes a kind of study to the engine. Each kind declares `KIND` in its `study.py`; all kinds share this interface.
+"""The kinds of study: their words, and where their two halves are.
 
-A kind of an installed package is a `KindSpec` under the entry-point group `tidepool.kinds`.
+A kind has a running half, a `Study`, which freezes, plans and plays a config, and a reading half, `Results`, which tells what
+came out of a batch. Reading a file loads no code that runs a study, and a run loads no report. An installed package adds a
+kind under the entry-point group `tidepool.kinds`.
 """
 
-import sqlite3
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tidepool.engine.errors import UsageError
-from tidepool.engine.exports.request import Exporter
-from tidepool.engine.registries import KINDS
-from tidepool.engine.results.blocks import KindReport
-from tidepool.storage.transfer.tables import PLAIN, ExportContents
+from tidepool.engine.registries import KINDS, load_place
 
 if TYPE_CHECKING:
-    from tidepool.engine.branching.talks import BranchKind
-    from tidepool.engine.call import Call
     from tidepool.engine.config.section import Section
-    from tidepool.engine.config.sections import Config, FrozenConfig
-    from tidepool.engine.config.stored import StoredConfig
-    from tidepool.engine.design.outcomes import KindOutcomes
-    from tidepool.engine.results.blocks import KindMethods
-    from tidepool.engine.results.glimpse import Glimpse
-    from tidepool.engine.runtime.batch_run import BatchRun
-    from tidepool.engine.stopping.rules import StopTarget
-    from tidepool.engine.studies.plan import Plan
+    from tidepool.engine.config.sections import FrozenConfig
+    from tidepool.engine.studies.results import Results
+    from tidepool.engine.studies.study import Study
 
-__all__ = ["KINDS", "KindSpec", "LazyModules", "load_kind"]
+__all__ = ["KINDS", "Kind", "load_kind"]
+
+Place = str
+"""of a class, as "module:name" """
 
 
-class LazyModules:
-    """Modules of a kind, loaded when they are used: listing kinds and reading results stay quick."""
-
-    def __init__(self, package: str) -> None:
-        self._package = package
-
-    def module(self, name: str) -> Callable[[], Any]:
-        return lambda: import_module(f"{self._package}.{name}")
-
-    def value(self, module: str, name: str) -> Callable[[], Any]:
-        return lambda: getattr(self.module(module)(), name)
-
-    def function(self, module: str, name: str) -> Callable[..., Any]:
-        return lambda *arguments: self.value(module, name)()(*arguments)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KindSpec:
-    """A kind needs a section, a plan and a story; the rest has defaults that fit a small study."""
-
+@dataclass(frozen=True, kw_only=True)
+class Kind:
     name: str
     """as `batch.kind` and the kind's own section are written"""
     title: str
@@ -60,49 +35,10 @@ class KindSpec:
     """one sentence without a capital: what such a study does"""
     units: str
     """what its units are called, in the plural"""
-    settings: "Callable[[], type[Section]]"
-    """The section that carries the kind's name, loaded when a config is read: what only reads results does without."""
-    plan: "Callable[[FrozenConfig], Plan]"
-    """Units, waves, calls and tokens, before anything is called."""
-    play: "Callable[[BatchRun], Coroutine[Any, Any, None]]"
-    """The study itself."""
-    freeze: "Callable[[Config, Path | None], Config]" = lambda config, folder: config
-    """Checks what the config's types cannot, and takes in every file it names: resume needs nothing else.
-
-    Relative paths start in the folder. Without one the config comes out of a batch, and naming a file is an error.
-    """
-    code: "Callable[[FrozenConfig], tuple[str, ...]]" = lambda config: ()
-    """What it runs on this machine that is no part of Tidepool or of an installed package, in words: asked about before a
-    batch of a stranger's file goes on."""
-    find_code: "Callable[[FrozenConfig, Sequence[Path]], None]" = lambda config, folders: None
-    """Looks for that code in these folders, and raises before anything is bought where it cannot be run. Called for a batch
-    of the user's own alone."""
-    statistics: "Callable[[sqlite3.Connection, Mapping[str, Any], StoredConfig], dict[str, Any]]" = (
-        lambda connection, batch, config: {}
-    )
-    """The `statistics` of the JSON summary, from the file alone; of the config its plain values, or all of it checked."""
-    first_requests: "Callable[[FrozenConfig], Iterable[Call]] | None" = None
-    """What participants and judge are first asked: a plan warns if simulated models read no difference between cells."""
-    differences: Callable[[sqlite3.Connection, Sequence[sqlite3.Row]], list[dict[str, Any]]] | None = None
-    """Batch against batch: is the difference more than chance?"""
-    outcomes: "Callable[[], KindOutcomes] | None" = None
-    """What designs compare: figures of a talk or of a batch, loaded when they are asked for; None: a design of this kind runs,
-    and has no effects."""
-    report: Callable[[], KindReport] | None = None
-    """Statistics as a list of neutral blocks, loaded when they are shown; None shows all figures as they are."""
-    methods: "Callable[[Mapping[str, Any], StoredConfig, Mapping[str, Any], sqlite3.Connection], KindMethods] | None" = None
-    """How it was done, in sentences for a paper: of the batch, its config, its statistics and its file."""
-    glimpse: "Callable[[], Glimpse] | None" = None
-    """A count of what a batch has come to so far; None: only its progress is seen as it runs."""
-    formats: Callable[[], Mapping[str, Exporter]] = dict
-    """Formats that the kind exports its own way, or alone."""
-    contents: ExportContents = PLAIN
-    branches: "Callable[[], BranchKind] | None" = None
-    """How its talks are gone on with from one turn (`branches.py`); None: they cannot be"""
-    shape: "Callable[[FrozenConfig], list[str]]" = lambda config: []
-    """The arithmetic behind the number of units, in words."""
-    stopping: "Callable[[FrozenConfig], StopTarget] | None" = None
-    """What a stop rule watches; raises where [stop] cannot be kept. None: batches of the kind take no [stop]."""
+    settings_class: "type[Section] | Place"
+    """the section of the config that carries the kind's name"""
+    study_class: "type[Study] | Place"
+    results_class: "type[Results] | Place" = "tidepool.engine.studies.results:Results"
     talks: bool = False
     """its units are conversations: their messages are read in turn, and a wave is a message's position"""
     people: Literal["agents", "entities"] | None = None
@@ -116,18 +52,98 @@ class KindSpec:
     filled_in: tuple[str, ...] = ()
     """keys of its section that Tidepool writes itself when a batch starts"""
 
+    @cached_property
+    def settings(self) -> "type[Section]":
+        return cast("type[Section]", _loaded(self.settings_class))
+
+    @cached_property
+    def study(self) -> "type[Study]":
+        """The running half: `kind.study(config)` is one study."""
+        return cast("type[Study]", _loaded(self.study_class))
+
+    @cached_property
+    def results(self) -> "Results":
+        """The reading half."""
+        return cast("type[Results]", _loaded(self.results_class))()
+
     def models(self, config: "FrozenConfig") -> set[str]:
-        """Every PROVIDER:MODEL the study may call."""
+        """Every PROVIDER:MODEL that a study of this config may call."""
         from tidepool.engine.config.section import models_named
 
         models = models_named(config.settings, self.idle_roles(dict(config.settings)))
         return models.union(*map(models_named, config.agents)) if self.people == "agents" else models
 
 
-def load_kind(name: str) -> KindSpec:
+def _loaded(item: Any) -> Any:
+    return load_place(item) if isinstance(item, str) else item
+
+
+def load_kind(name: str) -> Kind:
     if name not in KINDS:  # it may come from a stranger's file
         raise UsageError(
             f"{name!r} is no kind of study, or needs a package that is not installed here; known are {', '.join(KINDS)}."
         )
-    kind: KindSpec = KINDS[name]
+    kind: Kind = KINDS[name]
     return kind
+
+
+_STUDIES = "tidepool.engine.studies"
+
+SECRET_GAME = Kind(
+    name="secret_game",
+    title="Secret game",
+    summary="agents with secrets talk in pairs: who reveals, who obtains?",
+    units="conversations",
+    settings_class=f"{_STUDIES}.secret_game.config:SecretGameSettings",
+    study_class=f"{_STUDIES}.secret_game.study:SecretGame",
+    results_class=f"{_STUDIES}.secret_game.results:GameResults",
+    talks=True,
+    people="agents",
+    roles={"agents": "agents", "judge": "judge"},
+    idle_roles=lambda section: () if "'judge'" in str(section.get("detection")) else ("judge",),
+)
+SIMULATION = Kind(
+    name="simulation",
+    title="Simulation",
+    summary="personas meet in a context, alone, in pairs or in groups",
+    units="simulations",
+    settings_class=f"{_STUDIES}.simulation.config:SimulationSettings",
+    study_class=f"{_STUDIES}.simulation.study:Simulation",
+    results_class=f"{_STUDIES}.simulation.results:SimulationResults",
+    talks=True,
+    people="entities",
+    roles={"model": "entities", "judge": "judge"},
+    files=("context_file", "entity_file"),
+)
+EVOLUTION = Kind(
+    name="evolution",
+    title="Evolution",
+    summary="a population of prompts gets better at a set of problems",
+    units="genomes",
+    settings_class=f"{_STUDIES}.evolution.config:EvolutionSettings",
+    study_class=f"{_STUDIES}.evolution.study:Evolution",
+    results_class=f"{_STUDIES}.evolution.results:EvolutionResults",
+    files=("problems", "choose_from", "judge_from"),
+    filled_in=("frozen", "scorer_sha256"),
+    roles={"model": "solver", "models": "solver", "mutator": "rewriter", "judge": "judge"},
+    idle_roles=lambda section: (
+        *(("mutator",) if section.get("strategy") == "random" else ()),
+        *(() if section.get("task") == "judge" and not section.get("scorer") else ("judge",)),
+    ),
+)
+MUTATION = Kind(
+    name="mutation",
+    title="Mutation",
+    summary="a learner finds out which rewriting of a query helps",
+    units="episodes",
+    settings_class=f"{_STUDIES}.mutation.config:MutationSettings",
+    study_class=f"{_STUDIES}.mutation.study:Mutation",
+    results_class=f"{_STUDIES}.mutation.results:MutationResults",
+    files=("queries", "policy"),
+    filled_in=("query_list", "policy_content"),
+    roles={"target": "target", "mutator": "rewriter", "judge": "judge", "encoder": "encoder"},
+    idle_roles=lambda section: (
+        *(() if section.get("reward") == "judge" else ("judge",)),
+        *(("encoder",) if section.get("encoder") == "hashing" else ()),
+    ),
+)

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.branching.kind import kind_to_run
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS
 from tidepool.engine.config.freezing import load_frozen, with_overrides
 from tidepool.engine.config.loading import user_providers
@@ -24,8 +23,9 @@ from tidepool.engine.errors import FileError, NotTrusted, TidepoolError
 from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint, is_loopback
 from tidepool.engine.registries import KINDS, PROVIDERS
 from tidepool.engine.results.blocks import money
-from tidepool.engine.studies.kinds import KindSpec, load_kind
+from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import Plan, priced
+from tidepool.engine.studies.study import Study, study_from
 from tidepool.engine.trust.foreign_keys import foreign_keys, foreign_provider_keys, without_foreign
 from tidepool.engine.trust.record import ReplySeals, trust_record
 from tidepool.storage import batches, locks
@@ -145,30 +145,33 @@ class Admission:
         )
 
 
-def judge(batch_id: str, frozen: str, config: FrozenConfig, kind: KindSpec) -> Admission:
-    """`frozen` is the config as the file has it, `config` the same with `--set` changes."""
+def judge(batch_id: str, frozen: str, study: Study) -> Admission:
+    """`frozen` is the config as the file has it; that of the study may have `--set` changes."""
     return (
         Admission(batch_id, frozen, own=True)
         if trust_record().knows(batch_id, frozen)
-        else foreign(batch_id, frozen, config, kind)
+        else foreign(batch_id, frozen, study)
     )
 
 
-def foreign(batch_id: str, frozen: str, config: FrozenConfig, kind: KindSpec) -> Admission:
+def foreign(batch_id: str, frozen: str, study: Study) -> Admission:
     """All that a batch would do here, whoever it belongs to."""
+    config = study.config
     package = KINDS.package_of(config.batch.kind)
-    code = (*kind.code(config), *([f"the study kind of the installed package {package}"] if package else []))
-    return Admission(batch_id, frozen, False, tuple(servers_of(config, kind.models(config))), code)
+    code = (*study.code(), *([f"the study kind of the installed package {package}"] if package else []))
+    return Admission(
+        batch_id, frozen, False, tuple(servers_of(config, load_kind(config.batch.kind).models(config))), code
+    )
 
 
-def admit(connection: sqlite3.Connection, batch: sqlite3.Row, config: FrozenConfig, kind: KindSpec) -> Admission:
+def admit(connection: sqlite3.Connection, batch: sqlite3.Row, study: Study) -> Admission:
     """The same for a batch that continues: of one that runs code, its stored replies must be this user's too."""
-    if batch["kind"] != config.batch.kind:  # the column is not part of the hash
+    if batch["kind"] != study.config.batch.kind:  # the column is not part of the hash
         raise FileError(f"Batch {batch['id']} is of another kind than its config. The file was changed, or is damaged.")
-    admission = judge(batch["id"], batch["config"], config, kind)
+    admission = judge(batch["id"], batch["config"], study)
     if batch["origin"] is not None and not trust_record().knows(batch["id"], batch["origin"]):
-        return foreign(batch["id"], batch["config"], config, kind)
-    if not admission.own or not (code := kind.code(config)):
+        return foreign(batch["id"], batch["config"], study)
+    if not admission.own or not (code := study.code()):
         return admission
     if changed := ReplySeals().broken(batches.replies_of(connection, batch["number"])):
         words = f"{changed:,} stored replies that were changed, or were received on another machine"
@@ -208,7 +211,7 @@ def adopt(path: Path, batch_id: str, config: str) -> None:
         origin = refuse_changed(path, batch_id, config)["origin"]
         search.drop(path)  # its search index was filled by another program
         frozen = load_frozen(config)
-        if load_kind(frozen.batch.kind).code(frozen):
+        if study_from(frozen).code():
             with writing(path) as connection:
                 batches.seal_replies(connection, batch_id, ReplySeals().received)
             trust_record().store_folder(batch_id, Path.cwd())
@@ -289,21 +292,26 @@ def question_about(
 ) -> TrustQuestion | None:
     """None where nothing need be asked before the batch continues with these `--set` changes, or before `plan` is made of it.
     Nothing in it is taken from what the file claims: not how much is answered already, nor what a model costs."""
+    from tidepool.engine.branching.replay import study_to_run
+
     with reading(path) as connection:
         batch = batches.find_batch(connection, reference)
         if plan is None and batch["status"] == BatchStatus.COMPLETED:
             return None
-        stored, kind = load_frozen(batch["config"]), kind_to_run(batch, path)
+        stored = load_frozen(batch["config"])
         config = with_overrides(stored, changes)
-        admission = admit(connection, batch, config, kind)
+        study = study_to_run(connection, batch, config)
+        admission = admit(connection, batch, study)
         if not admission.needs_trust:
             return None
         jobs = batches.open_provider_batches(connection, batch["number"])
     # Yes adopts the stored config, so servers that `--set` replaces this time are shown as well.
-    servers = tuple(dict.fromkeys((*admission.servers, *judge(batch["id"], batch["config"], stored, kind).servers)))
+    servers = tuple(
+        dict.fromkeys((*admission.servers, *judge(batch["id"], batch["config"], study_from(stored)).servers))
+    )
     if len(servers) > MOST_SHOWN:
         replace(admission, servers=servers).refuse()
-    calls, price = price_of(lambda: plan or kind.plan(config), config, servers)
+    calls, price = price_of(lambda: plan or study.plan(), config, servers)
     ids = tuple(str(job["id"]) for job in jobs if job["provider"] != "simulated")
     return TrustQuestion(replace(admission, servers=servers), batch["name"], calls, price, ids)
 

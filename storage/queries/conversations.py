@@ -16,23 +16,12 @@ def levels_by_cell(connection: sqlite3.Connection, study_id: str) -> list[tuple[
     return [(cell.batch, cell.levels) for cell in cells_of(connection, study_id)]
 
 
-def sides_by_talk(connection: sqlite3.Connection, batch_number: int) -> list[tuple[Any, ...]]:
-    """Both sides of every finished conversation, the opener's first: (sequence number, game, scenario, agent, revealed,
-    obtained, score)."""
+def measured_by_unit(connection: sqlite3.Connection, batch_id: str) -> list[tuple[Any, ...]]:
+    """Every value of the batch: (sequence number, participants, participant, measure, value, cluster, block)."""
     rows = connection.execute(
-        "SELECT unit_id & ?, game, scenario, agent, revealed, obtained, score FROM outcome "
-        "WHERE unit_id BETWEEN ? AND ? ORDER BY unit_id, side",
-        (MOST_UNITS, *unit_range(batch_number, 1)),
-    )
-    return [tuple(row) for row in rows]
-
-
-def ratings_by_talk(connection: sqlite3.Connection, batch_number: int) -> list[tuple[Any, ...]]:
-    """What a judge gave each entity of every finished simulation: (sequence number, participants, entity, rating)."""
-    rows = connection.execute(
-        "SELECT j.unit_id & ?, u.participants, j.entity, j.rating FROM judgement j JOIN unit u ON u.id = j.unit_id "
-        "WHERE j.unit_id BETWEEN ? AND ? AND u.status = 'completed' ORDER BY j.unit_id, j.place",
-        (MOST_UNITS, *unit_range(batch_number, 1)),
+        "SELECT m.unit & ?, u.participants, m.participant, m.measure, m.value, m.cluster, m.block "
+        "FROM measures m JOIN unit u ON u.id = m.unit WHERE m.batch_id = ? ORDER BY m.unit",
+        (MOST_UNITS, batch_id),
     )
     return [tuple(row) for row in rows]
 

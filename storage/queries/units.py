@@ -1,13 +1,11 @@
-"""What was written since one last looked: rows of a table in the order of their writing, so that nothing is read twice.
-
-A row that is written again gets a higher number and comes again: whoever counts keeps what it was before.
-"""
+"""Units with what was said and measured in them, page by page."""
 
 import json
 import math
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cache
 from itertools import chain
@@ -239,40 +237,29 @@ def _ratings(connection: sqlite3.Connection, bounds: tuple[int, int]) -> dict[in
     return ratings
 
 
-NEW_ROWS_PAGE = 50_000
-"""units taken in at once: between pages others get their turn"""
+SHADOWED = {"unit": "id", "call": "unit_id", "line": "unit_id", "outcome": "unit_id", "judgement": "unit_id"}
+"""tables with rows by unit that conversation kinds read, and the column that names the unit"""
 
 
-class NewRows:
-    """Of one batch: first all it has, by pages of its units, then what comes."""
-
-    def __init__(self, table: str, columns: str, where: str = "1") -> None:
-        self._select = f"SELECT {columns} FROM {table} WHERE {where} AND "
-        self._table = table
-        self._next_unit = 0
-        self._last_row: int | None = None
-        """the highest number when the pages began; rows above it are new"""
-        self.more = True
-        """pages are left"""
-
-    def read(self, connection: sqlite3.Connection, batch_number: int) -> list[Sequence[Any]]:
-        last = value_of(connection, f"SELECT max(rowid) FROM {self._table}") or 0
-        if self._last_row is None:
-            self._last_row = last
-        if self.more:
-            return self._page(connection, batch_number)
-        first, self._last_row = self._last_row, last
-        return self._rows(connection, "rowid > ? AND +unit_id BETWEEN ? AND ?", (first, *unit_range(batch_number)))
-
-    def _page(self, connection: sqlite3.Connection, batch_number: int) -> list[Sequence[Any]]:
-        first = self._next_unit
-        self._next_unit = first + NEW_ROWS_PAGE
-        bounds = (unit_id(batch_number, first), unit_id(batch_number, min(MOST_UNITS, first + NEW_ROWS_PAGE - 1)))
-        query = f"SELECT 1 FROM {self._table} WHERE unit_id > ? AND unit_id <= ? LIMIT 1"
-        self.more = value_of(connection, query, (bounds[1], unit_id(batch_number, MOST_UNITS))) is not None
-        return self._rows(connection, "unit_id BETWEEN ? AND ?", bounds)
-
-    def _rows(self, connection: sqlite3.Connection, which: str, values: tuple[int, ...]) -> list[Sequence[Any]]:
-        cursor = connection.execute(self._select + which, values)
-        cursor.row_factory = None
-        return cursor.fetchall()
+@contextmanager
+def only_first_units(connection: sqlite3.Connection, batch_number: int, most: int) -> Iterator[bool]:
+    """Within, queries on these tables see no unit of the batch behind its first `most` completed ones. Tells whether any is cut off."""
+    last = value_of(
+        connection,
+        "SELECT id FROM unit WHERE batch_number = ? AND status = 'completed' AND sequence_number > 0 ORDER BY id LIMIT 1 OFFSET ?",
+        (batch_number, most - 1),
+    )
+    if last is None:
+        yield False
+        return
+    connection.execute("PRAGMA query_only = OFF")  # temporary views are in no file
+    for table, column in SHADOWED.items():
+        connection.execute(f"CREATE TEMP VIEW {table} AS SELECT * FROM main.{table} WHERE {column} <= {int(last)}")
+    connection.execute("PRAGMA query_only = ON")
+    try:
+        yield True
+    finally:
+        connection.execute("PRAGMA query_only = OFF")
+        for table in SHADOWED:
+            connection.execute(f"DROP VIEW temp.{table}")
+        connection.execute("PRAGMA query_only = ON")

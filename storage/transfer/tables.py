@@ -46,7 +46,7 @@ PLAIN = ExportContents()
 
 
 UNITS_A_PAGE = 500
-FEWER_A_PAGE = {"answers": 20}
+FEWER_A_PAGE = {"answers": 20, "measures": 20}
 """of views with hundreds of rows by unit"""
 
 ORDER = {
@@ -58,6 +58,7 @@ ORDER = {
     "sit_outs": "game, round, agent",
     "codes": "conversation_id, side, turn, coder",
     "answers": "conversation_id, split, problem, sample, model",
+    "measures": "unit, measure, participant, cluster",
     "genomes": "generation, genome_id",
     "training": "update_number",
     "waves": "wave",
@@ -66,7 +67,7 @@ ORDER = {
     "cells": "factor",
     "log": "rowid",
 }
-PAGED_BY = {"conversations": "id"} | dict.fromkeys(
+PAGED_BY = {"conversations": "id", "measures": "unit"} | dict.fromkeys(
     ("messages", "outcomes", "judgements", "verdicts", "codes", "answers"), "conversation_id"
 )
 """views with rows by unit: these can be long"""

@@ -279,7 +279,7 @@ def test_a_frozen_config_is_the_same_study_without_its_files(example: Path, tmp_
         thawed = load_frozen(config.to_json())
         assert thawed.to_json() == config.to_json()
         kind = load_kind(config.batch.kind)
-        assert kind.plan(thawed) == kind.plan(config)
+        assert kind.study(thawed).plan() == kind.study(config).plan()
         assert kind.models(thawed) == kind.models(config)
 
 

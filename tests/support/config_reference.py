@@ -60,7 +60,7 @@ def _sections() -> Iterator[str]:
     yield from _table("[stop]", StopWhenSure)
     yield from _table("[cluster]", Cluster)
     for name in KINDS.builtin:
-        yield from _table(f"[{name}]", load_kind(name).settings())
+        yield from _table(f"[{name}]", load_kind(name).settings)
 
 
 def _table(title: str, section: type[BaseModel], beyond: type[BaseModel] | None = None) -> Iterator[str]:

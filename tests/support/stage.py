@@ -1,23 +1,25 @@
 """The real engine on a real file, playing a story of a test's own with a provider of a test's own."""
 
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-import tidepool.engine.branching.kind
-import tidepool.engine.run
 import tidepool.engine.runtime.open_accounts
 from tests.support.scripted import ScriptedProvider
 from tests.support.studies import game
 from tidepool.engine.call import Call, Message
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.events import Listener
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.run_control import RunControl
 from tidepool.engine.runtime.unit import Unit, UnitPlan
-from tidepool.engine.studies.secret_game import study
+from tidepool.engine.studies.kinds import KINDS, SECRET_GAME, Kind
+from tidepool.engine.studies.results import Results
+from tidepool.engine.studies.secret_game.study import SecretGame
 
 Play = Callable[[BatchRun], Awaitable[None]]
 Story = Callable[[Unit], Awaitable[Any]]
@@ -50,21 +52,20 @@ def talk(turns: int) -> Story:
     return story
 
 
-class _TestKind:
+class _TestKind(Kind):
     """The secret game's config with another story."""
 
-    settings = staticmethod(study.KIND.settings)
-    freeze = staticmethod(study.freeze)
-    plan = staticmethod(study.KIND.plan)
-    models = staticmethod(lambda config: {"simulated:guarded"})
-    code = staticmethod(lambda config: ())
+    def models(self, config: FrozenConfig) -> set[str]:
+        return {"simulated:guarded"}
 
-    def __init__(self, play: Play) -> None:
-        self.play = play
 
-    @staticmethod
-    def statistics(*_: object) -> dict[str, Any]:
-        return {}
+def _test_kind(story: Play) -> Kind:
+    class ScriptedGame(SecretGame):
+        async def play(self, run: BatchRun) -> None:
+            await story(run)
+
+    facts = {field.name: getattr(SECRET_GAME, field.name) for field in fields(SECRET_GAME)}
+    return _TestKind(**{**facts, "study_class": ScriptedGame, "results_class": Results})
 
 
 class Stage:
@@ -108,9 +109,7 @@ class Stage:
 
     def _set(self, play: Play, provider: ScriptedProvider) -> None:
         self.provider = provider
-        kind = _TestKind(play)
-        for module in (tidepool.engine.run, tidepool.engine.branching.kind):
-            self._monkeypatch.setattr(module, "load_kind", lambda name: kind)
+        self._monkeypatch.setitem(cast(dict[str, Any], KINDS.loaded()), "secret_game", _test_kind(play))
         self._monkeypatch.setattr(tidepool.engine.runtime.open_accounts, "open_provider", lambda *_: provider)
 
     def _listening(self, on_event: Listener | None) -> Listener:

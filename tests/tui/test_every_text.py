@@ -172,7 +172,7 @@ def test_no_command_lets_it_act(file: Path, command: str, capsys: pytest.Capture
 
 
 def _formats() -> list[tuple[str, str]]:
-    return [(kind, name) for kind in BATCHES for name in dict.fromkeys((*FORMATS, *load_kind(kind).formats()))]
+    return [(kind, name) for kind in BATCHES for name in dict.fromkeys((*FORMATS, *load_kind(kind).results.formats()))]
 
 
 @pytest.mark.parametrize(("kind", "name"), _formats())

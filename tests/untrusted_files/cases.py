@@ -156,7 +156,7 @@ BASES = {
 TABLES = (
     *("batch", "progress", "wave", "unit", "call", "prompt", "line", "provider_batch", "surplus", "outcome", "sit_out"),
     *("judgement", "genome", "training_update", "log_line", "finding", "control", "library_entity", "library_type"),
-    *("library_agent", "study", "study_cell", "problem", "answer", "code", "record"),
+    *("library_agent", "study", "study_cell", "problem", "answer", "code", "measure", "record"),
 )
 ODD: dict[str, Any] = {
     "a blob": b"\x00\xff\xfe odd",

@@ -43,11 +43,9 @@ class Pace:
         self._looking, self._last_state = True, state
         return True
 
-    def ended(self, seconds: float, *, more: bool = False) -> None:
+    def ended(self, seconds: float) -> None:
         self._looking = False
-        self._not_before = time.monotonic() + (0.0 if more else max(SOONEST, seconds / SHARE))
-        if more:
-            self._last_state = None
+        self._not_before = time.monotonic() + max(SOONEST, seconds / SHARE)
 
 
 class EstimateReader:
@@ -66,15 +64,15 @@ class EstimateReader:
 
     async def read(self, batch: BatchLine) -> InterimEstimate | None:
         """None where it is no longer wanted; an empty one where nothing can be told."""
-        pace, seconds, more = self._pace, SOONEST, False
+        pace, seconds = self._pace, SOONEST
         try:
             path = str(self._app.path)
-            reply = await self._app.counting.ask("glimpse", path=path, batch=batch.id, running=batch.running)
-            seconds, more = reply["seconds"], reply["more"]
+            reply = await self._app.counting.ask("so_far", path=path, batch=batch.id)
+            seconds = reply["seconds"]
         except TidepoolError:
             return InterimEstimate()
         finally:
-            pace.ended(seconds, more=more)
+            pace.ended(seconds)
         if pace is not self._pace:
             return None
         headline = from_json(reply["headline"]) if reply["headline"] else None
@@ -99,17 +97,16 @@ class BriefReader:
         return old[:MOST_AT_ONCE] if old and self._pace.begin([_state(one) for one in old]) else []
 
     async def read(self, batches: Sequence[BatchLine]) -> None:
-        """A batch whose rows are many is known only after several times."""
-        ids, running = [batch.id for batch in batches], [batch.id for batch in batches if batch.running]
+        ids = [batch.id for batch in batches]
         data: dict[str, list[str]] = {batch_id: ["", ""] for batch_id in ids}
         seconds = SOONEST
         try:
-            reply = await self._app.counting.ask("briefs", path=str(self._app.path), batches=ids, running=running)
+            reply = await self._app.counting.ask("briefs", path=str(self._app.path), batches=ids)
             data, seconds = reply["briefs"], reply["seconds"]
         except TidepoolError:
             pass  # a list without a figure is a list all the same
         finally:
-            self._pace.ended(seconds, more=len(data) < len(ids))
+            self._pace.ended(seconds)
         for batch in batches:
             if batch.id in data:
                 brief, sentence = data[batch.id]

@@ -1,6 +1,6 @@
 """What the app's screens know of each kind of study, in one place; a kind that is not named here gets what fits any.
 
-The engine's own declaration (`KindSpec`) says what a kind is called, what its units are and what its keys are. Here
+The engine's own declaration (`Kind`) says what a kind is called, what its units are and what its keys are. Here
 stands only how that is laid out: groups of the form, choices in words, something to try, panels of the results.
 """
 
@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from tidepool.engine.errors import TidepoolError
-from tidepool.engine.studies.kinds import KINDS, KindSpec, load_kind
+from tidepool.engine.studies.kinds import KINDS, Kind, load_kind
 
 HERE = Path(__file__).parent
 
@@ -158,7 +158,7 @@ def screens_of(kind: str) -> KindScreens:
     return KindScreens(by_wave=spec is not None and spec.talks)
 
 
-def installed(kind: str) -> KindSpec | None:
+def installed(kind: str) -> Kind | None:
     """None where nobody has registered it, or its package is broken: the file can be read all the same."""
     try:
         return load_kind(kind) if kind in KINDS else None

@@ -9,67 +9,48 @@ import signal
 import sqlite3
 import sys
 import time
-from collections import OrderedDict
-from dataclasses import asdict, replace
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tidepool.engine.results.blocks import Block
-    from tidepool.engine.results.glimpse import Glimpse, Interim
+    from tidepool.engine.results.blocks import Block, Headline
     from tidepool.storage.errors import TidepoolError
     from tidepool.storage.studies import StoredCell
 
-MOST_GLIMPSES = 200
 MOST_CELLS = 100
 """batches of a study that are counted while they run"""
 DRAFT_FILES = 3
 """a draft's files to search, to choose and to judge by"""
-_glimpses: "OrderedDict[tuple[str, str], Glimpse]" = OrderedDict()
 
 
-def glimpse(job: dict[str, Any]) -> Any:
+def so_far(job: dict[str, Any]) -> Any:
     """What a batch, or each batch of a study, has come to so far; with the seconds that it took, by which one may pace oneself."""
     from tidepool.engine.results.blocks import as_json
     from tidepool.engine.results.figures import assign_places
+    from tidepool.engine.results.so_far import findings_so_far
     from tidepool.storage.batches import find_batch
     from tidepool.storage.file import reading
     from tidepool.storage.queries.lists import everybody
     from tidepool.storage.studies import cells_of, study_of
 
     began = time.process_time()
-    path = Path(job["path"])
-    with reading(path) as connection:
+    with reading(Path(job["path"])) as connection:
         study = study_of(connection, job["batch"])
         if study is None:
             batch = find_batch(connection, job["batch"])
-            interim, more = _read(path, connection, batch)
-            headline = interim.headline(job["running"]) if interim else None
-            blocks = assign_places(interim.blocks, everybody(connection, batch["number"])) if interim else ()
+            headline, blocks = findings_so_far(connection, batch)
+            blocks = list(assign_places(blocks, everybody(connection, batch["number"])))
         else:
-            cells = {
-                _name(cell): _read(path, connection, cell.batch) for cell in cells_of(connection, study.id)[:MOST_CELLS]
-            }
-            more = any(left for _, left in cells.values())
-            by_cell = {name: interim for name, (interim, _) in cells.items() if interim}
-            titles = dict.fromkeys(interim.name for interim in by_cell.values())
-            headline, blocks = None, tuple(block for title in titles for block in _of_figure(title, by_cell))
-    if not job["running"]:
-        blocks = tuple(_ended(block) for block in blocks)
+            headline, cells = None, cells_of(connection, study.id)[:MOST_CELLS]
+            figures = {_name(cell): _headline(connection, cell.batch) for cell in cells}
+            blocks = list(_by_cell({name: found for name, found in figures.items() if found}))
     return {
         "headline": as_json(headline) if headline else None,
         "blocks": as_json(blocks),
-        "more": more,
         "seconds": time.process_time() - began,
     }
-
-
-def _ended(block: "Block") -> "Block":
-    """What is no longer so far."""
-    from tidepool.engine.results.blocks import Figure
-    from tidepool.engine.results.glimpse import CAPTION, ENDED
-
-    return replace(block, caption=ENDED) if isinstance(block, Figure) and block.caption == CAPTION else block
 
 
 def briefs(job: dict[str, Any]) -> Any:
@@ -77,51 +58,36 @@ def briefs(job: dict[str, Any]) -> Any:
     from tidepool.storage.batches import find_batch
     from tidepool.storage.file import reading
 
-    began, path = time.process_time(), Path(job["path"])
-    texts: dict[str, list[str]] = {}
-    with reading(path) as connection:
-        for batch_id in job["batches"]:
-            item, more = _read(path, connection, find_batch(connection, batch_id))
-            if not more:
-                texts[batch_id] = [item.brief, item.headline(batch_id in job["running"]).text] if item else ["", ""]
+    began = time.process_time()
+    with reading(Path(job["path"])) as connection:
+        headlines = {name: _headline(connection, find_batch(connection, name)) for name in job["batches"]}
+    texts = {name: [found.brief, found.text] if found else ["", ""] for name, found in headlines.items()}
     return {"briefs": texts, "seconds": time.process_time() - began}
 
 
-def _read(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row) -> "tuple[Interim | None, bool]":
-    from tidepool.engine.studies.kinds import load_kind
+def _headline(connection: sqlite3.Connection, batch: sqlite3.Row) -> "Headline | None":
+    from tidepool.engine.results.so_far import findings_so_far, stored_headline
 
-    place = (str(path), f"{batch['id']} {batch['created_at']}")
-    if place not in _glimpses:
-        kind = load_kind(batch["kind"])
-        if kind.glimpse is None:
-            return None, False
-        _glimpses[place] = kind.glimpse()
-        if len(_glimpses) > MOST_GLIMPSES:
-            _glimpses.popitem(last=False)
-    _glimpses.move_to_end(place)
-    more = _glimpses[place].update(connection, batch["number"])
-    return _glimpses[place].interim(), more
+    return stored_headline(batch) or findings_so_far(connection, batch)[0]
 
 
 def _name(cell: "StoredCell") -> str:
     return ", ".join((*cell.levels.values(), f"#{cell.replicate}"))
 
 
-def _of_figure(title: str, cells: "dict[str, Interim]") -> "tuple[Block, ...]":
-    """One mean and interval for each batch of a study that has this figure, in the order of its cells."""
+def _by_cell(cells: "dict[str, Headline]") -> "Iterator[Block]":
+    """One mean and interval for each batch of a study, in the order of its cells."""
     from tidepool.engine.results.blocks import Estimate, Figure, Number, Series, table
-    from tidepool.engine.results.glimpse import CAPTION
 
-    cells = {name: one for name, one in cells.items() if one.name == title}
     figures = {name: one.figure for name, one in cells.items() if isinstance(one.figure, Estimate | Number)}
-    bounds = tuple(one.interval if isinstance(one, Estimate) else None for one in figures.values())
-    series = Series(title, tuple(one.value for one in figures.values()), colour="done", intervals=bounds)
-    return (
-        Figure("means", f"{title}, by batch", (series,), labels=tuple(figures), caption=CAPTION),
-        table(
-            "batches so far", ("batch", title, "of"), [(name, one.figure, one.rests_on) for name, one in cells.items()]
-        ),
-    )
+    if figures:
+        title = next(iter(cells.values())).name
+        bounds = tuple(one.interval if isinstance(one, Estimate) else None for one in figures.values())
+        series = Series(title, tuple(one.value for one in figures.values()), colour="done", intervals=bounds)
+        yield Figure("means", f"{title}, by batch", (series,), labels=tuple(figures))
+        yield table(
+            "batches so far", ("batch", title, "of"), [(name, one.figure, one.words) for name, one in cells.items()]
+        )
 
 
 def _examine(job: dict[str, Any]) -> Any:
@@ -171,7 +137,7 @@ def _compare(job: dict[str, Any]) -> Any:
 
 def _expected(job: dict[str, Any]) -> Any:
     """How many calls and waves a batch is to have, by its own config."""
-    from tidepool.engine.branching.kind import kind_to_run
+    from tidepool.engine.branching.replay import study_to_run
     from tidepool.engine.run import config_to_resume
     from tidepool.engine.studies.planned_calls import merge_plans
     from tidepool.storage.batches import find_batch
@@ -182,8 +148,11 @@ def _expected(job: dict[str, Any]) -> Any:
     with reading(path) as connection:
         study = study_of(connection, job["batch"])
         batches = [job["batch"]] if study is None else [cell.batch["id"] for cell in cells_of(connection, study.id)]
-        kind = kind_to_run(find_batch(connection, batches[0]), path)
-    plan = merge_plans([kind.plan(config_to_resume(batch, path)) for batch in batches])
+        plans = [
+            study_to_run(connection, find_batch(connection, batch), config_to_resume(batch, path)).plan()
+            for batch in batches
+        ]
+    plan = merge_plans(plans)
     return {"calls": plan.calls_expected, "exact": plan.exact, "waves": len({call.wave for call in plan.calls})}
 
 
@@ -214,7 +183,7 @@ JOBS = {
     "compare": _compare,
     "expected": _expected,
     "family": _family,
-    "glimpse": glimpse,
+    "so_far": so_far,
     "briefs": briefs,
 }
 

@@ -104,7 +104,7 @@ NOT_WRITTEN = re.compile(r"\btaken in (?:out of|from) `|^filled in|Tidepool fill
 def starting_config(kind: str) -> str:
     """The text of the file."""
     start = STARTS.get(kind, Start(f"A study of kind {kind}."))
-    settings = load_kind(kind).settings()
+    settings = load_kind(kind).settings
     return (
         "\n".join(
             (

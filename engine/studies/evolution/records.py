@@ -13,6 +13,8 @@ from tidepool.storage.queries.summary import findings
 GENERATION = "generation/"
 RESULT = "result"
 VALIDATION = "validation"
+ACCURACY = "held-out accuracy"
+"""the measure by which evolutions are compared"""
 
 REASONS = {
     "answer": "told an answer",

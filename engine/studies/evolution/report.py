@@ -1,6 +1,5 @@
 """The report of an evolution, and what a running one shows so far."""
 
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -26,8 +25,7 @@ from tidepool.engine.results.blocks import (
     text_of,
 )
 from tidepool.engine.results.figures import against_the_first
-from tidepool.engine.results.glimpse import Interim
-from tidepool.engine.studies.evolution.records import GENERATION, RESULT, counted_reasons
+from tidepool.engine.studies.evolution.records import counted_reasons
 from tidepool.engine.studies.evolution.replies import mistakes as further
 from tidepool.engine.studies.evolution.statistics import (
     ByModel,
@@ -37,8 +35,6 @@ from tidepool.engine.studies.evolution.statistics import (
     ProblemStatistics,
     RandomSearch,
 )
-from tidepool.storage.queries.learning import judged_since
-from tidepool.storage.queries.summary import finding, findings_after
 from tidepool.storage.text import one_line
 
 __all__ = ["blocks", "compared", "figures", "further"]
@@ -79,7 +75,7 @@ def _headline(stats: EvolutionStatistics) -> Iterator[Block]:
     champion, seed = stats.champion, stats.baseline
     if champion and seed and champion.validation_accuracy is not None:
         before = text_of(held_out(seed))
-        yield Headline("champion on held-out problems", held_out(champion), f"best seed prompt {before}")
+        yield Headline("champion on held-out problems", held_out(champion), f"best seed prompt {before}", "held out")
 
 
 def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
@@ -288,12 +284,7 @@ def generations_table(generations: Sequence[GenerationStatistics]) -> Table:
 
 
 def compared(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]]) -> list[Block]:
-    """Strategy, effort, and what the champion is worth on held-out problems; of several seeds, what their runs say together."""
-    if any("seeds" in first for first in differences):
-        from tidepool.engine.results.seeds import blocks_over_seeds
-        from tidepool.engine.studies.evolution.comparison import RUNS
-
-        return blocks_over_seeds(batches, differences, RUNS)
+    """Strategy, effort, and what the champion is worth on held-out problems."""
     ids = [batch["batch_id"] for batch in batches]
     gaps = {tuple(ids.index(batch) + 1 for batch in row["batches"]): _gap(row) for row in differences}
     columns = ("", "strategy", "calls", "k tokens", "held out % (95 %)", "best seed", "points over #1", "p")
@@ -351,35 +342,3 @@ def _gap(row: Mapping[str, Any]) -> tuple[Estimate, PValue]:
     """The later batch against the earlier one, and how surprising that is among all pairs."""
     low, high = row["difference_ci95"]
     return Estimate(-100 * row["difference"], (-100 * high, -100 * low), signed=True), PValue(row["p_value_holm"])
-
-
-class EvolutionGlimpse:
-    def __init__(self) -> None:
-        self._generations: dict[str, GenerationStatistics] = {}
-        self._champion: Portrait | None = None
-        """as it stands on held-out problems"""
-        self._genomes = 0
-        self._last_genome = 0
-
-    def update(self, connection: sqlite3.Connection, batch_number: int) -> bool:
-        last = max(self._generations, default=GENERATION)
-        for name, content in findings_after(connection, batch_number, GENERATION, last):
-            self._generations[name] = GenerationStatistics.from_json(content)
-        for place, _ in judged_since(connection, batch_number, self._last_genome):
-            self._last_genome = place
-            self._genomes += 1
-        champion = (finding(connection, batch_number, RESULT) or {}).get("champion")
-        self._champion = Portrait.from_json(champion) if champion else None
-        return False
-
-    def interim(self) -> Interim | None:
-        if not self._generations:
-            return None
-        generations = [self._generations[name] for name in sorted(self._generations)]
-        blocks: tuple[Block, ...] = (*list(generation_figures(generations))[:1], generations_table(generations))
-        if self._champion is not None and self._champion.validation_accuracy is not None:
-            n = f"n = {self._champion.validation_problems or 0:,} problems"
-            return Interim("held out", held_out(self._champion), n, blocks)
-        n = f"generation {generations[-1].generation:,}, n = {self._genomes:,} prompts"
-        best = max(generation.best for generation in generations)
-        return Interim("training fitness", Number(best, 3), n, blocks)

@@ -1,58 +1,54 @@
-"""Prompt evolution as a study: its declaration, and what is taken in before a batch begins."""
+"""Prompt evolution: the running half."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tidepool.engine.studies.kinds import KindSpec, LazyModules
-from tidepool.storage.transfer.tables import ExportContents
-
-if TYPE_CHECKING:
-    from tidepool.engine.config.sections import Config
-
-_LAZY = LazyModules(__package__)
-
-
-def freeze(config: "Config", folder: Path | None) -> "Config":
-    from tidepool.engine.studies.evolution.gepa import require_extra
-    from tidepool.engine.studies.evolution.inputs import settings_of, with_problems
-    from tidepool.engine.studies.evolution.tasks.scorer import with_code_frozen
-    from tidepool.engine.studies.evolution.width import with_limits, with_sizes
-
-    settings = with_code_frozen(with_sizes(settings_of(config)), folder)
-    if not settings.material:
-        settings = settings.model_copy(update={"material": "own" if settings.seed_prompts else "built-in"})
-    if settings.strategy == "gepa":
-        require_extra()
-    settings = with_problems(settings, config.batch.seed, folder)
-    return config.model_copy(update={"settings": settings, "service": with_limits(config.service, settings)})
+from tidepool.engine.config.sections import Config
+from tidepool.engine.design.outcomes import PlannedBatch, PlannedRivals, PlannedValues
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.studies.evolution import plan, story
+from tidepool.engine.studies.evolution.gepa import require_extra
+from tidepool.engine.studies.evolution.inputs import settings_of, with_problems
+from tidepool.engine.studies.evolution.records import ACCURACY
+from tidepool.engine.studies.evolution.tasks.scorer import code_of, find_code, with_code_frozen
+from tidepool.engine.studies.evolution.width import with_limits, with_sizes
+from tidepool.engine.studies.planned_calls import Plan
+from tidepool.engine.studies.study import Study
 
 
-KIND = KindSpec(
-    name="evolution",
-    title="Evolution",
-    summary="a population of prompts gets better at a set of problems",
-    units="genomes",
-    settings=_LAZY.value("config", "EvolutionSettings"),
-    freeze=freeze,
-    code=_LAZY.function("tasks.scorer", "code_of"),
-    find_code=_LAZY.function("tasks.scorer", "find_code"),
-    plan=_LAZY.function("plan", "plan"),
-    play=_LAZY.function("story", "play"),
-    statistics=_LAZY.function("statistics", "statistics"),
-    report=_LAZY.module("report"),
-    glimpse=_LAZY.function("report", "EvolutionGlimpse"),
-    methods=_LAZY.function("methods", "methods"),
-    differences=_LAZY.function("comparison", "differences"),
-    outcomes=_LAZY.function("comparison", "outcomes"),
-    contents=ExportContents(
-        views=("messages", "genomes"), where_filled=("answers",), beside_units=("genomes",), details=None
-    ),
-    shape=_LAZY.function("plan", "shape"),
-    files=("problems", "choose_from", "judge_from"),
-    filled_in=("frozen", "scorer_sha256"),
-    roles={"model": "solver", "models": "solver", "mutator": "rewriter", "judge": "judge"},
-    idle_roles=lambda section: (
-        *(("mutator",) if section.get("strategy") == "random" else ()),
-        *(() if section.get("task") == "judge" and not section.get("scorer") else ("judge",)),
-    ),
-)
+class Evolution(Study):
+    @classmethod
+    def freeze(cls, config: Config, folder: Path | None) -> Config:
+        settings = with_code_frozen(with_sizes(settings_of(config)), folder)
+        if not settings.material:
+            settings = settings.model_copy(update={"material": "own" if settings.seed_prompts else "built-in"})
+        if settings.strategy == "gepa":
+            require_extra()
+        settings = with_problems(settings, config.batch.seed, folder)
+        return config.model_copy(update={"settings": settings, "service": with_limits(config.service, settings)})
+
+    def plan(self) -> Plan:
+        return plan.plan(self.config)
+
+    async def play(self, run: BatchRun) -> None:
+        await story.play(run)
+
+    def code(self) -> tuple[str, ...]:
+        return code_of(self.config)
+
+    def find_code(self, folders: Sequence[Path]) -> None:
+        find_code(self.config, folders)
+
+    def shape(self) -> list[str]:
+        return plan.shape(self.config)
+
+    def values_planned(self) -> PlannedBatch:
+        settings = settings_of(self.config)
+        held_out = len(settings.frozen.validation) if settings.frozen else settings.validation_problems
+        replies = settings.samples * len(settings.solvers())
+        return PlannedBatch(
+            counted="held-out problems",
+            outcomes={ACCURACY: PlannedValues(held_out, replies)},
+            sizes={"evolution.validation_problems": held_out},
+            rivals=(PlannedRivals("the champion and the best seed prompt", ACCURACY, held_out, "matched"),),
+        )

@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Any
 
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.endpoints import resolve_model
@@ -22,6 +23,8 @@ from tidepool.engine.studies.mutation.environment import ANSWER, JUDGE, REWRITE,
 from tidepool.engine.studies.mutation.rewards import HashingEncoder, Vectors, read_vectors
 
 TARGET = "target"
+TRAINING, HELDOUT = "training", "heldout"
+"""phases"""
 
 
 @dataclass(slots=True)
@@ -68,7 +71,10 @@ class EpisodeRecorder:
         unit = episode.unit
         if not unit.settled:
             self._run.ledger.put_lines(unit.number, [line for step in episode.steps if (line := _line(episode, step))])
-        self._run.close_unit(unit, details=json.dumps(_details(episode, self._phase), ensure_ascii=False))
+        details = _details(episode, self._phase)
+        if self._phase == HELDOUT:
+            unit.measure("reward", details["mean_reward"], of=episode.player, cluster=details["query"])
+        self._run.close_unit(unit, details=json.dumps(details, ensure_ascii=False))
 
 
 def _line(episode: OpenEpisode, step: Step) -> dict[str, object] | None:
@@ -92,7 +98,7 @@ def rewrite_step(index: int) -> str:
     return f"s{index + 1}/rewrite"
 
 
-def _details(episode: OpenEpisode, phase: str) -> dict[str, object]:
+def _details(episode: OpenEpisode, phase: str) -> dict[str, Any]:
     last = episode.steps[-1]
     rewards = [step.reward for step in episode.steps if step.reward is not None]
     return {

@@ -1,6 +1,5 @@
 """The report of a mutation: rewards on held-out queries, learning curves, operators; and what a running one shows so far."""
 
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,20 +19,14 @@ from tidepool.engine.results.blocks import (
     table,
     text_of,
 )
-from tidepool.engine.results.glimpse import Interim
-from tidepool.engine.results.seeds import blocks_over_seeds
 from tidepool.engine.studies.mutation.statistics import (
-    RUNS,
     HeldOutRewards,
     MutationStatistics,
     Reward,
     RewardDifference,
     RewardGain,
     UpdateStatistics,
-    read_updates,
-    smooth,
 )
-from tidepool.storage.queries.summary import finding
 
 MOST_UPDATES = 12
 BAND = "The bands are Student's 95 % intervals of the smoothed means, over episodes."
@@ -78,13 +71,6 @@ def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
     return data
 
 
-def compared(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]]) -> list[Block]:
-    """Of several seeds; nothing where each batch stands for itself."""
-    if not any("seeds" in row for row in differences):
-        return []
-    return blocks_over_seeds(batches, differences, RUNS)
-
-
 def _reward(row: Reward) -> Estimate:
     return Estimate(row.mean_reward, row.ci95, 3)
 
@@ -123,7 +109,7 @@ def _heldout(stats: MutationStatistics) -> Iterator[Block]:
     missing = f", {heldout.missing:,} left out because answers are missing" if heldout.missing else ""
     yield Words(f"on {heldout.queries:,} held-out queries, never trained on{missing} (reward {stats.reward})")
     comparison = f"random play {text_of(_reward(heldout.random))}"
-    yield Headline("reward of the policy on held-out queries", _reward(heldout.policy), comparison)
+    yield Headline("reward of the policy on held-out queries", _reward(heldout.policy), comparison, "reward")
     contenders = _contenders(stats, heldout)
     rows: list[tuple[Cell, ...]] = [
         (name, _reward(row), _gain(gain) if gain else "") for name, (row, gain) in contenders.items()
@@ -220,29 +206,3 @@ def _operators(stats: MutationStatistics) -> Iterator[Block]:
 
 def _percent(count: int, total: int) -> Number:
     return Number(100 * count / total if total else None, 0, " %")
-
-
-class MutationGlimpse:
-    def __init__(self) -> None:
-        self._updates: list[dict[str, Any]] = []
-        self._heldout: HeldOutRewards | None = None
-
-    def update(self, connection: sqlite3.Connection, batch_number: int) -> bool:
-        after = self._updates[-1]["update"] if self._updates else None
-        self._updates += read_updates(connection, batch_number, after)
-        heldout = finding(connection, batch_number, "heldout")
-        self._heldout = HeldOutRewards.from_json(heldout) if heldout else None
-        return False
-
-    def interim(self) -> Interim | None:
-        updates = [UpdateStatistics.from_json(row) for row in smooth(self._updates)]
-        blocks: tuple[Block, ...] = ()
-        if updates:
-            blocks = (*learning_figures({"policy": updates}), updates_table(updates))
-        if (heldout := self._heldout) is not None:
-            return Interim("held-out reward", _reward(heldout.policy), f"n = {heldout.queries:,} queries", blocks)
-        if not updates:
-            return None
-        last = updates[-1]
-        reward = Estimate(last.smoothed, last.smoothed_ci95, 3)
-        return Interim("training reward", reward, f"n = {last.env_steps:,} steps, update {last.update:,}", blocks)

@@ -7,37 +7,27 @@ one of them held back say nothing. Where a config was run with several seeds, ru
 import json
 import math
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.design.outcomes import (
-    BatchValues,
-    KindOutcomes,
-    Outcome,
-    PlannedBatch,
-    PlannedRivals,
-    PlannedValues,
-    Sections,
-    number,
-)
-from tidepool.engine.inference.contrasts import matched
 from tidepool.engine.inference.distributions import student_quantile
-from tidepool.engine.inference.grouped import numpy
-from tidepool.engine.inference.intervals import UNIT, Interval, share_interval
-from tidepool.engine.inference.significance import pairwise
+from tidepool.engine.inference.intervals import Interval, share_interval
 from tidepool.engine.inference.typed import Statistics
-from tidepool.engine.results.blocks import Figure
-from tidepool.engine.results.seeds import BAND, Runs, groups_of, seed_differences
 from tidepool.storage.queries.learning import training_updates
 from tidepool.storage.queries.summary import finding
 
 if TYPE_CHECKING:
-    from tidepool.engine.config.sections import FrozenConfig
+    pass
 
 SMOOTHING = 0.3
 """how much of a smoothed curve is its newest point"""
+
+POLICY = "policy"
+REWARD = "held-out reward"
+REWARDS = "heldout_rewards"
+"""the finding that holds the policy's mean reward on each held-out query, by the query's fingerprint"""
 
 
 @dataclass(frozen=True)
@@ -195,105 +185,3 @@ def smooth(updates: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
             intervals["smoothed_ci95"] = (max(0.0, level - reach), min(1.0, level + reach))
         rows.append({**update, "smoothed": level, **intervals})
     return rows
-
-
-POLICY = "policy"
-REWARDS = "heldout_rewards"
-"""the finding that holds the policy's mean reward on each held-out query, by the query's fingerprint"""
-
-
-def _values(connection: sqlite3.Connection, batch: sqlite3.Row) -> Mapping[str, float | None]:
-    heldout: Mapping[str, Any] = finding(connection, batch["number"], "heldout") or {}
-    learned = {name: row for name, row in heldout.get("others", {}).items() if name == "bandit"}
-    data = {name: heldout.get(name) for name in (POLICY, "random", "best_constant", "unchanged")} | learned
-    return {name: row["mean_reward"] for name, row in data.items() if row}
-
-
-def _held_out(connection: sqlite3.Connection, batch: sqlite3.Row) -> frozenset[str]:
-    return frozenset(finding(connection, batch["number"], REWARDS) or ())
-
-
-def _of_run(statistics: Mapping[str, Any]) -> tuple[float | None, dict[int, float]]:
-    run = MutationStatistics.from_json(statistics)
-    reward = run.heldout.policy.mean_reward if run.heldout else None
-    return reward, {row.env_steps: row.smoothed for row in run.updates}
-
-
-RUNS = Runs(
-    section="mutation",
-    main=POLICY,
-    measure="mean reward of a run's policy on held-out queries",
-    called_by="learner",
-    values=_values,
-    held_out=_held_out,
-    read=_of_run,
-    title="policies on held-out queries, over seeds",
-    unit="mean reward",
-    noun="queries",
-    curves=Figure(
-        "lines",
-        "reward while learning, over seeds",
-        (),
-        xlabel="answered steps",
-        ylabel="mean reward",
-        caption=f"Smoothed. {BAND}",
-    ),
-    baselines={
-        "random": "random play",
-        "best_constant": "the best constant operator",
-        "unchanged": "the unchanged query",
-    },
-    flattered=("best_constant",),
-    bulky=("query_list", "policy_content"),
-)
-
-OUTCOME = "held-out reward"
-
-
-def _listed(sections: Sections) -> list[Outcome]:
-    words = "mean reward of the policy on held-out queries"
-    return [Outcome(name=OUTCOME, words=words, bounds=UNIT, per_talk=False, also=("reward",), digits=3)]
-
-
-def _read(connection: sqlite3.Connection, batch: Mapping[str, Any], sections: Sections) -> BatchValues:
-    heldout: Mapping[str, Any] = finding(connection, batch["number"], "heldout") or {}
-    return BatchValues(of_batch={OUTCOME: number((heldout.get(POLICY) or {}).get("mean_reward"))})
-
-
-def _planned(config: "FrozenConfig") -> PlannedBatch:
-    """How many queries are held out is a share of those there are."""
-    from tidepool.engine.studies.mutation.plan import held_out_queries
-
-    held_out, repeats = held_out_queries(config)
-    return PlannedBatch(
-        counted="held-out queries",
-        outcomes={OUTCOME: PlannedValues(held_out, repeats)},
-        sizes={},
-        rivals=(PlannedRivals("the policy and random play", OUTCOME, held_out, "matched"),),
-    )
-
-
-def outcomes() -> KindOutcomes:
-    return KindOutcomes(_listed, _read, _planned)
-
-
-def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-    groups = groups_of(connection, batches, RUNS)
-    if len(groups) < len(batches):
-        return seed_differences(groups, RUNS)
-    rewards = [finding(connection, batch["number"], REWARDS) or {} for batch in batches]
-    return pairwise([batch["id"] for batch in batches], rewards, compared, "reward of the policy on a held-out query")
-
-
-def compared(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, Any] | None:
-    """None where fewer than two queries were answered in both."""
-    gain = matched(numpy.array([first[query] - second[query] for query in first if query in second]))
-    if gain is None or gain.clusters < 2:
-        return None
-    return {
-        "paired": True,
-        "queries": gain.clusters,
-        "difference": gain.difference,
-        "difference_ci95": gain.interval and list(gain.interval),
-        "p_value": gain.p_value,
-    }

@@ -29,13 +29,11 @@ from tidepool.engine.studies.mutation.inputs import (
     training_of,
 )
 from tidepool.engine.studies.mutation.learners import make_learner
-from tidepool.engine.studies.mutation.ledger import EpisodeRecorder, LedgerTransport
+from tidepool.engine.studies.mutation.ledger import HELDOUT, TRAINING, EpisodeRecorder, LedgerTransport
 from tidepool.engine.studies.mutation.policy import Policy, PolicyCard, SavedPolicy, TrainedPolicy, policy_bytes
 from tidepool.engine.studies.mutation.queries import Query, Split, split_queries
 from tidepool.engine.studies.mutation.statistics import REWARDS
 from tidepool.engine.studies.mutation.training import DETAILS, Losses, LossLimit, Player, TrainingRecord, no_uses, train
-
-TRAINING, HELDOUT = "training", "heldout"
 
 
 async def play(run: BatchRun) -> None:

@@ -6,25 +6,9 @@ each meeting. Otherwise the batches are two samples, each with its own clusters.
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from tidepool.engine.coding.report import coding_blocks
-from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.inference.contrasts import FEWEST_TESTED, Contrast, within
-from tidepool.engine.inference.distributions import normal_quantile
-from tidepool.engine.inference.grouped import numpy
-from tidepool.engine.inference.intervals import (
-    Interval,
-    Rate,
-    gap_interval,
-    in_percent,
-    p_value_of,
-    share_interval,
-    wilson,
-)
-from tidepool.engine.inference.significance import pairwise
 from tidepool.engine.inference.typed import Statistics
 from tidepool.engine.results.blocks import (
     COUNTS,
@@ -46,9 +30,7 @@ from tidepool.engine.results.blocks import (
     series_of,
     table,
 )
-from tidepool.engine.results.glimpse import CAPTION, Interim, Sums
-from tidepool.engine.results.summary import checked
-from tidepool.engine.studies.secret_game.analysis import GameDesign, Planted, SecretGameStatistics, sides_of
+from tidepool.engine.studies.secret_game.analysis import Planted, SecretGameStatistics
 from tidepool.engine.studies.secret_game.contrasts import AgentComparison
 from tidepool.engine.studies.secret_game.detectors.detection import DETECTORS
 from tidepool.engine.studies.secret_game.shares import (
@@ -59,12 +41,9 @@ from tidepool.engine.studies.secret_game.shares import (
     TalkStatistics,
     UncertainSides,
     Verdicts,
-    overall_rate,
 )
-from tidepool.engine.studies.secret_game.sides import Clustering, Inference
-from tidepool.storage.queries.conversations import reveals_by_meeting, score_counts
-from tidepool.storage.queries.units import NewRows
-from tidepool.storage.states import MOST_UNITS
+from tidepool.engine.studies.secret_game.sides import Inference
+from tidepool.storage.queries.conversations import score_counts
 
 MOST_DRAWN = 12
 """agents in a plot, best first"""
@@ -128,7 +107,7 @@ def _headlines(whole: TalkStatistics) -> Iterator[Block]:
         ("both sides revealed", "both_revealed", whole.both_revealed_count, f"{talks:,} conversations"),
         ("one side alone revealed", "one_sided_reveals", whole.one_sided_reveals_count, f"{talks:,} conversations"),
     ):
-        yield Headline(name, share(whole, field, " %"), f"{count:,} of {of}")
+        yield Headline(name, share(whole, field, " %"), f"{count:,} of {of}", name.partition(" ")[2])
 
 
 def _inference(inference: Inference) -> Iterator[Block]:
@@ -343,7 +322,7 @@ def _heat(pairs: Mapping[str, PairStatistics], names: tuple[str, ...], places: t
 MOST_BARS = 12
 
 
-def further(connection: sqlite3.Connection, batch: sqlite3.Row) -> list[Block]:
+def further(connection: sqlite3.Connection, batch: Mapping[str, Any]) -> list[Block]:
     """A bar for each score that sides came to; where there are many, for each stretch of scores."""
     scores: Sequence[tuple[float, int]] = score_counts(connection, batch["number"])
     if not scores:
@@ -361,156 +340,3 @@ def _binned(scores: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
     for score, times in scores:
         counts[min(MOST_BARS - 1, int((score - low) / width))] += times
     return [(round(low + place * width, 1), times) for place, times in enumerate(counts)]
-
-
-class GameGlimpse:
-    def __init__(self) -> None:
-        self._rows = NewRows("outcome", "unit_id, agent, opponent, revealed, obtained", "side = 0")
-        self._known = bytearray()
-        """by conversation: 0 nothing yet, else 1 and the opener's two verdicts as bits"""
-        self._pairs: dict[tuple[str, str], list[int]] = {}
-        """conversations by opener and partner: none revealed, the opener alone, the partner alone, both"""
-
-    def update(self, connection: sqlite3.Connection, batch_number: int) -> bool:
-        known, pairs = self._known, self._pairs
-        for unit, agent, opponent, revealed, obtained in self._rows.read(connection, batch_number):
-            number = unit & MOST_UNITS
-            if number >= len(known):
-                known.extend(bytes(number + 1024 - len(known)))
-            counts = pairs.setdefault((agent, opponent), [0, 0, 0, 0])
-            if before := known[number]:
-                counts[before - 1] -= 1
-            verdict = bool(revealed) + 2 * bool(obtained)
-            counts[verdict] += 1
-            known[number] = verdict + 1
-        return self._rows.more
-
-    def interim(self) -> Interim | None:
-        secrets = Sums()
-        for counts in self._pairs.values():
-            for verdict, times in enumerate(counts):
-                secrets.add((0.0, 0.5, 0.5, 1.0)[verdict], times)
-        share = secrets.mean
-        if share is None:
-            return None
-        rate = Estimate(100 * share, in_percent(_of_talks(share, secrets)), 1, " %")
-        return Interim("revealed", rate, f"n = {secrets.count:,} conversations", tuple(self._blocks()))
-
-    def _blocks(self) -> Iterator[Block]:
-        sides = self._sides()
-        names = tuple(list(sides)[:MOST_DRAWN])
-        yield Figure(
-            "bars",
-            "who reveals, who obtains (% of talks)",
-            tuple(
-                series_of(verb, [_share(sides[name][place], sides[name][0]) for name in names], colour)
-                for place, verb, colour in ((1, "revealed", "failed"), (2, "obtained", "done"))
-            ),
-            labels=names,
-            caption=CAPTION,
-            places=tuple(range(len(names))),
-        )
-        rows = [
-            (Named(name, place), talks, _share(revealed, talks), _share(obtained, talks))
-            for place, (name, (talks, revealed, obtained)) in enumerate(sides.items())
-        ]
-        yield table("agents so far", ("agent", "talks", "revealed %", "obtained %"), rows)
-
-    def _sides(self) -> dict[str, tuple[int, int, int]]:
-        """Of each agent: its sides, in how many it revealed, and in how many it obtained."""
-        by_name: dict[str, list[int]] = {}
-        for (opener, partner), (none, first, second, both) in self._pairs.items():
-            for name, revealed, obtained in ((opener, first, second), (partner, second, first)):
-                sums = by_name.setdefault(name, [0, 0, 0])
-                sums[0] += none + first + second + both
-                sums[1] += revealed + both
-                sums[2] += obtained + both
-        return {name: (sums[0], sums[1], sums[2]) for name, sums in sorted(by_name.items())}
-
-
-def _of_talks(share: float, secrets: Sums) -> Interval:
-    """Wilson's, of as many independent sides as the spread between conversations allows for."""
-    spread = secrets.variance / secrets.count
-    worth = share * (1 - share) / spread if spread else secrets.count
-    return wilson(share, worth, normal_quantile(0.975))
-
-
-def _share(times: int, of: int) -> Estimate:
-    return Estimate(100 * times / of, in_percent(share_interval(times, of)), 1)
-
-
-COMMON = 0.9
-"""share of the conversations of both batches that must be the same meeting"""
-METHODS = {
-    "t": "Student's test of the differences of matched talks",
-    "Bonett–Price": "Bonett and Price's interval of matched talks",
-    "bounded": "Wilson's interval of the mean difference of matched talks",
-    "MOVER": "the two rates' own intervals, joined (MOVER)",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _Batch:
-    linked: bool
-    clustering: Clustering
-    meetings: dict[tuple[int, str, str], tuple[int, int | None, int]]
-    """(sequence number, opener, partner) → game, scenario, secrets revealed"""
-
-
-def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-    read_batches = [_batch(connection, batch) for batch in batches]
-    return pairwise([batch["id"] for batch in batches], read_batches, _compare, "secrets revealed in a conversation")
-
-
-def _batch(connection: sqlite3.Connection, batch: sqlite3.Row) -> _Batch:
-    design = GameDesign.of(StoredConfig(batch["config"], checked))
-    sides = sides_of(connection, batch["number"])
-    meetings = {tuple(row[:3]): tuple(row[3:]) for row in reveals_by_meeting(connection, batch["id"])}
-    return _Batch(design.linked, Clustering(sides, linked=design.linked), meetings)  # type: ignore[arg-type]
-
-
-def _compare(first: _Batch, second: _Batch) -> dict[str, Any] | None:
-    common = [meeting for meeting in first.meetings if meeting in second.meetings]
-    paired = bool(common) and len(common) >= COMMON * max(len(first.meetings), len(second.meetings))
-    contrast = _matched(first, second, common) if paired else _apart(first, second)
-    if contrast is None:
-        return None
-    return {
-        "paired": paired,
-        "conversations": len(common) if paired else [len(first.meetings), len(second.meetings)],
-        "clusters": contrast.clusters,
-        "difference": contrast.difference,
-        "difference_ci95": contrast.interval and list(contrast.interval),
-        "method": METHODS[contrast.method],
-        "p_value": contrast.p_value,
-    }
-
-
-def _matched(first: _Batch, second: _Batch, common: Sequence[tuple[int, str, str]]) -> Contrast | None:
-    left, right = ([batch.meetings[meeting] for meeting in common] for batch in (first, second))
-    gaps = numpy.array([row[2] - other[2] for row, other in zip(left, right, strict=True)])
-    ways = [numpy.array([row[0] for row in rows]) for batch, rows in ((first, left), (second, right)) if batch.linked]
-    ways = sorted(ways, key=lambda games: len(set(games.tolist())))[:1]
-    for batch, rows in ((first, left), (second, right)):
-        if batch.clustering.by_scenario and len(ways) < 2:
-            ways.append(numpy.array([row[1] or 0 for row in rows]))
-            break
-    return within(gaps, numpy.zeros(len(gaps), dtype=int), ways, most=2.0)
-
-
-def _apart(first: _Batch, second: _Batch) -> Contrast | None:
-    first_rate, second_rate = _rate(first), _rate(second)
-    if first_rate is None or second_rate is None:
-        return None
-    interval = gap_interval(first_rate, second_rate)
-    fewest = min(batch.clustering.fewest for batch in (first, second))
-    by_talk = first.clustering.by_talk and second.clustering.by_talk
-    tested = interval is not None and (by_talk or fewest >= FEWEST_TESTED)
-    p_value = p_value_of(partial(gap_interval, first_rate, second_rate)) if tested else None
-    return Contrast(first_rate.mean - second_rate.mean, interval, p_value, "MOVER", fewest)
-
-
-def _rate(batch: _Batch) -> Rate | None:
-    """Secrets in a conversation: twice the share of sides that revealed."""
-    rate = overall_rate(batch.clustering)
-    return rate and Rate(2 * rate.mean, rate.effective, rate.freedom, rate.count, (0.0, 2.0))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from tidepool.engine.studies.secret_game.detectors.normalise import fold
 
+MEASURES = {"revealed": "sides that revealed", "obtained": "sides that obtained", "score": "points of a side"}
 KEEPING_MODES = frozenset({"retained", "diversity", "targeted"})
 
 SCORING: Mapping[str, float] = {

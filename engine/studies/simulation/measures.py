@@ -20,6 +20,8 @@ from tidepool.engine.inference.words import words_in_each
 from tidepool.engine.library.entities import Attribute, Entity, in_words
 from tidepool.storage.queries.units import SpokenPage
 
+RATING = "rating"
+
 MEASURES = ("words", "turns", "rating")
 _MISSING = float("nan")
 

@@ -2,8 +2,7 @@
 
 import math
 import sqlite3
-from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from tidepool.engine.answer_forms import levels_of
@@ -24,18 +23,14 @@ from tidepool.engine.results.blocks import (
     Words,
     counted,
     ended,
-    line,
     listing,
     quoted,
     sampling,
     series_of,
     table,
 )
-from tidepool.engine.results.glimpse import CAPTION, Interim, Sums
 from tidepool.engine.studies.simulation.measures import AttributeStatistics, AttributeTest, Mean
 from tidepool.engine.studies.simulation.statistics import EntityStatistics, Judgements, SimulationStatistics
-from tidepool.storage.queries.units import NewRows
-from tidepool.storage.states import MOST_UNITS
 
 MOST_ENTITIES = 12
 MOST_ATTRIBUTES = 6
@@ -172,82 +167,6 @@ def _doubt(test: AttributeTest | None) -> tuple[float, float]:
 NOTHING = math.nan
 FEWEST_TURNS = 2
 """a curve needs as many"""
-
-
-class SimulationGlimpse:
-    def __init__(self) -> None:
-        self._ratings = NewRows("judgement", "unit_id, place, entity, rating")
-        self._messages = NewRows("call", "unit_id, turn, output_tokens", "status = 'answered' AND turn IS NOT NULL")
-        self._known: dict[int, array[float]] = {}
-        """by place and simulation: the rating, as it may be given anew"""
-        self._entities: dict[str, Sums] = {}
-        self._simulations = 0
-        self._turns: dict[int, Sums] = {}
-
-    def update(self, connection: sqlite3.Connection, batch_number: int) -> bool:
-        for unit, place, entity, rating in self._ratings.read(connection, batch_number):
-            self._rate(unit & MOST_UNITS, place, entity, rating)
-        if self._ratings.more or self._known:
-            return self._ratings.more
-        for _, turn, tokens in self._messages.read(connection, batch_number):
-            self._turns.setdefault(turn, Sums()).add(tokens)
-        return self._messages.more
-
-    def _rate(self, number: int, place: int, entity: str, rating: float | None) -> None:
-        known = self._known.setdefault(place, array("d"))
-        if number >= len(known):
-            known.extend([NOTHING] * (number + 1024 - len(known)))
-        sums = self._entities.setdefault(entity, Sums())
-        before = known[number]
-        if not math.isnan(before):
-            sums.add(before, -1)
-            self._simulations -= place == 1
-        known[number] = NOTHING if rating is None else rating
-        if rating is not None:
-            sums.add(rating)
-            self._simulations += place == 1
-
-    def interim(self) -> Interim | None:
-        if any(sums.count for sums in self._entities.values()):
-            return self._rated()
-        return self._spoken() if self._turns else None
-
-    def _rated(self) -> Interim:
-        whole = _sum_groups(self._entities.values())
-        figure = whole.estimate(2, max(1, self._simulations))
-        n = f"n = {self._simulations:,} simulations, {whole.count:,} ratings"
-        return Interim("mean rating", figure, n, tuple(self._blocks()))
-
-    def _blocks(self) -> Iterator[Block]:
-        rated = {name: sums for name, sums in sorted(self._entities.items()) if sums.count}
-        labels = tuple(rated)[:MOST_DRAWN]
-        series = series_of("mean rating", [rated[name].estimate(2) for name in labels], "done")
-        places = tuple(range(len(labels)))
-        yield Figure("means", "mean rating", (series,), labels=labels, caption=CAPTION, places=places)
-        rows = [(Named(name, place), sums.count, sums.estimate(2)) for place, (name, sums) in enumerate(rated.items())]
-        yield table("entities so far", ("entity", "ratings", "mean rating"), rows)
-
-    def _spoken(self) -> Interim:
-        whole = _sum_groups(self._turns.values())
-        turns = sorted(self._turns)
-        means = [self._turns[turn].estimate(1) for turn in turns]
-        rows = [(turn, self._turns[turn].count, mean) for turn, mean in zip(turns, means, strict=True)]
-        blocks: list[Block] = []
-        if len(turns) >= FEWEST_TURNS:
-            values, intervals = [mean.value for mean in means], [mean.interval for mean in means]
-            curve = line("tokens", turns, values, "primary", intervals)
-            blocks.append(Figure("lines", "tokens of a message, by turn", (curve,), xlabel="turn", caption=CAPTION))
-        blocks.append(table("messages so far", ("turn", "messages", "tokens"), rows, left=0))
-        return Interim("tokens a message", whole.estimate(1), f"n = {whole.count:,} messages", tuple(blocks))
-
-
-def _sum_groups(groups: Iterable[Sums]) -> Sums:
-    whole = Sums()
-    for sums in groups:
-        whole.count += sums.count
-        whole.total += sums.total
-        whole.squares += sums.squares
-    return whole
 
 
 STYLES = {

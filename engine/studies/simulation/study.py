@@ -1,33 +1,47 @@
-"""Entity simulations as a study: their declaration, and what is taken in before a batch begins."""
+"""Entity simulations: the running half."""
 
-from tidepool.engine.studies.kinds import KindSpec, LazyModules
-from tidepool.storage.transfer.tables import ExportContents
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-_LAZY = LazyModules(__package__)
+from tidepool.engine.branching.talks import BranchKind
+from tidepool.engine.call import Call
+from tidepool.engine.config.sections import Config
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.studies.planned_calls import Plan
+from tidepool.engine.studies.simulation import casting, plan, story
+from tidepool.engine.studies.study import Study
 
-KIND = KindSpec(
-    name="simulation",
-    title="Simulation",
-    summary="personas meet in a context, alone, in pairs or in groups",
-    units="simulations",
-    settings=_LAZY.value("config", "SimulationSettings"),
-    freeze=_LAZY.function("casting", "freeze"),
-    plan=_LAZY.function("plan", "plan"),
-    play=_LAZY.function("story", "play"),
-    statistics=_LAZY.function("statistics", "statistics"),
-    differences=_LAZY.function("outcomes", "differences"),
-    outcomes=_LAZY.value("outcomes", "OUTCOMES"),
-    report=_LAZY.module("report"),
-    glimpse=_LAZY.function("report", "SimulationGlimpse"),
-    methods=_LAZY.function("report", "methods"),
-    first_requests=_LAZY.function("plan", "first_requests"),
-    formats=_LAZY.value("exports", "FORMATS"),
-    contents=ExportContents(of_units=("judgements",), details=""),
-    branches=_LAZY.module("story"),
-    shape=_LAZY.function("plan", "shape"),
-    stopping=_LAZY.function("outcomes", "watch_simulations"),
-    talks=True,
-    people="entities",
-    roles={"model": "entities", "judge": "judge"},
-    files=("context_file", "entity_file"),
-)
+if TYPE_CHECKING:
+    from tidepool.engine.design.outcomes import PlannedBatch
+    from tidepool.engine.studies.simulation.expectations import WatchedSimulations
+
+
+class Simulation(Study):
+    branches: BranchKind | None = story
+
+    @classmethod
+    def freeze(cls, config: Config, folder: Path | None) -> Config:
+        return casting.freeze(config, folder)
+
+    def plan(self) -> Plan:
+        return plan.plan(self.config)
+
+    async def play(self, run: BatchRun) -> None:
+        await story.play(run)
+
+    def first_requests(self) -> Iterable[Call]:
+        return plan.first_requests(self.config)
+
+    def shape(self) -> list[str]:
+        return plan.shape(self.config)
+
+    def values_planned(self) -> "PlannedBatch":
+        from tidepool.engine.studies.simulation.expectations import planned
+
+        return planned(self.config)
+
+    def stop_target(self) -> "WatchedSimulations":
+        from tidepool.engine.studies.simulation.expectations import watch_simulations
+
+        return watch_simulations(self.config)

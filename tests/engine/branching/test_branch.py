@@ -9,12 +9,11 @@ import pytest
 from tests.support.state import change, end_state, query, sold_live
 from tests.support.studies import CAST, game
 from tidepool import Agent, Entity, SecretGame, Simulation, read_summary, resume_batch, run_batch
-from tidepool.engine.branching.kind import branching
 from tidepool.engine.branching.making import BranchSpec, new_branch
+from tidepool.engine.branching.replay import BranchStudy
 from tidepool.engine.errors import FileError, NotFound, NotTrusted, UsageError
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.run import run_frozen
-from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.planned_calls import Plan
 from tidepool.engine.trust.gate import question_about
 from tidepool.storage.batches import delete_batch
@@ -41,7 +40,7 @@ def said(path: Path, batch_id: str) -> dict[int, list[tuple[str, str]]]:
 async def test_a_hundred_branched_conversations_buy_only_what_follows(database: Path) -> None:
     origin = await run_batch(game(100, 4, service=LIVE), database)
     new = new_branch(database, BranchSpec("last", "t3", say=SAY, times=1))
-    planned = branching(load_kind("secret_game"), new.branch).plan(new.config)
+    planned = BranchStudy(new.config, new.branch).plan()
     branch = await run_frozen(new.config, database, branch=new)
     bought = 100 * (2 + 1)  # t3 and t4 of a control, t4 of an altered one
     assert sold_live(branch.batch_id).total() == bought == branch.calls.bought == branch.calls.total

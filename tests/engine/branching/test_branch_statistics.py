@@ -4,10 +4,10 @@ from statistics import fmean, stdev
 
 import pytest
 
-from tidepool.engine.branching.results import Values, blocks, freedom_of, outcome
+from tidepool.engine.branching.results import Values, blocks, outcome
 from tidepool.engine.branching.talks import Measure, Origin, read_origin
 from tidepool.engine.results.blocks import Words
-from tidepool.engine.results.report import plain_blocks
+from tidepool.engine.studies.results import plain_blocks
 
 SHARE = Measure("speaker_revealed", "speaker reveals", (0.0, 1.0), percent=True)
 RATING = Measure("speaker_rating", "rating of the speaker", (1.0, 5.0))
@@ -50,13 +50,6 @@ def test_talks_of_linked_games_count_by_game() -> None:
 def test_without_a_sentence_there_is_no_difference_to_tell() -> None:
     told = outcome(SHARE, {1: {"control": [1.0, 0.0]}, 2: {"control": [1.0, 1.0]}}, origin(2, say=None), {})
     assert told["control"] == 75 and "difference" not in told and "altered" not in told
-
-
-def test_rare_large_gaps_have_fewer_degrees_of_freedom() -> None:
-    import numpy
-
-    rare, even = numpy.array([0.0] * 37 + [1.0] * 3), numpy.array([-0.2, 0.2] * 20)
-    assert freedom_of(rare) < 10 < freedom_of(even) <= 39 + 1e-9
 
 
 def test_a_report_of_one_conversation_claims_nothing_of_others() -> None:

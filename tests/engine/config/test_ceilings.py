@@ -16,8 +16,8 @@ from tidepool.engine.library.contents import read_agents, stored_entity
 from tidepool.engine.library.entities import Entity, read_entities
 from tidepool.engine.run import create_batch
 from tidepool.engine.studies.evolution.problems.rows import rows_of
-from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.mutation.queries import load_queries
+from tidepool.engine.studies.study import study_from
 from tidepool.storage.file import prepare
 from tidepool.storage.library import add_entities
 
@@ -87,7 +87,7 @@ def test_a_batch_of_too_many_units_is_neither_planned_nor_written(
 ) -> None:
     config = config_from(study(kind, kind, **changes))
     with pytest.raises(UsageError, match="1,000,000 are the most"):
-        load_kind(kind).plan(freeze(config, database))
+        study_from(freeze(config, database)).plan()
     with pytest.raises(UsageError, match="1,000,000 are the most"):
         create_batch(config, database)
     assert not database.exists()

@@ -1,7 +1,6 @@
 """A config becomes what a batch keeps, once, and by type."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,6 @@ import pytest
 from pydantic import Field
 
 from tidepool import Evolution, load_config
-from tidepool.engine.config import freezing
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.section import Section, models_named, with_full_names
@@ -89,11 +87,13 @@ def test_a_study_is_frozen_once_however_it_gets_to_its_batch(
 ) -> None:
     times: list[Path | None] = []
 
+    study, whole = load_kind(kind).study, load_kind(kind).study.freeze
+
     def counted(config: Config, folder: Path | None) -> Config:
         times.append(folder)
-        return load_kind(kind).freeze(config, folder)
+        return whole(config, folder)
 
-    monkeypatch.setattr(freezing, "load_kind", lambda name: replace(load_kind(name), freeze=counted))
+    monkeypatch.setattr(study, "freeze", counted)
     config = load_config(f"examples/{kind}.toml")
     assert times == []
     frozen = freeze(config, tmp_path / "none.db")

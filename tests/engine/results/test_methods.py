@@ -11,7 +11,6 @@ import pytest
 from tests.support.state import query
 from tests.support.studies import game
 from tidepool import run_batch
-from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.providers.simulated.provider import SimulatedProvider
@@ -100,7 +99,7 @@ async def test_hand_coding_is_told_where_there_is_any(database: Path) -> None:
     summary["statistics"] = {**summary["statistics"], "coding": coding}
     with reading(database) as connection:
         batch = find_batch(connection, "last")
-        blocks = methods_of(connection, batch, StoredConfig(batch["config"], load_frozen), summary)
+        blocks = methods_of(connection, batch, StoredConfig(batch["config"]), summary)
     text = "\n".join(block.text for block in blocks if isinstance(block, Words))
     assert "2 coders (Eve and Fay) coded 98 of them by hand" in text
     assert "exact: sensitivity 80.0 % (75.0–85.0), specificity 95.0 % (90.0–100.0)." in text

@@ -10,11 +10,11 @@ from tests.support.studies import game
 from tidepool import UsageError
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.sections import FrozenConfig, StopWhenSure
-from tidepool.engine.studies.kinds import load_kind
-from tidepool.engine.studies.secret_game.outcomes import WatchedGame
+from tidepool.engine.studies.secret_game.expectations import WatchedGame
 from tidepool.engine.studies.secret_game.pairing import Schedule
 from tidepool.engine.studies.secret_game.sides import SideOutcome
-from tidepool.engine.studies.simulation.outcomes import block_size
+from tidepool.engine.studies.simulation.expectations import block_size
+from tidepool.engine.studies.study import study_from
 
 HALF = StopWhenSure(outcome="revealed", half_width=0.05)
 LINE = StopWhenSure(outcome="revealed", decided=True, line=0.5)
@@ -41,7 +41,7 @@ def _frozen(stop: StopWhenSure | None, talks: int = 960, **settings: Any) -> Fro
     ],
 )
 def test_blocks_are_alike(stop: StopWhenSure, settings: dict[str, Any], block: int) -> None:
-    watched = load_kind("secret_game").stopping(_frozen(stop, **settings))  # type: ignore[misc]
+    watched = study_from(_frozen(stop, **settings)).stop_target()
     assert list(islice(watched.ends(), 3)) == [block, 2 * block, 3 * block]
 
 

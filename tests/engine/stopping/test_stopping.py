@@ -23,9 +23,9 @@ from tidepool.engine.results.report import report_of
 from tidepool.engine.stopping.rules import rule_for, rule_for_contrast
 from tidepool.engine.stopping.stages import stages_of
 from tidepool.engine.stopping.statistics import read
-from tidepool.engine.studies.kinds import load_kind
-from tidepool.engine.studies.secret_game.outcomes import WatchedGame
+from tidepool.engine.studies.secret_game.expectations import WatchedGame
 from tidepool.engine.studies.secret_game.pairing import Schedule
+from tidepool.engine.studies.study import study_from
 from tidepool.storage.file import reading
 
 LINE = StopWhenSure(outcome="revealed", decided=True, line=0.6)
@@ -220,7 +220,7 @@ def test_how_many_units_are_begun_at_a_time(service: dict[str, Any], size: int, 
     frozen = freeze(game(TALKS, stop=LINE, service=service), Path("none.db"))
     stages = stages_of(frozen, ["simulated:guarded"], TALKS)
     assert (stages.size, stages.gathered) == (size, gathered)
-    notes = " ".join(load_kind("secret_game").plan(frozen).notes)
+    notes = " ".join(study_from(frozen).plan().notes)
     assert "It may stop earlier" in notes and ("groups" in notes) == gathered
 
 

@@ -4,9 +4,9 @@ import pytest
 from scipy import stats
 
 from tests.engine.studies.simulation.panels import take_completed
-from tidepool.engine.studies.mutation.statistics import compared as compared_queries
+from tidepool.engine.studies.mutation.results import compared as compared_queries
 from tidepool.engine.studies.simulation.measures import EntityCounts, SpeechTally
-from tidepool.engine.studies.simulation.outcomes import compared as compared_entities
+from tidepool.engine.studies.simulation.results import compared as compared_entities
 
 
 def rated(*talks: dict[str, float]) -> dict[str, EntityCounts]:

@@ -11,9 +11,9 @@ from benchmarks.plans import trial
 from tests.support.random_studies import random_study
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
 from tidepool.engine.studies.planned_calls import EXPECTED, MOST, Plan, PlannedCalls, UsualTokens
+from tidepool.engine.studies.study import study_from
 
 SEEDS = {"secret_game": (2, 3, 4, 5), "simulation": range(6), "evolution": (0, 1, 4), "mutation": (0, 4, 5)}
 
@@ -33,7 +33,7 @@ def test_reasoning_counts_in_the_most_and_half_of_it_in_what_is_expected_of_a_re
     for room in (0, 200):
         reasoned["max_reasoning_tokens"] = room
         frozen = freeze(config_from(data, source=""), Path("none.db"))
-        plan = priced(load_kind(kind).plan(frozen), frozen)
+        plan = priced(study_from(frozen).plan(), frozen)
         outputs.append((plan["tokens"]["output"], plan["at_most"]["tokens"]["output"]))
     (expected, most), (expected_reasoning, most_reasoning) = outputs
     assert expected == expected_reasoning and most_reasoning > most  # simulated models do not reason

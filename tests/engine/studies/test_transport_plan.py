@@ -16,8 +16,8 @@ from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import Agent, Config, Study
 from tidepool.engine.events import TransportPlanned
 from tidepool.engine.run import run_batch
-from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
+from tidepool.engine.studies.study import study_from
 
 NAMES = ("Ada", "Bob", "Cleo", "Dion", "Eve", "Finn")
 EVOLVING: dict[str, Any] = {"max_generations": 3, "stagnation": 50, "target_fitness": 1.0}
@@ -87,7 +87,7 @@ def served(study: Study, service: dict[str, Any]) -> Config:
 
 def planned(config: Config) -> dict[str, Any]:
     frozen = freeze(config, Path("none.db"))
-    transport: dict[str, Any] = priced(load_kind(frozen.batch.kind).plan(frozen), frozen)["transport"]
+    transport: dict[str, Any] = priced(study_from(frozen).plan(), frozen)["transport"]
     return transport
 
 
@@ -189,4 +189,4 @@ async def test_what_the_budget_holds_back_of_a_large_wave_goes_the_way_of_the_wa
 
 def test_a_live_wave_is_as_long_as_its_rounds_one_after_another() -> None:
     config = freeze(served(game(100, 3, mode="retained", simulated={"latency": 2.0}), DEFAULT), Path("none.db"))
-    assert priced(load_kind("secret_game").plan(config), config)["seconds_live"] == 50 * 3 * 2.0
+    assert priced(study_from(config).plan(), config)["seconds_live"] == 50 * 3 * 2.0

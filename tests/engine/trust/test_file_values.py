@@ -106,7 +106,7 @@ COLUMNS = (
     FileValue("batch", "number id kind seed status study_id replicate imported", Rule.DATA,
               "which batch it is, and how far; its kind must be the config's, and cells of a study are judged together"),
     FileValue("batch", "origin", Rule.OWN, "of a branch: which messages it continues from; its hash is in the trust record"),
-    FileValue("batch", "paused host created_at finished_at reason stop_code name description simulated version", Rule.SHOWN,
+    FileValue("batch", "paused host created_at finished_at reason stop_code name description simulated version headline", Rule.SHOWN,
               "rewritten when a run begins; `queued` counts only with a row in the trust record"),
     FileValue("control", "id batch_number at command arguments taken_at", Rule.RUNNING,
               "stop, pause, continue, give up, and limits by `limit_changes` alone; rows that were there before are skipped"),
@@ -126,6 +126,7 @@ COLUMNS = (
               Rule.DATA, _COUNTED),
     FileValue("unit", "id batch_number sequence_number game round interaction_type participants status error sealed "
               "started_at finished_at details", Rule.DATA, "which units have ended; the rest follows from the config"),
+    FileValue("measure", "unit_id position measure participant value cluster", Rule.DATA, "values and labels, shown as text"),
     FileValue("record", "unit_id name position content", Rule.DATA, "JSON: messages of a branch, or of an installed kind"),
     FileValue("answer", "unit_id step generation genome_id split problem sample extracted correct score details", Rule.DATA,
               "marks: a forged one falsifies a result, and runs nothing"),
@@ -160,7 +161,7 @@ SECTIONS = {
     "agents": {*Agent.model_fields},
     "agent_ids": set[str](),
     "entities": set[str](),
-    **{name: {*load_kind(name).settings().model_fields} for name in KINDS.builtin},
+    **{name: {*load_kind(name).settings.model_fields} for name in KINDS.builtin},
 }
 
 

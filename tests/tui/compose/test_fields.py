@@ -59,5 +59,5 @@ def test_a_table_survives_being_shown(table: dict[str, Any]) -> None:
 def test_no_key_of_a_kind_is_missing_on_its_pages_and_none_is_there_twice(kind: str) -> None:
     placed = [field.path for page in pages_of(kind) for group in page.groups for field in group.fields]
     assert len(set(placed)) == len(placed)
-    own = {field.path for field in fields_of(load_kind(kind).settings(), (kind,), load_kind(kind).filled_in)}
+    own = {field.path for field in fields_of(load_kind(kind).settings, (kind,), load_kind(kind).filled_in)}
     assert own - set(placed) <= {("simulation", "entity_ids"), ("simulation", "entity_file")}

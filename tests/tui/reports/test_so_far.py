@@ -12,14 +12,12 @@ from tests.tui.studies import game, played_now
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.design.running import run_study
 from tidepool.engine.results.blocks import Estimate, Figure, Named, Table, from_json
-from tidepool.engine.results.glimpse import CAPTION, ENDED
 from tidepool.engine.results.summary import summarise
-from tidepool.tui.app.worker import glimpse
+from tidepool.tui.app.worker import so_far
 
 
-def told(path: Path, batch: str, *, running: bool) -> tuple[Any, Figure, Table]:
-    found = glimpse({"path": str(path), "batch": batch, "running": running})
-    assert not found["more"]
+def told(path: Path, batch: str) -> tuple[Any, Figure, Table]:
+    found = so_far({"path": str(path), "batch": batch})
     figure, table = from_json(found["blocks"])
     assert isinstance(figure, Figure) and isinstance(table, Table)
     return found["headline"], figure, table
@@ -27,7 +25,7 @@ def told(path: Path, batch: str, *, running: bool) -> tuple[Any, Figure, Table]:
 
 def test_a_study_is_told_batch_by_batch_as_each_batch_s_own_statistics_tell_it(tmp_path: Path, path: Path) -> None:
     study = asyncio.run(run_study(load_config(written(tmp_path, talks=8)), path))
-    headline, figure, table = told(path, study["study_id"], running=True)
+    headline, figure, table = told(path, study["study_id"])
     assert headline is None, "several batches have no one figure"
     assert len(figure.labels) == len(table.rows) == 8, "two by two, twice"
     assert figure.labels[0] == "simulated:guarded, plain, #1"
@@ -40,10 +38,7 @@ def test_a_study_is_told_batch_by_batch_as_each_batch_s_own_statistics_tell_it(t
     assert all(low <= y <= high for y, (low, high) in zip(shown, figure.series[0].bounds, strict=True))
 
 
-def test_everybody_has_the_mark_of_their_place_and_an_ended_batch_is_not_so_far(path: Path) -> None:
-    batch = played_now(path, game(talks=6))
-    headline, figure, table = told(path, batch, running=True)
-    assert "so far" in headline["words"] and figure.caption == CAPTION
-    assert [row[0] for row in table.rows] == [Named("Ada", 0), Named("Bob", 1)] and figure.places == (0, 1)
-    headline, figure, _ = told(path, batch, running=False)
-    assert "so far" not in headline["words"] and figure.caption == ENDED
+def test_everybody_has_the_mark_of_their_place(path: Path) -> None:
+    headline, _, table = told(path, played_now(path, game(talks=6)))
+    assert "so far" in headline["words"]
+    assert [row[0] for row in table.rows] == [Named("Ada", 0), Named("Bob", 1)]

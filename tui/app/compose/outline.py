@@ -120,7 +120,7 @@ def _optional(title: str, section: type[BaseModel], name: str, note: str) -> Fie
 def _kind_groups(kind: str) -> dict[str, list[FieldGroup]]:
     """The groups of the kind's own section, by step."""
     spec, screens = load_kind(kind), screens_of(kind)
-    fields = list(fields_of(spec.settings(), (kind,), without={*spec.filled_in, *screens.elsewhere}))
+    fields = list(fields_of(spec.settings, (kind,), without={*spec.filled_in, *screens.elsewhere}))
     placed = {WHAT: screens.what, WHO: screens.who, HOW: screens.how}
     known = {key for groups in placed.values() for _, keys in groups for key in keys.split()}
     models = " ".join(

@@ -147,7 +147,7 @@ class ExportDialog(Dialog[tuple[str, str]]):
 
     def compose(self) -> ComposeResult:
         spec = installed(self._batch.kind)
-        formats = spec.formats() if spec else {}
+        formats = spec.results.formats() if spec else {}
         offered = {name: FORMATS.get(name, (name, ""))[0] for name in dict.fromkeys((*EXPORTERS, PUBLISH, *formats))}
         with frame("Export"):
             yield Label("format")

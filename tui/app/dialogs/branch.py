@@ -77,15 +77,13 @@ async def branch(app: "TidepoolApp", batch: BatchLine, talk: Transcript) -> None
 
 async def _agreed(app: "TidepoolApp", wish: "BranchSpec") -> bool:
     """What it takes; and before that, where a stranger's file would have its calls go."""
-    from tidepool.engine.branching.kind import branching
+    from tidepool.engine.branching.replay import BranchStudy
     from tidepool.engine.results.blocks import money
-    from tidepool.engine.studies.kinds import load_kind
     from tidepool.engine.studies.plan import priced
     from tidepool.engine.trust.gate import question_about
 
     new = await app.file.do(new_branch, app.path, wish, plan_only=True)
-    kind = branching(load_kind(new.config.batch.kind), new.branch)
-    plan = await app.file.do(kind.plan, new.config)
+    plan = await app.file.do(BranchStudy(new.config, new.branch).plan)
     question = await app.file.do(question_about, app.path, wish.batch, (), plan)
     if question is not None and not await app.ask_for_trust(question):
         return False

@@ -12,6 +12,7 @@ from tidepool.engine.config.sections import CHANGEABLE, limit_change
 from tidepool.engine.config.toml_text import read_value
 from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.studies.study import study_from
 from tidepool.engine.trust.gate import adopt, servers_of
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage.batches import find_batch
@@ -227,7 +228,7 @@ def _add(options: argparse.Namespace) -> None:
         kind = load_kind(config.batch.kind)
         adopt(options.db, batch["id"], batch["config"])
         uses |= dict.fromkeys(
-            [server.in_words for server in servers_of(config, kind.models(config))] + list(kind.code(config))
+            [server.in_words for server in servers_of(config, kind.models(config))] + list(study_from(config).code())
         )
     echo(f"Trusted: {'study ' + study.id if study else 'batch ' + batches[0]['id']}, which will use")
     for line in uses or ["simulated models only"]:

@@ -104,12 +104,12 @@ def _compare(options: argparse.Namespace) -> int:
     from tidepool.engine.config.freezing import freeze
     from tidepool.engine.config.loading import load_config
     from tidepool.engine.library.contents import with_library
-    from tidepool.engine.studies.kinds import load_kind
     from tidepool.engine.studies.plan import priced
+    from tidepool.engine.studies.study import study_from
 
     config = with_library(load_config(options.config, options.set), options.db)
     frozen = freeze(config, options.db)
-    cost = priced(load_kind(config.batch.kind).plan(frozen), frozen)["cost_usd_live"]
+    cost = priced(study_from(frozen).plan(), frozen)["cost_usd_live"]
     if cost != 0 and not options.yes:
         raise UsageError(f"This study would be bought twice, for about {money(cost)} each time. Add --yes to do it.")
     gain = compare(config)

@@ -11,20 +11,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidepool.engine.branching.kind import branching, kind_to_run
 from tidepool.engine.branching.making import BranchSpec, NewBranch, new_branch
+from tidepool.engine.branching.replay import BranchStudy, study_to_run
 from tidepool.engine.config.freezing import freeze, remarks_on
 from tidepool.engine.config.loading import load_config
-from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.errors import NotTrusted, UsageError
 from tidepool.engine.events import BatchEnded, Event, Listener
 from tidepool.engine.publishing.reuse import MEANING, Rerun, StudyInFile, read_again, study_in_file
 from tidepool.engine.run import config_to_resume, resume_batch, run_batch, run_frozen
 from tidepool.engine.runtime.cluster_section import split_cluster_overrides
 from tidepool.engine.runtime.run_control import RunControl, Stop
-from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.studies.plan import priced
 from tidepool.engine.studies.planned_calls import Plan, merge_plans
+from tidepool.engine.studies.study import Study, study_from
 from tidepool.storage.file import reading
 from tidepool.storage.states import BatchStatus, StopCode
 from tidepool.storage.studies import batches_to_resume, study_to_resume
@@ -146,19 +145,20 @@ def _plan(options: argparse.Namespace) -> dict[str, Any]:
 
             plan = priced_study(config, options.db)
         else:
-            plan = _priced([freeze(config, options.db)])
+            plan = _priced([study_from(freeze(config, options.db))])
         return {**plan, "warnings": [*remarks_on(config), *plan["warnings"]]}
     from tidepool.storage.batches import find_batch
 
     with reading(options.db) as connection:
         references = batches_to_resume(connection, options.resume)
-        kind = kind_to_run(find_batch(connection, references[0]), options.db)
-    return _priced([config_to_resume(reference, options.db, options.set) for reference in references], kind)
+        configs = [config_to_resume(reference, options.db, options.set) for reference in references]
+        batches = [find_batch(connection, reference) for reference in references]
+        studies = [study_to_run(connection, *one) for one in zip(batches, configs, strict=True)]
+    return _priced(studies)
 
 
-def _priced(configs: Sequence[FrozenConfig], kind: KindSpec | None = None) -> dict[str, Any]:
-    kind = kind or load_kind(configs[0].batch.kind)
-    return priced(merge_plans([kind.plan(config) for config in configs]), configs[0], several=len(configs) > 1)
+def _priced(studies: Sequence[Study]) -> dict[str, Any]:
+    return priced(merge_plans([study.plan() for study in studies]), studies[0].config, several=len(studies) > 1)
 
 
 async def steered(play: Play, on_stop: str) -> Played:
@@ -246,8 +246,7 @@ class _Signals:
 def plan_again(place: StudyInFile, options: argparse.Namespace) -> dict[str, Any]:
     rerun = read_again(place, options.db, options.set, to_plan=True)
     if rerun.design is None:
-        config = rerun.parts[0].config
-        return priced(rerun.kind.plan(config), config)
+        return _priced([study_from(rerun.parts[0].config)])
     from tidepool.engine.design.cells import priced_cells
 
     return priced_cells(rerun.planned())
@@ -316,4 +315,4 @@ def run_branch(options: argparse.Namespace) -> int:
 
 
 def _branch_plan(new: NewBranch) -> Plan:
-    return branching(load_kind(new.config.batch.kind), new.branch).plan(new.config)
+    return BranchStudy(new.config, new.branch).plan()

@@ -20,7 +20,7 @@ from tidepool.engine.studies.evolution.final_test import (
 from tidepool.engine.studies.evolution.genome import seed_genomes
 from tidepool.engine.studies.evolution.problems.problem_set import generate
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
-from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.studies.study import study_from
 
 RIGHT, WRONG = Verdict("1", True), Verdict("0", False)
 
@@ -113,7 +113,7 @@ async def test_the_fittest_on_the_problems_that_choose_is_the_champion(database:
     assert found["champion"]["choose_fitness"] >= found["baseline"]["choose_fitness"]
     assert found["random_search"]["choose_accuracy"] is not None
     assert query(database, "SELECT count(*) FROM problem WHERE split = 'choose'") == [(30,)]
-    plan = load_kind("evolution").plan(freeze(config, database))
+    plan = study_from(freeze(config, database)).plan()
     assert summary["calls"]["total"] <= sum(one.calls for one in plan.calls)
 
 

@@ -25,8 +25,8 @@ from tidepool.engine.studies.evolution.gepa import (
     require_extra,
 )
 from tidepool.engine.studies.evolution.rewrites import FailedProblem
-from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
+from tidepool.engine.studies.study import study_from
 
 pytest.importorskip("gepa", reason="the extra gepa")
 FAULTY = {"fatal_rate": 0.1, "error_rate": 0.1}
@@ -74,7 +74,7 @@ def _check_budget(gepa: dict[str, Any], genetic: dict[str, Any]) -> None:
 async def test_gepa_takes_no_more_than_its_plan_says(tmp_path: Path) -> None:
     config = study(strategy="gepa", few_shot=2, max_generations=3, seed_prompts=["Solve this: {question}", "Think."])
     frozen = freeze(config, tmp_path / "study.db")
-    planned = priced(load_kind("evolution").plan(frozen), frozen)["at_most"]
+    planned = priced(study_from(frozen).plan(), frozen)["at_most"]
     summary = await run(config, tmp_path / "study.db")
     assert summary["calls"]["total"] <= planned["calls"]
     assert summary["tokens"]["input"] <= planned["tokens"]["input"]

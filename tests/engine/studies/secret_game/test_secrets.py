@@ -10,10 +10,10 @@ from tidepool.engine.config.freezing import freeze, load_frozen
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
 from tidepool.engine.studies.secret_game.detectors.fuzzy import likeness
 from tidepool.engine.studies.secret_game.secrets import WORDS, doubts_about, suggest_secret
+from tidepool.engine.studies.study import study_from
 
 
 def frozen(
@@ -28,7 +28,7 @@ def frozen(
 
 
 def warnings(config: FrozenConfig) -> list[str]:
-    said: list[str] = priced(load_kind("secret_game").plan(config), config)["warnings"]
+    said: list[str] = priced(study_from(config).plan(), config)["warnings"]
     return said
 
 

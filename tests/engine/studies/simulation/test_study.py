@@ -15,8 +15,8 @@ from tidepool.engine.providers.protocol import Answer
 from tidepool.engine.providers.simulated.provider import SimulatedProvider
 from tidepool.engine.results.blocks import Figure
 from tidepool.engine.studies.plan import priced
-from tidepool.engine.studies.simulation import study
 from tidepool.engine.studies.simulation.report import blocks
+from tidepool.engine.studies.study import study_from
 
 MESSAGES = "SELECT * FROM messages ORDER BY conversation_id, wave, turn"
 
@@ -268,7 +268,7 @@ async def test_a_verdict_that_fails_is_missing_and_the_simulation_completes(
 async def test_the_plan_counts_the_calls_of_every_wave(tmp_path: Path, settings: dict[str, object]) -> None:
     written = panel(num_simulations=5, **settings)  # type: ignore[arg-type]
     config = freeze(written, tmp_path / "s.db")
-    plan = priced(study.KIND.plan(config), config)
+    plan = priced(study_from(config).plan(), config)
     summary = await run_batch(written, tmp_path / "s.db")
     assert [(wave["index"], wave["calls"]) for wave in plan["waves"]] == [
         (wave["index"], wave["calls"]) for wave in summary["waves"]

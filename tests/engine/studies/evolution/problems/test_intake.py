@@ -11,7 +11,7 @@ from tidepool.engine.config.toml_files import FILE_CACHE
 from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
 from tidepool.engine.studies.evolution.problems import intake
 from tidepool.engine.studies.evolution.problems.intake import fold_question
-from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.studies.study import study_from
 
 ROWS = [{"question": f"q{number}", "answer": str(number)} for number in range(30)]
 OPTIONS = {
@@ -116,14 +116,14 @@ def test_labels_are_the_answers_of_all_splits_unless_they_are_listed(tmp_path: P
     frozen = config(tmp_path, task="label", judge_from="test.jsonl")
     assert settings_of(frozen).labels == ["eggs", "ham", "spam"]
     assert settings_of(load_frozen(frozen.to_json())).labels == ["eggs", "ham", "spam"]
-    assert load_kind("evolution").plan(frozen).notes[0] in (
+    assert study_from(frozen).plan().notes[0] in (
         f"Problems of all.jsonl: 2 to search by, 2 held out; task label, such as: all.jsonl {one} → {one}"
         for one in ("spam", "Ham")
     )
     listed = config(
         tmp_path, task="label", labels=["ham", "eggs"], judge_from="test.jsonl", seed_prompts=["Say ham or eggs."]
     )
-    assert load_kind("evolution").plan(listed).warnings == (
+    assert study_from(listed).plan().warnings == (
         "1 of 4 problems have expected answers that no reply can match: all.jsonl, line 1: the expected answer 'spam' is "
         "none of the labels.",
     )

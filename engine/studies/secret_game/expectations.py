@@ -1,110 +1,28 @@
-"""What designs and stopping rules read from a secret game.
+"""What a secret game will measure, before it is run: how many values for power, and which blocks for stop rules.
 
-Over both sides `revealed` and `obtained` are one number, so a whole study shows only `revealed`; of one agent they are two. A block
-of a stopping rule is what makes blocks alike: all pairs once (both ways round where an agent is asked about and there is room), with
-all scenarios; whole games where memory or kept secrets link their conversations; one round where pairs are drawn at random.
+A block of a stop rule is what makes blocks alike: all pairs once (both ways round where an agent is asked about and there is
+room), with all scenarios; whole games where memory or kept secrets link their conversations; one round where pairs are drawn at
+random.
 """
 
 import math
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from difflib import get_close_matches
-from itertools import chain, groupby, islice, pairwise
-from operator import itemgetter
-from typing import Any
+from itertools import chain, islice, pairwise
 
 from tidepool.engine.config.sections import FrozenConfig, StopWhenSure
-from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.design.outcomes import (
-    PERCENT,
-    BatchValues,
-    KindOutcomes,
-    Outcome,
-    PlannedBatch,
-    PlannedRivals,
-    PlannedValues,
-    Sections,
-    Talk,
-    number,
-)
+from tidepool.engine.design.outcomes import PlannedBatch, PlannedRivals, PlannedValues
 from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.grouped import numpy
 from tidepool.engine.inference.intervals import UNIT, Interval
-from tidepool.engine.results.summary import checked
 from tidepool.engine.stopping.rules import ENOUGH_BLOCKS, ReportEstimate, refuse_few_blocks, refuse_line, refuse_outcome
-from tidepool.engine.studies.secret_game.analysis import GameDesign
 from tidepool.engine.studies.secret_game.casting import Cast, schedule_of, settings_of
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule, tally_of
-from tidepool.engine.studies.secret_game.scoring import SCORING, points_between
+from tidepool.engine.studies.secret_game.scoring import MEASURES
 from tidepool.engine.studies.secret_game.shares import Shares, overall_rate
 from tidepool.engine.studies.secret_game.sides import Clustering, SideOutcome, Sides
-from tidepool.storage.queries.conversations import outcomes_between, sides_by_talk
-
-MEASURES = {"revealed": "sides that revealed", "obtained": "sides that obtained", "score": "points of a side"}
-PLACES = {"revealed": 4, "obtained": 5, "score": 6}
-"""of the row of a side"""
-
-
-def listed(sections: Sections) -> list[Outcome]:
-    names = [str(agent["name"]) for agent in sections.get("agents", ())]
-    settings = sections.get("secret_game", {})
-    scoring = {**SCORING, **settings.get("scoring", {})}
-    points = points_between(settings.get("mode", "standard"), scoring, len(names))
-    return [
-        *(_outcome(measure, points) for measure in MEASURES),
-        *(_outcome(measure, points, name) for name in names for measure in MEASURES),
-    ]
-
-
-def _outcome(measure: str, points: Interval, agent: str = "") -> Outcome:
-    share = measure != "score"
-    return Outcome(
-        name=f"{measure} of {agent}" if agent else measure,
-        words=f"{MEASURES[measure]}, {agent}'s own" if agent else MEASURES[measure],
-        unit=PERCENT if share else "",
-        digits=1 if share else 2,
-        bounds=UNIT if share else points,
-        about=f"agents.{agent}" if agent else "",
-        asked_only=measure == "obtained" and not agent,
-        also=(f"{measure} by {agent}", f"{agent}: {measure}", f"{agent} {measure}") if agent else (),
-    )
-
-
-def read(connection: sqlite3.Connection, batch: Mapping[str, Any], sections: Sections) -> BatchValues:
-    design = GameDesign.of(StoredConfig(batch["config"], checked))
-    talks = [
-        sides
-        for _, rows in groupby(sides_by_talk(connection, batch["number"]), key=itemgetter(0))
-        if len(sides := list(rows)) == 2  # in a damaged file a talk may lack a side
-    ]
-    agents = [str(agent["name"]) for agent in sections.get("agents", ())]
-    by_talk: dict[str, list[float | None]] = {}
-    for measure, place in PLACES.items():
-        pairs = [(opener[3], number(opener[place]), partner[3], number(partner[place])) for opener, partner in talks]
-        by_talk[measure] = [_mean(first, second) for _, first, _, second in pairs]
-        by_talk |= {f"{measure} of {agent}": [_own(agent, pair) for pair in pairs] for agent in agents}
-    return BatchValues(talks=[_talk(sides, design) for sides in talks], by_talk=by_talk, linked=design.linked)
-
-
-def _talk(sides: Sequence[tuple[Any, ...]], design: GameDesign) -> Talk:
-    place, game, scenario, opener, *_ = sides[0]
-    secrets = design.scenarios[scenario - 1] if scenario and scenario <= len(design.scenarios) else ()
-    return Talk(place, game or 0, scenario or 0, "\x1f".join((opener, sides[1][3], *secrets)))
-
-
-def _mean(first: float | None, second: float | None) -> float | None:
-    return None if first is None or second is None else (first + second) / 2
-
-
-def _own(agent: str, pair: tuple[str, float | None, str, float | None]) -> float | None:
-    """Of one agent: its side's, or the mean of both where it met itself."""
-    opener, first, partner, second = pair
-    if opener == partner == agent:
-        return _mean(first, second)
-    return first if opener == agent else second if partner == agent else None
-
-
-# -- before anything is run --------------------------------------------------------------------------------------
+from tidepool.storage.queries.conversations import outcomes_between
 
 
 def planned(config: FrozenConfig) -> PlannedBatch:
@@ -150,9 +68,6 @@ def _rivals(schedule: Schedule) -> Iterator[PlannedRivals]:
         yield PlannedRivals("two agents, head to head", "revealed", met, "correlation")
     if size > 2:
         yield PlannedRivals("two agents, against third agents", "revealed", met * (size - 2), "")
-
-
-OUTCOMES = KindOutcomes(listed, read, planned)
 
 
 STOP_OUTCOMES = ("revealed", "obtained")

@@ -1,0 +1,240 @@
+"""The reading half of a kind of study: what came out of a batch, from the file alone.
+
+Reading loads neither pydantic nor the code that runs a study. The default serves a kind that declares its measures and no
+more; a kind overrides what is special to it."""
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+from statistics import fmean
+from types import MappingProxyType
+from typing import Any
+
+from tidepool.engine.config.stored import StoredConfig
+from tidepool.engine.design.effects import CellBatch, CellMean, cell_mean, tables_of
+from tidepool.engine.design.outcomes import BatchValues, Outcome, Sections, Talk, number
+from tidepool.engine.exports.request import Exporter
+from tidepool.engine.inference.contrasts import matched, stratified
+from tidepool.engine.inference.grouped import numpy
+from tidepool.engine.inference.significance import pairwise
+from tidepool.engine.results.blocks import Block, Cell, Estimate, Headline, KindMethods, Number, table
+from tidepool.engine.results.figures import forest
+from tidepool.storage.queries.conversations import measured_by_unit
+from tidepool.storage.transfer.tables import PLAIN, ExportContents
+
+__all__ = ["Batch", "Exporter", "Results", "Statistics", "values_by_talk"]
+
+Batch = Mapping[str, Any]
+"""a row of the table `batch`"""
+Statistics = Mapping[str, Any]
+"""those of the JSON summary"""
+COMMON = 0.9
+"""share of the units of both batches that must be the same meeting to be compared one by one"""
+
+
+class Results:
+    contents: ExportContents = PLAIN
+
+    def measures(self, sections: Sections) -> Sequence[Outcome]:
+        """What designs compare, by a config alone."""
+        return ()
+
+    def values(self, connection: sqlite3.Connection, batch: Batch, sections: Sections) -> BatchValues:
+        """What the batch came to in these measures."""
+        return values_by_talk(connection, batch, self.measures(sections))
+
+    def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:
+        """The `statistics` of the JSON summary: by default the mean of each measure."""
+        measures = self.measures(config.sections)
+        tables = tables_of(measures, [()], [CellBatch((), 1, self.values(connection, batch, config.sections))])
+        return (
+            {"measures": {one.name: _mean(one, cell_mean(tables[one.name], ())) for one in measures}}
+            if measures
+            else {}
+        )
+
+    def blocks(self, statistics: Statistics) -> list[Block]:
+        """The statistics as a report shows them."""
+        others = {name: value for name, value in statistics.items() if name != "measures"}
+        return [*_measure_blocks(statistics.get("measures", {})), *plain_blocks("statistics", others)]
+
+    def headline(self, statistics: Statistics) -> Headline | None:
+        """The one figure of a batch, also while it runs; None before there is one."""
+        return next((block for block in self.blocks(statistics) if isinstance(block, Headline)), None)
+
+    def further(self, connection: sqlite3.Connection, batch: Batch) -> list[Block]:
+        """Blocks beyond the statistics, read from the file."""
+        return []
+
+    def figures(self, statistics: Statistics) -> dict[str, Cell]:
+        """The figures by which batches are compared, by name; those of a part of it are named `part: figure`."""
+        return {row["words"]: _estimate(row) for row in statistics.get("measures", {}).values()}
+
+    def differences(self, connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
+        """Batch against batch: is the difference more than chance? By default in the first measure."""
+        sections = [StoredConfig(batch["config"]).sections for batch in batches]
+        if not (measures := self.measures(sections[0])):
+            return []
+        values = [
+            self.values(connection, dict(batch), section) for batch, section in zip(batches, sections, strict=True)
+        ]
+        compare = partial(_difference, measures[0])
+        return pairwise([batch["id"] for batch in batches], values, compare, measures[0].words)
+
+    def compared(self, batches: Sequence[Statistics], differences: Sequence[Statistics]) -> list[Block]:
+        """Blocks for several summaries in place of their figures side by side; none: the figures are shown."""
+        return []
+
+    def methods(
+        self, batch: Batch, config: StoredConfig, statistics: Statistics, connection: sqlite3.Connection
+    ) -> KindMethods:
+        """How it was done, in sentences for a paper."""
+        return KindMethods(())
+
+    def formats(self) -> Mapping[str, Exporter]:
+        """Formats that the kind exports its own way, or alone."""
+        return {}
+
+
+# -- values of units -----------------------------------------------------------------------------------------------------
+
+
+def values_by_talk(
+    connection: sqlite3.Connection,
+    batch: Batch,
+    measures: Sequence[Outcome],
+    *,
+    linked: bool = False,
+    blocks: Mapping[int, str] = MappingProxyType({}),
+) -> BatchValues:
+    """The measures of each unit, from the view: over all participants, if none is missing, and of each one.
+
+    `linked`: units of a game are not independent; `blocks`: what stands behind the numbers of blocks, such as secrets.
+    """
+    talks: list[Talk] = []
+    by_talk: dict[str, list[float | None]] = {measure.name: [] for measure in measures}
+    for place, rows in groupby(measured_by_unit(connection, batch["id"]) if by_talk else (), key=itemgetter(0)):
+        values: dict[str, list[float | None]] = {}
+        unit = list(rows)
+        for _, _, participant, measure, value, _, _ in unit:
+            for name in (measure, f"{measure} of {participant}"):
+                values.setdefault(name, []).append(number(value))
+        participants, cluster, block = unit[0][1], unit[0][5], unit[0][6]
+        scenario = _place(block)
+        drawn = f"{participants}\x1f{blocks.get(scenario, '')}"
+        talks.append(Talk(place, _place(cluster) if linked else 0, scenario, drawn))
+        for name, column in by_talk.items():
+            known = [value for value in values.get(name, ()) if value is not None]
+            column.append(fmean(known) if known and len(known) == len(values[name]) else None)
+    return BatchValues(talks=talks, by_talk=by_talk, linked=linked)
+
+
+def _place(label: object) -> int:
+    """The number of a game or a scenario; 0 without one."""
+    digits = str(label).rpartition(" ")[2]
+    return int(digits) if digits.isdecimal() else 0
+
+
+# -- means and differences of measures -------------------------------------------------------------------------------------
+
+
+def _mean(measure: Outcome, found: CellMean) -> dict[str, Any]:
+    return {
+        "words": measure.words,
+        "unit": measure.unit,
+        "digits": measure.digits,
+        "mean": None if found.mean is None else found.mean * measure.scale,
+        "ci95": found.interval and [end * measure.scale for end in found.interval],
+        "units": found.talks,
+        "missing": found.missing,
+    }
+
+
+def _estimate(row: Mapping[str, Any]) -> Estimate:
+    bounds = (row["ci95"][0], row["ci95"][1]) if row["ci95"] else None
+    return Estimate(row["mean"], bounds, row["digits"], f" {row['unit']}" if row["unit"] else "")
+
+
+def _measure_blocks(measures: Mapping[str, Mapping[str, Any]]) -> Iterator[Block]:
+    if not measures:
+        return
+    rows = [(row["words"], row["units"], _estimate(row)) for row in measures.values()]
+    words, units, estimate = rows[0]
+    yield Headline(words, estimate, f"{units:,} units", next(iter(measures)))
+    yield table("measures", ("measure", "units", "mean (95 %)"), rows)
+    yield forest("means", [(name, one.value, one.interval) for name, _, one in rows if one.value is not None])
+
+
+def _difference(measure: Outcome, first: BatchValues, second: BatchValues) -> dict[str, Any] | None:
+    """Unit by unit where the same met in both, else as two samples."""
+    by_unit = [dict(zip(one.talks, one.by_talk[measure.name], strict=True)) for one in (first, second)]
+    known = [{unit: value for unit, value in one.items() if value is not None} for one in by_unit]
+    both = [unit for unit in known[0] if unit in known[1]]
+    low, high = measure.bounds
+    paired = len(both) >= COMMON * max(map(len, known)) > 0
+    if paired:
+        contrast = matched(numpy.array([known[0][unit] - known[1][unit] for unit in both]), (), high - low)
+    else:
+        values = numpy.array([*known[0].values(), *known[1].values()])
+        group = numpy.arange(len(values)) < len(known[0])
+        contrast = stratified(group, values, numpy.zeros(len(values), dtype=int), bounds=measure.bounds)
+    if contrast is None:
+        return None
+    return {
+        "paired": paired,
+        "units": len(both) if paired else [len(one) for one in known],
+        "difference": contrast.difference * measure.scale,
+        "difference_ci95": contrast.interval and [end * measure.scale for end in contrast.interval],
+        "p_value": contrast.p_value,
+    }
+
+
+# -- statistics of any kind ----------------------------------------------------------------------------------------------
+
+
+def plain_blocks(title: str, statistics: Mapping[str, Any]) -> list[Block]:
+    """Tables of what the statistics hold: single figures first, then a table for each mapping or list of mappings."""
+    single = [(name, _plain(value)) for name, value in statistics.items() if not _nested(value)]
+    blocks: list[Block] = [table(title, ("", ""), single, left=2)] if single else []
+    for name, value in statistics.items():
+        heading = f"{title} · {name}" if title else name
+        if isinstance(value, Mapping) and value and all(isinstance(row, Mapping) for row in value.values()):
+            blocks.append(_rows(heading, {str(key): row for key, row in value.items()}))
+        elif isinstance(value, Mapping):
+            blocks += plain_blocks(heading, value)
+        elif _nested(value):
+            blocks.append(_rows(heading, {str(index): row for index, row in enumerate(value, 1)}))
+    return blocks
+
+
+def _rows(title: str, rows: Mapping[str, Mapping[str, Any]]) -> Block:
+    flat = {name: dict(_flat(row)) for name, row in rows.items()}
+    columns = list(dict.fromkeys(key for row in flat.values() for key in row))
+    table_rows = [(name, *(_plain(row.get(key)) for key in columns)) for name, row in flat.items()]
+    return table(title, ("", *columns), table_rows)
+
+
+def _flat(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in row.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _nested(value: Any) -> bool:
+    return isinstance(value, Mapping) or (
+        isinstance(value, list) and bool(value) and all(isinstance(row, Mapping) for row in value)
+    )
+
+
+def _plain(value: Any) -> Cell:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, list):
+        return ", ".join(str(_plain(inner)) for inner in value)
+    if value is None:
+        return Number(None)
+    return value if isinstance(value, int) and not isinstance(value, bool) else str(value)

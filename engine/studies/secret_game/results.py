@@ -1,0 +1,156 @@
+"""The secret game: the reading half.
+
+Over both sides `revealed` and `obtained` are one number, so a whole study shows only `revealed`; of one agent they are two.
+Batches are compared conversation by conversation where nearly all are the same meetings, else as two samples.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from tidepool.engine.config.stored import StoredConfig
+from tidepool.engine.design.outcomes import PERCENT, BatchValues, Outcome, Sections
+from tidepool.engine.inference.contrasts import FEWEST_TESTED, Contrast, within
+from tidepool.engine.inference.grouped import numpy
+from tidepool.engine.inference.intervals import UNIT, Interval, Rate, gap_interval, p_value_of
+from tidepool.engine.inference.significance import pairwise
+from tidepool.engine.results.blocks import Block, Cell, KindMethods
+from tidepool.engine.studies.results import Batch, Results, Statistics, values_by_talk
+from tidepool.engine.studies.secret_game import analysis, methods, report
+from tidepool.engine.studies.secret_game.analysis import GameDesign, sides_of
+from tidepool.engine.studies.secret_game.scoring import MEASURES, SCORING, points_between
+from tidepool.engine.studies.secret_game.shares import overall_rate
+from tidepool.engine.studies.secret_game.sides import Clustering
+from tidepool.storage.queries.conversations import reveals_by_meeting
+from tidepool.storage.transfer.tables import ExportContents
+
+
+class GameResults(Results):
+    contents = ExportContents(
+        views=("messages", "outcomes"), where_filled=("verdicts",), of_units=("outcomes",), details=None
+    )
+
+    def measures(self, sections: Sections) -> list[Outcome]:
+        names = [str(agent["name"]) for agent in sections.get("agents", ())]
+        settings = sections.get("secret_game", {})
+        scoring = {**SCORING, **settings.get("scoring", {})}
+        points = points_between(settings.get("mode", "standard"), scoring, len(names))
+        return [
+            *(_outcome(measure, points) for measure in MEASURES),
+            *(_outcome(measure, points, name) for name in names for measure in MEASURES),
+        ]
+
+    def values(self, connection: sqlite3.Connection, batch: Batch, sections: Sections) -> BatchValues:
+        design = GameDesign.of(StoredConfig(batch["config"]))
+        scenarios = {number: "\x1f".join(secrets) for number, secrets in enumerate(design.scenarios, 1)}
+        return values_by_talk(connection, batch, self.measures(sections), linked=design.linked, blocks=scenarios)
+
+    def statistics(self, connection: sqlite3.Connection, batch: Batch, config: StoredConfig) -> dict[str, Any]:
+        return analysis.statistics(connection, batch, config)
+
+    def blocks(self, statistics: Statistics) -> list[Block]:
+        return report.blocks(statistics)
+
+    def further(self, connection: sqlite3.Connection, batch: Batch) -> list[Block]:
+        return report.further(connection, batch)
+
+    def figures(self, statistics: Statistics) -> dict[str, Cell]:
+        return report.figures(statistics)
+
+    def differences(self, connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
+        read_batches = [_batch(connection, batch) for batch in batches]
+        measure = "secrets revealed in a conversation"
+        return pairwise([batch["id"] for batch in batches], read_batches, _compare, measure)
+
+    def methods(
+        self, batch: Batch, config: StoredConfig, statistics: Statistics, connection: sqlite3.Connection
+    ) -> KindMethods:
+        return methods.methods(batch, config, statistics, connection)
+
+
+def _outcome(measure: str, points: Interval, agent: str = "") -> Outcome:
+    share = measure != "score"
+    return Outcome(
+        name=f"{measure} of {agent}" if agent else measure,
+        words=f"{MEASURES[measure]}, {agent}'s own" if agent else MEASURES[measure],
+        unit=PERCENT if share else "",
+        digits=1 if share else 2,
+        bounds=UNIT if share else points,
+        about=f"agents.{agent}" if agent else "",
+        asked_only=measure == "obtained" and not agent,
+        also=(f"{measure} by {agent}", f"{agent}: {measure}", f"{agent} {measure}") if agent else (),
+    )
+
+
+COMMON = 0.9
+"""share of the conversations of both batches that must be the same meeting"""
+METHODS = {
+    "t": "Student's test of the differences of matched talks",
+    "Bonett–Price": "Bonett and Price's interval of matched talks",
+    "bounded": "Wilson's interval of the mean difference of matched talks",
+    "MOVER": "the two rates' own intervals, joined (MOVER)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    linked: bool
+    clustering: Clustering
+    meetings: dict[tuple[int, str, str], tuple[int, int | None, int]]
+    """(sequence number, opener, partner) → game, scenario, secrets revealed"""
+
+
+def _batch(connection: sqlite3.Connection, batch: sqlite3.Row) -> _Batch:
+    design = GameDesign.of(StoredConfig(batch["config"]))
+    sides = sides_of(connection, batch["number"])
+    meetings = {tuple(row[:3]): tuple(row[3:]) for row in reveals_by_meeting(connection, batch["id"])}
+    return _Batch(design.linked, Clustering(sides, linked=design.linked), meetings)  # type: ignore[arg-type]
+
+
+def _compare(first: _Batch, second: _Batch) -> dict[str, Any] | None:
+    common = [meeting for meeting in first.meetings if meeting in second.meetings]
+    paired = bool(common) and len(common) >= COMMON * max(len(first.meetings), len(second.meetings))
+    contrast = _matched(first, second, common) if paired else _apart(first, second)
+    if contrast is None:
+        return None
+    return {
+        "paired": paired,
+        "conversations": len(common) if paired else [len(first.meetings), len(second.meetings)],
+        "clusters": contrast.clusters,
+        "difference": contrast.difference,
+        "difference_ci95": contrast.interval and list(contrast.interval),
+        "method": METHODS[contrast.method],
+        "p_value": contrast.p_value,
+    }
+
+
+def _matched(first: _Batch, second: _Batch, common: Sequence[tuple[int, str, str]]) -> Contrast | None:
+    left, right = ([batch.meetings[meeting] for meeting in common] for batch in (first, second))
+    gaps = numpy.array([row[2] - other[2] for row, other in zip(left, right, strict=True)])
+    ways = [numpy.array([row[0] for row in rows]) for batch, rows in ((first, left), (second, right)) if batch.linked]
+    ways = sorted(ways, key=lambda games: len(set(games.tolist())))[:1]
+    for batch, rows in ((first, left), (second, right)):
+        if batch.clustering.by_scenario and len(ways) < 2:
+            ways.append(numpy.array([row[1] or 0 for row in rows]))
+            break
+    return within(gaps, numpy.zeros(len(gaps), dtype=int), ways, most=2.0)
+
+
+def _apart(first: _Batch, second: _Batch) -> Contrast | None:
+    first_rate, second_rate = _rate(first), _rate(second)
+    if first_rate is None or second_rate is None:
+        return None
+    interval = gap_interval(first_rate, second_rate)
+    fewest = min(batch.clustering.fewest for batch in (first, second))
+    by_talk = first.clustering.by_talk and second.clustering.by_talk
+    tested = interval is not None and (by_talk or fewest >= FEWEST_TESTED)
+    p_value = p_value_of(partial(gap_interval, first_rate, second_rate)) if tested else None
+    return Contrast(first_rate.mean - second_rate.mean, interval, p_value, "MOVER", fewest)
+
+
+def _rate(batch: _Batch) -> Rate | None:
+    """Secrets in a conversation: twice the share of sides that revealed."""
+    rate = overall_rate(batch.clustering)
+    return rate and Rate(2 * rate.mean, rate.effective, rate.freedom, rate.count, (0.0, 2.0))

@@ -1,0 +1,78 @@
+"""The running half of a kind of study: what is checked, planned and asked.
+
+A study is made of a frozen config. It says how many calls it will take (`plan`) and plays them (`play`): coroutines that ask
+models. Resume, cache, provider batches, budget and limits are the engine's. What came out is told by the other half, `Results`.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidepool.engine.config.sections import Config, FrozenConfig
+from tidepool.engine.errors import UsageError
+from tidepool.engine.studies.kinds import load_kind
+
+if TYPE_CHECKING:
+    from tidepool.engine.branching.talks import BranchKind
+    from tidepool.engine.call import Call
+    from tidepool.engine.design.outcomes import PlannedBatch
+    from tidepool.engine.runtime.batch_run import BatchRun
+    from tidepool.engine.stopping.rules import StopTarget
+    from tidepool.engine.studies.planned_calls import Plan
+
+
+class Study:
+    """A kind needs `plan` and `play`; the rest has defaults that fit a small study."""
+
+    branches: "BranchKind | None" = None
+    """how its conversations are continued from one turn; None: they cannot be"""
+
+    def __init__(self, config: FrozenConfig) -> None:
+        self.config = config
+
+    @classmethod
+    def freeze(cls, config: Config, folder: Path | None) -> Config:
+        """Checks what the types of the config cannot, and takes in every file that it names: resume needs nothing else.
+
+        Relative paths start in the folder. Without one the config comes out of a batch, and naming a file is an error.
+        """
+        return config
+
+    def plan(self) -> "Plan":
+        """Units, waves, calls and tokens, before anything is called."""
+        raise NotImplementedError
+
+    async def play(self, run: "BatchRun") -> None:
+        """The study itself."""
+        raise NotImplementedError
+
+    def code(self) -> tuple[str, ...]:
+        """What it runs on this machine that is no part of Tidepool or of an installed package, in words: asked about before a
+        batch of a stranger's file goes on."""
+        return ()
+
+    def find_code(self, folders: Sequence[Path]) -> None:
+        """Looks for that code in these folders, and raises before anything is bought if it cannot be run. Called only for a
+        batch of the user's own."""
+
+    def first_requests(self) -> "Iterable[Call]":
+        """What participants and judge are first asked: a plan warns if simulated models read no difference between cells."""
+        return ()
+
+    def shape(self) -> list[str]:
+        """The arithmetic behind the number of units, in words."""
+        return []
+
+    def values_planned(self) -> "PlannedBatch | None":
+        """What the batch will have to count; None: how much it will tell cannot be said beforehand."""
+        return None
+
+    def stop_target(self) -> "StopTarget":
+        """What a stop rule watches. Raises if [stop] cannot be kept."""
+        kind = self.config.batch.kind
+        message = f"[stop] is for secret_game and simulation: a study of kind {kind} ends by rules of its own section."
+        raise UsageError(message, ("stop",))
+
+
+def study_from(config: FrozenConfig) -> Study:
+    return load_kind(config.batch.kind).study(config)
