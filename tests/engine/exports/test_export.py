@@ -67,7 +67,7 @@ async def test_json_is_a_folder_named_by_the_batch_with_results_and_analysis(
 
 async def test_csv_has_the_views_columns_and_rows(database: Path, batch: str, tmp_path: Path) -> None:
     written = export_batch(database, batch, "csv", tmp_path / "tables")
-    assert [path.name for path in written] == ["messages.csv", "outcomes.csv", "verdicts.csv"]
+    assert [path.name for path in written] == ["messages.csv", "outcomes.csv", "verdicts.csv", "measures.csv"]
     for path in written:
         with reading(database) as connection:
             columns = columns_of(connection, path.stem)
