@@ -84,7 +84,7 @@ def trial(learner: str, seed: int, steps: int, rules: EpisodeRules, losing: Losi
             on_outcome=lambda outcome: own.count(outcome.part(0, 2 * len(split.heldout))),
         )
     )
-    return Trial(record, compare(scores, seed), own.operators[LOSSY].uses / own.env_steps)
+    return Trial(record, compare(scores), own.operators[LOSSY].uses / own.env_steps)
 
 
 def lost_after_steps(text: str) -> float:

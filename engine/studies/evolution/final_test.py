@@ -16,7 +16,7 @@ from statistics import fmean, variance
 from typing import Any
 
 from tidepool.engine.call import expected_tokens
-from tidepool.engine.inference.contrasts import Contrast, matched, of_mean
+from tidepool.engine.inference.contrasts import Contrast, of_mean, of_pairs
 from tidepool.engine.inference.grouped import numpy
 from tidepool.engine.inference.intervals import Interval, wilson
 from tidepool.engine.studies.evolution.evaluator import FIRST_RUNG, NOTHING_ANSWERED, Candidate, Evaluator, Rung, rungs
@@ -51,10 +51,11 @@ class HeldOut:
 
 
 def compare(champion: Sequence[Replies], baseline: Sequence[Replies]) -> dict[str, Any]:
-    """Both sequences are by problem, in the same order. `better` is None where the two cannot be told apart."""
+    """Both sequences are by problem, in the same order. `better` is None where the two cannot be told apart, `p_value` where
+    too few problems were answered for both."""
     found = by_problem_contrast(list(map(score, champion)), list(map(score, baseline)))
     if found is None:
-        return {"p_value": 1.0, "difference": 0.0, "difference_ci95": None, "pairs": 0, "better": None}
+        return {"p_value": None, "difference": 0.0, "difference_ci95": None, "pairs": 0, "better": None}
     better = None
     if found.p_value is not None and found.p_value <= LEVEL and found.difference:
         better = "champion" if found.difference > 0 else "baseline"
@@ -65,7 +66,7 @@ def compare(champion: Sequence[Replies], baseline: Sequence[Replies]) -> dict[st
 def by_problem_contrast(first: Scores, second: Scores) -> Contrast | None:
     """Problem by problem; one that a side was not answered says nothing. None where there are none."""
     both = zip(first, second, strict=True)
-    return matched(numpy.array([left - right for left, right in both if left is not None and right is not None]))
+    return of_pairs(numpy.array([left - right for left, right in both if left is not None and right is not None]))
 
 
 def held_out(problems: Sequence[Replies]) -> HeldOut:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tidepool.engine.coding.report import coding_blocks
+from tidepool.engine.inference.contrasts import TOO_FEW_PAIRS
 from tidepool.engine.inference.intervals import Interval
 from tidepool.engine.results.blocks import (
     COUNTS,
@@ -25,7 +26,7 @@ from tidepool.engine.results.blocks import (
     table,
     text_of,
 )
-from tidepool.engine.results.figures import against_the_first
+from tidepool.engine.results.figures import against_the_first, negated
 from tidepool.engine.results.glimpse import Interim
 from tidepool.engine.studies.evolution.records import GENERATION, RESULT, counted_reasons
 from tidepool.engine.studies.evolution.replies import mistakes as further
@@ -112,7 +113,7 @@ def held_out(row: Portrait | ByModel) -> Estimate:
 
 def verdict(stats: EvolutionStatistics) -> str:
     """What the held-out problems allow to say, and no more."""
-    if stats.p_value is None or stats.difference is None:
+    if stats.difference is None:
         return "not validated yet: training figures flatter whoever leads"
     if stats.champion and stats.baseline and stats.champion.genome_id == stats.baseline.genome_id:
         return "no prompt was found that does better than the best seed prompt"
@@ -122,10 +123,12 @@ def verdict(stats: EvolutionStatistics) -> str:
     return f"champion against best seed prompt on {stats.pairs:,} held-out problems: {outcome}"
 
 
-def difference(gap: float, interval: Interval | None, p: float, better: str | None) -> str:
+def difference(gap: float, interval: Interval | None, p: float | None, better: str | None) -> str:
     points = f"{100 * gap:+.1f} points"
     if interval:
         points += f" ({100 * interval[0]:+.1f} to {100 * interval[1]:+.1f})"
+    if p is None:
+        return f"{points}: {TOO_FEW_PAIRS}"
     if better is None:
         return f"{points}: not distinguishable (p = {p:.2g})"
     return f"{points}, p = {p:.2g}: the champion is {'better' if better == 'champion' else 'worse'}"
@@ -349,8 +352,7 @@ def _unlike_effort(batches: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
 
 def _gap(row: Mapping[str, Any]) -> tuple[Estimate, PValue]:
     """The later batch against the earlier one, and how surprising that is among all pairs."""
-    low, high = row["difference_ci95"]
-    return Estimate(-100 * row["difference"], (-100 * high, -100 * low), signed=True), PValue(row["p_value_holm"])
+    return Estimate(*negated(row, 100), signed=True), PValue(row["p_value_holm"])
 
 
 class EvolutionGlimpse:

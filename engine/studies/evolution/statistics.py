@@ -156,7 +156,7 @@ class RandomSearch(Portrait):
     """What as many calls find by chance, and how the champion compares."""
 
     calls: int
-    p_value: float
+    p_value: float | None
     difference: float
     difference_ci95: Interval | None
     pairs: int
@@ -201,6 +201,7 @@ class EvolutionStatistics(Statistics):
     baseline: Portrait | None
     """the best seed prompt"""
     p_value: float | None
+    """None: too few pairs, or not validated yet"""
     difference: float | None
     difference_ci95: Interval | None
     pairs: int

@@ -22,7 +22,7 @@ from tidepool.engine.design.outcomes import (
     Sections,
     number,
 )
-from tidepool.engine.inference.contrasts import matched
+from tidepool.engine.inference.contrasts import of_pairs
 from tidepool.engine.inference.distributions import student_quantile
 from tidepool.engine.inference.grouped import numpy
 from tidepool.engine.inference.intervals import UNIT, Interval, share_interval
@@ -98,8 +98,9 @@ class RewardGain(Statistics):
 class RewardDifference(RewardGain):
     """What the policy gains over a baseline, query by query."""
 
-    p_value: float
-    p_value_holm: float
+    p_value: float | None
+    """None: too few queries for a verdict"""
+    p_value_holm: float | None
     """corrected for all the baselines that the policy is compared with"""
 
 
@@ -287,7 +288,7 @@ def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) 
 
 def compared(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, Any] | None:
     """None where fewer than two queries were answered in both."""
-    gain = matched(numpy.array([first[query] - second[query] for query in first if query in second]))
+    gain = of_pairs(numpy.array([first[query] - second[query] for query in first if query in second]))
     if gain is None or gain.clusters < 2:
         return None
     return {

@@ -202,7 +202,7 @@ class Story:
         rewards = zip(heldout, scores["policy"].tolist(), strict=True)
         data = {query.fingerprint: reward for query, reward in rewards if not math.isnan(reward)}
         self._run.ledger.put_finding(REWARDS, data)
-        comparison = compare(scores, self._run.seed, self._settings.operators, tuple(learned)).as_json()
+        comparison = compare(scores, self._settings.operators, tuple(learned)).as_json()
         comparison["operators"] = _operators(record)
         self._run.ledger.put_finding("heldout", {**comparison, "losses": asdict(self._tested)})
 

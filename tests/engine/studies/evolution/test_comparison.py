@@ -19,9 +19,14 @@ def judged(scores: list[float | None], problems: str = SAME) -> dict[str, object
 
 
 def test_the_same_problems_are_compared_one_by_one_and_missing_ones_left_out() -> None:
-    found = _compared(judged([1.0] * 8 + [None, 0.0]), judged([0.0] * 8 + [1.0, None]))
-    assert found and found["paired"] and (found["problems"], found["difference"]) == (8, 1.0)
+    found = _compared(judged([1.0] * 10 + [None, 0.0]), judged([0.0] * 10 + [1.0, None]))
+    assert found and found["paired"] and (found["problems"], found["difference"]) == (10, 1.0)
     assert found["p_value"] < 0.001 and found["difference_ci95"][0] > 0
+
+
+def test_five_of_five_pairs_are_no_verdict() -> None:
+    found = _compared(judged([1.0] * 5), judged([0.0] * 5))
+    assert found and found["difference"] == 1.0 and found["p_value"] is None
 
 
 def test_other_problems_are_two_samples() -> None:
