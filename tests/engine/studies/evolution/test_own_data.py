@@ -53,17 +53,13 @@ async def test_labels_of_a_table_are_searched_on_chosen_by_and_judged(tmp_path: 
     assert any("choosing" in str(block.columns) for block in blocks(found) if isinstance(block, Table))
 
 
-UNSAID, GUESSED = (
-    "Neither the questions nor a seed prompt name the labels (no, yes)",
-    "knows no answers to these problems",
-)
+GUESSED = "knows no answers to these problems"
 
 
 @pytest.mark.parametrize(
     ("question", "keys", "warned"),
     [
-        ("Is it so, {n}?", {}, [UNSAID, GUESSED]),
-        ("Is it so, {n}? yes or no", {}, [GUESSED]),
+        ("Is it so, {n}?", {}, [GUESSED]),
         ("Is it so, {n}?\nAnswer with one of: yes, no.", {}, []),
         ("Is it so, {n}?", {"seed_prompts": ["Answer yes or no."], "model": "gpt4o_mini", "mutator": "gpt4o_mini"}, []),
         ("How much is {n}?", {"task": "text"}, [GUESSED]),
