@@ -44,7 +44,6 @@ class FrozenProblems(Section):
 
     training: list[ProblemEntry] = Field(max_length=ceilings.ITEMS)
     validation: list[ProblemEntry] = Field(max_length=ceilings.ITEMS)
-    choosing: list[ProblemEntry] = Field(default_factory=list, max_length=ceilings.ITEMS)
     sources: dict[str, Address] = Field(default_factory=dict)
     """split → where its problems are from"""
     notes: list[Text] = Field(default_factory=list, max_length=ceilings.ITEMS)
@@ -109,8 +108,6 @@ class EvolutionSettings(Section):
     """which columns of the files are what: { question = "prompt", answer = "answers.text.0", choices = "options" }"""
     question_template: Text = ""
     """a question made of several columns: "{context}\\n\\n{question}\""""
-    choose_from: Address = ""
-    """a file of one's own for choose_problems; empty: a part of problems"""
     judge_from: Address = ""
     """a file of one's own for validation_problems; empty: a part of problems"""
     task: Literal["auto", "number", "choice", "label", "text", "judge"] = Field(default="auto", title="Kind of answer")
@@ -124,8 +121,6 @@ class EvolutionSettings(Section):
     """the labels of task = "label"; empty: the answers of the file"""
     max_problems: int = Field(default=100, ge=1, le=ceilings.ITEMS, title="Problems in search")
     """problems that prompts are bred by"""
-    choose_problems: int = Field(default=0, ge=0, le=ceilings.ITEMS, title="Problems to choose")
-    """problems that pick the champion among the best five of the search; 0: the search's own problems pick it"""
     validation_problems: int = Field(default=100, ge=1, le=ceilings.ITEMS, title="Problems at the end")
     """problems held out: they judge the champion and never choose it"""
     scorer: ScorerName = Field(default="", examples=["score.py:score"])
@@ -187,10 +182,6 @@ class EvolutionSettings(Section):
             raise WrongValue("models names one model twice", "models")
         if any(not prompt.strip() for prompt in self.seed_prompts):
             raise WrongValue("seed_prompts has an empty prompt", "seed_prompts")
-        if self.choose_from and not self.choose_problems:
-            raise WrongValue(
-                "choose_from is given, but choose_problems is 0: say how many of them choose", "choose_problems"
-            )
         if "elite_size" in self.model_fields_set and self.elite_size >= self.population_size:
             message = f"elite_size leaves no room for children in a population of {self.population_size}"
             raise WrongValue(message, "elite_size")

@@ -330,12 +330,8 @@ class Evaluator:
 
     def leader(self, operator: str | None = None) -> Candidate:
         """The best of all, or of those that came about in this way."""
-        return self.leaders(1, operator)[0]
-
-    def leaders(self, count: int, operator: str | None = None) -> list[Candidate]:
-        """The best so many, in order."""
         candidates = [candidate for candidate in self.known.values() if operator in (None, candidate.genome.operator)]
-        return [candidates[index] for index in elites(_comparable(candidates), count)]
+        return candidates[elites(_comparable(candidates), 1)[0]]
 
     def order(self, generation: int) -> list[int]:
         """In which order the problems come: other ones decide early in every generation."""

@@ -18,7 +18,6 @@ BY_ANSWER = ("auto", "number", "choice", "label", "text")
 """tasks that compare a reply with the expected answer"""
 SIZES: Mapping[Split, tuple[str, str]] = {
     "search": ("max_problems", "to search by"),
-    "choose": ("choose_problems", "to choose the champion"),
     "judge": ("validation_problems", "held out"),
 }
 """split → the key of its size, and what it is called"""
@@ -39,7 +38,7 @@ def problems_of(config: FrozenConfig) -> ProblemSet:
         return _built_in(settings, config.batch.seed)
     splits = (
         tuple(Problem(entry.question, entry.answer, entry.fields) for entry in entries)
-        for entries in (frozen.training, frozen.validation, frozen.choosing)
+        for entries in (frozen.training, frozen.validation)
     )
     return ProblemSet(settings.problems, *splits)
 
@@ -57,7 +56,7 @@ def with_problems(settings: EvolutionSettings, seed: int, folder: Path | None) -
     paths start; None: the config is a batch's own, and no file may be read."""
     if settings.frozen is not None:
         return settings.model_copy(update={"frozen": _no_more_than(settings, settings.frozen)})
-    if settings.problems in SETS and (folder is None or not (settings.choose_from or settings.judge_from)):
+    if settings.problems in SETS and (folder is None or not settings.judge_from):
         if folder is not None:
             problems = _numbered(_built_in(settings, seed))
             settings = _with_labels(settings, (one.answer for split in problems.values() for _, one in split))
@@ -71,20 +70,17 @@ def _no_more_than(settings: EvolutionSettings, frozen: FrozenProblems) -> Frozen
     sizes = {
         "training": settings.max_problems,
         "validation": settings.validation_problems,
-        "choosing": settings.choose_problems,
     }
     return frozen.model_copy(update={split: getattr(frozen, split)[:size] for split, size in sizes.items()})
 
 
 def _built_in(settings: EvolutionSettings, seed: int) -> ProblemSet:
-    sizes = settings.max_problems, settings.validation_problems
-    return problem_set(settings.problems, *sizes, seed, settings.choose_problems)
+    return problem_set(settings.problems, settings.max_problems, settings.validation_problems, seed)
 
 
 def _numbered(problems: ProblemSet) -> Mapping[Split, Sequence[NamedProblem]]:
     splits: Mapping[Split, Sequence[Problem]] = {
         "search": problems.training,
-        "choose": problems.choosing,
         "judge": problems.validation,
     }
     return {
@@ -113,7 +109,6 @@ def _with_file_problems(settings: EvolutionSettings, seed: int, folder: Path) ->
     frozen = FrozenProblems(
         training=_entries(intake.drawn["search"]),
         validation=_entries(intake.drawn["judge"]),
-        choosing=_entries(intake.drawn.get("choose", ())),
         sources={split: source.name for split, source in sources.items()},
         notes=notes,
     )
@@ -140,7 +135,6 @@ def _entries(problems: Iterable[NamedProblem]) -> list[ProblemEntry]:
 def _sources(settings: EvolutionSettings, folder: Path) -> Sources:
     named: Mapping[Split, tuple[str, str]] = {
         "search": ("problems", settings.problems),
-        "choose": ("choose_from", settings.choose_from),
         "judge": ("judge_from", settings.judge_from),
     }
     return {split: _source(key, name, folder) for split, (key, name) in named.items() if name}
@@ -151,11 +145,9 @@ def _source(key: str, name: str, folder: Path) -> Source:
     where, path, shown = ("evolution", key), folder / name, Path(name).name if Path(name).is_absolute() else name
     if name in SETS:
         message = f"evolution.{key} is the built-in set {name!r}, which brings problems of its own for every purpose"
-        raise UsageError(f"{message}: name a file there too, or leave out choose_from and judge_from.", where)
+        raise UsageError(f"{message}: name a file there too, or leave out judge_from.", where)
     if path.is_dir():
-        message = (
-            f"{shown!r} is a folder: name one file in it, and the file of another split with judge_from or choose_from"
-        )
+        message = f"{shown!r} is a folder: name one file in it, and that of the held-out problems with judge_from"
         raise UsageError(f"{message}. Problems come from {FORMATS}.", where)
     if not path.is_file():
         missing = f"neither a built-in set ({', '.join(SETS)}) nor a file" if key == "problems" else "no file"

@@ -12,7 +12,7 @@ from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.studies.evolution.breeding import MOST_TOKENS, RANDOM_SEGMENTS, Breeding
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluator import Numbering, calls_in, rungs
-from tidepool.engine.studies.evolution.final_test import BEST, seed_rungs
+from tidepool.engine.studies.evolution.final_test import seed_rungs
 from tidepool.engine.studies.evolution.genome import QUESTION, fill_template, is_fixed, split_segments
 from tidepool.engine.studies.evolution.gepa import MINIBATCH
 from tidepool.engine.studies.evolution.grader import SOLUTIONS
@@ -61,8 +61,6 @@ class SearchPlan:
         self.weight = settings.calls_of_problem()
         """calls of a problem"""
         self.finalists = 3 if settings.random_baseline else 2
-        self.chosen_from = self.finalists * BEST if problems.choosing else 0
-        """prompts that meet the problems that choose: the best, the best seeds, a random search's"""
         self.seeds = [genome.prompt for genome in seeds_of(settings)]
         elites = min(settings.elite_size, len(self.seeds)) if sizing.worst else settings.elite_size
         self.children = settings.population_size - (0 if settings.strategy == "random" else elites)
@@ -74,7 +72,7 @@ class SearchPlan:
         """of GEPA, at once"""
         self.first = self.weight * self._asked(settings.population_size)
         """calls of the first generation"""
-        known = [*problems.training, *problems.choosing, *problems.validation]
+        known = [*problems.training, *problems.validation]
         self._measured = known if sizing.worst else known[:: max(1, len(known) // _SAMPLED)]
         self._prompt = self._prompt_tokens()
         self.solving = self._solving()
@@ -176,9 +174,8 @@ class SearchPlan:
         if settings.random_baseline and later > 0:  # whole generations until it has as many calls
             each = self._asked(settings.population_size)
             self._solve(each * -(-round(later) // each))
-        self._solve(self.chosen_from * len(self.problems.choosing))
         self._solve(self.finalists * len(self.problems.validation))
-        self.units += self.chosen_from + self.finalists + (len(self.seeds) if settings.seed_final else 0)
+        self.units += self.finalists + (len(self.seeds) if settings.seed_final else 0)
         return merged(self._calls)
 
     def _generation(self, generation: int, gepa: bool) -> None:
@@ -214,8 +211,7 @@ class SearchPlan:
         if settings.max_calls:
             later = min(later, max(0, settings.max_calls - self.first))
         # After the search: the seeds' final, the held-out problems, and a random search until it has as many calls.
-        problems = self.finalists * len(self.problems.validation) + self.chosen_from * len(self.problems.choosing)
-        after = (problems + sum(self._seed_final())) * self.weight
+        after = (self.finalists * len(self.problems.validation) + sum(self._seed_final())) * self.weight
         after += later + self.first if settings.random_baseline and later else 0
         calls = [self._rewritten(1, min(rewrites, later))] if rewrites and later else []
         solved = self.first + min(solves, later) + after
@@ -257,12 +253,11 @@ def plan(config: FrozenConfig) -> Plan:
 
 def _data(settings: EvolutionSettings, problems: ProblemSet) -> str:
     """Which problems these are, with one as it was read: a wrong column shows."""
-    choosing = f"{len(problems.choosing):,} to choose by, " if problems.choosing else ""
     first = problems.training[0]
     task = AnswerTask(settings.task, tuple(settings.labels)).kind(first.answer)
     answer = f" → {one_line(first.answer, 30)}" if first.answer else ""
     return (
-        f"Problems of {one_line(problems.name, 60)}: {len(problems.training):,} to search by, {choosing}{len(problems.validation):,} held out; "
+        f"Problems of {one_line(problems.name, 60)}: {len(problems.training):,} to search by, {len(problems.validation):,} held out; "
         f"{'marked by a scorer' if settings.scorer else f'task {task}'}, such as: {one_line(first.question, 70)}{answer}"
     )
 

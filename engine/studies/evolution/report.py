@@ -141,21 +141,18 @@ def _against_chance(rival: RandomSearch | None) -> Iterator[Block]:
 
 
 def _finalists(stats: EvolutionStatistics) -> Table:
-    has_choice = stats.choosing is not None
     rows: list[tuple[Cell, ...]] = [
         (
             title,
             Number(row.fitness, 3),
             _share(row.accuracy),
-            *((_share(row.choose_accuracy),) if has_choice else ()),
             held_out(row),
             _share(row.missing if row.validation_missing is None else row.validation_missing),
             row.length.words if row.length else len(row.prompt.split()),
         )
         for title, row in _finalist_rows(stats).items()
     ]
-    chosen = ("choosing",) if has_choice else ()
-    columns = ("prompt", "fitness", "training", *chosen, "held out (95 %)", "missing", "words")
+    columns = ("prompt", "fitness", "training", "held out (95 %)", "missing", "words")
     return table("on problems never used for selection", columns, rows)
 
 
@@ -215,9 +212,6 @@ def _search(stats: EvolutionStatistics) -> Iterator[tuple[str, str]]:
     )
     if stats.baseline_calls:
         yield "seeds", f"{stats.baseline_calls:,} calls more, to find the best seed prompt with care"
-    if (choosing := stats.choosing) is not None:
-        message = f"the best {choosing.prompts:,} prompts met {choosing.problems:,} problems of their own, {choosing.calls:,} calls more"
-        yield "choosing", f"{message}; the champion is the fittest there"
     if stats.rewrites:
         refused = stats.refused_rewrites or {}
         message = f", {sum(refused.values()):,} refused: {counted_reasons(refused)}" if refused else ", none refused"

@@ -9,7 +9,6 @@ import json
 import math
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -225,8 +224,8 @@ def _by_letter(choices: Any, row: Row) -> dict[str, str] | None:
 
 # -- splits ----------------------------------------------------------------------------------------------------
 
-SPLITS: tuple[Split, ...] = ("judge", "choose", "search")
-"""who keeps a problem that stands in several: the judge stays as its maker made it"""
+SPLITS: tuple[Split, ...] = ("judge", "search")
+"""who keeps a problem that stands in both: the judge stays as its maker made it"""
 SHOWN = 3
 """places that a note names"""
 Pool = dict[bytes, RawProblem]
@@ -292,11 +291,9 @@ def read_problems(sources: Sources, columns: Columns, sizes: Mapping[Split, int]
 
 def _distinct(files: Mapping[Split, Sequence[RawProblem]], sources: Sources) -> tuple[dict[Split, Pool], list[str]]:
     """Each problem once. A question with two different answers says nothing about a reply: all of it is left out. What stands in
-    several splits is left in one."""
+    both splits is left with the judge."""
     pools: dict[Split, Pool] = {}
-    holders: dict[bytes, Split] = {}
     notes: list[str] = []
-    overlaps: list[str] = []
     for split, problems in files.items():
         pool: Pool = {}
         repeated: list[RawProblem] = []
@@ -307,20 +304,19 @@ def _distinct(files: Mapping[Split, Sequence[RawProblem]], sources: Sources) -> 
                 repeated.append(raw)
             elif first is not raw:
                 contradicted[raw.key] = raw
-        shared = Counter(holders[key] for key in pool if key in holders and key not in contradicted)
-        pools[split] = {key: raw for key, raw in pool.items() if key not in holders and key not in contradicted}
-        holders |= dict.fromkeys(pools[split], split)
-        name, purpose = sources[split].name, "search" if split == "search" else "choosing"
+        kept = {key: raw for key, raw in pool.items() if key not in contradicted}
+        judged = pools.get("judge", {})
+        pools[split] = {key: raw for key, raw in kept.items() if key not in judged}
+        name = sources[split].name
         if repeated:
             notes.append(f"{_standing(len(repeated), name)} in it before, and count once ({_places(repeated)}).")
         if count := len(contradicted):
             have = f"question of {name} has" if count == 1 else f"questions of {name} have"
             left_out = f"left out ({_places(list(contradicted.values()))})"
             notes.append(f"{count:,} {have} two different answers: {left_out}.")
-        for holder in (one for one in SPLITS if one in shared):
-            subject = _standing(shared[holder], name)
-            overlaps.append(f"{subject} in {sources[holder].name} as well: left out of the {purpose}.")
-    return pools, notes + overlaps
+        if shared := len(kept) - len(pools[split]):
+            notes.append(f"{_standing(shared, name)} in {sources['judge'].name} as well: left out of the search.")
+    return pools, notes
 
 
 def _standing(count: int, name: str) -> str:
@@ -335,19 +331,16 @@ def _places(problems: Sequence[RawProblem]) -> str:
 def _draw_splits(
     pools: Mapping[Split, Pool], sources: Sources, sizes: Mapping[Split, int], seed: int
 ) -> dict[Split, Sequence[RawProblem]]:
-    """A split without files of its own has its problems from those of the search."""
+    """Without a file of its own the judge has its problems from those of the search."""
     drawn: dict[Split, Sequence[RawProblem]] = {}
-    shared: list[Split] = [split for split in ("search", "judge", "choose") if split == "search" or split not in pools]
     for split, pool in pools.items():
-        problems = list(pool.values())
-        needed = sum(sizes[one] > 0 for one in shared) if split == "search" else 1
+        problems, needed = list(pool.values()), 2 if len(pools) == 1 else 1
         if len(problems) < needed:
             message = f"{sources[split].name} has {len(problems)} different problems; at least {needed} are needed"
             why = ", one to learn from and one held out" if needed == 2 else ""
             raise UsageError(f"{message}{why}.", sources[split].key)
         stream(seed, "problems", "file" if split == "search" else split).shuffle(problems)
-        if split == "search":
-            drawn |= zip(shared, split_problems(problems, *(sizes[one] for one in shared)), strict=True)
-        else:
-            drawn[split] = problems[: sizes[split]]
+        drawn[split] = problems[: sizes[split]]
+    if len(pools) == 1:
+        drawn["search"], drawn["judge"] = split_problems(problems, sizes["search"], sizes["judge"])
     return drawn

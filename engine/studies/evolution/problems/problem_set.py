@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import accumulate
 from random import Random
 from typing import Any, Literal, TypeVar
 
@@ -425,8 +424,8 @@ _TRIES_PER_PROBLEM = 50
 
 T = TypeVar("T")
 
-Split = Literal["search", "choose", "judge"]
-"""what a problem is for: prompts are bred by the first, the champion is picked by the second, and judged by the third"""
+Split = Literal["search", "judge"]
+"""what a problem is for: prompts are bred by the first, and the champion is judged by the second"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,29 +441,23 @@ class ProblemSet:
     name: str
     training: tuple[Problem, ...]
     validation: tuple[Problem, ...]
-    choosing: tuple[Problem, ...] = ()
-    """empty: the training problems pick the champion too"""
 
 
-def problem_set(name: str, training: int, validation: int, seed: int, choosing: int = 0) -> ProblemSet:
+def problem_set(name: str, training: int, validation: int, seed: int) -> ProblemSet:
     """Of a built-in set, exactly the sizes asked for."""
     if training < 1 or validation < 1:
         message = "evolution.max_problems and evolution.validation_problems must each be at least 1."
         raise UsageError(message, ("evolution", "max_problems" if training < 1 else "validation_problems"))
-    problems = generate(name, training + validation + choosing, stream(seed, "problems", name))
-    return ProblemSet(name, *split_problems(problems, training, validation, choosing))
+    problems = generate(name, training + validation, stream(seed, "problems", name))
+    return ProblemSet(name, *split_problems(problems, training, validation))
 
 
-def split_problems(problems: Sequence[T], *sizes: int) -> tuple[tuple[T, ...], ...]:
-    """Parts of these sizes, the first one to search by. Of too few problems the others keep their size up to half of what
-    is left, and the search has the rest: asking for more of it than there is does not shorten the held-out part."""
-    lengths, left = [0] * len(sizes), len(problems)
-    for place in (*range(1, len(sizes)), 0):
-        unneeded = left - sizes[0] - sum(sizes[place + 1 :]) if place else left
-        lengths[place] = min(sizes[place], max(left // 2, unneeded))
-        left -= lengths[place]
-    ends = accumulate(lengths)
-    return tuple(tuple(problems[end - length : end]) for end, length in zip(ends, lengths, strict=True))
+def split_problems(problems: Sequence[T], search: int, judge: int) -> tuple[tuple[T, ...], tuple[T, ...]]:
+    """Parts of these sizes. Of too few problems the held-out part keeps its size up to half of them, and the search has the
+    rest: asking for more of it than there is does not shorten the held-out part."""
+    held_out = min(judge, max(len(problems) // 2, len(problems) - search))
+    searched = min(search, len(problems) - held_out)
+    return tuple(problems[:searched]), tuple(problems[searched : searched + held_out])
 
 
 def generate(set_name: str, count: int, rng: Random) -> list[Problem]:

@@ -55,12 +55,6 @@ def told(statistics: dict[str, Any] | None = None, **settings: Any) -> str:
     return " ".join((*found.design, *found.measures, *found.analysis))
 
 
-def test_who_picked_the_champion_is_told_as_it_was() -> None:
-    chosen = {"choosing": {"problems": 10, "prompts": 7, "calls": 70}}
-    assert "The champion is the fittest prompt on the training problems." in told()
-    assert "The champion was picked by its fitness on 10 problems" in told(chosen)
-
-
 def test_where_a_prompt_stands_and_how_replies_are_marked_are_told() -> None:
     assert "A prompt was the system prompt with which" in told()
     assert "A prompt was the message around the question" in told(seed_prompts=["Solve: {question}"])
