@@ -33,7 +33,7 @@ from tidepool.engine.studies.mutation.ledger import EpisodeRecorder, LedgerTrans
 from tidepool.engine.studies.mutation.policy import Policy, PolicyCard, SavedPolicy, TrainedPolicy, policy_bytes
 from tidepool.engine.studies.mutation.queries import Query, Split, split_queries
 from tidepool.engine.studies.mutation.statistics import REWARDS
-from tidepool.engine.studies.mutation.training import DETAILS, Losses, LossLimit, Player, TrainingRecord, no_uses, train
+from tidepool.engine.studies.mutation.training import DETAILS, Losses, Player, TrainingRecord, no_uses, train
 
 TRAINING, HELDOUT = "training", "heldout"
 
@@ -100,9 +100,8 @@ class Story:
         await train(
             environments,
             self._players,
-            offload=asyncio.to_thread,
             on_outcome=on_outcome,
-            loss_limit=LossLimit(is_live=lambda: self._transport.fresh),
+            is_live=lambda: self._transport.fresh,
         )
         self._recorder.close_rest()
         self._save_updates(chosen, baselines)

@@ -14,7 +14,7 @@ from tidepool.engine.errors import RunError
 from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, Step, endless
 from tidepool.engine.studies.mutation.learners import BanditLearner, RandomLearner
 from tidepool.engine.studies.mutation.queries import Query, builtin_queries
-from tidepool.engine.studies.mutation.training import LossLimit, Player, Training, TrainingRecord, train
+from tidepool.engine.studies.mutation.training import Player, Training, TrainingRecord, train
 
 
 def _outcome(rewards: list[float | None], observations: np.ndarray) -> Outcome:
@@ -104,8 +104,7 @@ def test_replayed_losses_do_not_stop_a_run_that_is_taken_up_again() -> None:
         return 1.0 if lost <= 400 else 0.0
 
     player = _player(100)
-    silence = LossLimit(is_live=lambda: lost > 400)
-    asyncio.run(train(_environments(losing), [player], loss_limit=silence))
+    asyncio.run(train(_environments(losing), [player], is_live=lambda: lost > 400))
     assert (player.record.env_steps, player.record.losses.masked_steps) == (100, 400)
 
 
