@@ -61,13 +61,6 @@ def test_a_form_without_a_value_to_be_believed_gives_none(reader: Any, reply: st
     assert reader(reply) is None
 
 
-@pytest.mark.parametrize(
-    "reply", ["", "{", "[1]", '{"a": 1} and more', "[" * 200_000, "{" * 200_000, "null", '"verdict"', "{rating: 4}"]
-)
-def test_what_is_no_form_is_read_as_words(reply: str) -> None:
-    assert read_verdict(reply + " VERDICT: YES") is True
-
-
 RATINGS = [
     ('{"reason": "The speaker gives 4 arguments for the mill, and', None),
     ('{"reason": "That is 4 out of 5, or', None),
@@ -153,12 +146,6 @@ def test_words_that_were_cut_rate_only_where_they_say_so_and_go_on(reply: str, r
 def test_half_a_rewrite_is_none(reply: str) -> None:
     assert read_prompt(reply, "Think.") is None
     assert read_query(reply.replace("prompt", "query"), "Where?") is None
-
-
-def test_tags_within_a_form_are_taken_off_and_its_lines_are_lines() -> None:
-    reply = json.dumps({"prompt": "<prompt>Read it.\nThen think.</prompt>"})
-    assert read_prompt(reply, "Think.") == "Read it.\nThen think."
-    assert read_query(json.dumps({"query": '<query>Where is "it"?</query>'}), "Where?") == 'Where is "it"?'
 
 
 def test_a_rewrite_that_was_cut_counts_only_where_it_is_closed() -> None:
@@ -300,8 +287,3 @@ def test_a_scale_may_go_below_nought() -> None:
 def test_whatever_a_judge_writes_a_rating_lies_on_the_scale(reply: str, low: int, width: int) -> None:
     rating = read_rating(reply, (low, low + width))
     assert rating is None or low <= rating <= low + width
-
-
-@given(st.integers(-100, 100), st.integers(0, 100))
-def test_a_rating_as_asked_for_is_always_read(low: int, above: int) -> None:
-    assert read_rating(f"Rating: {low + above}\nReason: it is so.", (low, low + 100)) == low + above

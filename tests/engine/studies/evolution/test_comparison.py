@@ -35,16 +35,6 @@ def test_other_problems_are_two_samples() -> None:
     assert found["difference"] == pytest.approx(0.5) and found["p_value"] < 0.001
 
 
-def test_shares_of_several_models_are_as_good_as_the_same_mean_of_one() -> None:
-    one, several = judged([1.0] * 80 + [0.0] * 20), judged([0.8] * 100, "other")
-    found = _compared(one, several)
-    assert found and abs(found["difference"]) < 1e-9 and found["p_value"] > 0.9
-    alike = _compared(judged([1.0] * 5), judged([1.0] * 5, "other"))
-    assert alike and alike["p_value"] > 0.99
-    apart = _compared(judged([1.0] * 5), judged([0.0] * 5, "other"))
-    assert apart and apart["p_value"] < 0.05
-
-
 def test_a_batch_that_is_not_at_its_end_or_was_not_answered_is_not_compared() -> None:
     assert _compared(None, judged([1.0])) is None
     assert _compared(judged([None]), judged([1.0])) is None

@@ -8,7 +8,6 @@ import pytest
 from scipy import stats
 
 from tests.engine.studies.evolution.running import run, study
-from tests.support.solver_truth import true_accuracy
 from tests.support.state import query
 from tidepool.engine.inference.intervals import wilson
 from tidepool.engine.studies.evolution.final_test import (
@@ -16,7 +15,6 @@ from tidepool.engine.studies.evolution.final_test import (
     held_out,
 )
 from tidepool.engine.studies.evolution.genome import seed_genomes
-from tidepool.engine.studies.evolution.problems.problem_set import generate
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 
 RIGHT, WRONG = Verdict("1", True), Verdict("0", False)
@@ -118,14 +116,3 @@ async def test_what_a_seed_was_answered_before_is_not_asked_again(database: Path
     assert summary["statistics"]["baseline_calls"] == 0
     (asked,) = query(database, "SELECT max(n) FROM (SELECT count(*) AS n FROM call GROUP BY unit_id)")
     assert asked == (20,), "the held-out problems, not the training ones again"
-
-
-async def test_the_seed_named_best_is_nearly_the_truly_best(tmp_path: Path) -> None:
-    questions = [problem.question for problem in generate("arithmetic", 300, Random(5))]
-    best = max(true_accuracy(prompt, questions) for prompt in SEEDS)
-    found = []
-    for seed in range(2):
-        config = study(seed=seed, seed_prompts=SEEDS, population_size=10, max_generations=1, max_problems=60)
-        summary = await run(config, tmp_path / f"{seed}.db")
-        found.append(true_accuracy(summary["statistics"]["baseline"]["prompt"], questions))
-    assert sum(found) / len(found) > best - 0.06

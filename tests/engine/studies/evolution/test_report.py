@@ -91,13 +91,6 @@ def test_a_strangers_file_with_a_circle_in_it_does_not_hang() -> None:
     assert len(circle.ancestors("a")) == 2
 
 
-def test_the_family_as_json_counts_children_and_operators() -> None:
-    found = FAMILY.as_json()
-    assert found["lineage"] == ["d", "c", "a", "b"]
-    assert found["operators"] == {"reflect": 3, "seed": 2}
-    assert {one["genome_id"]: one["children"] for one in found["genomes"]} == {"a": 1, "b": 2, "c": 1, "d": 0, "e": 0}
-
-
 async def test_the_command_shows_the_champions_ancestors(database: Path, tidepool: Tidepool) -> None:
     summary = await run(study(max_generations=2), database)
     found: dict[str, Any] = tidepool.json("show", "last", "--genealogy")

@@ -58,20 +58,6 @@ def test_that_the_luckiest_operator_of_every_run_is_ahead_is_no_verdict() -> Non
     assert found["verdict"] == "better (p < 0.001)"
 
 
-def test_a_learner_and_its_baselines_are_a_question_of_their_own() -> None:
-    found = seed_differences([group("ppo", GOOD, POOR), group("bandit", POOR, POOR)], RUNS)
-    assert [one["groups"] for one in found] == [
-        ["learner ppo", "random"],
-        ["learner bandit", "random"],
-        ["learner ppo", "learner bandit"],
-    ]
-    assert [one["verdict"] for one in found] == [
-        "better (p < 0.001)",
-        "not distinguishable (p = 1.000)",
-        "better (p < 0.001)",
-    ]
-
-
 async def test_compared_batches_of_one_config_show_curves_with_spread_and_a_dot_a_seed(database: Path) -> None:
     ids = [(await run_batch(mutation(seed=seed), database)).batch_id for seed in (1, 2, 3)]
     found = compare(database, ids)
