@@ -22,12 +22,11 @@ from tidepool.engine.results.blocks import (
     in_flight,
     line,
     number,
-    p_value,
     table,
     text_of,
 )
-from tidepool.engine.results.figures import against_the_first, negated
 from tidepool.engine.results.glimpse import Interim
+from tidepool.engine.results.seeds import blocks_over_seeds
 from tidepool.engine.studies.evolution.records import GENERATION, RESULT, counted_reasons
 from tidepool.engine.studies.evolution.replies import mistakes as further
 from tidepool.engine.studies.evolution.statistics import (
@@ -45,7 +44,6 @@ from tidepool.storage.text import one_line
 __all__ = ["blocks", "compared", "figures", "further"]
 
 MOST_GENERATIONS = 12
-UNLIKE_TOKENS = 1.25
 SELECTED = "Held out: with 95 % intervals. What was found in training decided who won: an interval of it would mislead."
 BAND = "The band is Student's 95 % interval of the mean over the generation's prompts."
 BEST = "The best is one prompt, picked by this very figure: without an interval."
@@ -285,68 +283,10 @@ def generations_table(generations: Sequence[GenerationStatistics]) -> Table:
 
 
 def compared(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]]) -> list[Block]:
-    """Strategy, effort, and what the champion is worth on held-out problems; of several seeds, what their runs say together."""
-    if any("seeds" in first for first in differences):
-        from tidepool.engine.results.seeds import blocks_over_seeds
-        from tidepool.engine.studies.evolution.comparison import RUNS
+    """Of several seeds; nothing where each batch stands for itself."""
+    from tidepool.engine.studies.evolution.comparison import RUNS
 
-        return blocks_over_seeds(batches, differences, RUNS)
-    ids = [batch["batch_id"] for batch in batches]
-    gaps = {tuple(ids.index(batch) + 1 for batch in row["batches"]): _gap(row) for row in differences}
-    columns = ("", "strategy", "calls", "k tokens", "held out % (95 %)", "best seed", "points over #1", "p")
-    rows = [_compared(place, batch, gaps.get((1, place))) for place, batch in enumerate(batches, 1)]
-    blocks: list[Block] = [
-        table("side by side", columns, rows, left=2),
-        *against_the_first(differences, ids, 100, ", points"),
-    ]
-    for (first, other), (gap, p) in gaps.items():
-        if first > 1:
-            blocks.append(Words(f"#{other} over #{first}: {text_of(gap)} points, p = {p_value(p.value)}"))
-    blocks.append(
-        Words(
-            "Per cent of held-out problems, with 95 % intervals; p with Holm's correction. Thousands of tokens are those of the whole batch."
-        )
-    )
-    blocks += _unlike_effort(batches)
-    if not differences:
-        blocks.append(Words("There is nothing to compare yet: a champion is judged when its batch comes to its end."))
-    elif all(row["paired"] for row in differences):
-        blocks.append(Words("All met the same problems, so they are compared problem by problem."))
-    else:
-        blocks.append(Words("Batches with other held-out problems are compared as two samples."))
-    return blocks
-
-
-def _compared(place: int, batch: Mapping[str, Any], gap: tuple[Estimate, PValue] | None) -> tuple[Cell, ...]:
-    stats = EvolutionStatistics.from_json(batch["statistics"])
-    champion, baseline = (
-        Estimate(estimate.value, estimate.interval) if estimate else Number(None)
-        for estimate in (row and held_out(row) for row in (stats.champion, stats.baseline))
-    )
-    seed = Number(baseline.value)
-    effort = (stats.search_calls, Number(_tokens(batch) / 1000 or None, 0))
-    return f"#{place}", stats.strategy, *effort, champion, seed, *(gap or (Number(None), Number(None)))
-
-
-def _tokens(batch: Mapping[str, Any]) -> int:
-    """In and out, of the whole batch."""
-    tokens = batch.get("tokens") or {}
-    return sum(tokens.get(name) or 0 for name in ("input", "output"))
-
-
-def _unlike_effort(batches: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
-    """Equal calls are no equal cost where one asks longer."""
-    tokens = [_tokens(batch) for batch in batches]
-    if min(tokens) and max(tokens) > UNLIKE_TOKENS * min(tokens):
-        most, least = tokens.index(max(tokens)) + 1, tokens.index(min(tokens)) + 1
-        yield Words(
-            f"#{most} took {max(tokens) / min(tokens):.1f} times the tokens of #{least}, which is no equal budget."
-        )
-
-
-def _gap(row: Mapping[str, Any]) -> tuple[Estimate, PValue]:
-    """The later batch against the earlier one, and how surprising that is among all pairs."""
-    return Estimate(*negated(row, 100), signed=True), PValue(row["p_value_holm"])
+    return blocks_over_seeds(batches, differences, RUNS) if any("seeds" in row for row in differences) else []
 
 
 class EvolutionGlimpse:

@@ -80,9 +80,7 @@ def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
 
 def compared(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]]) -> list[Block]:
     """Of several seeds; nothing where each batch stands for itself."""
-    if not any("seeds" in row for row in differences):
-        return []
-    return blocks_over_seeds(batches, differences, RUNS)
+    return blocks_over_seeds(batches, differences, RUNS) if any("seeds" in row for row in differences) else []
 
 
 def _reward(row: Reward) -> Estimate:

@@ -54,9 +54,8 @@ async def test_strategies_stand_in_one_table(database: Path, capsys: pytest.Capt
     assert all(batch["tokens"]["input"] > 0 for batch in found["batches"])
     print_comparison(console(), found)
     shown = capsys.readouterr().out
-    words = [line.split()[:2] for line in shown.splitlines()]
-    assert all([f"#{place}", name] in words for place, name in enumerate(("genetic", "random", "reflective"), 1))
-    assert f"{100 * (other - one):+.1f} (" in shown and "as two samples" in shown and "#3 over #2" in shown
+    assert ["strategy", "genetic", "random", "reflective"] in [line.split() for line in shown.splitlines()]
+    assert f"#1 − #2: {one - other:+.2f} held-out accuracy" in shown and "(two samples)" in shown
 
 
 async def test_one_config_over_several_seeds_is_told_by_its_runs(tmp_path: Path) -> None:
