@@ -14,7 +14,7 @@ from tidepool.engine.errors import RunError
 from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, Step, endless
 from tidepool.engine.studies.mutation.learners import BanditLearner, RandomLearner
 from tidepool.engine.studies.mutation.queries import Query, builtin_queries
-from tidepool.engine.studies.mutation.training import Player, Training, TrainingRecord, train
+from tidepool.engine.studies.mutation.training import Player, TrainingRecord, train
 
 
 def _outcome(rewards: list[float | None], observations: np.ndarray) -> Outcome:
@@ -125,18 +125,6 @@ def test_the_light_path_loads_neither_torch_nor_gymnasium() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
     assert done.stdout == "[]\n"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("learner", "steps"), [("bandit", 2500), ("ppo", 10_000)])
-def test_a_learner_beats_random_and_the_best_constant_on_queries_it_never_saw(learner: str, steps: int) -> None:
-    if learner == "ppo":
-        pytest.importorskip("stable_baselines3", reason="the extra rl")
-    trained = trial(learner, Training().seed, steps, EpisodeRules())
-    record, result = trained.record, trained.result
-    assert result.policy.ci95 and result.random.ci95 and result.best_constant.ci95
-    assert result.policy.ci95[0] > max(result.random.ci95[1], result.best_constant.ci95[1])
-    assert record.updates[-1].mean_reward > record.updates[0].mean_reward + 0.1
 
 
 def test_masked_losses_cost_no_learning_and_losses_taken_for_refusals_do() -> None:

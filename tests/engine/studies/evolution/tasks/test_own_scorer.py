@@ -7,7 +7,6 @@ from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 
@@ -116,19 +115,6 @@ async def test_what_a_scorer_says_is_a_mark_and_what_it_cannot_say_is_missing_an
     await marker.close()
     assert dict(zip(SAID, map(said, marks), strict=True)) == SAID
     assert told == ["The scorer score.py could not mark a reply, whose mark is missing: KeyError: '42'."]
-
-
-async def test_a_stop_that_comes_in_the_moment_of_a_mark_is_not_lost() -> None:
-    """Else the run waits for ever for a task that was cancelled and goes on."""
-    reader = asyncio.StreamReader()
-    process = ScorerProcess(Mock(), 5.0)
-    line = asyncio.create_task(process._line(Mock(stdout=reader), 5.0))
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    reader.feed_data(b"{}\n")
-    line.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await line
 
 
 async def test_a_scorer_that_never_marks_ends_the_run_before_it_has_cost_much(tmp_path: Path) -> None:
