@@ -12,7 +12,6 @@ from tidepool.engine.config.section import OneOf, Section, with_keywords_in_help
 from tidepool.engine.config.sections import ModelName, ReasoningEffort, Study, Temperature
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import SCORERS
-from tidepool.engine.studies.evolution.fitness import Weights
 from tidepool.engine.studies.evolution.genome import seed_text
 from tidepool.engine.trust.foreign_keys import NOT_TRUSTED
 
@@ -202,9 +201,6 @@ class EvolutionSettings(Section):
     def calls_of_problem(self) -> int:
         """To all solvers, and to the judge of what they say."""
         return self.samples * len(self.solvers()) * (2 if self.judged else 1)
-
-    def stated_weights(self) -> Weights:
-        return Weights(**self.weights.model_dump())
 
 
 @with_keywords_in_help

@@ -18,11 +18,10 @@ from tidepool.engine.inference.contrasts import of_mean
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.unit import Unit
 from tidepool.engine.runtime.waves import PerformanceLog
-from tidepool.engine.studies.evolution.config import EvolutionSettings
+from tidepool.engine.studies.evolution.config import EvolutionSettings, WeightSettings
 from tidepool.engine.studies.evolution.fitness import (
     Fitness,
     Replies,
-    Weights,
     distance_to_rest,
     fitness_of,
     mean_distance,
@@ -183,7 +182,7 @@ class Candidate:
     fitness: Fitness | None = None
     """None: nothing came back"""
 
-    def add_marks(self, marks: Marks, problems: Sequence[Problem], weights: Weights) -> None:
+    def add_marks(self, marks: Marks, problems: Sequence[Problem], weights: WeightSettings) -> None:
         for model, marked in marks.items():
             verdicts = self.replies.setdefault(model, [])
             for problem, samples in zip(problems, marked, strict=True):
@@ -254,7 +253,7 @@ class Evaluator:
         self._letter = letter
         """g: the search of the study; another one leaves no genomes in the file"""
         self._calls_reported = 0
-        self._weights = settings.stated_weights()
+        self._weights = settings.weights
         self._answered = True
 
     # -- for strategies ----------------------------------------------------------------------------------

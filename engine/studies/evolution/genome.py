@@ -145,11 +145,6 @@ class Genome:
         return self.prompt + "".join(chr(_PRIVATE[one % len(_PRIVATE)]) * _EXAMPLE_WEIGHT for one in self.examples)
 
     @cached_property
-    def content(self) -> str:
-        """The same for equal keys."""
-        return _digest((self.key,))
-
-    @cached_property
     def id(self) -> str:
         """The same only for equal keys with an equal history."""
         return _digest((self.key, str(self.generation), self.operator, *self.parents))

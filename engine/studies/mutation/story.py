@@ -26,7 +26,6 @@ from tidepool.engine.studies.mutation.inputs import (
     rules_of,
     saved_policy,
     settings_of,
-    training_of,
 )
 from tidepool.engine.studies.mutation.learners import make_learner
 from tidepool.engine.studies.mutation.ledger import EpisodeRecorder, LedgerTransport
@@ -109,8 +108,7 @@ class Story:
 
     async def _player(self, name: str, first: int, size: int) -> Player:
         settings = self._settings
-        training = training_of(settings, name, self._run.seed)
-        learner = await asyncio.to_thread(make_learner, training, self._rules, size, len(settings.operators))
+        learner = await asyncio.to_thread(make_learner, name, settings, self._rules, size, self._run.seed)
         record = TrainingRecord(
             update_size=settings.num_processes * settings.num_steps, operators=no_uses(settings.operators)
         )

@@ -39,24 +39,6 @@ class Learner(Protocol):
     def policy(self) -> Policy: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Training:
-    """The learner's settings, named as in the config."""
-
-    learner: str = "bandit"
-    num_processes: int = 16
-    num_steps: int = 32
-    num_env_steps: int = 10_000
-    ppo_epoch: int = 4
-    num_mini_batch: int = 4
-    learning_rate: float = 3e-4
-    gamma: float = 0.99
-    gae_lambda: float = 0.95
-    clip: float = 0.2
-    entropy: float = 0.01
-    seed: int = 42
-
-
 DETAILS = ("quartiles", "uses", "error", "episodes", "ended")
 """what is told of an update beside its columns"""
 

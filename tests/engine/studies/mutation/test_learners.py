@@ -118,9 +118,9 @@ def test_players_step_in_the_same_waves_and_each_uses_its_own_budget() -> None:
 
 def test_the_light_path_loads_neither_torch_nor_gymnasium() -> None:
     program = (
-        "import sys; from tidepool.engine.studies.mutation.training import Training; from tidepool.engine.studies.mutation.learners import make_learner;"
+        "import sys; from tidepool.engine.studies.mutation.config import MutationSettings; from tidepool.engine.studies.mutation.learners import make_learner;"
         " from tidepool.engine.studies.mutation import evaluation; from tidepool.engine.studies.mutation import policy; from tidepool.engine.studies.mutation.environment import EpisodeRules as Rules;"
-        " make_learner(Training(), Rules(), 5, 9);"
+        " make_learner('bandit', MutationSettings(), Rules(), 5, 9);"
         " print(sorted({'torch', 'gymnasium', 'stable_baselines3'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
