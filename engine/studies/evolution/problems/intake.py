@@ -84,8 +84,8 @@ class Columns:
                 raise UsageError(f'{row.where}: no "{path}". It has {row.columns()}.', ("fields",))
         question = _fitting(self._templated(row) if self.template else self._text(row, "question"), "question", row)
         choices = row.values.get("choices", row.values.get("options"))
-        if path := self.fields.get("choices"):
-            choices = _at(row.values, path)
+        if "choices" in self.fields:
+            choices = _at(row.values, self.fields["choices"])
         answer = self._answer(row)
         if self.lettered and (texts := _by_letter(choices, row)):
             if not all(re.search(rf"(?<!\w)\(?{letter}[).:\]]", question) for letter in texts):
