@@ -17,14 +17,13 @@ from tidepool import Mutation
 from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Service
 from tidepool.engine.run import run_batch
-from tidepool.engine.studies.mutation.config import LearnerName
+from tidepool.engine.studies.mutation.config import LearnerName, MutationSettings
 from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, endless
 from tidepool.engine.studies.mutation.evaluation import compare, contenders, play_heldout
 from tidepool.engine.studies.mutation.learners import make_learner
-from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 from tidepool.engine.studies.mutation.queries import builtin_queries, split_queries
 from tidepool.engine.studies.mutation.statistics import HeldOutRewards
-from tidepool.engine.studies.mutation.training import Player, Training, TrainingRecord, train
+from tidepool.engine.studies.mutation.training import Player, TrainingRecord, train
 
 SEEDS = (201, 202, 203, 204, 205)
 LOSS_SEEDS = (211, 212, 213)
@@ -68,11 +67,11 @@ class Trial:
 def trial(learner: str, seed: int, steps: int, rules: EpisodeRules, losing: Losing | None = None) -> Trial:
     """Trains with loss, if any, and always evaluates without."""
     split = split_queries(builtin_queries(), 0.2, seed)
-    training = Training(learner=learner, seed=seed, num_env_steps=steps)
+    settings = MutationSettings(num_env_steps=steps)
     environments = Environments(16, endless(split.training, seed), OfflineTransport(seed, losing), rules)
     size = asyncio.run(environments.reset()).shape[1]
-    student = make_learner(training, rules, size, len(OPERATOR_NAMES))
-    record = TrainingRecord(update_size=16 * training.num_steps)
+    student = make_learner(learner, settings, rules, size, seed)
+    record = TrainingRecord(update_size=16 * settings.num_steps)
     asyncio.run(train(environments, [Player(learner, student, steps, 0, 16, record)]))
     own = TrainingRecord(update_size=0)
     scores = asyncio.run(
@@ -84,7 +83,7 @@ def trial(learner: str, seed: int, steps: int, rules: EpisodeRules, losing: Losi
             on_outcome=lambda outcome: own.count(outcome.part(0, 2 * len(split.heldout))),
         )
     )
-    return Trial(record, compare(scores, seed), own.operators[LOSSY].uses / own.env_steps)
+    return Trial(record, compare(scores), own.operators[LOSSY].uses / own.env_steps)
 
 
 def lost_after_steps(text: str) -> float:

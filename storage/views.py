@@ -434,7 +434,7 @@ ANSWERS = View(
         correct | boolean | Whether it is right; empty: the call failed.
         score | real | What the scorer gave.
         finish_reason | text | Why the reply ended, as in `messages`.
-        split | text | What its problem is for: prompts are bred by `search`, picked by `choose`, judged by `judge`.
+        split | text | What its problem is for: prompts are bred by `search` and judged by `judge`.
         conversation_id | integer | The evaluation it is a part of: `conversations.id`.
         """,
         finish_reason=FINISH_REASONS,

@@ -9,7 +9,7 @@ from zero; whole runs have a verdict only with enough seeds.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from statistics import fmean, stdev
 
@@ -249,6 +249,19 @@ def matched(differences: Array, clusterings: Sequence[Array] = (), most: float =
     middle = float(values.sum()) / total
     variance = ((float((values**2).sum()) + 2 * size**2) / total - middle**2) / total
     return student("Bonett–Price", number, contrast.difference, variance, math.inf, tested=tested, middle=middle)
+
+
+PAIRS_FOR_A_VERDICT = 10
+"""of fewer pairs chance alone makes a winner too often"""
+TOO_FEW_PAIRS = "too few pairs to tell"
+
+
+def of_pairs(differences: Array) -> Contrast | None:
+    """`matched`, with a test only where there are pairs enough for a verdict."""
+    contrast = matched(differences)
+    if contrast is None or contrast.clusters >= PAIRS_FOR_A_VERDICT:
+        return contrast
+    return replace(contrast, p_value=None)
 
 
 def _bonett_price(differences: Array, order: Array, times: Array, size: float) -> Contrast:

@@ -10,6 +10,7 @@ from typing import Any
 
 from tidepool.engine.branching.results import results_of, results_shown
 from tidepool.engine.errors import UsageError
+from tidepool.engine.inference.contrasts import TOO_FEW_PAIRS
 from tidepool.engine.results.blocks import Block, Cell, Estimate, Figure, Number, Words, money, series_of, span, table
 from tidepool.engine.results.figures import against_the_first
 from tidepool.engine.results.simulated_roles import simulated_words
@@ -138,7 +139,8 @@ def _format_difference(difference: Mapping[str, Any], ids: Sequence[str]) -> str
         return f"{text}; no interval and no test: too little that is independent ({pairing})"
     low, high = bounds
     if difference["p_value"] is None:
-        return f"{text} ({low:+.2f} to {high:+.2f}); no test: too little that is independent ({pairing})"
+        why = TOO_FEW_PAIRS if difference["paired"] else "too little that is independent"
+        return f"{text} ({low:+.2f} to {high:+.2f}); no test: {why} ({pairing})"
     return (
         f"{text} ({low:+.2f} to {high:+.2f}), p = {difference['p_value']:.3g}, "
         f"{difference['p_value_holm']:.3g} with Holm's correction ({pairing})"

@@ -26,7 +26,7 @@ SIMULATED_KEYS = frozenset(
 )
 """kept as well: the simulated provider calls nothing"""
 CODE_KEYS = frozenset({"scorer"})
-FILE_KEYS = frozenset("context_file entity_file problems choose_from judge_from queries policy".split())
+FILE_KEYS = frozenset("context_file entity_file problems judge_from queries policy".split())
 """name files, which are read when the user runs a config; a frozen config that names one is refused"""
 
 

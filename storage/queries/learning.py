@@ -123,7 +123,7 @@ def problem_counts(connection: sqlite3.Connection, batch_number: int) -> dict[st
     return {row[0]: row[1] for row in rows}
 
 
-SPLITS = ("judge", "choose", "search")
+SPLITS = ("judge", "search")
 """parts of the problems, in the order in which they are told"""
 GRADES = ("wrong", "missing", "right")
 """likewise: missing is an answer whose call failed"""

@@ -61,33 +61,18 @@ def test_a_form_without_a_value_to_be_believed_gives_none(reader: Any, reply: st
     assert reader(reply) is None
 
 
-@pytest.mark.parametrize(
-    "reply", ["", "{", "[1]", '{"a": 1} and more', "[" * 200_000, "{" * 200_000, "null", '"verdict"', "{rating: 4}"]
-)
-def test_what_is_no_form_is_read_as_words(reply: str) -> None:
-    assert read_verdict(reply + " VERDICT: YES") is True
-
-
 RATINGS = [
     ('{"reason": "The speaker gives 4 arguments for the mill, and', None),
     ('{"reason": "That is 4 out of 5, or', None),
-    ('{"reason": "Rating: 4, but', None),
-    ('{"reason": "it is not 1 to', None),
     ('```json\n{"reason": "gives 4 arguments', None),
     ('{"reason": "3 mills"}', None),
     ('{"reason": "3 mills", "rating": "unclear"}', None),
-    ('{"reason": "3 mills", "rating": null}', None),
     ('{"reason": "3 mills", "rating": [4]}', None),
-    ('{"reason": "3 mills", "rating": ', None),
     ('{"rating": 4', None),
-    ('{"rating": "4', None),
-    ('{"rating": 4.', None),
     ('{"rating": 4, "reason": "The speaker gives 2 arg', 4),
     ('{"reason": "She said \\"rating\\": 2, and", "rating": 4}', 4),
     ('{"reason": "3\nmills", "rating": 4}', 4),
-    ('{"Rating": 4, "Reason": "3 mills"}', 4),
     ('{"score": 4, "reason": "3 mills"}', 4),
-    ('{"rating": "4", "reason": "3 mills"}', 4),
     ('{"rating": "4 out of 5", "reason": "3 mills"}', 4),
     ('{"details": {"mills": 3}, "rating": 4}', 4),
     ('{"rating": 4} Hope this helps!', 4),
@@ -97,30 +82,22 @@ RATINGS = [
     ("Rating: 4\nReason: she agrees 3 times.", 4),
     ("**Rating:** 4", 4),
     ('{"rating": 4, "reason": "…"}', 4),
-    ("My rating is 4.", 4),
     ("rating = 3.5", 3.5),
     ("Rating: 3,5", 3.5),
     ("Rating: 4/5", 4),
     ("I would give it 4 out of 5.", 4),
-    ("4/5", 4),
     ("On a scale of 1 to 5 I would say 2.", 2),
-    ("On a scale from 1–5: 2", 2),
     ("4", 4),
-    ("4.", 4),
     ("Rating: 4. I repeat, rating: 4", 4),
     ("Rating: 7", None),
-    ("Rating: 0", None),
     ("Rating: 2. No, rating: 4", None),
     ("Rating: 4-5", None),
     ("Between 3 and 4", None),
-    ("Maybe 2, maybe 3.", None),
     ("80%", None),
     ("She agrees.", None),
     ("", None),
     ("In 2024 nobody would say so", None),
-    ("Rating: four", None),
     ("{", None),
-    ("{}", None),
     ('{"a":' * 5_000, None),
 ]
 
@@ -153,12 +130,6 @@ def test_words_that_were_cut_rate_only_where_they_say_so_and_go_on(reply: str, r
 def test_half_a_rewrite_is_none(reply: str) -> None:
     assert read_prompt(reply, "Think.") is None
     assert read_query(reply.replace("prompt", "query"), "Where?") is None
-
-
-def test_tags_within_a_form_are_taken_off_and_its_lines_are_lines() -> None:
-    reply = json.dumps({"prompt": "<prompt>Read it.\nThen think.</prompt>"})
-    assert read_prompt(reply, "Think.") == "Read it.\nThen think."
-    assert read_query(json.dumps({"query": '<query>Where is "it"?</query>'}), "Where?") == 'Where is "it"?'
 
 
 def test_a_rewrite_that_was_cut_counts_only_where_it_is_closed() -> None:
@@ -300,8 +271,3 @@ def test_a_scale_may_go_below_nought() -> None:
 def test_whatever_a_judge_writes_a_rating_lies_on_the_scale(reply: str, low: int, width: int) -> None:
     rating = read_rating(reply, (low, low + width))
     assert rating is None or low <= rating <= low + width
-
-
-@given(st.integers(-100, 100), st.integers(0, 100))
-def test_a_rating_as_asked_for_is_always_read(low: int, above: int) -> None:
-    assert read_rating(f"Rating: {low + above}\nReason: it is so.", (low, low + 100)) == low + above

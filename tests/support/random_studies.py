@@ -142,7 +142,6 @@ def _evolution(rng: Random) -> Data:
         "stagnation": rng.choice((0, 3, 20)),
         "max_calls": rng.choice((0, 0, 0, 300)),
         "few_shot": rng.choice((0, 0, 3)),
-        "choose_problems": rng.choice((0, 0, 6)),
         "task": rng.choice(("auto", "auto", "judge")),
         "judge": "simulated:judge",
         **_reasoning(rng),

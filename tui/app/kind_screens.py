@@ -104,7 +104,7 @@ SCREENS: Mapping[str, KindScreens] = {
     "evolution": KindScreens(
         what=(
             ("Search", "problems strategy population_size max_generations max_problems validation_problems"),
-            ("Problems", "task labels fields question_template choose_problems choose_from judge_from samples"),
+            ("Problems", "task labels fields question_template judge_from samples"),
             ("Marking", "rubric scorer pass_mark marking_seconds"),
             ("Honesty", "racing seed_final random_baseline guards"),
             ("Breeding", "selection crossover crossover_rate mutation_rate elite_size seed_prompts material few_shot"),

@@ -168,7 +168,7 @@ class Episodes(TranscriptSource):
 
 
 QUERIES = {"training": "training", "heldout": "held out"}
-SPLITS = {"judge": "held out", "choose": "choosing", "search": "training"}
+SPLITS = {"judge": "held out", "search": "training"}
 """which problems, in a word"""
 FINALISTS = {"champion": "champion", "baseline": "best seed", "random_search": "random"}
 MARKS = {"wrong": ("×", "failed"), "missing": ("–", "retried"), "right": ("■", "done")}

@@ -12,7 +12,6 @@ from tidepool.engine.config.section import OneOf, Section, with_keywords_in_help
 from tidepool.engine.config.sections import ModelName, ReasoningEffort, Study, Temperature
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import SCORERS
-from tidepool.engine.studies.evolution.fitness import Weights
 from tidepool.engine.studies.evolution.genome import seed_text
 from tidepool.engine.trust.foreign_keys import NOT_TRUSTED
 
@@ -44,7 +43,6 @@ class FrozenProblems(Section):
 
     training: list[ProblemEntry] = Field(max_length=ceilings.ITEMS)
     validation: list[ProblemEntry] = Field(max_length=ceilings.ITEMS)
-    choosing: list[ProblemEntry] = Field(default_factory=list, max_length=ceilings.ITEMS)
     sources: dict[str, Address] = Field(default_factory=dict)
     """split → where its problems are from"""
     notes: list[Text] = Field(default_factory=list, max_length=ceilings.ITEMS)
@@ -109,8 +107,6 @@ class EvolutionSettings(Section):
     """which columns of the files are what: { question = "prompt", answer = "answers.text.0", choices = "options" }"""
     question_template: Text = ""
     """a question made of several columns: "{context}\\n\\n{question}\""""
-    choose_from: Address = ""
-    """a file of one's own for choose_problems; empty: a part of problems"""
     judge_from: Address = ""
     """a file of one's own for validation_problems; empty: a part of problems"""
     task: Literal["auto", "number", "choice", "label", "text", "judge"] = Field(default="auto", title="Kind of answer")
@@ -124,8 +120,6 @@ class EvolutionSettings(Section):
     """the labels of task = "label"; empty: the answers of the file"""
     max_problems: int = Field(default=100, ge=1, le=ceilings.ITEMS, title="Problems in search")
     """problems that prompts are bred by"""
-    choose_problems: int = Field(default=0, ge=0, le=ceilings.ITEMS, title="Problems to choose")
-    """problems that pick the champion among the best five of the search; 0: the search's own problems pick it"""
     validation_problems: int = Field(default=100, ge=1, le=ceilings.ITEMS, title="Problems at the end")
     """problems held out: they judge the champion and never choose it"""
     scorer: ScorerName = Field(default="", examples=["score.py:score"])
@@ -187,10 +181,6 @@ class EvolutionSettings(Section):
             raise WrongValue("models names one model twice", "models")
         if any(not prompt.strip() for prompt in self.seed_prompts):
             raise WrongValue("seed_prompts has an empty prompt", "seed_prompts")
-        if self.choose_from and not self.choose_problems:
-            raise WrongValue(
-                "choose_from is given, but choose_problems is 0: say how many of them choose", "choose_problems"
-            )
         if "elite_size" in self.model_fields_set and self.elite_size >= self.population_size:
             message = f"elite_size leaves no room for children in a population of {self.population_size}"
             raise WrongValue(message, "elite_size")
@@ -211,9 +201,6 @@ class EvolutionSettings(Section):
     def calls_of_problem(self) -> int:
         """To all solvers, and to the judge of what they say."""
         return self.samples * len(self.solvers()) * (2 if self.judged else 1)
-
-    def stated_weights(self) -> Weights:
-        return Weights(**self.weights.model_dump())
 
 
 @with_keywords_in_help

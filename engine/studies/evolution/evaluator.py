@@ -9,7 +9,6 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from hashlib import sha256
 from random import Random
 from statistics import fmean
 from typing import Any
@@ -19,11 +18,10 @@ from tidepool.engine.inference.contrasts import of_mean
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.unit import Unit
 from tidepool.engine.runtime.waves import PerformanceLog
-from tidepool.engine.studies.evolution.config import EvolutionSettings
+from tidepool.engine.studies.evolution.config import EvolutionSettings, WeightSettings
 from tidepool.engine.studies.evolution.fitness import (
     Fitness,
     Replies,
-    Weights,
     distance_to_rest,
     fitness_of,
     mean_distance,
@@ -31,9 +29,8 @@ from tidepool.engine.studies.evolution.fitness import (
 )
 from tidepool.engine.studies.evolution.genome import Genome
 from tidepool.engine.studies.evolution.grader import Grader, Marks, Paper
-from tidepool.engine.studies.evolution.inputs import settings_of
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.records import GENERATION, RESULT, VALIDATION
+from tidepool.engine.studies.evolution.records import GENERATION
 from tidepool.engine.studies.evolution.rewrites import MOST_FAILURES, FailedProblem, Guard
 from tidepool.engine.studies.evolution.variation import elites
 
@@ -185,7 +182,7 @@ class Candidate:
     fitness: Fitness | None = None
     """None: nothing came back"""
 
-    def add_marks(self, marks: Marks, problems: Sequence[Problem], weights: Weights) -> None:
+    def add_marks(self, marks: Marks, problems: Sequence[Problem], weights: WeightSettings) -> None:
         for model, marked in marks.items():
             verdicts = self.replies.setdefault(model, [])
             for problem, samples in zip(problems, marked, strict=True):
@@ -222,50 +219,6 @@ class Candidate:
         }
 
 
-class Recorder:
-    def __init__(self, run: BatchRun) -> None:
-        self._run = run
-        self._performance = (
-            PerformanceLog(run.context) if settings_of(run.config).detailed_performance_logging else None
-        )
-
-    def save_genome(self, genome: Genome, judged: Candidate) -> None:
-        """`judged` is the candidate with the same prompt: a prompt that came about twice is asked once."""
-        self._run.ledger.put_genome(
-            generation=genome.generation,
-            genome_id=genome.id,
-            parents=json.dumps(genome.parents),
-            operator=genome.operator,
-            prompt=genome.prompt,
-            fitness=judged.total,
-            accuracy=judged.fitness.accuracy if judged.fitness else None,
-            missing=judged.missing,
-            details=json.dumps(judged.details(), ensure_ascii=False),
-        )
-
-    def save_generation(self, generation: Generation, leader: Candidate, missing: float, *, new: bool) -> None:
-        content = {**asdict(generation), "leader": leader.genome.id, "missing": missing}
-        self._run.ledger.put_finding(f"{GENERATION}{generation.generation:06}", content)
-        if new:
-            self._run.log(
-                "info",
-                f"Generation {generation.generation}: best {generation.best:.3f}, mean {generation.mean:.3f}, "
-                f"diversity {generation.diversity:.2f}, {generation.calls:,} calls.",
-            )
-        if new and self._performance:
-            self._performance.write(f"generation {generation.generation}")
-
-    def save_validation(self, problems: Sequence[Problem], champion: Sequence[float | None]) -> None:
-        """How the champion did on each held-out problem, so that batches can be compared problem by problem."""
-        questions = sha256("\x1f".join(problem.question for problem in problems).encode()).hexdigest()
-        self._run.ledger.put_finding(VALIDATION, {"problems": questions, "champion": list(champion)})
-
-    def save_result(self, result: dict[str, Any]) -> None:
-        self._run.ledger.put_finding(RESULT, result)
-        if self._performance:
-            self._performance.write("what followed the search")
-
-
 NOTHING_ANSWERED = "none of its calls was answered"
 
 
@@ -277,7 +230,6 @@ class Evaluator:
         problems: Sequence[Problem],
         grader: Grader,
         numbering: Numbering,
-        recorder: Recorder | None,
         letter: str = "g",
     ) -> None:
         self.run = run
@@ -297,10 +249,11 @@ class Evaluator:
         self.guard = Guard(settings.task, settings.labels, problems, settings.guards)
         self.rewrites: Counter[str] = Counter()
         """what became of those that came back: accepted, or why they were refused"""
-        self._recorder = recorder
+        self.performance = PerformanceLog(run.context) if settings.detailed_performance_logging else None
         self._letter = letter
+        """g: the search of the study; another one leaves no genomes in the file"""
         self._calls_reported = 0
-        self._weights = settings.stated_weights()
+        self._weights = settings.weights
         self._answered = True
 
     # -- for strategies ----------------------------------------------------------------------------------
@@ -330,12 +283,8 @@ class Evaluator:
 
     def leader(self, operator: str | None = None) -> Candidate:
         """The best of all, or of those that came about in this way."""
-        return self.leaders(1, operator)[0]
-
-    def leaders(self, count: int, operator: str | None = None) -> list[Candidate]:
-        """The best so many, in order."""
         candidates = [candidate for candidate in self.known.values() if operator in (None, candidate.genome.operator)]
-        return [candidates[index] for index in elites(_comparable(candidates), count)]
+        return candidates[elites(_comparable(candidates), 1)[0]]
 
     def order(self, generation: int) -> list[int]:
         """In which order the problems come: other ones decide early in every generation."""
@@ -348,8 +297,8 @@ class Evaluator:
         return self.grader.calls_for(calls_in(self._rungs(genomes))) + rewrites
 
     def fork(self, letter: str) -> "Evaluator":
-        """Another search from the same judged seeds, which it has paid for too; it leaves no genomes in the file."""
-        fork = Evaluator(self.run, self.settings, self.problems, self.grader, self.numbering, None, letter)
+        """Another search from the same judged seeds, which it has paid for too."""
+        fork = Evaluator(self.run, self.settings, self.problems, self.grader, self.numbering, letter)
         fork.known = {prompt: candidate for prompt, candidate in self.known.items() if candidate.genome.generation == 0}
         fork.history = self.history[:1]
         fork.calls = fork._calls_reported = self.history[0].calls
@@ -429,8 +378,8 @@ class Evaluator:
         return rungs(len(self.problems), genomes, self.settings.racing)
 
     def close(self, candidate: Candidate) -> None:
-        if self._recorder and not candidate.unit.settled:
-            self._recorder.save_genome(candidate.genome, candidate)
+        if self._letter == "g" and not candidate.unit.settled:
+            self._save_genome(candidate.genome, candidate)
         self.run.close_unit(candidate.unit, None if candidate.fitness else NOTHING_ANSWERED)
 
     def end_generation(self, genomes: Sequence[Genome], entrants: Sequence[Candidate]) -> None:
@@ -451,12 +400,33 @@ class Evaluator:
         )
         self._calls_reported = self.calls
         self.history.append(record)
-        if self._recorder:
-            for genome, candidate in zip(genomes, population, strict=True):
-                if genome.generation == generation and genome is not candidate.genome:
-                    self._recorder.save_genome(genome, candidate)
-            missing = fmean(entrant.missing for entrant in entrants) if entrants else 0.0
-            self._recorder.save_generation(record, leader, missing, new=any(not one.unit.settled for one in entrants))
+        if self._letter != "g":
+            return
+        for genome, candidate in zip(genomes, population, strict=True):
+            if genome.generation == generation and genome is not candidate.genome:
+                self._save_genome(genome, candidate)
+        missing = fmean(entrant.missing for entrant in entrants) if entrants else 0.0
+        content = {**asdict(record), "leader": leader.genome.id, "missing": missing}
+        self.run.ledger.put_finding(f"{GENERATION}{generation:06}", content)
+        if any(not entrant.unit.settled for entrant in entrants):
+            figures = f"best {record.best:.3f}, mean {record.mean:.3f}, diversity {record.diversity:.2f}"
+            self.run.log("info", f"Generation {generation}: {figures}, {record.calls:,} calls.")
+            if self.performance:
+                self.performance.write(f"generation {generation}")
+
+    def _save_genome(self, genome: Genome, judged: Candidate) -> None:
+        """`judged` is the candidate with the same prompt: a prompt that came about twice is asked once."""
+        self.run.ledger.put_genome(
+            generation=genome.generation,
+            genome_id=genome.id,
+            parents=json.dumps(genome.parents),
+            operator=genome.operator,
+            prompt=genome.prompt,
+            fitness=judged.total,
+            accuracy=judged.fitness.accuracy if judged.fitness else None,
+            missing=judged.missing,
+            details=json.dumps(judged.details(), ensure_ascii=False),
+        )
 
     def _diversity(self, prompts: Sequence[str]) -> float:
         """One prompt alone is no collapsed population: what was known before still holds."""

@@ -2,33 +2,26 @@
 
 1. `best_seed` asks every seed prompt with as much care as the champion got. A race drops a seed after a handful of problems,
    and whoever is only compared with what that leaves looks better than he is.
-2. `choose` picks the champion among the best few by problems that no prompt was bred by, where a study has some.
-3. `examine` asks the finalists the held-out problems, and `compare` tests the difference.
+2. `examine` asks the finalists the held-out problems, and `compare` tests the difference.
 
 The interval of answers that are right or wrong is Wilson's. With several samples a problem, the number of independent replies
 it may count is estimated from the spread between problems and never exceeds the replies. Graded scores have Student's interval
 over problems. Two prompts are compared problem by problem, with Student's interval, or Bonett and Price's where few differ.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean, variance
 from typing import Any
 
 from tidepool.engine.call import expected_tokens
-from tidepool.engine.inference.contrasts import Contrast, matched, of_mean
+from tidepool.engine.inference.contrasts import Contrast, of_mean, of_pairs
 from tidepool.engine.inference.grouped import numpy
 from tidepool.engine.inference.intervals import Interval, wilson
 from tidepool.engine.studies.evolution.evaluator import FIRST_RUNG, NOTHING_ANSWERED, Candidate, Evaluator, Rung, rungs
-from tidepool.engine.studies.evolution.fitness import (
-    Fitness,
-    Replies,
-    fitness_of,
-    mean_metrics,
-    overall,
-)
+from tidepool.engine.studies.evolution.fitness import Replies, mean_metrics
 from tidepool.engine.studies.evolution.grader import Marks, Paper
-from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split
+from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.strategies import SEED, seeds_of
 from tidepool.engine.studies.evolution.variation import elites
 
@@ -51,10 +44,11 @@ class HeldOut:
 
 
 def compare(champion: Sequence[Replies], baseline: Sequence[Replies]) -> dict[str, Any]:
-    """Both sequences are by problem, in the same order. `better` is None where the two cannot be told apart."""
+    """Both sequences are by problem, in the same order. `better` is None where the two cannot be told apart, `p_value` where
+    too few problems were answered for both."""
     found = by_problem_contrast(list(map(score, champion)), list(map(score, baseline)))
     if found is None:
-        return {"p_value": 1.0, "difference": 0.0, "difference_ci95": None, "pairs": 0, "better": None}
+        return {"p_value": None, "difference": 0.0, "difference_ci95": None, "pairs": 0, "better": None}
     better = None
     if found.p_value is not None and found.p_value <= LEVEL and found.difference:
         better = "champion" if found.difference > 0 else "baseline"
@@ -65,7 +59,7 @@ def compare(champion: Sequence[Replies], baseline: Sequence[Replies]) -> dict[st
 def by_problem_contrast(first: Scores, second: Scores) -> Contrast | None:
     """Problem by problem; one that a side was not answered says nothing. None where there are none."""
     both = zip(first, second, strict=True)
-    return matched(numpy.array([left - right for left, right in both if left is not None and right is not None]))
+    return of_pairs(numpy.array([left - right for left, right in both if left is not None and right is not None]))
 
 
 def held_out(problems: Sequence[Replies]) -> HeldOut:
@@ -143,20 +137,23 @@ def _remaining_problems(evaluator: Evaluator, candidate: Candidate, rung: Rung) 
     return order[candidate.problems_done : rung.end]
 
 
+NAME = "validation"
+
+
 async def examine(
-    evaluator: Evaluator, finalists: Sequence[Candidate], problems: Sequence[Problem], split: Split, name: str
+    evaluator: Evaluator, finalists: Sequence[Candidate], problems: Sequence[Problem]
 ) -> dict[str, Marks]:
     """All of them in one wave; a prompt that is there twice is asked once. The marks are by key."""
     genomes = {candidate.genome.key: candidate.genome for candidate in finalists}
     units = [
-        evaluator.run.open_unit(evaluator.numbering.next_unit(), participants=(genome.id,), interaction_type=name)
+        evaluator.run.open_unit(evaluator.numbering.next_unit(), participants=(genome.id,), interaction_type=NAME)
         for genome in genomes.values()
     ]
     evaluator.run.expect_units(evaluator.numbering.units)
     wave = evaluator.numbering.next_wave(evaluator.grader.waves)
     questions = list(enumerate(problems))
     sitting = zip(units, genomes.values(), strict=True)
-    papers = [Paper(unit, name, genome, questions, split, wave) for unit, genome in sitting]
+    papers = [Paper(unit, NAME, genome, questions, "judge", wave) for unit, genome in sitting]
     marks = await evaluator.grader.mark(papers)
     for unit, marked in zip(units, marks, strict=True):
         answered = any(sample for by_problem in marked.values() for samples in by_problem for sample in samples)
@@ -217,52 +214,3 @@ def by_problem(marks: Marks) -> list[Replies]:
         [sample and sample.verdict for samples in of_problem for sample in samples]
         for of_problem in zip(*marks.values(), strict=True)
     ]
-
-
-BEST = 5
-"""so many of a search, and of its seeds, are chosen from"""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    champion: Candidate
-    baseline: Candidate
-    rival: Candidate | None
-    fitness: Mapping[str, Fitness | None]
-    """by prompt, on the problems that choose; empty: the search's own problems chose"""
-    calls: int = 0
-
-    def figures_of(self, candidate: Candidate) -> dict[str, Any]:
-        """What is added to its portrait."""
-        fitness = self.fitness.get(candidate.genome.key)
-        return {"choose_fitness": fitness.total, "choose_accuracy": fitness.accuracy} if fitness else {}
-
-    def summary(self, problems: int) -> dict[str, int] | None:
-        return {"problems": problems, "prompts": len(self.fitness), "calls": self.calls} if self.fitness else None
-
-
-async def choose(
-    evaluator: Evaluator, baseline: Candidate, rival: Evaluator | None, problems: Sequence[Problem]
-) -> Choice:
-    """`baseline` is the best seed by the search's own problems."""
-    if not problems:
-        return Choice(evaluator.leader(), baseline, rival.leader() if rival else None, {})
-    seeds = evaluator.leaders(BEST, SEED)
-    own, rivals = [*evaluator.leaders(BEST), *seeds], rival.leaders(BEST) if rival else []
-    marks = await examine(evaluator, [*own, *rivals], problems, "choose", "choose")
-    fitness = {one.genome.key: _fitness(one, marks[one.genome.key], evaluator) for one in [*own, *rivals]}
-    calls = evaluator.grader.calls_for(len(problems) * len(marks))
-    champion, best_seed = _fittest(own, fitness), _fittest(seeds, fitness)
-    return Choice(champion, best_seed, _fittest(rivals, fitness) if rivals else None, fitness, calls)
-
-
-def _fittest(candidates: Sequence[Candidate], fitness: Mapping[str, Fitness | None]) -> Candidate:
-    """Among equals the one that was better in the search, which stands first."""
-    results = [fitness[candidate.genome.key] for candidate in candidates]
-    return candidates[elites([result.total if result else float("-inf") for result in results], 1)[0]]
-
-
-def _fitness(candidate: Candidate, marks: Marks, evaluator: Evaluator) -> Fitness | None:
-    weights = evaluator.settings.stated_weights()
-    by_model = ([[sample and sample.verdict for sample in samples] for samples in marked] for marked in marks.values())
-    return overall([fitness_of(replies, candidate.text, candidate.diversity, weights) for replies in by_model])

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from random import Random
 from statistics import fmean
 
+from tidepool.engine.studies.evolution.config import WeightSettings
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 
 HALF_EFFICIENT_AT = 150
@@ -22,15 +23,7 @@ Replies = Sequence[Verdict | None]
 """the samples of one problem; None: that call failed"""
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
-    accuracy: float = 0.70
-    consistency: float = 0.15
-    efficiency: float = 0.10
-    diversity: float = 0.05
-
-
-WEIGHTS = Weights()
+WEIGHTS = WeightSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +47,7 @@ class Fitness:
 
 
 def fitness_of(
-    problems: Sequence[Replies], prompt: str, diversity: float, weights: Weights = WEIGHTS
+    problems: Sequence[Replies], prompt: str, diversity: float, weights: WeightSettings = WEIGHTS
 ) -> Fitness | None:
     """None when nothing came back: then nothing is known, and that is not the same as bad.
 

@@ -9,12 +9,14 @@ is the system prompt, and the question is the message. A line with a placeholder
 moves to another prompt or leaves out. Braces around anything else are plain text.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -143,11 +145,6 @@ class Genome:
         return self.prompt + "".join(chr(_PRIVATE[one % len(_PRIVATE)]) * _EXAMPLE_WEIGHT for one in self.examples)
 
     @cached_property
-    def content(self) -> str:
-        """The same for equal keys."""
-        return _digest((self.key,))
-
-    @cached_property
     def id(self) -> str:
         """The same only for equal keys with an equal history."""
         return _digest((self.key, str(self.generation), self.operator, *self.parents))
@@ -191,78 +188,10 @@ def _digest(texts: tuple[str, ...]) -> str:
     return blake2b("\x1f".join(texts).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
-SEED_PROMPTS: dict[str, tuple[str, ...]] = {
-    "step by step": (
-        "Solve the problem step by step.",
-        "Go through the problem one step at a time. Write out each calculation you make.",
-        "Break the work into small steps. Finish one before moving on to the next.",
-        "Show your work. Every line should follow from the line above it.",
-        "Take it slowly and proceed step by step. Keep a running total as you go.",
-    ),
-    "parse the question": (
-        "Read the question twice. Say what is asked before you do anything else.",
-        "List the facts you are given. Then decide which of them matter.",
-        "Restate the problem in your own words. Leave out irrelevant details.",
-        "Separate what you know from what you must find out. Watch the units.",
-        "Underline the numbers in your mind. Ask yourself what the question asks for.",
-    ),
-    "estimate first": (
-        "Make an estimate first. Then compute the exact value.",
-        "Begin with the rough size of the result. Work it out properly afterwards.",
-        "Give a ballpark figure. A rough value is good enough to start from.",
-        "Estimate the result and see whether your exact value is plausible.",
-        "Round everything to easy numbers. Estimate how large the result should be.",
-    ),
-    "check the answer": (
-        "Solve the problem. Check the result at the end.",
-        "After solving, verify your answer against the question.",
-        "Find the answer, then work backwards from it to the facts.",
-        "Put the answer back into the problem. Look for slips and repair them.",
-        "Calculate the result. Read your solution again and correct any mistake.",
-    ),
-    "algebra": (
-        "Turn the problem into an equation. Solve it.",
-        "Name each unknown. Write down how the unknowns depend on each other.",
-        "Let x stand for what is wanted. Set up an equation and solve for x.",
-        "Use a variable for every quantity. Replace them by numbers at the end.",
-        "Translate each sentence into symbols. Simplify the expression.",
-    ),
-    "draw it": (
-        "Draw a simple diagram of the situation. Use it to find the answer.",
-        "Imagine a picture of what happens. Describe it in words.",
-        "Make a table of the quantities. Fill it in row by row.",
-        "Place the values on a number line. Read the result off it.",
-        "Sketch the things in the question and how they are connected.",
-    ),
-    "patterns": (
-        "Look for a pattern. Use it to get the result.",
-        "Think of a similar problem that you can solve. Do the same here.",
-        "Try a simpler case first. Carry over what you find.",
-        "Go through the parts by position and see what repeats.",
-        "Notice anything regular in the numbers or letters. Build on it.",
-    ),
-    "several methods": (
-        "Solve the problem in two ways.",
-        "Use different methods and see whether they agree.",
-        "Find the result, then find it again by a second method.",
-        "Think of more than one way to go about it. Choose the surest.",
-        "Let three people in your head solve it. Compare the results.",
-    ),
-    "concise": (
-        "Be brief.",
-        "Give a concise solution. Just give the number.",
-        "Use few words. Answer quickly.",
-        "Keep the solution short and to the point.",
-        "Answer immediately. Do not explain.",
-    ),
-    "role": (
-        "You are a patient teacher of mathematics.",
-        "You are a careful accountant who keeps track of every number.",
-        "Act as an expert in puzzles. Give the final answer in the last line.",
-        "You are a student in an exam. Trust your first guess.",
-        "You are a scientist. Explain your reasoning to a colleague.",
-    ),
-}
+SEED_PROMPTS: dict[str, list[str]] = json.loads(
+    Path(__file__).with_name("seed_prompts.json").read_text(encoding="utf-8")
+)
+"""some fifty, by family"""
 
 
 def seed_genomes() -> tuple[Genome, ...]:

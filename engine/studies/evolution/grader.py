@@ -24,7 +24,7 @@ from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.genome import Genome, fill_template, parts
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split
 from tidepool.engine.studies.evolution.tasks.judge import JudgeMarker
-from tidepool.engine.studies.evolution.tasks.scorer import ScorerMarker, ScorerProcess, allowed_scorer, own_scorer
+from tidepool.engine.studies.evolution.tasks.scorer import ScorerMarker, ScorerProcess, allowed_scorer, is_own
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask, choices_of, letter_of
 from tidepool.engine.studies.evolution.tasks.verdict import Scorer, SolverReply, Unmarked, Verdict, stored_verdict
 from tidepool.engine.studies.evolution.variation import Showable
@@ -151,8 +151,8 @@ async def open_marker(run: BatchRun, settings: EvolutionSettings) -> AsyncIterat
 
 
 def _marker_of(run: BatchRun, settings: EvolutionSettings) -> Marker:
-    if own := own_scorer(settings.scorer):
-        process = ScorerProcess(allowed_scorer(own, settings.scorer_sha256), settings.marking_seconds)
+    if is_own(settings.scorer):
+        process = ScorerProcess(allowed_scorer(settings), settings.marking_seconds)
         return ScorerMarker(process, settings.pass_mark, lambda words: run.log("warning", words))
     if settings.scorer:
         scorer: Scorer = SCORERS.named(settings.scorer)

@@ -7,25 +7,25 @@ from typing import cast
 from tidepool.engine.call import Message
 from tidepool.engine.config.sections import ConfigSections, FrozenConfig
 from tidepool.engine.config.toml_files import named_file
-from tidepool.engine.errors import UsageError, located
+from tidepool.engine.errors import UsageError
+from tidepool.engine.studies.data_files import FORMATS
 from tidepool.engine.studies.evolution.config import EvolutionSettings, FrozenProblems, ProblemEntry
-from tidepool.engine.studies.evolution.genome import seed_text
-from tidepool.engine.studies.evolution.problems.intake import NamedProblem, Source, Sources, read_problems, source_at
+from tidepool.engine.studies.evolution.problems.intake import Columns, NamedProblem, Source, Sources, read_problems
 from tidepool.engine.studies.evolution.problems.problem_set import SETS, Problem, ProblemSet, Split, problem_set
-from tidepool.engine.studies.evolution.problems.rows import Columns
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 
 BY_ANSWER = ("auto", "number", "choice", "label", "text")
 """tasks that compare a reply with the expected answer"""
 SIZES: Mapping[Split, tuple[str, str]] = {
     "search": ("max_problems", "to search by"),
-    "choose": ("choose_problems", "to choose the champion"),
     "judge": ("validation_problems", "held out"),
 }
 """split → the key of its size, and what it is called"""
 MOST_LABELS = 100
 SHOWN = 3
 """doubtful answers that a warning quotes"""
+TRIED = 5
+"""questions that the simulated solver is tried with"""
 
 
 def settings_of(config: ConfigSections) -> EvolutionSettings:
@@ -38,7 +38,7 @@ def problems_of(config: FrozenConfig) -> ProblemSet:
         return _built_in(settings, config.batch.seed)
     splits = (
         tuple(Problem(entry.question, entry.answer, entry.fields) for entry in entries)
-        for entries in (frozen.training, frozen.validation, frozen.choosing)
+        for entries in (frozen.training, frozen.validation)
     )
     return ProblemSet(settings.problems, *splits)
 
@@ -56,10 +56,12 @@ def with_problems(settings: EvolutionSettings, seed: int, folder: Path | None) -
     paths start; None: the config is a batch's own, and no file may be read."""
     if settings.frozen is not None:
         return settings.model_copy(update={"frozen": _no_more_than(settings, settings.frozen)})
-    if folder is None and settings.problems in SETS:
+    if settings.problems in SETS and (folder is None or not settings.judge_from):
+        if folder is not None:
+            problems = _numbered(_built_in(settings, seed))
+            settings = _with_labels(settings, (one.answer for split in problems.values() for _, one in split))
+            _doubts(settings, problems)
         return settings
-    if settings.problems in SETS and not (settings.choose_from or settings.judge_from):
-        return _check_set(settings, seed)
     return _with_file_problems(settings, seed, named_file("", folder, "evolution", "problems"))
 
 
@@ -68,31 +70,21 @@ def _no_more_than(settings: EvolutionSettings, frozen: FrozenProblems) -> Frozen
     sizes = {
         "training": settings.max_problems,
         "validation": settings.validation_problems,
-        "choosing": settings.choose_problems,
     }
     return frozen.model_copy(update={split: getattr(frozen, split)[:size] for split, size in sizes.items()})
 
 
 def _built_in(settings: EvolutionSettings, seed: int) -> ProblemSet:
-    sizes = settings.max_problems, settings.validation_problems
-    return problem_set(settings.problems, *sizes, seed, settings.choose_problems)
-
-
-def _check_set(settings: EvolutionSettings, seed: int) -> EvolutionSettings:
-    problems = _numbered(_built_in(settings, seed))
-    settings = _with_labels(settings, (entry.problem.answer for split in problems.values() for entry in split))
-    _doubts(settings, problems)
-    return settings
+    return problem_set(settings.problems, settings.max_problems, settings.validation_problems, seed)
 
 
 def _numbered(problems: ProblemSet) -> Mapping[Split, Sequence[NamedProblem]]:
     splits: Mapping[Split, Sequence[Problem]] = {
         "search": problems.training,
-        "choose": problems.choosing,
         "judge": problems.validation,
     }
     return {
-        split: [NamedProblem(f"{problems.name}, problem {number}", problem) for number, problem in enumerate(rows, 1)]
+        split: [(f"{problems.name}, problem {number}", problem) for number, problem in enumerate(rows, 1)]
         for split, rows in splits.items()
     }
 
@@ -111,14 +103,12 @@ def _with_file_problems(settings: EvolutionSettings, seed: int, folder: Path) ->
     intake = read_problems(sources, columns, sizes, seed)
     settings = _with_labels(settings, intake.answers)
     notes = [*_shortage_notes(settings, intake.drawn), *intake.notes, *_doubts(settings, intake.drawn)]
-    search = [entry.problem for entry in intake.drawn["search"]]
-    notes += [*_labels_unsaid(settings, search), *_guess_task(settings, search)]
+    notes += _only_guessed(settings, [problem for _, problem in intake.drawn["search"]])
     if settings.task == "auto" and intake.chosen_from:
         notes.append('The problems have choices, which are neither shown nor read: task = "choice" does both.')
     frozen = FrozenProblems(
         training=_entries(intake.drawn["search"]),
         validation=_entries(intake.drawn["judge"]),
-        choosing=_entries(intake.drawn.get("choose", ())),
         sources={split: source.name for split, source in sources.items()},
         notes=notes,
     )
@@ -139,31 +129,31 @@ def _shortage_notes(settings: EvolutionSettings, drawn: Mapping[Split, Sequence[
 
 
 def _entries(problems: Iterable[NamedProblem]) -> list[ProblemEntry]:
-    plain = (one.problem for one in problems)
-    return [ProblemEntry(question=one.question, answer=one.answer, fields=dict(one.fields)) for one in plain]
+    return [ProblemEntry(question=one.question, answer=one.answer, fields=dict(one.fields)) for _, one in problems]
 
 
 def _sources(settings: EvolutionSettings, folder: Path) -> Sources:
-    name = settings.problems
-    with located("evolution", "problems"):
-        if name in SETS:
-            message = (
-                f"evolution.problems is the built-in set {name!r}, which brings problems of its own for every purpose"
-            )
-            raise UsageError(f"{message}: name a file there too, or leave out choose_from and judge_from.")
-        if not (folder / name).exists():
-            raise UsageError(
-                f"evolution.problems is {name!r}: neither a built-in set ({', '.join(SETS)}) nor a file: "
-                f"there is no {folder / name}. "
-                'Give one of these names, or e.g. a JSONL file with {"question": …, "answer": …} on each line.'
-            )
-        sources: dict[Split, Source] = {"search": source_at(name, folder, "problems")}
-    own: Mapping[Split, str] = {"choose": settings.choose_from, "judge": settings.judge_from}
-    for split, named in own.items():
-        if named:
-            with located("evolution", f"{split}_from"):
-                sources[split] = source_at(named, folder, f"{split}_from")
-    return sources
+    named: Mapping[Split, tuple[str, str]] = {
+        "search": ("problems", settings.problems),
+        "judge": ("judge_from", settings.judge_from),
+    }
+    return {split: _source(key, name, folder) for split, (key, name) in named.items() if name}
+
+
+def _source(key: str, name: str, folder: Path) -> Source:
+    """The file that `evolution.KEY` names. Of a path in full only its end is told: the rest is nobody's business."""
+    where, path, shown = ("evolution", key), folder / name, Path(name).name if Path(name).is_absolute() else name
+    if name in SETS:
+        message = f"evolution.{key} is the built-in set {name!r}, which brings problems of its own for every purpose"
+        raise UsageError(f"{message}: name a file there too, or leave out judge_from.", where)
+    if path.is_dir():
+        message = f"{shown!r} is a folder: name one file in it, and that of the held-out problems with judge_from"
+        raise UsageError(f"{message}. Problems come from {FORMATS}.", where)
+    if not path.is_file():
+        missing = f"neither a built-in set ({', '.join(SETS)}) nor a file" if key == "problems" else "no file"
+        message = f"evolution.{key} is {shown!r}: {missing}: there is no {path}. Problems come from {FORMATS}"
+        raise UsageError(f'{message}, e.g. JSONL with {{"question": …, "answer": …}} on each line.', where)
+    return Source(shown, path, where)
 
 
 def _with_labels(settings: EvolutionSettings, answers: Iterable[str]) -> EvolutionSettings:
@@ -185,7 +175,7 @@ def _doubts(settings: EvolutionSettings, problems: Mapping[Split, Sequence[Named
         return []
     task, doubtful, total = AnswerTask(settings.task, tuple(settings.labels)), [], 0
     for entries in problems.values():
-        reasons = [f"{entry.where}: {why}" for entry in entries if (why := task.impossible(entry.problem))]
+        reasons = [f"{where}: {why}" for where, problem in entries if (why := task.impossible(problem))]
         if entries and len(reasons) == len(entries):
             message = f'No reply could be right with task = "{settings.task}": {"; ".join(reasons[:SHOWN])}'
             raise UsageError(f"{message}. Choose the task that fits, or mend the answers.", ("evolution", "task"))
@@ -200,29 +190,7 @@ def _doubts(settings: EvolutionSettings, problems: Mapping[Split, Sequence[Named
     ]
 
 
-TRIED = 5
-"""labels that are named, and questions that are tried"""
-
-
-def _labels_unsaid(settings: EvolutionSettings, problems: Sequence[Problem]) -> list[str]:
-    if settings.task != "label" or settings.scorer or not settings.labels:
-        return []
-    texts = [problem.question for problem in problems[:TRIED]]
-    seeds = [seed_text(seed) for seed in settings.seed_prompts or ()]
-    if _all_named(settings.labels, texts) or any(_all_named(settings.labels, [seed]) for seed in seeds):
-        return []
-    more = ", …" if len(settings.labels) > TRIED else ""
-    return [
-        f"Neither the questions nor a seed prompt name the labels ({', '.join(settings.labels[:TRIED])}{more}), so the model has to "
-        "guess what it may answer: name them in question_template or in seed_prompts."
-    ]
-
-
-def _all_named(labels: Sequence[str], texts: Sequence[str]) -> bool:
-    return all(label.casefold() in text.casefold() for text in texts for label in labels)
-
-
-def _guess_task(settings: EvolutionSettings, problems: Sequence[Problem]) -> list[str]:
+def _only_guessed(settings: EvolutionSettings, problems: Sequence[Problem]) -> list[str]:
     """The simulated solver knows the problems that come with Tidepool; of others only those that offer a choice."""
     if not all(model.startswith("simulated:") and "solver" in model for model in settings.solvers()):
         return []

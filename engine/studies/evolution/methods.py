@@ -111,13 +111,7 @@ def _course(statistics: Mapping[str, Any]) -> Iterator[str]:
             f"{sum(refused.values()):,} of {counted(statistics['rewrites'], 'rewrite')} were refused ({counted_reasons(refused)}); their children "
             "were mutated without a model."
         )
-    if choosing := statistics.get("choosing"):
-        yield (
-            f"The champion was picked by its fitness on {counted(choosing['problems'], 'problem')} that the search did not use, among the "
-            f"best of the search ({counted(choosing['prompts'], 'prompt')}, seed prompts included); the best seed prompt likewise."
-        )
-    else:
-        yield "The champion is the fittest prompt on the training problems."
+    yield "The champion is the fittest prompt on the training problems."
 
 
 def _marking(settings: Mapping[str, Any]) -> str:

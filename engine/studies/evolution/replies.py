@@ -26,7 +26,7 @@ from tidepool.storage.queries.learning import (
 )
 from tidepool.storage.queries.lists import Transcript
 
-TITLES = {"judge": "held-out problems", "choose": "choosing problems", "search": "training problems"}
+TITLES = {"judge": "held-out problems", "search": "training problems"}
 FIRST = 12
 """answers of each split that are shown where not all are asked for"""
 UNREAD = {"missing": "(missing)", "wrong": "(none)", "right": "(none)"}

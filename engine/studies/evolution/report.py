@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tidepool.engine.coding.report import coding_blocks
+from tidepool.engine.inference.contrasts import TOO_FEW_PAIRS
 from tidepool.engine.inference.intervals import Interval
 from tidepool.engine.results.blocks import (
     COUNTS,
@@ -20,11 +21,9 @@ from tidepool.engine.results.blocks import (
     in_flight,
     line,
     number,
-    p_value,
     table,
     text_of,
 )
-from tidepool.engine.results.figures import against_the_first
 from tidepool.engine.studies.evolution.records import counted_reasons
 from tidepool.engine.studies.evolution.replies import mistakes as further
 from tidepool.engine.studies.evolution.statistics import (
@@ -37,10 +36,9 @@ from tidepool.engine.studies.evolution.statistics import (
 )
 from tidepool.storage.text import one_line
 
-__all__ = ["blocks", "compared", "figures", "further"]
+__all__ = ["blocks", "figures", "further"]
 
 MOST_GENERATIONS = 12
-UNLIKE_TOKENS = 1.25
 SELECTED = "Held out: with 95 % intervals. What was found in training decided who won: an interval of it would mislead."
 BAND = "The band is Student's 95 % interval of the mean over the generation's prompts."
 BEST = "The best is one prompt, picked by this very figure: without an interval."
@@ -108,7 +106,7 @@ def held_out(row: Portrait | ByModel) -> Estimate:
 
 def verdict(stats: EvolutionStatistics) -> str:
     """What the held-out problems allow to say, and no more."""
-    if stats.p_value is None or stats.difference is None:
+    if stats.difference is None:
         return "not validated yet: training figures flatter whoever leads"
     if stats.champion and stats.baseline and stats.champion.genome_id == stats.baseline.genome_id:
         return "no prompt was found that does better than the best seed prompt"
@@ -118,10 +116,12 @@ def verdict(stats: EvolutionStatistics) -> str:
     return f"champion against best seed prompt on {stats.pairs:,} held-out problems: {outcome}"
 
 
-def difference(gap: float, interval: Interval | None, p: float, better: str | None) -> str:
+def difference(gap: float, interval: Interval | None, p: float | None, better: str | None) -> str:
     points = f"{100 * gap:+.1f} points"
     if interval:
         points += f" ({100 * interval[0]:+.1f} to {100 * interval[1]:+.1f})"
+    if p is None:
+        return f"{points}: {TOO_FEW_PAIRS}"
     if better is None:
         return f"{points}: not distinguishable (p = {p:.2g})"
     return f"{points}, p = {p:.2g}: the champion is {'better' if better == 'champion' else 'worse'}"
@@ -134,21 +134,18 @@ def _against_chance(rival: RandomSearch | None) -> Iterator[Block]:
 
 
 def _finalists(stats: EvolutionStatistics) -> Table:
-    has_choice = stats.choosing is not None
     rows: list[tuple[Cell, ...]] = [
         (
             title,
             Number(row.fitness, 3),
             _share(row.accuracy),
-            *((_share(row.choose_accuracy),) if has_choice else ()),
             held_out(row),
             _share(row.missing if row.validation_missing is None else row.validation_missing),
             row.length.words if row.length else len(row.prompt.split()),
         )
         for title, row in _finalist_rows(stats).items()
     ]
-    chosen = ("choosing",) if has_choice else ()
-    columns = ("prompt", "fitness", "training", *chosen, "held out (95 %)", "missing", "words")
+    columns = ("prompt", "fitness", "training", "held out (95 %)", "missing", "words")
     return table("on problems never used for selection", columns, rows)
 
 
@@ -208,9 +205,6 @@ def _search(stats: EvolutionStatistics) -> Iterator[tuple[str, str]]:
     )
     if stats.baseline_calls:
         yield "seeds", f"{stats.baseline_calls:,} calls more, to find the best seed prompt with care"
-    if (choosing := stats.choosing) is not None:
-        message = f"the best {choosing.prompts:,} prompts met {choosing.problems:,} problems of their own, {choosing.calls:,} calls more"
-        yield "choosing", f"{message}; the champion is the fittest there"
     if stats.rewrites:
         refused = stats.refused_rewrites or {}
         message = f", {sum(refused.values()):,} refused: {counted_reasons(refused)}" if refused else ", none refused"
@@ -281,64 +275,3 @@ def generations_table(generations: Sequence[GenerationStatistics]) -> Table:
 
 
 # -- several evolutions ----------------------------------------------------------------------------------------
-
-
-def compared(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]]) -> list[Block]:
-    """Strategy, effort, and what the champion is worth on held-out problems."""
-    ids = [batch["batch_id"] for batch in batches]
-    gaps = {tuple(ids.index(batch) + 1 for batch in row["batches"]): _gap(row) for row in differences}
-    columns = ("", "strategy", "calls", "k tokens", "held out % (95 %)", "best seed", "points over #1", "p")
-    rows = [_compared(place, batch, gaps.get((1, place))) for place, batch in enumerate(batches, 1)]
-    blocks: list[Block] = [
-        table("side by side", columns, rows, left=2),
-        *against_the_first(differences, ids, 100, ", points"),
-    ]
-    for (first, other), (gap, p) in gaps.items():
-        if first > 1:
-            blocks.append(Words(f"#{other} over #{first}: {text_of(gap)} points, p = {p_value(p.value)}"))
-    blocks.append(
-        Words(
-            "Per cent of held-out problems, with 95 % intervals; p with Holm's correction. Thousands of tokens are those of the whole batch."
-        )
-    )
-    blocks += _unlike_effort(batches)
-    if not differences:
-        blocks.append(Words("There is nothing to compare yet: a champion is judged when its batch comes to its end."))
-    elif all(row["paired"] for row in differences):
-        blocks.append(Words("All met the same problems, so they are compared problem by problem."))
-    else:
-        blocks.append(Words("Batches with other held-out problems are compared as two samples."))
-    return blocks
-
-
-def _compared(place: int, batch: Mapping[str, Any], gap: tuple[Estimate, PValue] | None) -> tuple[Cell, ...]:
-    stats = EvolutionStatistics.from_json(batch["statistics"])
-    champion, baseline = (
-        Estimate(estimate.value, estimate.interval) if estimate else Number(None)
-        for estimate in (row and held_out(row) for row in (stats.champion, stats.baseline))
-    )
-    seed = Number(baseline.value)
-    effort = (stats.search_calls, Number(_tokens(batch) / 1000 or None, 0))
-    return f"#{place}", stats.strategy, *effort, champion, seed, *(gap or (Number(None), Number(None)))
-
-
-def _tokens(batch: Mapping[str, Any]) -> int:
-    """In and out, of the whole batch."""
-    tokens = batch.get("tokens") or {}
-    return sum(tokens.get(name) or 0 for name in ("input", "output"))
-
-
-def _unlike_effort(batches: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
-    """Equal calls are no equal cost where one asks longer."""
-    tokens = [_tokens(batch) for batch in batches]
-    if min(tokens) and max(tokens) > UNLIKE_TOKENS * min(tokens):
-        most, least = tokens.index(max(tokens)) + 1, tokens.index(min(tokens)) + 1
-        yield Words(
-            f"#{most} took {max(tokens) / min(tokens):.1f} times the tokens of #{least}, which is no equal budget."
-        )
-
-
-def _gap(row: Mapping[str, Any]) -> tuple[Estimate, PValue]:
-    """The later batch against the earlier one, and how surprising that is among all pairs."""
-    low, high = row["difference_ci95"]
-    return Estimate(-100 * row["difference"], (-100 * high, -100 * low), signed=True), PValue(row["p_value_holm"])

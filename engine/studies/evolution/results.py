@@ -73,9 +73,8 @@ class EvolutionResults(Results):
         return pairwise([batch["id"] for batch in batches], judged, _compared, "held-out accuracy of the champion")
 
     def compared(self, batches: Sequence[Statistics], differences: Sequence[Statistics]) -> list[Block]:
-        if any("seeds" in row for row in differences):
-            return blocks_over_seeds(batches, differences, RUNS)
-        return report.compared(batches, differences)
+        """Of several seeds."""
+        return blocks_over_seeds(batches, differences, RUNS) if any("seeds" in row for row in differences) else []
 
     def methods(
         self, batch: Batch, config: StoredConfig, statistics: Statistics, connection: sqlite3.Connection

@@ -8,14 +8,14 @@ assertion of THE answer is.
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from tidepool.engine.answer_forms import fields_of, text_of
 from tidepool.engine.studies.evolution.genome import columns_of, is_fixed, placeholders, split_segments
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.tasks.task import LETTERS, expected_number, normalised, numbers_in
+from tidepool.engine.studies.evolution.tasks.task import LETTERS, expected_number, numbers_in
 
 REWRITES = ("rephrase", "shorten", "elaborate", "reflect")
 MOST_WORDS, MOST_LETTERS = 250, 10_000
@@ -160,9 +160,12 @@ class Guard:
             return PLACEHOLDER
         if not self.strict:
             return None
-        if self._reveals_number(text, original, shown) or self._reveals_words(text, original):
+        told = self._long_answers(text, shown) - self._long_answers(original, shown)
+        if told or self._announced(text) - self._announced(original):
             return ANSWER
-        return QUESTION if self._quotes(text, original) else None
+        fresh = set(_windows(text)) - set(_windows(original))
+        most = max(2, min(len(self.problems), _LOOKED_AT) // 20)
+        return QUESTION if any(0 < self._known_windows[window] <= most for window in fresh) else None
 
     @cached_property
     def _columns(self) -> frozenset[str]:
@@ -175,57 +178,41 @@ class Guard:
     @cached_property
     def _labels(self) -> tuple[str, ...]:
         """Answers that are given again and again; naming them all is no leak, announcing one is."""
-        if self.task == "choice":
-            return tuple(LETTERS)
         few = self._expected if 1 < len(self._expected) <= min(_FEW_LABELS, len(self.problems) // 2) else ()
-        return tuple(label.casefold() for label in self.labels or few if expected_number(label) is None)
+        labels = LETTERS if self.task == "choice" else self.labels or few
+        return tuple(label for label in labels if expected_number(label) is None)
 
     @cached_property
     def _numbers(self) -> frozenset[float]:
         return _values(self._expected)
 
-    def _reveals_number(self, text: str, original: str, shown: Sequence[str]) -> bool:
-        seen = _values(shown)
-        if not self._numbers and not seen:
-            return False
-        fresh = (_mentioned(text) - _mentioned(original)) & (self._numbers | seen) - _COMMON
-        if any(_digits(number) >= _TELLING_DIGITS for number in fresh):
-            return True
-        return bool(_announced_numbers(text, seen) - _announced_numbers(original, seen))
+    def _long_answers(self, text: str, shown: Sequence[str]) -> set[str]:
+        """Expected answers too long to be in a text by accident: numbers, also taken apart (1-7-0-8-0, 17.080), and words."""
+        spellings = (re.sub(r"\D", "", match[0]) for match in _APART.finditer(text))
+        numbers = {round(number.value, 6) for number in numbers_in(text)} | {float(digits) for digits in spellings}
+        found = {f"{value:f}" for value in numbers & (self._numbers | _values(shown)) - _COMMON if _telling(value)}
+        if not self._labels and self.task in ("auto", "text"):
+            spoken = _spoken(text)
+            words = (_spoken(answer) for answer in self._expected if expected_number(answer) is None)
+            found |= {answer for answer in words if len(answer.strip()) >= _TELLING_LETTERS and answer in spoken}
+        return found
 
-    def _reveals_words(self, text: str, original: str) -> bool:
-        if self._labels:
-            return bool(self._announced_labels(text) - self._announced_labels(original))
-        if self.task not in ("auto", "text"):
-            return False
-        after, before = _spoken(text), _spoken(original)
-        tails = [normalised(tail.partition(".")[0]) for sentence in split_segments(text) for tail in _tails(sentence)]
-        for answer in self._expected:
-            words = _spoken(answer)
-            is_new = expected_number(answer) is None and words in after and words not in before
-            if is_new and (len(words.strip()) >= _TELLING_LETTERS or words.strip() in tails):
-                return True
-        return False
-
-    def _announced_labels(self, text: str) -> set[str]:
-        """Labels of which one alone is said to be the answer, and under no condition."""
-        announced = set()
-        for sentence in split_segments(text if self.task == "choice" else text.casefold()):
-            named = [label for label in self._labels if re.search(rf"(?<!\w){re.escape(label)}(?!\w)", sentence)]
-            pattern = rf"\W*(?:always |only |option |choice )*\W*{re.escape(named[0])}(?!\w)" if len(named) == 1 else ""
-            if (
-                pattern
-                and not _CONDITION.search(sentence)
-                and any(re.match(pattern, tail) for tail in _tails(sentence))
-            ):
-                announced.add(named[0])
+    def _announced(self, text: str) -> set[str]:
+        """Numbers, and expected words that stand alone, of which a text says that they are the answer, under no condition."""
+        announced: set[str] = set()
+        for sentence in split_segments(text):
+            tails = [sentence[mark.end() :] for mark in _ANNOUNCED.finditer(sentence)]
+            if not tails or _CONDITION.search(sentence):
+                continue
+            numbers = (_NUMBER.match(tail) for tail in tails)
+            announced |= {number[1].rstrip(".,") for number in numbers if number and self._numbers}
+            flags = 0 if self.task == "choice" else re.IGNORECASE
+            words = (answer for answer in self._labels or self._expected if expected_number(answer) is None)
+            named = [one for one in words if re.search(rf"(?<!\w){re.escape(one)}(?!\w)", sentence, flags)]
+            if len(named) == 1:
+                pattern = rf"\W*(?:always |only |option |choice )*\W*{re.escape(named[0])}(?!\w)"
+                announced |= set(named) if any(re.match(pattern, tail, flags) for tail in tails) else set()
         return announced
-
-    def _quotes(self, text: str, original: str) -> bool:
-        """Words that stand together in a few problems alone, in the question or in a long answer."""
-        fresh = set(_windows(text)) - set(_windows(original))
-        most = max(2, min(len(self.problems), _LOOKED_AT) // 20)
-        return any(0 < self._known_windows[window] <= most for window in fresh)
 
     @cached_property
     def _known_windows(self) -> Counter[tuple[str, ...]]:
@@ -234,6 +221,7 @@ class Guard:
 
 
 def _windows(text: str) -> Iterator[tuple[str, ...]]:
+    """Words that stand together."""
     words = _WORD.findall(text.lower())
     return (tuple(words[start : start + _WINDOW]) for start in range(len(words) - _WINDOW + 1))
 
@@ -242,34 +230,10 @@ def _spoken(text: str) -> str:
     return f" {' '.join(_WORD.findall(text.lower()))} "
 
 
-def _tails(sentence: str) -> Iterator[str]:
-    """What follows where an answer is announced."""
-    return (sentence[mark.end() :] for mark in _ANNOUNCED.finditer(sentence))
-
-
 def _values(answers: Sequence[str]) -> frozenset[float]:
     return frozenset(round(number.value, 6) for number in map(expected_number, answers) if number is not None)
 
 
-def _announced_numbers(text: str, seen: Container[float]) -> set[float]:
-    """Numbers that are said to be the answer; under a condition or as an example only those that the rewriter saw."""
-    announced = set()
-    for sentence in split_segments(text):
-        for tail in _tails(sentence):
-            number = _NUMBER.match(tail)
-            for parsed in numbers_in(number[1].rstrip(".,")) if number else []:
-                value = round(parsed.value, 6)
-                if not _CONDITION.search(sentence) or (value in seen and value not in (0, 1)):
-                    announced.add(value)
-    return announced
-
-
-def _mentioned(text: str) -> set[float]:
-    """In digits, also taken apart (1-7-0-8-0, 17.080)."""
-    whole = {round(number.value, 6) for number in numbers_in(text)}
-    return whole | {float(re.sub(r"\D", "", match[0])) for match in _APART.finditer(text)}
-
-
-def _digits(value: float) -> int:
-    """That say something: of 253400 there are four."""
-    return len(f"{value:.6f}".rstrip("0").rstrip(".").replace(".", "").strip("0-"))
+def _telling(value: float) -> bool:
+    """Of 253400 four digits say something."""
+    return len(f"{value:.6f}".rstrip("0").rstrip(".").replace(".", "").strip("0-")) >= _TELLING_DIGITS

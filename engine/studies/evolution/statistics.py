@@ -125,7 +125,7 @@ class MetricEstimate(Statistics):
 class Portrait(Statistics):
     """A prompt with what it is worth; an unfinished run has not met the held-out problems."""
 
-    LEFT_OUT = frozenset({"components", "length", "examples", "choose_fitness", "choose_accuracy", "metrics"})
+    LEFT_OUT = frozenset({"components", "length", "examples", "metrics"})
 
     prompt: str
     examples: tuple[Example, ...] | None
@@ -144,9 +144,6 @@ class Portrait(Statistics):
     operator: str
     components: Mapping[str, float | None] | None
     models: Mapping[str, ByModel] | None
-    choose_fitness: float | None
-    """on the problems that chose, where the study has some"""
-    choose_accuracy: float | None
     metrics: Mapping[str, MetricEstimate] | None
     """what a scorer measured beside its score, on the held-out problems"""
 
@@ -156,20 +153,11 @@ class RandomSearch(Portrait):
     """What as many calls find by chance, and how the champion compares."""
 
     calls: int
-    p_value: float
+    p_value: float | None
     difference: float
     difference_ci95: Interval | None
     pairs: int
     better: str | None
-
-
-@dataclass(frozen=True)
-class Choosing(Statistics):
-    """Problems of their own picked the champion, among so many prompts."""
-
-    problems: int
-    prompts: int
-    calls: int
 
 
 @dataclass(frozen=True)
@@ -192,7 +180,7 @@ class SearchPerformance(Statistics):
 
 @dataclass(frozen=True)
 class EvolutionStatistics(Statistics):
-    LEFT_OUT = frozenset({"rewrites", "refused_rewrites", "choosing", "problems", "marked_by"})
+    LEFT_OUT = frozenset({"rewrites", "refused_rewrites", "problems", "marked_by"})
 
     strategy: str
     generations: tuple[GenerationStatistics, ...]
@@ -201,6 +189,7 @@ class EvolutionStatistics(Statistics):
     baseline: Portrait | None
     """the best seed prompt"""
     p_value: float | None
+    """None: too few pairs, or not validated yet"""
     difference: float | None
     difference_ci95: Interval | None
     pairs: int
@@ -214,8 +203,6 @@ class EvolutionStatistics(Statistics):
     refused_rewrites: Mapping[str, int] | None
     """by reason"""
     random_search: RandomSearch | None
-    choosing: Choosing | None
-    """None: the problems of the search picked the champion"""
     genomes: Genomes
     performance: SearchPerformance
     problems: ProblemStatistics | None

@@ -41,7 +41,7 @@ class MutationSettings(Section):
     success: float = Field(default=0.7, gt=0, le=1, title="Good enough from")
     """reward at which an episode ends well"""
     queries: Address = "builtin"
-    """or a JSONL file of {"query", "reference"}"""
+    """or a file (JSONL, CSV, Parquet) with the columns query and reference"""
     heldout: float = Field(default=0.2, gt=0, lt=1, title="Share held out")
     """share of queries kept for the final comparison"""
     learner: LearnerName = "bandit"

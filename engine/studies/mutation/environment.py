@@ -122,45 +122,6 @@ class StepCall:
     reward: float | None = None
 
 
-async def ask_rewrites(transport: PromptTransport, moment: int, group: Sequence[StepCall]) -> None:
-    attempts = [attempt for attempt in group if operator_named(attempt.operator).instruction]
-    prompts = [rewrite_prompt(operator_named(attempt.operator), attempt.episode.text) for attempt in attempts]
-    for attempt, reply in zip(attempts, await _wave(transport, REWRITE, moment, attempts, prompts), strict=True):
-        attempt.rewrite = apply_rewrite(operator_named(attempt.operator), attempt.episode.text, reply)
-
-
-async def ask_answers(transport: PromptTransport, moment: int, group: Sequence[StepCall], rules: EpisodeRules) -> None:
-    """Graded at once where the words alone decide."""
-    prompts = [(TARGET_SYSTEM, attempt.rewrite.text) for attempt in group]
-    for attempt, answer in zip(group, await _wave(transport, ANSWER, moment, group, prompts), strict=True):
-        attempt.answer = answer
-        if answer is None:
-            attempt.reward = 0.0 if rules.on_error == "refusal" else None
-        elif rules.reward == "keyword":
-            attempt.reward = rewards.keyword(answer)
-
-
-async def ask_judgements(transport: PromptTransport, moment: int, group: Sequence[StepCall]) -> None:
-    """A judgement that is lost or cannot be read leaves the step without a reward: masked, not punished."""
-    answered = [(attempt, attempt.answer) for attempt in group if attempt.answer is not None]
-    prompts = [
-        rewards.judge_prompt(attempt.episode.query.text, attempt.episode.query.reference, answer)
-        for attempt, answer in answered
-    ]
-    attempts = [attempt for attempt, _ in answered]
-    for attempt, reply in zip(attempts, await _wave(transport, JUDGE, moment, attempts, prompts), strict=True):
-        attempt.reward = None if reply is None else rewards.read_judgement(reply)
-
-
-async def _wave(
-    transport: PromptTransport, stage: str, moment: int, attempts: Sequence[StepCall], prompts: Sequence[Prompt]
-) -> Sequence[str | None]:
-    if not attempts:
-        return []
-    requests = [PromptRequest(attempt.episode, *prompt) for attempt, prompt in zip(attempts, prompts, strict=True)]
-    return await transport.ask(stage, moment, requests)
-
-
 Schedule = Callable[[int, int], Query | None]
 """(environment, episode number) → its query; None: the environment has nothing more to do"""
 
@@ -310,12 +271,37 @@ class Environments:
         return replace(episode, serial=self.episodes)
 
     async def _grade(self, group: Sequence[StepCall]) -> None:
-        """Gives each attempt its rewrite, its answer and its reward, and its environment what it now sees."""
-        await ask_rewrites(self._transport, self.steps, group)
-        await ask_answers(self._transport, self.steps, group, self.rules)
+        """Gives each attempt its rewrite, its answer and its reward, and its environment what it now sees.
+
+        Where the words alone decide, an answer is graded at once. A judgement that is lost or cannot be read leaves the step
+        without a reward: masked, not punished.
+        """
+        instructed = [attempt for attempt in group if operator_named(attempt.operator).instruction]
+        prompts = [rewrite_prompt(operator_named(attempt.operator), attempt.episode.text) for attempt in instructed]
+        for attempt, reply in await self._wave(REWRITE, instructed, prompts):
+            attempt.rewrite = apply_rewrite(operator_named(attempt.operator), attempt.episode.text, reply)
+        prompts = [(TARGET_SYSTEM, attempt.rewrite.text) for attempt in group]
+        for attempt, answer in await self._wave(ANSWER, group, prompts):
+            attempt.answer = answer
+            if answer is None:
+                attempt.reward = 0.0 if self.rules.on_error == "refusal" else None
+            elif self.rules.reward == "keyword":
+                attempt.reward = rewards.keyword(answer)
         if self.rules.reward == "judge":
-            await ask_judgements(self._transport, self.steps, group)
+            answered = [attempt for attempt in group if attempt.answer is not None]
+            graded = ((attempt.episode.query, attempt.answer or "") for attempt in answered)
+            prompts = [rewards.judge_prompt(query.text, query.reference, answer) for query, answer in graded]
+            for attempt, reply in await self._wave(JUDGE, answered, prompts):
+                attempt.reward = None if reply is None else rewards.read_judgement(reply)
         await self._embed(group)
+
+    async def _wave(
+        self, stage: str, attempts: Sequence[StepCall], prompts: Sequence[Prompt]
+    ) -> Iterable[tuple[StepCall, str | None]]:
+        if not attempts:
+            return ()
+        requests = [PromptRequest(attempt.episode, *prompt) for attempt, prompt in zip(attempts, prompts, strict=True)]
+        return zip(attempts, await self._transport.ask(stage, self.steps, requests), strict=True)
 
     async def _embed(self, group: Sequence[StepCall]) -> None:
         """Answers to grade, queries as they now stand, and openings that may come next, in one request."""

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tidepool.engine.inference.contrasts import matched, of_mean
+from tidepool.engine.inference.contrasts import PAIRS_FOR_A_VERDICT, matched, of_mean
 from tidepool.engine.inference.significance import holm
 from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, PromptTransport, once_each
 from tidepool.engine.studies.mutation.learners import RandomPolicy
@@ -111,7 +111,7 @@ def _mean_of_answered(rows: Scores) -> Scores:
 
 
 def compare(
-    scores: Mapping[str, Scores], seed: int, operators: Sequence[str] = OPERATOR_NAMES, learned: Sequence[str] = ()
+    scores: Mapping[str, Scores], operators: Sequence[str] = OPERATOR_NAMES, learned: Sequence[str] = ()
 ) -> HeldOutRewards:
     """`learned` are the learners that ran beside the one of the study."""
     table = np.stack(list(scores.values()))
@@ -121,7 +121,7 @@ def compare(
     baselines = {"random": answered["random"], BEST_CONSTANT: answered[best], UNCHANGED: answered[UNCHANGED]}
     baselines |= {name: answered[name] for name in learned}
     rewards = {name: estimate(values) for name, values in answered.items()}
-    gains = _differences(answered["policy"], baselines, seed, len(operators))
+    gains = _differences(answered["policy"], baselines, len(operators))
     return HeldOutRewards(
         policy=rewards["policy"],
         random=rewards["random"],
@@ -136,10 +136,10 @@ def compare(
     )
 
 
-def _differences(
-    policy: Scores, baselines: Mapping[str, Scores], seed: int, operators: int
-) -> dict[str, RewardDifference]:
+def _differences(policy: Scores, baselines: Mapping[str, Scores], operators: int) -> dict[str, RewardDifference]:
     gains = {name: gain for name, other in baselines.items() if len(policy) > 1 and (gain := matched(policy - other))}
+    if len(policy) < PAIRS_FOR_A_VERDICT:
+        return {name: RewardDifference(gain.difference, gain.interval, None, None) for name, gain in gains.items()}
     p_values = {name: 1.0 if gain.p_value is None else gain.p_value for name, gain in gains.items()}
     if (luckiest := gains.get(BEST_CONSTANT)) and luckiest.difference < 0:
         p_values[BEST_CONSTANT] = min(1.0, operators * p_values[BEST_CONSTANT])

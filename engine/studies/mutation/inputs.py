@@ -3,7 +3,6 @@
 import base64
 import binascii
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import cast
 
@@ -22,7 +21,6 @@ from tidepool.engine.studies.mutation.policy import (
     read_policy,
 )
 from tidepool.engine.studies.mutation.queries import BUILTIN, Query, check_queries, load_queries
-from tidepool.engine.studies.mutation.training import Training
 
 
 def with_files(settings: MutationSettings, folder: Path | None) -> MutationSettings:
@@ -86,11 +84,6 @@ def rules_of(settings: MutationSettings) -> EpisodeRules:
     return EpisodeRules(
         settings.episode_length, settings.success, settings.reward, settings.on_error, tuple(settings.operators)
     )
-
-
-def training_of(settings: MutationSettings, learner: str, seed: int) -> Training:
-    shared = {one.name: getattr(settings, one.name) for one in fields(Training) if one.name not in ("learner", "seed")}
-    return Training(learner=learner, seed=seed, **shared)
 
 
 def queries_of(settings: MutationSettings) -> tuple[Query, ...]:

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from tidepool.engine.call import seed_of, stream
 from tidepool.engine.errors import UsageError
+from tidepool.engine.studies.mutation.config import MutationSettings
 from tidepool.engine.studies.mutation.environment import EpisodeRules, Outcome
 from tidepool.engine.studies.mutation.policy import Actions, Layer, Normaliser, TrainedPolicy
-from tidepool.engine.studies.mutation.training import Learner, Training
+from tidepool.engine.studies.mutation.training import Learner
 
 
 class RandomPolicy:
@@ -140,16 +141,17 @@ class Folding:
 NEEDS_EXTRA = 'learner = "ppo" needs the extra `rl`: pip install "tidepool-lab[rl]" -c constraints.txt'
 
 
-def make_learner(training: Training, rules: EpisodeRules, size: int, operators: int) -> Learner:
-    """The learner that the settings name. `size` is the length of an observation."""
-    if training.learner == "bandit":
-        return BanditLearner(size, operators, training.seed)
-    if training.learner == "random":
-        return RandomLearner(operators, training.seed)
+def make_learner(name: str, settings: MutationSettings, rules: EpisodeRules, size: int, seed: int) -> Learner:
+    """`size` is the length of an observation."""
+    operators = len(settings.operators)
+    if name == "bandit":
+        return BanditLearner(size, operators, seed)
+    if name == "random":
+        return RandomLearner(operators, seed)
     require_extra()
     from tidepool.engine.studies.mutation.ppo import PPOLearner
 
-    return PPOLearner(training, rules, size, operators)
+    return PPOLearner(settings, rules, size, operators, seed)
 
 
 def require_extra() -> None:

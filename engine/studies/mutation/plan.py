@@ -1,9 +1,8 @@
 """What a mutation study will take: how many steps are trained is known, how soon episodes end well is not."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 from tidepool.engine.call import TOKENS_PER_MESSAGE
 from tidepool.engine.config.endpoints import resolve_model
@@ -14,7 +13,7 @@ from tidepool.engine.studies.mutation.environment import ANSWER, JUDGE, REWRITE,
 from tidepool.engine.studies.mutation.inputs import heldout_episodes, heldout_for, queries_of, saved_policy, settings_of
 from tidepool.engine.studies.mutation.ledger import EMBED, JUDGE_TOKENS, stages_of
 from tidepool.engine.studies.mutation.operators import operator_named, rewrite_prompt, with_noop
-from tidepool.engine.studies.mutation.queries import Query, split_queries
+from tidepool.engine.studies.mutation.queries import split_queries
 from tidepool.engine.studies.mutation.rewards import judge_prompt
 from tidepool.engine.studies.planned_calls import (
     EXPECTED,
@@ -61,74 +60,56 @@ class _Moment:
     rewrites: int
 
 
-@dataclass(frozen=True)
 class _MutationPlan:
     """The same steps by either sizing."""
 
-    config: FrozenConfig
-    sizing: Sizing
-
-    @cached_property
-    def settings(self) -> MutationSettings:
-        return settings_of(self.config)
-
-    @cached_property
-    def players(self) -> int:
-        return 0 if self.settings.policy_content else 1 + len(self.settings.stated_baselines())
-
-    @cached_property
-    def training_steps(self) -> int:
-        return math.ceil(self.settings.num_env_steps / self.settings.num_processes) if self.players else 0
-
-    @cached_property
-    def _learnt(self) -> int:
-        """Contenders that choose their operators: the policy, chance, and what else has learnt."""
-        return 2 + sum(name != "random" for name in self.settings.stated_baselines())
-
-    @cached_property
-    def heldout(self) -> int:
-        """Episodes of the comparison, those of the unchanged query among them."""
-        return heldout_episodes(self.settings, self.queries_held_out)
-
-    @cached_property
-    def _queries(self) -> Sequence[Query]:
-        return queries_of(self.settings)
-
-    @cached_property
-    def queries_held_out(self) -> int:
-        if (saved := saved_policy(self.settings)) is not None:
-            return len(heldout_for(saved.card, self._queries))
-        return len(split_queries(self._queries, self.settings.heldout, self.config.batch.seed).heldout)
+    def __init__(self, config: FrozenConfig, sizing: Sizing) -> None:
+        settings = settings_of(config)
+        self.settings, self.sizing, self.stages = settings, sizing, stages_of(settings)
+        baselines = settings.stated_baselines()
+        self.players = 0 if settings.policy_content else 1 + len(baselines)
+        self.training_steps = math.ceil(settings.num_env_steps / settings.num_processes) if self.players else 0
+        self._queries = queries_of(settings)
+        if (saved := saved_policy(settings)) is not None:
+            self.queries_held_out = len(heldout_for(saved.card, self._queries))
+        else:
+            self.queries_held_out = len(split_queries(self._queries, settings.heldout, config.batch.seed).heldout)
+        self.heldout = heldout_episodes(settings, self.queries_held_out)
+        """episodes of the comparison, those of the unchanged query among them"""
+        self._learnt = 2 + sum(name != "random" for name in baselines)
+        """contenders that choose their operators: the policy, chance, and what else has learnt"""
+        self._instructed = sum(bool(operator_named(name).instruction) for name in settings.operators)
+        """operators that ask a model; noop asks nobody"""
+        worst = sizing.worst and self._instructed
+        self._rewriting_share = 1.0 if worst else self._instructed / len(settings.operators)
+        """of the steps whose operator is chosen"""
+        self._repeats = 2 if sizing.worst and settings.reward == "judge" else 1
+        """a step whose grade cannot be read is made again: at most every second one is taken to be such"""
+        models = {REWRITE: settings.mutator, ANSWER: settings.target, JUDGE: settings.judge, EMBED: settings.encoder}
+        self._models = {stage: resolve_model(models[stage]) for stage in {*self.stages, REWRITE, ANSWER}}
+        self._measure()
 
     # -- how many ----------------------------------------------------------------------------------------
 
     def calls(self) -> Iterator[PlannedCalls]:
         wave = 0
-        stages = stages_of(self.settings)
         training = self._training(), self.players * self.settings.num_processes
         for phase, environments in (training, (self._comparison(), self.heldout)):
             for place, moment in enumerate(phase):
-                wave += len(stages) * (moment.times - 1)
-                for stage in stages:
+                wave += len(self.stages) * (moment.times - 1)
+                for stage in self.stages:
                     wave += 1
                     yield from self._stage(stage, wave, moment, environments if place == 0 else 0)
 
     def _training(self) -> Iterator[_Moment]:
-        settings, share = self.settings, self._rewriting_share
+        settings, share, all_players = self.settings, self._rewriting_share, self._repeats * self.players
         several = math.ceil(self.training_steps / MOST_STEPS) or 1
         for first in range(0, self.training_steps, several):
             times = min(several, self.training_steps - first)
             done = first * settings.num_processes
-            steps = min(settings.num_env_steps - done, times * settings.num_processes)
-            before = self._repeats * self.players * done
-            total_steps = self._repeats * self.players * steps
-            rewrites = math.ceil((before + total_steps) * share) - math.ceil(before * share)
-            yield _Moment(self._repeats * times, total_steps, rewrites)
-
-    @property
-    def _repeats(self) -> int:
-        """A step whose grade cannot be read is made again: at most every second one is taken to be such."""
-        return 2 if self.sizing.worst and self.settings.reward == "judge" else 1
+            steps = all_players * min(settings.num_env_steps - done, times * settings.num_processes)
+            rewrites = math.ceil((all_players * done + steps) * share) - math.ceil(all_players * done * share)
+            yield _Moment(self._repeats * times, steps, rewrites)
 
     def _comparison(self) -> Iterator[_Moment]:
         contenders = self._learnt + len(with_noop(self.settings.operators))
@@ -139,18 +120,6 @@ class _MutationPlan:
         for step in range(self.settings.episode_length):
             yield _Moment(1, round(open_episodes), math.ceil(open_episodes * share))
             open_episodes *= 1.0 if self.sizing.worst else 1 - success * ALIKE / (ALIKE + step)
-
-    @cached_property
-    def _instructed(self) -> int:
-        """Operators that ask a model; noop asks nobody."""
-        return sum(bool(operator_named(name).instruction) for name in self.settings.operators)
-
-    @cached_property
-    def _rewriting_share(self) -> float:
-        """Of the steps whose operator is chosen."""
-        if self.sizing.worst and self._instructed:
-            return 1.0
-        return self._instructed / len(self.settings.operators)
 
     def _stage(self, stage: str, wave: int, moment: _Moment, beginning: int) -> Iterator[PlannedCalls]:
         """`beginning`: environments that begin at this moment, and whose first queries are embedded before."""
@@ -166,70 +135,37 @@ class _MutationPlan:
             rounds = moment.times if self.settings.use_batching else calls
             yield PlannedCalls(wave, model, calls, *self._sizes[stage], rounds)
 
-    @cached_property
-    def _models(self) -> dict[str, str]:
-        settings = self.settings
-        models = {REWRITE: settings.mutator, ANSWER: settings.target, JUDGE: settings.judge, EMBED: settings.encoder}
-        return {stage: resolve_model(models[stage]) for stage in {*stages_of(settings), REWRITE, ANSWER}}
-
     # -- how long ----------------------------------------------------------------------------------------
 
-    @cached_property
-    def _measured(self) -> Sequence[Query]:
-        if self.sizing.worst:
-            return self._queries
-        return self._queries[:: max(1, len(self._queries) // SAMPLED)]
-
-    @cached_property
-    def _first_query(self) -> int:
-        return self.sizing.longest(query.text for query in self._measured)
-
-    @cached_property
-    def _query(self) -> int:
-        """As it stands in an episode: as it began, or as it was last rewritten."""
-        again = self.sizing.read_again(self._models[REWRITE], QUERY_TOKENS, self.settings.max_tokens)
-        return max(self._first_query, again) if self.sizing.worst else (self._first_query + again) // 2
-
-    @cached_property
-    def _answer(self) -> int:
-        return self.sizing.read_again(self._models[ANSWER], ANSWER_TOKENS, self.settings.max_tokens)
-
-    @cached_property
-    def _reference(self) -> int:
-        return self.sizing.longest(query.reference for query in self._measured)
-
-    @cached_property
-    def _opening(self) -> int:
-        """The first query of an episode, and what its answers are compared with."""
-        compared = self._reference + TOKENS_PER_MESSAGE if self.settings.reward == "similarity" else 0
-        return self._first_query + TOKENS_PER_MESSAGE + compared
-
-    @cached_property
-    def _embedded(self) -> int:
-        """Of one step: the query as it now stands, its answer, and at most the next opening."""
-        graded = self._answer + TOKENS_PER_MESSAGE if self.settings.reward == "similarity" else 0
-        return self._query + TOKENS_PER_MESSAGE + graded + (self._opening if self.sizing.worst else 0)
-
-    @cached_property
-    def _sizes(self) -> dict[str, tuple[int, int]]:
-        return {stage: self._size(stage) for stage in stages_of(self.settings) if stage != EMBED}
-
-    def _size(self, stage: str) -> tuple[int, int]:
-        """The tokens of a call, in and out."""
-        settings, sizing, model = self.settings, self.sizing, self._models[stage]
-        match stage:
-            case "rewrite":
-                prompts = [rewrite_prompt(operator_named(name), "") for name in settings.operators]
-                prompt = sizing.longest(system + text for system, text in prompts) + self._query
-                usual, most = QUERY_TOKENS, settings.max_tokens
-            case "answer":
-                prompt = sizing.text(TARGET_SYSTEM) + self._query
-                usual, most = ANSWER_TOKENS, settings.max_tokens
-            case _:
-                prompt = sizing.text("".join(judge_prompt("", "", "")))
-                prompt += self._first_query + self._reference + self._answer
-                usual, most = SCORE_TOKENS, JUDGE_TOKENS
-        return prompt + TOKENS_PER_MESSAGE, sizing.reply(model, usual, most, settings)
+    def _measure(self) -> None:
+        settings, sizing = self.settings, self.sizing
+        measured = self._queries[:: 1 if sizing.worst else max(1, len(self._queries) // SAMPLED)]
+        first = sizing.longest(query.text for query in measured)
+        reference = sizing.longest(query.reference for query in measured)
+        again = sizing.read_again(self._models[REWRITE], QUERY_TOKENS, settings.max_tokens)
+        query = max(first, again) if sizing.worst else (first + again) // 2
+        """as it stands in an episode: as it began, or as it was last rewritten"""
+        answer = sizing.read_again(self._models[ANSWER], ANSWER_TOKENS, settings.max_tokens)
+        compared = settings.reward == "similarity"
+        self._opening = first + TOKENS_PER_MESSAGE + (reference + TOKENS_PER_MESSAGE if compared else 0)
+        """the first query of an episode, and what its answers are compared with"""
+        self._embedded = query + TOKENS_PER_MESSAGE + (answer + TOKENS_PER_MESSAGE if compared else 0)
+        """of one step: the query as it now stands, its answer, and at most the next opening"""
+        if sizing.worst:
+            self._embedded += self._opening
+        prompts = [rewrite_prompt(operator_named(name), "") for name in settings.operators]
+        judged = sizing.text("".join(judge_prompt("", "", ""))) + first + reference + answer
+        usual = {
+            REWRITE: (sizing.longest(map("".join, prompts)) + query, QUERY_TOKENS, settings.max_tokens),
+            ANSWER: (sizing.text(TARGET_SYSTEM) + query, ANSWER_TOKENS, settings.max_tokens),
+            JUDGE: (judged, SCORE_TOKENS, JUDGE_TOKENS),
+        }
+        self._sizes = {
+            stage: (prompt + TOKENS_PER_MESSAGE, sizing.reply(self._models[stage], tokens, most, settings))
+            for stage, (prompt, tokens, most) in usual.items()
+            if stage in self.stages
+        }
+        """by stage: the tokens of a call, in and out"""
 
 
 def _notes(config: FrozenConfig, settings: MutationSettings, planned: _MutationPlan) -> Iterator[str]:

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
 
 from tidepool.engine.config.toml_files import check_file
 from tidepool.engine.errors import NotFound, UsageError
@@ -199,13 +200,23 @@ def read_policy(content: bytes, source: str) -> SavedPolicy:
 
 
 def _policy(content: bytes) -> SavedPolicy:
-    metadata, arrays = _open_archive(content)
-    card = _card(metadata)
+    described, arrays = _open_archive(content)
+    if described.get("version") != VERSION:
+        raise UsageError(f"it has version {described.get('version')!r} of the format; this Tidepool reads {VERSION}")
+    try:
+        card = TypeAdapter(PolicyCard).validate_python(described)
+    except ValidationError as error:
+        raise UsageError(f"its description is wrong at {error.errors()[0]['loc'][0]!r}") from None
+    if strange := [name for name in card.operators if name not in OPERATORS]:
+        raise UsageError(f"its operators are not this Tidepool's: {strange[0]!r} is none of {', '.join(OPERATORS)}")
     normaliser = Normaliser.from_arrays(
         {name.removeprefix("normaliser."): array for name, array in arrays.items() if name.startswith("normaliser.")}
     )
     layers = _layers(arrays)
-    _check_fit(card, normaliser, layers)
+    widths = [len(normaliser.mean), *(len(layer.bias) for layer in layers)]
+    inputs = [layer.weights.shape[1] for layer in layers]
+    if widths[0] != card.observation_size or inputs != widths[:-1] or widths[-1] != len(card.operators):
+        raise UsageError("its layers, its observations and its operators do not fit together")
     return SavedPolicy(card, TrainedPolicy(normaliser, layers))
 
 
@@ -216,8 +227,7 @@ def _open_archive(content: bytes) -> tuple[dict[str, Any], dict[str, NDArray[np.
     try:
         arrays = load(content)
         length = int.from_bytes(content[:8], "little")
-        header = json.loads(content[8 : 8 + length])
-        card = json.loads(header["__metadata__"][FORMAT])
+        described = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][FORMAT])
     except (SafetensorError, ValueError, KeyError, TypeError, RecursionError, OverflowError):
         raise UsageError(
             "it is not safetensors with a Tidepool description (pickles and checkpoints are never read)"
@@ -225,38 +235,9 @@ def _open_archive(content: bytes) -> tuple[dict[str, Any], dict[str, NDArray[np.
     for name, array in arrays.items():
         if array.dtype != np.float64 or not np.isfinite(array).all():
             raise UsageError(f"its array {name} is not of finite 64-bit numbers")
-    if not isinstance(card, dict) or card.get("format") != FORMAT:
+    if not isinstance(described, dict) or described.get("format") != FORMAT:
         raise UsageError("its description is not that of a policy")
-    if card.get("version") != VERSION:
-        raise UsageError(f"it has version {card.get('version')!r} of the format; this Tidepool reads {VERSION}")
-    return card, arrays
-
-
-_TYPES: dict[str, type] = {
-    "learner": str,
-    "encoder": str,
-    "observation_size": int,
-    "operators": list,
-    "episode_length": int,
-    "reward": str,
-    "seed": int,
-    "env_steps": int,
-    "trained_on": list,
-}
-
-
-def _card(described: dict[str, Any]) -> PolicyCard:
-    for name, kind in _TYPES.items():
-        if not isinstance(described.get(name), kind):
-            raise UsageError(f'its description lacks "{name}"')
-    values = {name: described[name] for name in _TYPES}
-    if strange := [name for name in values["operators"] if name not in OPERATORS]:
-        raise UsageError(
-            f"its operators are not this Tidepool's: {str(strange[0])!r} is none of {', '.join(OPERATORS)}"
-        )
-    if not all(isinstance(fingerprint, str) for fingerprint in values["trained_on"]):
-        raise UsageError('its "trained_on" is not a list of texts')
-    return PolicyCard(**{**values, "operators": tuple(values["operators"]), "trained_on": tuple(values["trained_on"])})
+    return described, arrays
 
 
 def _layers(arrays: dict[str, NDArray[np.float64]]) -> tuple[Layer, ...]:
@@ -267,16 +248,9 @@ def _layers(arrays: dict[str, NDArray[np.float64]]) -> tuple[Layer, ...]:
         if bias is None or weights.ndim != 2 or bias.shape != weights.shape[:1]:
             raise UsageError(f"{name}'s weights and bias do not fit together")
         layers.append(Layer(weights, bias))
-    return tuple(layers)
-
-
-def _check_fit(card: PolicyCard, normaliser: Normaliser, layers: Sequence[Layer]) -> None:
     if not layers:
         raise UsageError("it has no layers")
-    widths = [len(normaliser.mean), *(len(layer.bias) for layer in layers)]
-    inputs = [layer.weights.shape[1] for layer in layers]
-    if widths[0] != card.observation_size or inputs != widths[:-1] or widths[-1] != len(card.operators):
-        raise UsageError("its layers, its observations and its operators do not fit together")
+    return tuple(layers)
 
 
 def _export_policy(order: ExportRequest) -> list[Path]:

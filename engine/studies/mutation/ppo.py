@@ -25,9 +25,9 @@ from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.logger import Logger
 
 from tidepool.engine.call import seed_of
+from tidepool.engine.studies.mutation.config import MutationSettings
 from tidepool.engine.studies.mutation.environment import EpisodeRules, Outcome, Step, credit_reward
 from tidepool.engine.studies.mutation.policy import Layer, Normaliser, TrainedPolicy
-from tidepool.engine.studies.mutation.training import Training
 
 HIDDEN = (64, 64)
 
@@ -55,15 +55,15 @@ class _Choice:
 class PPOLearner:
     heavy = True
 
-    def __init__(self, training: Training, rules: EpisodeRules, size: int, operators: int) -> None:
+    def __init__(self, settings: MutationSettings, rules: EpisodeRules, size: int, operators: int, seed: int) -> None:
         torch.set_num_threads(1)
-        self._training = training
+        self._settings = settings
         self._rules = rules
         self._normaliser = Normaliser(size)
-        self._sampling = torch.Generator().manual_seed(seed_of(training.seed, "ppo", "sampling"))
-        self._algorithm = _algorithm(training, size, operators)
-        self._chains: list[list[Row]] = [[] for _ in range(training.num_processes)]
-        self._fresh = [True] * training.num_processes
+        self._sampling = torch.Generator().manual_seed(seed_of(seed, "ppo", "sampling"))
+        self._algorithm = _algorithm(settings, size, operators, seed)
+        self._chains: list[list[Row]] = [[] for _ in range(settings.num_processes)]
+        self._fresh = [True] * settings.num_processes
         self._choice: _Choice | None = None
         self._answered = 0
         self._trained = 0
@@ -95,15 +95,15 @@ class PPOLearner:
 
     def _rollout_size(self) -> int:
         """A whole rollout, or what the budget leaves for the last one."""
-        whole = self._training.num_processes * self._training.num_steps
-        return min(whole, self._training.num_env_steps - self._trained)
+        whole = self._settings.num_processes * self._settings.num_steps
+        return min(whole, self._settings.num_env_steps - self._trained)
 
     def _gather(self, environment: int, step: Step) -> None:
         assert self._choice is not None
         chain = self._chains[environment]
         if step.reward is None:
             if chain and not self._fresh[environment]:
-                chain[-1].reward += self._training.gamma * float(self._choice.values[environment])
+                chain[-1].reward += self._settings.gamma * float(self._choice.values[environment])
             self._fresh[environment] = True
             return
         row = Row(
@@ -111,7 +111,7 @@ class PPOLearner:
             action=self._choice.actions[environment],
             value=float(self._choice.values[environment]),
             log_probability=float(self._choice.log_probabilities[environment]),
-            reward=credit_reward(step.reward, step.index + 1, step.terminated, self._rules, self._training.gamma),
+            reward=credit_reward(step.reward, step.index + 1, step.terminated, self._rules, self._settings.gamma),
             starts_episode=self._fresh[environment],
         )
         chain.append(row)
@@ -126,13 +126,13 @@ class PPOLearner:
         for chain, fresh, value in zip(self._chains, self._fresh, values, strict=True):
             if chain:
                 chain[0].starts_episode = True
-                chain[-1].reward += 0.0 if fresh else self._training.gamma * float(value)
+                chain[-1].reward += 0.0 if fresh else self._settings.gamma * float(value)
 
     def _train(self) -> None:
         rows = [row for chain in self._chains for row in chain]
         buffer = self._algorithm.rollout_buffer
         buffer.buffer_size = len(rows)
-        self._algorithm.batch_size = max(2, -(-len(rows) // self._training.num_mini_batch))
+        self._algorithm.batch_size = max(2, -(-len(rows) // self._settings.num_mini_batch))
         buffer.reset()
         fill(buffer, rows)
         self._algorithm.train()
@@ -174,23 +174,23 @@ class SeededBuffer(RolloutBuffer):  # type: ignore[misc]
             yield self._get_samples(order[start : start + (batch_size or len(order))])
 
 
-def _algorithm(training: Training, size: int, operators: int) -> PPO:
+def _algorithm(settings: MutationSettings, size: int, operators: int, seed: int) -> PPO:
     algorithm = PPO(
         "MlpPolicy",
         env=None,
-        learning_rate=training.learning_rate,
-        n_steps=training.num_processes * training.num_steps,
-        batch_size=training.num_processes * training.num_steps // training.num_mini_batch,
-        n_epochs=training.ppo_epoch,
-        gamma=training.gamma,
-        gae_lambda=training.gae_lambda,
-        clip_range=training.clip,
-        ent_coef=training.entropy,
+        learning_rate=settings.learning_rate,
+        n_steps=settings.num_processes * settings.num_steps,
+        batch_size=settings.num_processes * settings.num_steps // settings.num_mini_batch,
+        n_epochs=settings.ppo_epoch,
+        gamma=settings.gamma,
+        gae_lambda=settings.gae_lambda,
+        clip_range=settings.clip,
+        ent_coef=settings.entropy,
         vf_coef=0.5,
         max_grad_norm=0.5,
         policy_kwargs={"net_arch": list(HIDDEN)},
         rollout_buffer_class=SeededBuffer,
-        rollout_buffer_kwargs={"shuffling": np.random.default_rng(seed_of(training.seed, "ppo", "shuffling"))},
+        rollout_buffer_kwargs={"shuffling": np.random.default_rng(seed_of(seed, "ppo", "shuffling"))},
         device="cpu",
         _init_setup_model=False,
     )
@@ -198,7 +198,7 @@ def _algorithm(training: Training, size: int, operators: int) -> PPO:
     algorithm.action_space = gymnasium.spaces.Discrete(operators)
     algorithm.n_envs = 1
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed_of(training.seed, "ppo", "weights"))
+        torch.manual_seed(seed_of(seed, "ppo", "weights"))
         algorithm._setup_model()
     algorithm.set_logger(Logger(folder=None, output_formats=[]))
     return algorithm

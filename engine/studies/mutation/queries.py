@@ -1,20 +1,15 @@
-"""Queries with reference answers: the built-in everyday set, a user's JSONL file, and the split kept for the
-end.
-"""
+"""Queries with reference answers: the built-in everyday set, a file of one's own, and the split kept for the end."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from tidepool.engine.call import stream
-from tidepool.engine.config.toml_files import check_file
 from tidepool.engine.errors import UsageError
+from tidepool.engine.studies.data_files import Row, rows_of
 
 BUILTIN = "builtin"
 
@@ -39,36 +34,31 @@ class Split:
 
 
 def load_queries(source: str, *, references_needed: bool = True) -> tuple[Query, ...]:
-    """The built-in set, or those of a JSONL file."""
+    """The built-in set, or those of a file with the columns query, reference and kind."""
     if source == BUILTIN:
         return builtin_queries()
-    try:
-        check_file(Path(source))
-        text = Path(source).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise UsageError(f"{source}: not UTF-8 text. Save the queries as UTF-8 JSONL.") from None
-    except OSError as error:
-        raise UsageError(
-            f'{source}: cannot read the queries ({error.strerror or error}). mutation.queries is "{BUILTIN}" '
-            'or a JSONL file of {"query", "reference"}.'
-        ) from None
-    return read_queries(text, source, references_needed=references_needed)
+    queries = tuple(_query(row, references_needed) for row in rows_of(Path(source)))
+    check_queries(queries, source)
+    return queries
 
 
 @lru_cache(maxsize=1)
 def builtin_queries() -> tuple[Query, ...]:
-    text = files("tidepool.engine.studies.mutation").joinpath("everyday.jsonl").read_text(encoding="utf-8")
-    return read_queries(text, "everyday.jsonl")
+    return load_queries(str(Path(__file__).with_name("everyday.jsonl")))
 
 
-def read_queries(text: str, source: str, *, references_needed: bool = True) -> tuple[Query, ...]:
-    queries = tuple(
-        _query(line, f"{source}, line {number}", references_needed)
-        for number, line in enumerate(text.split("\n"), start=1)
-        if line.strip()
-    )
-    check_queries(queries, source)
-    return queries
+def _query(row: Row, references_needed: bool) -> Query:
+    reference = _text(row, "reference") if references_needed or "reference" in row.values else ""
+    kind = row.values.get("kind", "")
+    return Query(_text(row, "query"), reference, kind if isinstance(kind, str) else "")
+
+
+def _text(row: Row, key: str) -> str:
+    value = row.values.get(key)
+    if not isinstance(value, str) or not value.strip():
+        advice = ' Only reward = "keyword" can do without references.' if key == "reference" else ""
+        raise UsageError(f'{row.where}: "{key}" is missing or not a text. It has {row.columns()}.{advice}')
+    return value.strip()
 
 
 def check_queries(queries: Sequence[Query], source: str) -> None:
@@ -82,28 +72,6 @@ def check_queries(queries: Sequence[Query], source: str) -> None:
         if folded in seen:
             raise UsageError(f'{source}: the query "{query.text}" appears twice. Remove one of them.')
         seen.add(folded)
-
-
-def _query(line: str, place: str, references_needed: bool) -> Query:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        raise UsageError(
-            f'{place}: not JSON. Each line is an object such as {{"query": "…", "reference": "…"}}.'
-        ) from None
-    if not isinstance(record, dict):
-        raise UsageError(f'{place}: not a JSON object. Each line is {{"query": "…", "reference": "…"}}.')
-    reference = _text(record, "reference", place) if references_needed or "reference" in record else ""
-    kind = record.get("kind", "")
-    return Query(_text(record, "query", place), reference, kind if isinstance(kind, str) else "")
-
-
-def _text(record: dict[str, Any], key: str, place: str) -> str:
-    value = record.get(key)
-    if not isinstance(value, str) or not value.strip():
-        advice = ' Only reward = "keyword" can do without references.' if key == "reference" else ""
-        raise UsageError(f'{place}: "{key}" is missing or not a text.{advice}')
-    return value.strip()
 
 
 def split_queries(queries: Sequence[Query], heldout: float, seed: int) -> Split:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tidepool.engine.inference.contrasts import SEEDS_FOR_A_VERDICT, compared_in_words
+from tidepool.engine.inference.contrasts import SEEDS_FOR_A_VERDICT, TOO_FEW_PAIRS, compared_in_words
 from tidepool.engine.results.blocks import (
     COUNTS,
     Block,
@@ -130,7 +130,8 @@ def _verdicts(heldout: HeldOutRewards) -> Iterator[Block]:
     }
     for name, difference in (heldout.differences or {}).items():
         against = names.get(name, f"the {name} that ran beside it")
-        verdict = compared_in_words(difference.p_value_holm, difference.difference or 0.0)
+        p_value = difference.p_value_holm
+        verdict = TOO_FEW_PAIRS if p_value is None else compared_in_words(p_value, difference.difference or 0.0)
         beaten = verdict.startswith("worse")
         text = f"{'beaten: ' if beaten else ''}policy against {against}: {text_of(_gain(difference))}, {verdict}"
         yield Words(text, "warning" if beaten else "plain")

@@ -6,7 +6,7 @@ from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.design.outcomes import BatchValues, Outcome, Sections, number
-from tidepool.engine.inference.contrasts import matched
+from tidepool.engine.inference.contrasts import of_pairs
 from tidepool.engine.inference.grouped import numpy
 from tidepool.engine.inference.intervals import UNIT
 from tidepool.engine.inference.significance import pairwise
@@ -120,7 +120,7 @@ RUNS = Runs(
 
 def compared(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, Any] | None:
     """None where fewer than two queries were answered in both."""
-    gain = matched(numpy.array([first[query] - second[query] for query in first if query in second]))
+    gain = of_pairs(numpy.array([first[query] - second[query] for query in first if query in second]))
     if gain is None or gain.clusters < 2:
         return None
     return {

@@ -76,8 +76,6 @@ def read_vectors(reply: str, count: int) -> Vectors | None:
     return unit_length(vectors)
 
 
-KINDS = ("keyword", "similarity", "judge")
-
 _REFUSALS = re.compile(
     r"\b(i('m| am) (sorry|afraid|unable|not able)|i (can't|can not|cannot|won't|will not|am not able to) "
     r"(help|assist|answer|provide|do|comply|discuss)|as an ai|against my (guidelines|policy)|no comment)\b",

@@ -88,8 +88,9 @@ class RewardGain(Statistics):
 class RewardDifference(RewardGain):
     """What the policy gains over a baseline, query by query."""
 
-    p_value: float
-    p_value_holm: float
+    p_value: float | None
+    """None: too few queries for a verdict"""
+    p_value_holm: float | None
     """corrected for all the baselines that the policy is compared with"""
 
 

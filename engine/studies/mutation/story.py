@@ -26,14 +26,13 @@ from tidepool.engine.studies.mutation.inputs import (
     rules_of,
     saved_policy,
     settings_of,
-    training_of,
 )
 from tidepool.engine.studies.mutation.learners import make_learner
 from tidepool.engine.studies.mutation.ledger import HELDOUT, TRAINING, EpisodeRecorder, LedgerTransport
 from tidepool.engine.studies.mutation.policy import Policy, PolicyCard, SavedPolicy, TrainedPolicy, policy_bytes
 from tidepool.engine.studies.mutation.queries import Query, Split, split_queries
 from tidepool.engine.studies.mutation.statistics import REWARDS
-from tidepool.engine.studies.mutation.training import DETAILS, Losses, LossLimit, Player, TrainingRecord, no_uses, train
+from tidepool.engine.studies.mutation.training import DETAILS, Losses, Player, TrainingRecord, no_uses, train
 
 
 async def play(run: BatchRun) -> None:
@@ -98,9 +97,8 @@ class Story:
         await train(
             environments,
             self._players,
-            offload=asyncio.to_thread,
             on_outcome=on_outcome,
-            loss_limit=LossLimit(is_live=lambda: self._transport.fresh),
+            is_live=lambda: self._transport.fresh,
         )
         self._recorder.close_rest()
         self._save_updates(chosen, baselines)
@@ -108,8 +106,7 @@ class Story:
 
     async def _player(self, name: str, first: int, size: int) -> Player:
         settings = self._settings
-        training = training_of(settings, name, self._run.seed)
-        learner = await asyncio.to_thread(make_learner, training, self._rules, size, len(settings.operators))
+        learner = await asyncio.to_thread(make_learner, name, settings, self._rules, size, self._run.seed)
         record = TrainingRecord(
             update_size=settings.num_processes * settings.num_steps, operators=no_uses(settings.operators)
         )
@@ -200,7 +197,7 @@ class Story:
         rewards = zip(heldout, scores["policy"].tolist(), strict=True)
         data = {query.fingerprint: reward for query, reward in rewards if not math.isnan(reward)}
         self._run.ledger.put_finding(REWARDS, data)
-        comparison = compare(scores, self._run.seed, self._settings.operators, tuple(learned)).as_json()
+        comparison = compare(scores, self._settings.operators, tuple(learned)).as_json()
         comparison["operators"] = _operators(record)
         self._run.ledger.put_finding("heldout", {**comparison, "losses": asdict(self._tested)})
 

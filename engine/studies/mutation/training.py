@@ -8,9 +8,10 @@ Only answered steps count towards a budget: a lost step is tried anew elsewhere,
 and never learning.
 """
 
+import asyncio
 import math
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -36,24 +37,6 @@ class Learner(Protocol):
         ...
 
     def policy(self) -> Policy: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Training:
-    """The learner's settings, named as in the config."""
-
-    learner: str = "bandit"
-    num_processes: int = 16
-    num_steps: int = 32
-    num_env_steps: int = 10_000
-    ppo_epoch: int = 4
-    num_mini_batch: int = 4
-    learning_rate: float = 3e-4
-    gamma: float = 0.99
-    gae_lambda: float = 0.95
-    clip: float = 0.2
-    entropy: float = 0.01
-    seed: int = 42
 
 
 DETAILS = ("quartiles", "uses", "error", "episodes", "ended")
@@ -178,12 +161,6 @@ class TrainingRecord:
 
 MOST_LOST_IN_A_ROW = 200
 """steps lost with none answered between: then the target is down, and going on does not help"""
-Offload = Callable[..., Awaitable[Any]]
-"""runs a function in a thread, as `asyncio.to_thread` does"""
-
-
-async def _run_inline(function: Callable[..., Any], *arguments: Any) -> Any:
-    return function(*arguments)
 
 
 @dataclass(slots=True)
@@ -202,70 +179,50 @@ class Player:
     def left(self) -> int:
         return self.budget - self.record.env_steps
 
-    async def choose(self, environments: Environments, offload: Offload) -> list[int | None]:
+    async def choose(self, environments: Environments) -> list[int | None]:
+        """The first actions that the budget leaves room for; the other environments wait."""
         if not self.left:
             return [None] * self.count
-        compute = offload if self.learner.heavy else _run_inline
         seen = environments.observations[self.first : self.first + self.count].copy()
-        return _first_actions(await compute(self.learner.choose, seen), self.left)
+        allowed: list[int | None] = []
+        remaining = self.left
+        for action in await self._computed(self.learner.choose, seen):
+            allowed.append(action if remaining > 0 else None)
+            remaining -= action is not None
+        return allowed
 
-    async def learn(self, full_outcome: Outcome, offload: Offload) -> None:
+    async def learn(self, full_outcome: Outcome) -> None:
         outcome = full_outcome.part(self.first, self.count)
-        if not any(outcome.steps):
-            return
-        compute = offload if self.learner.heavy else _run_inline
-        self.record.count(outcome)
-        await compute(self.learner.learn, outcome)
+        if any(outcome.steps):
+            self.record.count(outcome)
+            await self._computed(self.learner.learn, outcome)
 
-
-@dataclass(slots=True)
-class LossLimit:
-    """Stops a run whose target has stopped answering. Steps that are only replayed are not `is_live`: a run taken
-    up again after an outage goes on.
-    """
-
-    is_live: Callable[[], bool] = lambda: True
-    lost: int = field(default=0, init=False)
-
-    def count(self, outcome: Outcome) -> None:
-        if not self.is_live():
-            return
-        for step in filter(None, outcome.steps):
-            self.lost = self.lost + 1 if step.masked else 0
-        if self.lost >= MOST_LOST_IN_A_ROW:
-            raise RunError(
-                f"The last {self.lost} steps were lost and none was answered, so there is nothing "
-                "to learn from. Check the target and the judge (`tidepool log`), then resume the batch."
-            )
+    async def _computed(self, function: Callable[..., Any], argument: Any) -> Any:
+        """In a thread where it takes long, so that it does not hold up the event loop."""
+        return await asyncio.to_thread(function, argument) if self.learner.heavy else function(argument)
 
 
 async def train(
     environments: Environments,
     players: Sequence[Player],
     *,
-    offload: Offload = _run_inline,
     on_outcome: Callable[[Outcome], None] = lambda outcome: None,
-    loss_limit: LossLimit | None = None,
+    is_live: Callable[[], bool] = lambda: True,
 ) -> None:
-    """From where the environments stand, after their reset. `offload` is used for learners that compute long, so
-    that they do not hold up an event loop.
-    """
-    loss_limit = loss_limit or LossLimit()
+    """From where the environments stand, after their reset. A target that has stopped answering stops the run; steps that are
+    only replayed are not `is_live`, so a run taken up again after an outage goes on."""
+    lost = 0
     while any(player.left for player in players):
-        actions = [action for player in players for action in await player.choose(environments, offload)]
-        outcome = await environments.step(actions)
+        outcome = await environments.step([action for one in players for action in await one.choose(environments)])
         for player in players:
-            await player.learn(outcome, offload)
+            await player.learn(outcome)
         on_outcome(outcome)
-        loss_limit.count(outcome)
+        for step in filter(None, outcome.steps if is_live() else ()):
+            lost = lost + 1 if step.masked else 0
+        if lost >= MOST_LOST_IN_A_ROW:
+            raise RunError(
+                f"The last {lost} steps were lost and none was answered, so there is nothing "
+                "to learn from. Check the target and the judge (`tidepool log`), then resume the batch."
+            )
     for player in players:
         player.record.close_update()
-
-
-def _first_actions(actions: Sequence[int | None], remaining: int) -> list[int | None]:
-    """The first `remaining` actions; the other environments wait."""
-    allowed: list[int | None] = []
-    for action in actions:
-        allowed.append(action if remaining > 0 else None)
-        remaining -= action is not None
-    return allowed

@@ -15,7 +15,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import read_agents, stored_entity
 from tidepool.engine.library.entities import Entity, read_entities
 from tidepool.engine.run import create_batch
-from tidepool.engine.studies.evolution.problems.rows import rows_of
+from tidepool.engine.studies.data_files import rows_of
 from tidepool.engine.studies.mutation.queries import load_queries
 from tidepool.engine.studies.study import study_from
 from tidepool.storage.file import prepare
@@ -153,4 +153,4 @@ def test_a_device_or_a_pipe_is_not_opened(tmp_path: Path, read: Callable[..., An
     (tmp_path / "zero.csv").symlink_to("/dev/zero")
     for name in ("pipe.csv", "zero.csv"):
         with pytest.raises(UsageError, match="is a device or a pipe"):
-            list(read(tmp_path / name, name) if read is rows_of else read(tmp_path / name))
+            list(read(tmp_path / name))

@@ -275,7 +275,7 @@ SECTIONS: list[tuple[str, str, type[BaseModel]]] = [
     (GAME, "providers.openai", ProviderSettings),
     (GAME, "secret_game", load_kind("secret_game").settings),
     (NO_ENTITIES.replace("context =", "# context ="), "simulation", load_kind("simulation").settings),
-    (EVOLUTION.replace("elite_size = 2", "choose_problems = 5"), "evolution", load_kind("evolution").settings),
+    (EVOLUTION.replace("elite_size = 2", ""), "evolution", load_kind("evolution").settings),
     (MUTATION, "mutation", load_kind("mutation").settings),
 ]
 

@@ -93,7 +93,7 @@ CASES = [
     (mutation(num_mini_batch=33, num_steps=1), ("mutation", "num_mini_batch"), "the steps of an update"),
     (mutation(reward="vibes"), ("mutation", "reward"), "expected"),
     (mutation(heldout=1.0), ("mutation", "heldout"), "less than"),
-    (mutation(queries="none.jsonl"), ("mutation", "queries"), "cannot read the queries"),
+    (mutation(queries="none.jsonl"), ("mutation", "queries"), "cannot be read: No such file"),
     (mutation(policy="none.safetensors"), ("mutation", "policy"), "cannot read the policy"),
     (mutation(policy="none.json"), ("mutation", "policy"), "none.json: cannot read the policy"),
     (mutation(policy_content="%"), ("mutation", "policy_content"), "not base64"),

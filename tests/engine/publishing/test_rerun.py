@@ -135,7 +135,7 @@ def test_what_is_set_takes_the_place_of_what_was_taken_in(tmp_path: Path) -> Non
     file = tmp_path / "theirs.db"
     create_batch(load_config(EXAMPLES / "evolution_labels.toml"), file)
     cut = again(file, "evolution.max_problems=5").parts[0].config.as_written()["evolution"]["frozen"]
-    assert (len(cut["training"]), len(cut["choosing"]), len(cut["validation"])) == (5, 12, 40)
+    assert (len(cut["training"]), len(cut["validation"])) == (5, 40)
     (tmp_path / "mine.jsonl").write_text("".join(f'{{"question": "{n} + 1?", "label": "{n}"}}\n' for n in range(90)))
     own = again(
         file, "evolution.problems=mine.jsonl", 'evolution.question_template="{question}"', "evolution.labels=[]"

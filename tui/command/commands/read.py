@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tidepool.storage.queries.watching import BatchLine
 
 
-SPLITS = ("judge", "choose", "search")
+SPLITS = ("judge", "search")
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,6 @@ looked for the file. Reading results never comes near it. It works in one proces
 costs one mark, never the run.
 """
 
-import ast
 import asyncio
 import json
 import os
@@ -39,19 +38,7 @@ READY = b'{"ready": true}\n'
 
 
 @dataclass(frozen=True, slots=True)
-class OwnScorer:
-    file: str
-    """as the config names it, from the folder of the config on"""
-    function: str
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.function}"
-
-
-@dataclass(frozen=True, slots=True)
 class FoundScorer:
-    """The file itself, which this process may run."""
-
     path: Path
     function: str
     sha256: str
@@ -61,73 +48,25 @@ class FoundScorer:
 
 
 _allowed: dict[tuple[str, str], FoundScorer] = {}
-"""by name and hash: what `find` was asked for by who runs a batch of the user's own"""
+"""by name and hash: what `find_code` was asked for by who runs a batch of the user's own"""
 
 
-def own_scorer(scorer: str) -> OwnScorer | None:
-    """None where it is the name of an installed one, or nothing."""
+def is_own(scorer: str) -> bool:
+    """Whether it is a file of the user's; else it is the name of an installed scorer, or nothing."""
+    return re.fullmatch(OWN_SCORER, scorer) is not None
+
+
+def find_scorer(scorer: str, folders: Iterable[Path], expected: str = "") -> FoundScorer:
+    """The first folder that has the file, with this hash where one is expected. Nothing of it is run."""
     match = re.fullmatch(OWN_SCORER, scorer)
-    return OwnScorer(match["file"], match["function"]) if match else None
-
-
-def hash_of(scorer: OwnScorer, folders: Iterable[Path], known: str = "") -> str:
-    """When a batch is made: of the file's content, after a look at it that runs nothing. `known`: it must be this one."""
-    content = _content(_place(scorer, folders, known))
-    digest = sha256(content).hexdigest()
-    try:
-        names = {name for statement in ast.parse(content).body for name in _defined(statement)}
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise UsageError(f"The scorer {scorer.file} is no Python: {error}.", WHERE) from None
-    if scorer.function not in names:
-        raise UsageError(f"The scorer {scorer.file} has no function {scorer.function!r} at its top level.", WHERE)
-    return digest
-
-
-def _defined(statement: ast.stmt) -> Iterable[str]:
-    match statement:
-        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-            yield name
-        case ast.Assign(targets=targets):
-            yield from (target.id for target in targets if isinstance(target, ast.Name))
-        case ast.Import(names=names) | ast.ImportFrom(names=names):
-            yield from (alias.asname or alias.name for alias in names)
-
-
-def find(scorer: OwnScorer, expected: str, folders: Iterable[Path], seconds: float) -> FoundScorer:
-    """Looks for the file with this hash, and has it loaded once in a process of its own: what cannot be is told before
-    anything is bought. From then on this process may run it."""
-    located = FoundScorer(_place(scorer, folders, expected), scorer.function, expected)
-    try:
-        output = subprocess.run(
-            located.command(seconds),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=LOAD_SECONDS,
-            cwd=located.path.parent,
-        ).stdout
-    except subprocess.TimeoutExpired:
-        raise UsageError(f"The scorer {scorer} was not loaded within {LOAD_SECONDS:g} seconds.", WHERE) from None
-    if output != READY:
-        words = json.loads(output)["error"] if output else "its process ended"
-        raise UsageError(f"The scorer {scorer} cannot be loaded: {words}.", WHERE)
-    _allowed[str(scorer), expected] = located
-    return located
-
-
-def allowed_scorer(scorer: OwnScorer, expected: str) -> FoundScorer:
-    if (allowed_scorer := _allowed.get((str(scorer), expected))) is None:
-        raise UsageError(f"The scorer {scorer} is not run: nobody here has asked for it.", WHERE)
-    return allowed_scorer
-
-
-def _place(scorer: OwnScorer, folders: Iterable[Path], expected: str = "") -> Path:
-    """The first folder that has the file, with this hash where one is expected."""
+    assert match
     searched, changed = list(dict.fromkeys(folder.resolve() for folder in folders)), None
     for folder in searched:
-        path = _within(folder, scorer.file)
+        path = _within(folder, match["file"])
         if path.is_file():
-            if not expected or sha256(_content(path)).hexdigest() == expected:
-                return path
+            digest = sha256(_content(path)).hexdigest()
+            if expected in ("", digest):
+                return FoundScorer(path, match["function"], digest)
             changed = changed or path
     if changed:
         raise UsageError(
@@ -136,7 +75,30 @@ def _place(scorer: OwnScorer, folders: Iterable[Path], expected: str = "") -> Pa
             WHERE,
         )
     places = " nor in ".join(map(str, searched))
-    raise UsageError(f"There is no scorer {scorer.file} in {places}. Put it there.", WHERE)
+    raise UsageError(f"There is no scorer {match['file']} in {places}. Put it there.", WHERE)
+
+
+def try_to_load(found: FoundScorer, seconds: float) -> None:
+    """In a process of its own: what cannot be loaded is told before anything is bought."""
+    try:
+        output = subprocess.run(
+            found.command(seconds),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=LOAD_SECONDS,
+            cwd=found.path.parent,
+        ).stdout
+    except subprocess.TimeoutExpired:
+        raise UsageError(f"The scorer {found.path} was not loaded within {LOAD_SECONDS:g} seconds.", WHERE) from None
+    if output != READY:
+        words = json.loads(output)["error"] if output else "its process ended"
+        raise UsageError(f"The scorer {found.path.name}:{found.function} cannot be loaded: {words}.", WHERE)
+
+
+def allowed_scorer(settings: EvolutionSettings) -> FoundScorer:
+    if (found := _allowed.get((settings.scorer, settings.scorer_sha256))) is None:
+        raise UsageError(f"The scorer {settings.scorer} is not run: nobody here has asked for it.", WHERE)
+    return found
 
 
 def _within(folder: Path, name: str) -> Path:
@@ -283,11 +245,11 @@ def with_code_frozen(settings: EvolutionSettings, folder: Path | None) -> Evolut
             f"machine. If you know the file, write scorer = {settings.scorer.removeprefix(NOT_TRUSTED)!r} yourself.",
             WHERE,
         )
-    if (own := own_scorer(settings.scorer)) is None:
+    if not is_own(settings.scorer):
         return settings
     if folder is not None:
-        digest = hash_of(own, (folder, Path.cwd()), settings.scorer_sha256)
-        return settings.model_copy(update={"scorer_sha256": digest})
+        found = find_scorer(settings.scorer, (folder, Path.cwd()), settings.scorer_sha256)
+        return settings.model_copy(update={"scorer_sha256": found.sha256})
     if not settings.scorer_sha256:
         raise UsageError("The batch's own config names a scorer without its hash, as no frozen one does.", WHERE)
     return settings
@@ -296,12 +258,16 @@ def with_code_frozen(settings: EvolutionSettings, folder: Path | None) -> Evolut
 def code_of(config: FrozenConfig) -> tuple[str, ...]:
     """What it runs on this machine, in words."""
     settings = cast(EvolutionSettings, config.settings)
-    if own := own_scorer(settings.scorer):
-        return (f"the scorer {own} (sha256 {settings.scorer_sha256[:16]}...), which can read your keys and files",)
-    return ()
+    if not is_own(settings.scorer):
+        return ()
+    name, digest = settings.scorer.removeprefix(NOT_TRUSTED), settings.scorer_sha256[:16]
+    return (f"the scorer {name} (sha256 {digest}...), which can read your keys and files",)
 
 
 def find_code(config: FrozenConfig, folders: Sequence[Path]) -> None:
+    """From then on this process may run it."""
     settings = cast(EvolutionSettings, config.settings)
-    if own := own_scorer(settings.scorer):
-        find(own, settings.scorer_sha256, folders, settings.marking_seconds)
+    if is_own(settings.scorer):
+        found = find_scorer(settings.scorer, folders, settings.scorer_sha256)
+        try_to_load(found, settings.marking_seconds)
+        _allowed[settings.scorer, settings.scorer_sha256] = found

@@ -90,37 +90,29 @@ def marks(returned: Any) -> dict[str, Any]:
     if len(returned) > MOST_METRICS:
         raise ValueError(f"it returned {len(returned)} metrics, and {MOST_METRICS} are the most")
     values = {str(name)[:LONGEST_NAME]: _plain(value) for name, value in returned.items()}
-    correct = values.pop("correct", None)
-    if correct is not None and not isinstance(correct, bool):
+    score, correct = _share(values.pop("score")), values.pop("correct", None)
+    if correct not in (None, True, False):
         raise TypeError('"correct" must be true or false')
-    return {"score": _share(values.pop("score")), "correct": correct, "metrics": dict(map(_metric, values.items()))}
-
-
-def _metric(named: tuple[str, Any]) -> tuple[str, float]:
-    name, value = named
-    number = _number(value, name)
-    if not math.isfinite(number):
-        raise ValueError(f"{name} is {number}")
-    return name, number
+    return {"score": score, "correct": correct, "metrics": {name: _number(name, one) for name, one in values.items()}}
 
 
 def _share(value: Any) -> float:
-    number = _number(value, "the score")
-    if not 0 <= number <= 1:
+    if not 0 <= (number := _number("the score", value)) <= 1:
         raise ValueError(f"the score is {number}, and must be from 0 to 1")
     return number
 
 
-def _number(value: Any, name: str) -> float:
+def _number(name: str, value: Any) -> float:
     if not isinstance(value, bool | int | float):
         raise TypeError(f"{name} is of the type {type(value).__name__}, and must be true, false or a number")
+    if not math.isfinite(value):
+        raise ValueError(f"{name} is {float(value)}")
     return float(value)
 
 
 def _plain(value: Any) -> Any:
     """Numbers of numpy and torch as Python's own."""
-    item = getattr(value, "item", None)
-    return item() if callable(item) and not isinstance(value, bool | int | float) else value
+    return value.item() if hasattr(value, "item") else value
 
 
 def _words(error: BaseException) -> str:

@@ -1,13 +1,9 @@
 """Racing, stop rules, and what a search finds that was planted."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.engine.studies.evolution.running import run, study
-from tidepool.engine.providers.simulated.landscape import MODEL, mends
 from tidepool.engine.studies.evolution.evaluator import (
     MIN_SURVIVORS,
     Generation,
@@ -73,12 +69,3 @@ def history(*best: float, diversity: float = 0.5) -> list[Generation]:
 )
 def test_the_rule_that_ends_a_run_is_named(past: list[Generation], reason: str | None) -> None:
     assert stopped_by(past, target_fitness=0.85, most=6, stagnation=3) == reason
-
-
-@pytest.mark.parametrize("seed", [1, 2])
-async def test_reflection_finds_what_no_seed_says(seed: int, database: Path) -> None:
-    sizes = {"max_generations": 4, "seed_final": False, "service": "live"}
-    config = study(seed=seed, model=f"simulated:{MODEL}", strategy="reflective", **sizes)
-    found = (await run(config, database))["statistics"]
-    assert mends(found["champion"]["prompt"]) and not mends(found["baseline"]["prompt"])
-    assert found["champion"]["validation_accuracy"] > 2 * found["baseline"]["validation_accuracy"]

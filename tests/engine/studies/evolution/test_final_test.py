@@ -7,20 +7,15 @@ from random import Random
 import pytest
 from scipy import stats
 
-from tests.engine.studies.evolution.running import evolved, run, run_with_interruptions, study
-from tests.support.solver_truth import true_accuracy
+from tests.engine.studies.evolution.running import run, study
 from tests.support.state import query
-from tidepool.engine.config.freezing import freeze
 from tidepool.engine.inference.intervals import wilson
 from tidepool.engine.studies.evolution.final_test import (
-    BEST,
     compare,
     held_out,
 )
 from tidepool.engine.studies.evolution.genome import seed_genomes
-from tidepool.engine.studies.evolution.problems.problem_set import generate
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
-from tidepool.engine.studies.study import study_from
 
 RIGHT, WRONG = Verdict("1", True), Verdict("0", False)
 
@@ -57,21 +52,24 @@ def test_missing_answers_are_left_out_and_counted() -> None:
     [
         ("+" * 20, "+" * 20, None),
         ("+" * 2, "-" * 2, None),
-        ("+" * 6, "-" * 6, "champion"),
-        ("-" * 6, "+" * 6, "baseline"),
-        ("+" * 6 + "?", "-" * 6 + "+", "champion"),
-        ("+++---", "---+++", None),
+        ("+" * 5, "-" * 5, None),
+        ("+" * 9 + "?", "-" * 10, None),
+        ("+" * 10, "-" * 10, "champion"),
+        ("-" * 10, "+" * 10, "baseline"),
+        ("+" * 10 + "?", "-" * 10 + "+", "champion"),
+        ("+++++-----", "-----+++++", None),
     ],
 )
 def test_a_winner_is_claimed_only_beyond_chance(champion: str, baseline: str, winner: str | None) -> None:
     comparison = compare(once(champion), once(baseline))
-    assert comparison["better"] == winner and (comparison["p_value"] <= 0.05) == (winner is not None)
+    assert comparison["better"] == winner and (comparison["p_value"] is None) == (comparison["pairs"] < 10)
+    assert comparison["p_value"] is None or (comparison["p_value"] <= 0.05) == (winner is not None)
 
 
 def test_interval_and_verdict_of_a_comparison_agree() -> None:
     random = Random(5)
     for _ in range(200):
-        count = random.randint(2, 60)
+        count = random.randint(10, 60)
         marks = [["+" if random.random() < share else "-" for _ in range(count)] for share in (0.9, 0.7)]
         found = compare(*(once("".join(one)) for one in marks))
         low, high = found["difference_ci95"]
@@ -98,32 +96,6 @@ def test_of_equal_prompts_hardly_one_in_twenty_wins(samples: int) -> None:
     assert claims <= 0.05 * runs + 4
 
 
-async def test_the_fittest_on_the_problems_that_choose_is_the_champion(database: Path) -> None:
-    only_right_answers = {"accuracy": 1.0, "consistency": 0.0, "efficiency": 0.0, "diversity": 0.0}
-    config = study(choose_problems=30, random_baseline=True, weights=only_right_answers)
-    summary = await run(config, database)
-    found = summary["statistics"]
-    told = found["choosing"]
-    assert told["problems"] == 30 and told["calls"] == 30 * told["prompts"] and BEST < told["prompts"] <= 3 * BEST
-    met = "SELECT prompt, avg(a.correct) FROM answers a JOIN genomes g USING (batch_id, genome_id) WHERE split = 'choose' GROUP BY prompt"
-    accuracy = dict(query(database, met))
-    assert found["champion"]["choose_accuracy"] == max(accuracy.values())
-    for role in ("champion", "baseline"):
-        assert found[role]["choose_accuracy"] == accuracy[found[role]["prompt"]]
-    assert found["champion"]["choose_fitness"] >= found["baseline"]["choose_fitness"]
-    assert found["random_search"]["choose_accuracy"] is not None
-    assert query(database, "SELECT count(*) FROM problem WHERE split = 'choose'") == [(30,)]
-    plan = study_from(freeze(config, database)).plan()
-    assert summary["calls"]["total"] <= sum(one.calls for one in plan.calls)
-
-
-async def test_without_such_problems_the_search_picks_it_and_nothing_else_is_different(tmp_path: Path) -> None:
-    plain = (await run(study(), tmp_path / "a.db"))["statistics"]
-    chosen = (await run(study(choose_problems=10), tmp_path / "b.db"))["statistics"]
-    assert "choosing" not in plain and "choose_fitness" not in plain["champion"]
-    assert plain["generations"] == chosen["generations"]
-
-
 SEEDS = [genome.prompt for genome in seed_genomes()]
 WEAK, STRONG = "Be brief. Answer quickly.", "Work step by step. Write out each line. Check the result. Verify it."
 
@@ -144,21 +116,3 @@ async def test_what_a_seed_was_answered_before_is_not_asked_again(database: Path
     assert summary["statistics"]["baseline_calls"] == 0
     (asked,) = query(database, "SELECT max(n) FROM (SELECT count(*) AS n FROM call GROUP BY unit_id)")
     assert asked == (20,), "the held-out problems, not the training ones again"
-
-
-async def test_the_seed_named_best_is_nearly_the_truly_best(tmp_path: Path) -> None:
-    questions = [problem.question for problem in generate("arithmetic", 300, Random(5))]
-    best = max(true_accuracy(prompt, questions) for prompt in SEEDS)
-    found = []
-    for seed in range(2):
-        config = study(seed=seed, seed_prompts=SEEDS, population_size=10, max_generations=1, max_problems=60)
-        summary = await run(config, tmp_path / f"{seed}.db")
-        found.append(true_accuracy(summary["statistics"]["baseline"]["prompt"], questions))
-    assert sum(found) / len(found) > best - 0.06
-
-
-async def test_a_choice_that_was_interrupted_ends_the_same(tmp_path: Path) -> None:
-    config = study(choose_problems=12, max_generations=1, seed_final=False)
-    whole = await run(config, tmp_path / "a.db")
-    parts, stops = await run_with_interruptions(config, tmp_path / "b.db", every=60)
-    assert stops > 1 and evolved(parts, tmp_path / "b.db") == evolved(whole, tmp_path / "a.db")

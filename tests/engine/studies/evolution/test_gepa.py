@@ -16,15 +16,10 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.evolution.gepa import (
     NEEDS_EXTRA,
     Ask,
-    Exam,
     Handover,
-    Question,
-    Reflection,
-    Result,
     SearchEnded,
     require_extra,
 )
-from tidepool.engine.studies.evolution.rewrites import FailedProblem
 from tidepool.engine.studies.plan import priced
 from tidepool.engine.studies.study import study_from
 
@@ -102,48 +97,6 @@ def test_without_the_extra_one_line_says_what_to_install(monkeypatch: pytest.Mon
     with pytest.raises(UsageError) as raised:
         require_extra()
     assert str(raised.value) == NEEDS_EXTRA and "\n" not in NEEDS_EXTRA
-
-
-class Examination:
-    """Answers GEPA's questions from a table: a longer prompt solves more, and one problem is never answered."""
-
-    def __init__(self, turns: int, proposals: int = 1) -> None:
-        self.turns = turns
-        self.proposals = proposals
-        self.asked: list[Exam | Reflection | None] = []
-        self.widest = 0
-
-    def __call__(self, question: Question) -> Any:
-        if question is not None:
-            self.widest = max(self.widest, len(question))
-            return [self._answer(one) for one in question]
-        self.asked.append(question)
-        self.turns -= 1
-        return self.proposals if self.turns >= 0 else 0
-
-    def _answer(self, question: Exam | Reflection) -> Any:
-        self.asked.append(question)
-        if isinstance(question, Exam):
-            return [self._result(question.prompt, place) for place in question.places]
-        assert question.failures and all(failure.reply == "wrong" for failure in question.failures)
-        return f"{question.prompt} more"
-
-    def _result(self, prompt: str, place: int) -> Result:
-        if place == 0:
-            return Result(None)
-        right = place < len(prompt.split())
-        return Result(float(right), None if right else FailedProblem("q", "a", "wrong"))
-
-
-def test_the_library_climbs_and_takes_an_unanswered_problem_for_none() -> None:
-    from tidepool.engine.studies.evolution.gepa import optimise
-
-    ask = Examination(turns=60)
-    optimise(ask, "one", 6, seed=3)
-    whole = [asked for asked in ask.asked if isinstance(asked, Exam) and len(asked.places) == 6]
-    assert [asked.prompt for asked in whole][:3] == ["one", "one more", "one more more"]
-    assert max(len(asked.prompt.split()) for asked in whole) >= 5
-    assert ask.asked[-1] is None
 
 
 async def doubled(question: int) -> int:

@@ -11,7 +11,6 @@ from tidepool.engine.call import Message
 from tidepool.engine.studies.evolution.genome import Genome
 from tidepool.engine.studies.evolution.grader import RequestBuilder
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.problems.rows import Columns, Row
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 from tidepool.engine.studies.evolution.tasks.verdict import Unmarked, Verdict, stored_verdict
 
@@ -57,11 +56,6 @@ def test_the_same_question_in_hardly_other_words_is_no_example_either() -> None:
 )
 def test_an_example_answers_in_the_form_of_the_task(task: AnswerTask, problem: Problem, shown: str) -> None:
     assert RequestBuilder(task, (problem,)).demonstrated(problem) == shown
-
-
-def test_a_solution_in_the_layout_of_gsm8k_is_kept_for_examples() -> None:
-    asked = Columns().read(Row("file, line 1", {"question": "Three times four?", "answer": "3*4 = 12\n#### 12"}))
-    assert asked.answer == "12" and Columns().rest(asked)[0] == {"solution": "3*4 = 12"}
 
 
 def test_not_all_problems_can_be_examples_at_once_and_none_that_cannot_be_shown() -> None:

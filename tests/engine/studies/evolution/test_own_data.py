@@ -9,10 +9,8 @@ import pytest
 from tests.engine.results.test_methods import told
 from tests.engine.studies.evolution.running import run, study
 from tests.support.state import query
-from tidepool.engine.results.blocks import Table
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.inputs import with_problems
-from tidepool.engine.studies.evolution.report import blocks
 
 TEMPLATE = "{review}\n\nAnswer with one of: positive, negative."
 
@@ -22,7 +20,7 @@ def reviews(*texts: str) -> str:
     return "review,mood,note\n" + "".join(rows)
 
 
-async def test_labels_of_a_table_are_searched_on_chosen_by_and_judged(tmp_path: Path, database: Path) -> None:
+async def test_labels_of_a_table_are_searched_on_and_judged(tmp_path: Path, database: Path) -> None:
     words = [f"{word} number {n}" for n in range(12) for word in ("I love", "I hate")]
     (tmp_path / "train.csv").write_text(reviews(*words[:16]))
     (tmp_path / "test.csv").write_text(reviews(*words[14:]))
@@ -33,7 +31,6 @@ async def test_labels_of_a_table_are_searched_on_chosen_by_and_judged(tmp_path: 
         question_template=TEMPLATE,
         task="label",
         max_problems=10,
-        choose_problems=4,
         max_generations=1,
         population_size=4,
         seed_final=False,
@@ -41,29 +38,23 @@ async def test_labels_of_a_table_are_searched_on_chosen_by_and_judged(tmp_path: 
     summary = await run(config, database)
     found = summary["statistics"]
     splits = dict(query(database, "SELECT split, count(*) FROM problem GROUP BY split"))
-    assert splits == {"search": 10, "choose": 4, "judge": 10}
-    assert found["champion"]["validation_problems"] == 10 and found["choosing"]["problems"] == 4
+    assert splits == {"search": 10, "judge": 10}
+    assert found["champion"]["validation_problems"] == 10
     read = query(database, "SELECT DISTINCT extracted FROM answers WHERE correct")
     assert set(read) == {("positive",), ("negative",)}
     told_before = "2 problems of train.csv stand in test.csv as well: left out of the search."
     short, freed = (row[0] for row in query(database, "SELECT message FROM log WHERE level = 'warning'"))
     assert freed == told_before and "validation_problems = 20" in short
     assert "answered problems of train.csv and test.csv (10 problems for training" in told(database)
-    assert "The champion was picked by its fitness on 4 problems that the search did not use" in told(database)
-    assert any("choosing" in str(block.columns) for block in blocks(found) if isinstance(block, Table))
 
 
-UNSAID, GUESSED = (
-    "Neither the questions nor a seed prompt name the labels (no, yes)",
-    "knows no answers to these problems",
-)
+GUESSED = "knows no answers to these problems"
 
 
 @pytest.mark.parametrize(
     ("question", "keys", "warned"),
     [
-        ("Is it so, {n}?", {}, [UNSAID, GUESSED]),
-        ("Is it so, {n}? yes or no", {}, [GUESSED]),
+        ("Is it so, {n}?", {}, [GUESSED]),
         ("Is it so, {n}?\nAnswer with one of: yes, no.", {}, []),
         ("Is it so, {n}?", {"seed_prompts": ["Answer yes or no."], "model": "gpt4o_mini", "mutator": "gpt4o_mini"}, []),
         ("How much is {n}?", {"task": "text"}, [GUESSED]),

@@ -3,7 +3,6 @@
 import asyncio
 import csv
 import json
-import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -17,7 +16,7 @@ from tidepool.engine.exports.export import export_batch
 from tidepool.engine.studies.evolution.replies import FoundAnswers, as_json, found_answers, genome_named, problem_blocks
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.storage.queries.learning import AnswerFilter, genomes_with_same_prompt
+from tidepool.storage.queries.learning import AnswerFilter
 from tidepool.tui.command.main import main
 
 
@@ -175,14 +174,3 @@ async def test_a_judges_words_stand_beside_the_reply_and_a_reply_without_a_mark_
     assert "mean scores, which the judge simulated:judge gave." in report
     assert "The simulated judge does not read the question or the rubric" in report
     assert "mean score (%)" in report and "right answers" not in report
-
-
-def test_a_prompt_with_other_examples_is_another_prompt(evolved: Path, tmp_path: Path) -> None:
-    path = Path(shutil.copy(evolved, tmp_path / "study.db"))
-    with closing(sqlite3.connect(path)) as connection:
-        for name, examples in (("aa", "[1, 2]"), ("bb", "[1, 2]"), ("cc", "[2]")):
-            connection.execute(
-                "INSERT INTO genome (batch_number, generation, genome_id, parents, operator, prompt, details) "
-                f"VALUES (1, 9, '{name}', '[]', 'seed', 'Think.', '{{\"examples\": {examples}}}')"
-            )
-        assert [genomes_with_same_prompt(connection, 1, name) for name in ("aa", "cc")] == [("aa", "bb"), ("cc",)]

@@ -55,12 +55,6 @@ def told(statistics: dict[str, Any] | None = None, **settings: Any) -> str:
     return " ".join((*found.design, *found.measures, *found.analysis))
 
 
-def test_who_picked_the_champion_is_told_as_it_was() -> None:
-    chosen = {"choosing": {"problems": 10, "prompts": 7, "calls": 70}}
-    assert "The champion is the fittest prompt on the training problems." in told()
-    assert "The champion was picked by its fitness on 10 problems" in told(chosen)
-
-
 def test_where_a_prompt_stands_and_how_replies_are_marked_are_told() -> None:
     assert "A prompt was the system prompt with which" in told()
     assert "A prompt was the message around the question" in told(seed_prompts=["Solve: {question}"])
@@ -95,13 +89,6 @@ def test_a_strangers_file_with_a_circle_in_it_does_not_hang() -> None:
     circle = Family({"a": member("a", 0, "b"), "b": member("b", 0, "a")}, "a", None)
     assert [one.genome_id for one in circle.mothers("a")] == ["a", "b"]
     assert len(circle.ancestors("a")) == 2
-
-
-def test_the_family_as_json_counts_children_and_operators() -> None:
-    found = FAMILY.as_json()
-    assert found["lineage"] == ["d", "c", "a", "b"]
-    assert found["operators"] == {"reflect": 3, "seed": 2}
-    assert {one["genome_id"]: one["children"] for one in found["genomes"]} == {"a": 1, "b": 2, "c": 1, "d": 0, "e": 0}
 
 
 async def test_the_command_shows_the_champions_ancestors(database: Path, tidepool: Tidepool) -> None:

@@ -26,9 +26,7 @@ async def plain(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any
     "how",
     [
         {"service": "live"},
-        {"service": "default"},
         {"service": "openai"},
-        {"service": "live", "dynamic": True},
         {"service": "live", "preset": "conservative"},
         {"service": "live", "limits": {"max_concurrent": 1}},
         {"enable_async_evaluation": False},

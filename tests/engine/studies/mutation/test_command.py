@@ -1,77 +1,19 @@
-"""A mutation from the command line: killed and resumed, its policy taken out and tested elsewhere."""
+"""A mutation from the command line: its policy taken out and tested elsewhere."""
 
 import json
-import sqlite3
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.engine.studies.mutation.studies import MAX_CONCURRENT, episodes, mutation, policy_of, written
+from tests.engine.studies.mutation.studies import episodes, mutation, written
 from tests.support.command import Tidepool
-from tests.support.state import committed_seeds, end_state, query, sold_live
-from tidepool import load_config, resume_batch, run_batch
+from tests.support.state import query
+from tidepool import load_config, run_batch
 from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.exports.export import export_batch
-from tidepool.engine.results.summary import summarise
 from tidepool.engine.studies.mutation.policy import load_policy
 
-SLOWLY = "[providers.simulated]\nlatency = 0.01\njitter = 0.5\nfatal_rate = 0.02\n"
 AT_ONCE = "[providers.simulated]\nfatal_rate = 0.02\n"
-
-
-def _calls(database: Path) -> int:
-    try:
-        return int(query(database, "SELECT count(*) FROM call")[0][0])
-    except (sqlite3.OperationalError, IndexError):
-        return 0
-
-
-def _kill_after(process: "subprocess.Popen[str]", database: Path, calls: int) -> None:
-    deadline = time.monotonic() + 60
-    while _calls(database) < calls:
-        assert process.poll() is None and time.monotonic() < deadline, process.communicate()
-        time.sleep(0.005)
-    process.kill()
-    process.wait()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("learner", "kills"), [("bandit", (150,)), ("ppo", (250,))])
-async def test_training_that_is_killed_ends_in_the_same_policy_bit_by_bit(
-    tidepool: Tidepool, tmp_path: Path, learner: str, kills: tuple[int, ...]
-) -> None:
-    if learner == "ppo":
-        pytest.importorskip("stable_baselines3", reason="the extra rl")
-    whole, killed = tmp_path / "whole.db", tidepool.database
-    summary = await run_batch(load_config(written(tmp_path, AT_ONCE, learner=learner)), whole)
-    config = str(written(tmp_path, SLOWLY, learner=learner))
-    kept: list[dict[int, int]] = []
-    for calls in kills:
-        with tidepool.start(*(("--resume", "last") if killed.exists() else ("--run", config))) as process:
-            _kill_after(process, killed, calls)
-        kept.append(_sold_and_kept(killed))
-    assert summarise(killed, "last")["status"] == "interrupted"
-    answered = query(killed, "SELECT count(*) FROM call WHERE status = 'answered'")[0][0]
-    resumed = await resume_batch("last", killed)
-    assert resumed["status"] == "completed" and resumed["calls"]["replayed"] >= answered
-    assert policy_of(killed) == policy_of(whole)
-    assert resumed["statistics"] == summary["statistics"]
-    assert episodes(killed) == episodes(whole)
-    assert end_state(killed) == end_state(whole)
-    sold = sold_live(resumed["batch_id"])
-    assert set(sold) >= committed_seeds(killed, resumed["batch_id"])
-    for then in kept:
-        assert {seed: sold[seed] for seed in then} == then, "what was kept at a kill is never bought again"
-    assert sum(count - 1 for count in sold.values()) <= len(kills) * MAX_CONCURRENT, "only what was in flight is"
-
-
-def _sold_and_kept(database: Path) -> dict[int, int]:
-    """The calls whose answers the file holds, and how often each was sold so far."""
-    batch_id = query(database, "SELECT id FROM batch")[0][0]
-    sold = sold_live(batch_id)
-    return {seed: sold[seed] for seed in committed_seeds(database, batch_id)}
 
 
 async def test_a_policy_is_taken_out_and_tested_on_queries_it_never_saw(tidepool: Tidepool, tmp_path: Path) -> None:
@@ -90,15 +32,6 @@ async def test_a_policy_is_taken_out_and_tested_on_queries_it_never_saw(tidepool
     heldout = {e["query"] for e in episodes(tidepool.database) if e["type"] == "heldout"}
     assert not trained_on & heldout
     assert sum(row["uses"] for row in tested["statistics"]["operators"].values()) > 0
-
-
-async def test_a_policy_tested_elsewhere_plays_as_it_did_where_it_was_trained(database: Path, tmp_path: Path) -> None:
-    """The same queries, but other addresses: only the luck of the answers differs."""
-    trained = await run_batch(mutation(num_env_steps=512, heldout=0.2), database)
-    export_batch(database, "last", "policy", tmp_path / "best")
-    tested = await run_batch(mutation(policy=str(tmp_path / "best.json"), repeats=2), database)
-    expected = trained["statistics"]["heldout"]["policy"]["mean_reward"]
-    assert tested["statistics"]["heldout"]["policy"]["mean_reward"] == pytest.approx(expected, abs=0.03)
 
 
 async def test_a_policy_that_does_not_fit_the_study_is_refused(database: Path, tmp_path: Path) -> None:

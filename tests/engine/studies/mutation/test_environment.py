@@ -21,7 +21,6 @@ from tidepool.engine.studies.mutation.environment import (
     advance,
     credit_reward,
     endless,
-    once_each,
 )
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES, Rewrite
 from tidepool.engine.studies.mutation.queries import Query, builtin_queries
@@ -108,17 +107,6 @@ def test_one_step_of_all_is_one_wave_of_each_stage_and_one_embedding_request(rew
         assert all(step is not None and step.reward is not None for step in outcome.steps)
 
 
-def test_one_by_one_gives_the_same_as_together_with_a_wave_for_each() -> None:
-    together, apart = OfflineTransport(1), OfflineTransport(1)
-    batched, single = _environments(4, together), _environments(4, apart, batching=False)
-    assert (asyncio.run(batched.reset()) == asyncio.run(single.reset())).all()
-    for action in (1, 4, 7, 2, 8, 3):
-        one, other = asyncio.run(batched.step([action] * 4)), asyncio.run(single.step([action] * 4))
-        assert one.steps == other.steps
-        assert (one.observations == other.observations).all()
-    assert sum(stage == ANSWER for stage, _ in apart.waves) == 4 * sum(stage == ANSWER for stage, _ in together.waves)
-
-
 def test_an_ended_episode_begins_the_next_in_the_same_step() -> None:
     query = QUERIES[0]
     transport = Scripted({0: [query.reference]})
@@ -132,32 +120,12 @@ def test_an_ended_episode_begins_the_next_in_the_same_step() -> None:
     assert outcome.scores[0] == pytest.approx(1.0, abs=1e-5)
 
 
-def test_a_lost_answer_ends_the_episode_before_itself_and_is_not_scored() -> None:
-    environments = _environments(2, Scripted({0: ["dull", None], 1: ["dull", "dull"]}))
-    asyncio.run(environments.reset())
-    first = asyncio.run(environments.step([NOOP, NOOP]))
-    second = asyncio.run(environments.step([NOOP, NOOP]))
-    lost, kept = second.steps
-    assert lost is not None and kept is not None
-    assert (lost.masked, lost.truncated, lost.index) == (True, True, 1)
-    assert not kept.ended
-    assert first.steps[0] is not None and second.scores == {0: first.steps[0].reward}
-    assert second.observations[0][-1] == 0.0
-
-
 @pytest.mark.parametrize("judge", [None, "no idea"])
 def test_a_lost_or_unreadable_judgement_masks_the_step(judge: str | None) -> None:
     environments = _environments(1, Scripted(judge=judge), EpisodeRules(reward="judge"))
     asyncio.run(environments.reset())
     step = asyncio.run(environments.step([NOOP])).steps[0]
     assert step is not None and step.masked and step.answer is not None
-
-
-def test_a_lost_rewrite_keeps_the_query_and_is_marked_as_a_fallback() -> None:
-    environments = _environments(1, Scripted())
-    asyncio.run(environments.reset())
-    step = asyncio.run(environments.step([SHORTEN])).steps[0]
-    assert step is not None and step.fell_back and step.query.text == step.after and not step.masked
 
 
 def test_a_lost_embedding_masks_its_wave_and_a_second_one_stops_the_run() -> None:
@@ -171,25 +139,3 @@ def test_a_lost_embedding_masks_its_wave_and_a_second_one_stops_the_run() -> Non
     with pytest.raises(RunError, match="encoder"):
         asyncio.run(environments.step([NOOP]))
     assert len(set(transport.names)) == len(transport.names)
-
-
-def test_for_evaluation_each_query_is_played_once() -> None:
-    queries = [Query("A?", "x"), Query("B?", "y")]
-    environments = Environments(4, once_each(queries), Scripted(), EpisodeRules(episode_length=1))
-    asyncio.run(environments.reset())
-    outcome = asyncio.run(environments.step([NOOP] * 4))
-    assert [step.query.text for step in outcome.steps if step] == ["A?", "B?", "A?", "B?"]
-    assert environments.playing == [False] * 4
-
-
-def test_episodes_are_numbered_by_their_first_step_the_same_together_and_one_by_one() -> None:
-    def serials(batching: bool) -> list[list[int]]:
-        environments = _environments(3, OfflineTransport(5), batching=batching)
-        asyncio.run(environments.reset())
-        moves = ([1, None, 2], [7, 8, 3], [5, 1, 1], [2, 2, 2], [8, 8, 8], [3, 3, 3])
-        return [[step.serial for step in asyncio.run(environments.step(move)).steps if step] for move in moves]
-
-    numbered = serials(batching=True)
-    assert numbered[:2] == [[1, 2], [1, 3, 2]]
-    assert {number for step in numbered for number in step} == set(range(1, max(map(max, numbered)) + 1))
-    assert serials(batching=False) == numbered

@@ -23,24 +23,6 @@ def said(turn: int, text: str, speaker: str = "target") -> StoredMessage:
     return StoredMessage(turn, speaker, text, None, "live", "simulated:target")
 
 
-def test_a_query_is_followed_from_step_to_step() -> None:
-    details = {
-        "query": "Why?",
-        "steps": [
-            {"operator": "shorten", "reward": 0.1, "fell_back": False},
-            {"operator": "noop", "reward": 0.2, "fell_back": False},
-            {"operator": "simplify", "reward": None, "fell_back": True},
-        ],
-    }
-    told = list(episode_steps(details, [said(1, "why", "shorten"), said(2, "Because."), said(4, "So it is.")]))
-    assert [(step.query, step.rewritten, step.reply, step.reward) for step in told] == [
-        ("Why?", "why", "Because.", 0.1),
-        ("why", "why", "So it is.", 0.2),
-        ("why", "why", None, None),
-    ]
-    assert [step.fell_back for step in told] == [False, False, True]
-
-
 @pytest.mark.parametrize(
     "details",
     [

@@ -30,7 +30,7 @@ def _scores(policy: float, random: float, constants: dict[str, float]) -> dict[s
 
 
 def test_the_best_constant_is_the_luckiest_operator() -> None:
-    result = compare(_scores(0.7, 0.3, {"shorten": 0.5, "simplify": 0.4}), seed=1)
+    result = compare(_scores(0.7, 0.3, {"shorten": 0.5, "simplify": 0.4}))
     assert result.best_constant.operator == "shorten"
     assert result.best_constant.mean_reward == pytest.approx(0.5)
     assert result.differences["best_constant"].difference == pytest.approx(0.2)
@@ -40,7 +40,7 @@ def test_that_the_luckiest_of_all_operators_is_ahead_is_no_surprise() -> None:
     luck = np.random.default_rng(3).normal(0, 0.1, 12)
     scores = {name: values[:12] for name, values in _scores(0.4, 0.3, {"shorten": 0.47}).items()}
     scores["shorten"] = scores["shorten"] + luck
-    beaten = compare(scores, seed=1).differences["best_constant"]
+    beaten = compare(scores).differences["best_constant"]
     plain = matched(scores["policy"] - scores["shorten"])
     assert (
         beaten.difference < 0
@@ -55,7 +55,7 @@ def test_differences_are_students_over_queries_with_holm_over_all_baselines() ->
     generator = np.random.default_rng(3)
     scores = {name: values + generator.normal(0, 0.1, 30) for name, values in _scores(0.5, 0.46, {"noop": 0.4}).items()}
     scores |= {"bandit": scores["policy"] + generator.normal(0.08, 0.1, 30)}
-    result = compare(scores, seed=1, learned=["bandit"])
+    result = compare(scores, learned=["bandit"])
     assert list(result.differences) == ["random", "best_constant", UNCHANGED, "bandit"]
     for name, one in result.differences.items():
         gaps = scores["policy"] - scores[result.best_constant.operator if name == "best_constant" else name]
@@ -68,33 +68,27 @@ def test_differences_are_students_over_queries_with_holm_over_all_baselines() ->
     assert beaten.difference < 0 and beaten.p_value_holm < 0.05
 
 
+def test_fewer_than_ten_queries_are_too_few_for_a_verdict() -> None:
+    for queries, tested in ((9, False), (10, True)):
+        scores = {name: values[:queries] for name, values in _scores(0.7, 0.3, {}).items()}
+        scores["policy"] = scores["policy"] + np.linspace(0, 0.05, queries)
+        gains = compare(scores).differences
+        assert all((one.p_value is not None) == tested == (one.p_value_holm is not None) for one in gains.values())
+        assert gains["random"].ci95
+
+
 def test_queries_that_a_contender_never_answered_are_left_out_for_all_and_counted() -> None:
     scores = _scores(0.7, 0.3, {})
     scores["random"][:3] = np.nan
-    result = compare(scores, seed=1)
+    result = compare(scores)
     assert (result.queries, result.missing) == (27, 3)
     assert result.policy.mean_reward == pytest.approx(scores["policy"][3:].mean())
-
-
-def test_with_nothing_answered_there_is_no_estimate() -> None:
-    scores = {name: np.full(3, np.nan) for name in _scores(0, 0, {})}
-    assert compare(scores, seed=1).policy.mean_reward is None
 
 
 def test_an_interval_stays_within_what_a_reward_can_be_and_a_single_query_has_none() -> None:
     wide = estimate(np.array([0.0, 0.1, 1.0]))
     assert wide.ci95 == (0.0, 1.0) and wide.mean_reward == pytest.approx(1.1 / 3)
     assert estimate(np.array([0.4])) == Reward(0.4, None)
-
-
-def test_all_contenders_play_all_queries_in_the_same_few_waves() -> None:
-    transport = OfflineTransport(2)
-    scores = asyncio.run(play_heldout(contenders(ConstantPolicy(0), 1), HELDOUT, transport, EpisodeRules(), repeats=2))
-    answers = [count for stage, count in transport.waves if stage == "answer"]
-    assert len(answers) == 5
-    assert answers[0] == len(HELDOUT) * 2 * (2 + len(OPERATOR_NAMES))
-    assert set(scores) == {"policy", "random", UNCHANGED, *OPERATOR_NAMES}
-    assert all(len(values) == len(HELDOUT) and not np.isnan(values).any() for values in scores.values())
 
 
 def test_a_query_whose_every_episode_is_lost_at_once_is_missing_and_not_zero() -> None:
@@ -117,4 +111,4 @@ def test_the_unchanged_query_is_asked_by_the_same_rules_also_where_noop_is_no_op
     )
     assert np.array_equal(with_noop[UNCHANGED], with_noop["noop"])
     assert abs(scores[UNCHANGED].mean() - with_noop[UNCHANGED].mean()) < 0.03
-    assert compare(scores, 1, rules.operators).best_constant.operator in rules.operators
+    assert compare(scores, rules.operators).best_constant.operator in rules.operators

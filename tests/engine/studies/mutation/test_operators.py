@@ -34,13 +34,6 @@ def test_a_rewrite_is_believed_only_when_it_looks_like_one(reply: str, text: str
     assert read_rewrite(reply, QUERY) == text
 
 
-def test_a_query_that_itself_begins_like_a_refusal_may_be_rewritten() -> None:
-    query = "I cannot sleep: what helps?"
-    assert read_rewrite("I cannot sleep at night, what would help?", query) == (
-        "I cannot sleep at night, what would help?"
-    )
-
-
 @given(st.text(), st.text(min_size=1))
 def test_no_reply_can_break_the_reading(reply: str, query: str) -> None:
     text = read_rewrite(reply, query)

@@ -9,21 +9,22 @@ import torch
 from stable_baselines3.common.buffers import RolloutBuffer
 
 from tests.support.offline_transport import Losing, OfflineTransport
+from tidepool.engine.studies.mutation.config import MutationSettings
 from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, Step, endless
 from tidepool.engine.studies.mutation.ppo import PPOLearner, Row, _algorithm, fill
 from tidepool.engine.studies.mutation.queries import Query, builtin_queries
-from tidepool.engine.studies.mutation.training import Player, Training, TrainingRecord, train
+from tidepool.engine.studies.mutation.training import Player, TrainingRecord, train
 
-SMALL = Training(learner="ppo", num_processes=4, num_steps=8, num_env_steps=80, seed=3)
+SMALL = MutationSettings(num_processes=4, num_steps=8, num_env_steps=80)
 
 
-def _trained(training: Training = SMALL, losing: Losing | None = None) -> PPOLearner:
+def _trained(settings: MutationSettings = SMALL, losing: Losing | None = None) -> PPOLearner:
     environments = Environments(4, endless(builtin_queries(), 1), OfflineTransport(1, losing), EpisodeRules())
     size = asyncio.run(environments.reset()).shape[1]
-    learner = PPOLearner(training, EpisodeRules(), size, 9)
+    learner = PPOLearner(settings, EpisodeRules(), size, 9, 3)
     record = TrainingRecord(update_size=32)
-    asyncio.run(train(environments, [Player("ppo", learner, training.num_env_steps, 0, 4, record)]))
-    assert record.env_steps == training.num_env_steps
+    asyncio.run(train(environments, [Player("ppo", learner, settings.num_env_steps, 0, 4, record)]))
+    assert record.env_steps == settings.num_env_steps
     return learner
 
 
@@ -65,7 +66,7 @@ def _step(
 
 
 def test_a_lost_step_leaves_its_episode_worth_what_was_expected_there() -> None:
-    learner = PPOLearner(Training(learner="ppo", num_processes=1, num_steps=99, gamma=0.9), EpisodeRules(), 3, 2)
+    learner = PPOLearner(MutationSettings(num_processes=1, num_steps=99, gamma=0.9), EpisodeRules(), 3, 2, 42)
     seen = np.zeros((1, 3), dtype=np.float32)
     learner.choose(seen)
     learner.learn(Outcome((_step(0, 0, 0.5),), seen))
@@ -86,7 +87,7 @@ def test_chains_laid_end_to_end_have_the_advantages_of_the_librarys_own_rollout(
     rewards, values = generator.uniform(size=(4, 2)), generator.uniform(size=(4, 2))
     starts = np.array([[1, 1], [0, 0], [1, 0], [0, 0]])
     last = np.array([0.3, 0.6])
-    algorithm = _algorithm(Training(learner="ppo"), 3, 2)
+    algorithm = _algorithm(MutationSettings(), 3, 2, 42)
     square = RolloutBuffer(4, algorithm.observation_space, algorithm.action_space, "cpu", 0.95, 0.99, n_envs=2)
     square.rewards[:], square.values[:], square.episode_starts[:] = rewards, values, starts
     square.compute_returns_and_advantage(torch.tensor(last), np.zeros(2))

@@ -49,4 +49,4 @@ def refusal(folder: Path, problems: str = "all.jsonl", **settings: Any) -> tuple
 
 def everything(frozen: FrozenProblems) -> dict[str, str]:
     """Question → answer, of all splits."""
-    return {one.question: one.answer for one in (*frozen.training, *frozen.choosing, *frozen.validation)}
+    return {one.question: one.answer for one in (*frozen.training, *frozen.validation)}

@@ -9,7 +9,7 @@ from arro3.core import Array, DataType, Table
 from arro3.io import write_parquet
 
 from tests.engine.studies.evolution.problems.taking import everything, refusal, taken, written
-from tidepool.engine.studies.evolution.problems import rows
+from tidepool.engine.studies import data_files
 
 TWO = {"What is 1, plus 1?": "2", 'Say "hi"\nand go.': "hi"}
 
@@ -51,31 +51,24 @@ HOSTILE: dict[str, tuple[str, object, str]] = {
     "no object": ("a.jsonl", ONE + "[1]", "line 2: not an object"),
     "no question": ("a.jsonl", ONE + '{"answer": "1"}', 'line 2: no "question". It has answer'),
     "no answer": ("a.jsonl", ONE + '{"question": "x"}', 'line 2: no "answer"'),
-    "empty question": ("a.jsonl", ONE + '{"question": " ", "answer": "1"}', '"question" is empty'),
     "null": ("a.jsonl", ONE + '{"question": null, "answer": "1"}', '"question" is empty (null)'),
     "NaN": ("a.jsonl", ONE + '{"question": "x", "answer": NaN}', '"answer" must be text or a number'),
-    "infinity": ("a.jsonl", ONE + '{"question": 1e999, "answer": 1}', '"question" must be text or a number'),
     "a list": ("a.jsonl", ONE + '{"question": "x", "answer": ["1"]}', '"answer" must be text or a number'),
     "no end": ("a.jsonl", ONE + '{"question": "x", "answer": "so ####"}', "nothing follows the ####"),
     "deep": ("a.jsonl", ONE + "[" * 100_000, "line 2: not JSON"),
     "huge number": ("a.jsonl", ONE + '{"question": ' + "9" * 5000 + "}", "line 2: not JSON"),
     "one row": ("a.jsonl", ONE, "at least 2 are needed"),
     "nothing": ("a.jsonl", "", "has 0 different problems"),
-    "an empty table": ("a.csv", "", "has 0 different problems"),
-    "only a header": ("a.csv", "question,answer\n", "has 0 different problems"),
     "long question": ("a.jsonl", [{"question": "x" * 100_001, "answer": 1}], "100,001 letters"),
-    "UTF-16": ("a.jsonl", ONE.encode("utf-16"), "looks like UTF-16). Save the file as UTF-8"),
+    "UTF-16": ("a.jsonl", ONE.encode("utf-16"), "line 1 is not UTF-8 text. Save the file as UTF-8"),
     "Latin-1": ("a.csv", b"question,answer\nCaf\xe9?,1\n", "a.csv, line 2 is not UTF-8"),
     "no header": ("a.csv", "Where?,Rome\nWhither?,Oslo\n", 'line 2: no "question". It has Where?, Rome'),
     "two columns of a name": ("a.csv", "question,answer,answer\nq,1,2\n", "two columns 'answer'"),
     "a cell too many": ("a.csv", "question,answer\nq,1,2\n", "3 cells, but its first line names 2 columns"),
     "a cell too few": ("a.csv", "question,answer\nq\n", 'line 2: no "answer"'),
     "an open quote": ("a.csv", 'question,answer\n"q,1\nr,2\n', "not readable as a table"),
-    "a huge cell": ("a.csv", "question,answer\n" + "x" * 140_000 + ",1\n", "not readable as a table"),
-    "no Parquet": ("a.parquet", b"PAR1 or so", "is no Parquet file, or is damaged"),
-    "a workbook": ("a.xlsx", b"PK", "problems come from JSONL, CSV or Parquet"),
-    "a list of objects": ("a.json", "[]", "problems come from JSONL, CSV or Parquet"),
-    "tabs": ("a.tsv", "question\tanswer", "problems come from JSONL, CSV or Parquet"),
+    "no Parquet": ("a.parquet", b"PAR1 or so", "cannot be read: it is no Parquet file, or is damaged"),
+    "a list of objects": ("a.json", "[]", "data come from JSONL, CSV or Parquet"),
 }
 
 
@@ -87,16 +80,16 @@ def test_a_bad_file_is_refused_with_the_place(tmp_path: Path, name: str, content
 
 
 def test_a_line_without_end_is_not_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "LINE_BYTES", 1 << 20)
+    monkeypatch.setattr(data_files, "LINE_BYTES", 1 << 20)
     written(tmp_path, "a.jsonl", ONE + '{"question": "' + "x" * (3 << 20))
     assert "line 2: longer than 1 MiB" in refusal(tmp_path, "a.jsonl")[1]
 
 
 def test_files_larger_than_any_study_needs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written(tmp_path, "a.jsonl", ONE * 9)
-    monkeypatch.setattr(rows.ceilings, "ROWS", 5)
+    monkeypatch.setattr(data_files.ceilings, "ROWS", 5)
     assert "more than 5 rows" in refusal(tmp_path, "a.jsonl")[1]
-    monkeypatch.setattr(rows.ceilings, "DATA_BYTES", 100)
+    monkeypatch.setattr(data_files.ceilings, "DATA_BYTES", 100)
     assert "is larger than" in refusal(tmp_path, "a.jsonl")[1]
 
 
@@ -107,7 +100,7 @@ def test_what_a_small_parquet_file_holds_is_counted_before_it_is_read(
     assert "more than 1,000,000 rows" in refusal(tmp_path, "rows.parquet")[1]
     as_parquet(tmp_path / "text.parquet", ["q" * 50_000_000], ["1"], compression="zstd(1)")
     assert (tmp_path / "text.parquet").stat().st_size < 50_000
-    monkeypatch.setattr(rows.ceilings, "DATA_BYTES", 40 * 2**20)
+    monkeypatch.setattr(data_files.ceilings, "DATA_BYTES", 40 * 2**20)
     assert "more than 40 MiB of data" in refusal(tmp_path, "text.parquet")[1]
 
 
@@ -126,7 +119,7 @@ def test_a_damaged_file_is_an_error_like_any(tmp_path: Path, damage: slice) -> N
     content = bytearray((tmp_path / "a.parquet").read_bytes())
     content[damage] = b"\x97" * len(content[damage])
     (tmp_path / "a.parquet").write_bytes(content)
-    assert "a.parquet is no Parquet file, or is damaged" in refusal(tmp_path, "a.parquet")[1]
+    assert "a.parquet cannot be read: it is no Parquet file, or is damaged" in refusal(tmp_path, "a.parquet")[1]
 
 
 def test_without_the_extra_a_parquet_file_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,18 +24,18 @@ OPTIONS = {
 
 def test_a_file_too_small_is_divided_with_a_warning_and_shuffled_by_the_seed(tmp_path: Path) -> None:
     written(tmp_path, "all.jsonl", ROWS)
-    found = taken(tmp_path, max_problems=100, choose_problems=5, validation_problems=15)
-    assert (len(found.training), len(found.choosing), len(found.validation)) == (10, 5, 15)
+    found = taken(tmp_path, max_problems=100, validation_problems=15)
+    assert (len(found.training), len(found.validation)) == (15, 15)
     assert len(everything(found)) == 30
     assert found.notes[0] == (
         "There are fewer different problems than asked for (max_problems = 100). "
-        "The study uses 10 to search by, 5 to choose the champion, 15 held out."
+        "The study uses 15 to search by, 15 held out."
     )
     by_default = taken(tmp_path, max_problems=100).notes[0]
     assert "(max_problems = 100, validation_problems = 100 by default)" in by_default
     assert by_default.endswith("The study uses 15 to search by, 15 held out.")
     assert not [note for note in taken(tmp_path).notes if "fewer" in note], "nobody asked for the defaults"
-    assert [one.question for one in found.training] != [row["question"] for row in ROWS[:10]]
+    assert [one.question for one in found.training] != [row["question"] for row in ROWS[:15]]
 
 
 def test_columns_are_named_by_the_config_and_the_rest_is_kept(tmp_path: Path) -> None:
@@ -70,8 +70,7 @@ def test_a_question_is_made_of_several_columns(tmp_path: Path) -> None:
         ({"question_template": "{contxt}"}, "question_template", "names {contxt}, but there is no such column"),
         ({"fields": {"choices": "more"}, "task": "choice"}, "fields", 'no "more"'),
         ({"fields": {"choices": "deep"}, "task": "choice"}, "problems", "Write them as a list, or by letter"),
-        ({"choose_from": "all.jsonl"}, "choose_problems", "choose_problems is 0"),
-        ({"judge_from": "none.jsonl"}, "judge_from", "There is no file 'none.jsonl'"),
+        ({"judge_from": "none.jsonl"}, "judge_from", "judge_from is 'none.jsonl': no file: there is no"),
         ({"judge_from": "."}, "judge_from", "is a folder: name one file in it"),
         ({"judge_from": "all.jsonl"}, "problems", "has 0 different problems"),
         ({"problems": "arithmetic", "judge_from": "all.jsonl"}, "problems", "the built-in set 'arithmetic'"),
@@ -133,19 +132,20 @@ def rows(word: str, count: int) -> list[dict[str, str]]:
     return [{"question": f"{word} {number}?", "answer": str(number)} for number in range(count)]
 
 
-def test_own_files_for_each_split_and_what_stands_in_several_stays_with_the_judge(tmp_path: Path) -> None:
-    written(tmp_path, "train.jsonl", [*rows("train", 9), *rows("test", 3), *rows("dev", 1), *rows("train", 2)])
-    written(tmp_path, "dev.jsonl", [*rows("dev", 4), {"question": "TEST   1", "answer": "1"}])
+def test_what_stands_in_both_files_stays_with_the_judge(tmp_path: Path) -> None:
+    written(
+        tmp_path,
+        "train.jsonl",
+        [*rows("train", 9), *rows("test", 2), {"question": "TEST   2", "answer": "2"}, *rows("train", 2)],
+    )
     written(tmp_path, "test.jsonl", rows("test", 5))
-    found = taken(tmp_path, "train.jsonl", choose_from="dev.jsonl", choose_problems=9, judge_from="test.jsonl")
-    assert [len(found.training), len(found.choosing), len(found.validation)] == [9, 4, 5]
+    found = taken(tmp_path, "train.jsonl", max_problems=20, judge_from="test.jsonl")
+    assert [len(found.training), len(found.validation)] == [9, 5]
     assert found.notes == [
-        "There are fewer different problems than asked for (choose_problems = 9, validation_problems = 100 by default). "
-        "The study uses 9 to search by, 4 to choose the champion, 5 held out.",
-        "2 problems of train.jsonl stand in it before, and count once (line 14, line 15).",
-        "1 problem of dev.jsonl stands in test.jsonl as well: left out of the choosing.",
+        "There are fewer different problems than asked for (max_problems = 20, validation_problems = 100 by default). "
+        "The study uses 9 to search by, 5 held out.",
+        "2 problems of train.jsonl stand in it before, and count once (line 13, line 14).",
         "3 problems of train.jsonl stand in test.jsonl as well: left out of the search.",
-        "1 problem of train.jsonl stands in dev.jsonl as well: left out of the search.",
     ]
 
 
@@ -162,8 +162,7 @@ def test_a_question_with_two_answers_is_left_out_and_told(tmp_path: Path) -> Non
     [
         ("What's two  plus two?", "whats TWO plus two", True),
         ("“Who goes there?”", "Who goes there", True),
-        ("A well-known song", "a well known song!", True),
-        ("2+2", "2 + 2 ?", True),
+        ("2+2", "2+2 ?", True),
         ("Ｗｈｏ？", "who", True),
         ("3 + 5", "3 - 5", False),
         ("Is 1.5 odd?", "Is 15 odd?", False),
@@ -178,11 +177,11 @@ def test_questions_are_the_same_whatever_their_case_spacing_and_punctuation(one:
 
 def test_a_frozen_batch_needs_no_file(tmp_path: Path) -> None:
     written(tmp_path, "all.jsonl", [{**row, "source": {"page": 3}} for row in ROWS])
-    frozen = config(tmp_path, choose_problems=5)
+    frozen = config(tmp_path)
     (tmp_path / "all.jsonl").unlink()
     again = load_frozen(frozen.to_json())
     assert problems_of(again) == problems_of(frozen)
-    assert problems_of(again).choosing[0].fields == {"source": {"page": 3}}
+    assert problems_of(again).training[0].fields == {"source": {"page": 3}}
 
 
 def test_a_form_reads_a_file_again_only_when_it_or_its_columns_have_changed(

@@ -19,25 +19,19 @@ READ = [
     # reply, expected answer: a number or words, and right
     ("#### 42", "42"),
     ("3 + 4 = 7, so 7.\n#### 7", "7"),
-    ("####7", "7"),
     ("#### 1,234,567", "1234567"),
-    ("#### 1_234", "1234"),
     ("#### $18.00", "18"),
-    ("#### 18 dollars", "18"),
     ("#### -3", "-3"),
     ("#### −3", "-3"),
     ("#### Answer: 12", "12"),
-    ("#### **12**", "12"),
     ("#### x = 12", "12"),
     ("#### 3/4", "0.75"),
     ("#### 1 1/2", "1.5"),
-    ("#### 12%", "12"),
     ("#### 25%", "0.25"),
     ("#### 5\nWait, that is wrong.\n#### 6", "6"),
     ("#### Step 1: add 3 and 4\nThe answer is 7.", "7"),
     ("The answer is 12. It took 3 steps.", "12"),
     ("The answer is 3.5.", "3.5"),
-    ("The answer is: 12", "12"),
     ("**Answer:** 12 apples", "12"),
     ("Answer\n\nAnswer:\n\n12", "12"),
     ("The answer is 3 + 4 = 7 apples.", "7"),
@@ -48,37 +42,27 @@ READ = [
     ("The answer is 12.\n\nQuestion: How many are 3 and 4?\nThe answer is 7.", "12"),
     (r"Thus \boxed{12} follows from 3.", "12"),
     (r"\boxed{\frac{3}{4}} of 8", "0.75"),
-    (r"\boxed{-\frac34}", "-0.75"),
-    (r"\boxed{2\tfrac{1}{2}}", "2.5"),
     (r"\boxed{\text{12}}", "12"),
     ("First 3, then 4, which makes 12", "12"),
     ("10 - 4", "4"),
-    ("It falls to -4", "-4"),
     ("That costs $1,250.50", "1250.5"),
-    ("It is .5 of it", "0.5"),
     ("1e3", "1000"),
     (r"$3 \times 10^{8}$", "3e8"),
     ("The answer is 7.0004", "7"),
     ("#### 0.333", "1/3"),
     ("#### Tuesday", "Tuesday"),
-    ("#### **tuesday**.", "Tuesday"),
     ("The answer is Tuesday.", "tuesday"),
     ("The answer is “the lamp”.", "lamp"),
     ("The answer is yes, because all of them are.", "yes"),
     (r"So \boxed{\text{Rosa}} is second.", "Rosa"),
-    ('{"answer": "Rosa"}', "Rosa"),
     ("It follows that **Rosa** is second of all in the long queue.", "Rosa"),
     ("The capital of Australia is Canberra.", "Canberra"),
-    ("Tuesday", "Tuesday"),
     ("On.", "on"),
-    ("#### ice  cream", "Ice cream"),
     (f"{'1, ' * 20_000}\nSo the answer is 72.", "72"),
-    (f"{'so it goes ' * 5_000}\n#### Rome", "Rome"),
 ]
 WRONG = [
     ("#### 41", "42"),
     ("#### 42.002", "42"),
-    ("#### no", "yes"),
     ("It could be Monday or Tuesday", "Tuesday"),
     ("#### 5 or 6", "6"),
     ("#### 3,5", "5"),
@@ -86,7 +70,6 @@ WRONG = [
 SILENT = [
     ("", "42"),
     ("I do not know.", "42"),
-    ("####", "42"),
     (r"\boxed{", "42"),
     ('{"answer": null, "guess": 42}', "42"),
     ("There is much to say about the days of the week.", "Tuesday"),
@@ -113,19 +96,16 @@ def test_a_reply_without_an_answer_gives_none(reply: str, expected: str) -> None
     ("task", "reply", "answer"),
     [
         ("choice", "B", "B"),
-        ("choice", "(b)", "B"),
         ("choice", "B. the Rome of old\n\nC would be a town.", "B"),
         ("choice", "The answer is (C), not A.", "C"),
         ("choice", "I would say option A because of the tower.", "A"),
         ("choice", "A town is not a city, so C", "C"),
-        ("choice", "The answer is Paris.", "A"),
         ("choice", "It must be the Rome of old", "B"),
         ("choice", '{"choice": "C"}', "C"),
         ("choice", "I cannot say.", None),
         ("label", "Positive. There is nothing negative in it.", "positive"),
         ("label", "It praises much, so it is very positive", "very positive"),
         ("label", "Label: negative\nA positive word is meant as irony.", "negative"),
-        ("label", "The answer is **negative**.", "negative"),
         ("label", "Neither of them.", None),
     ],
 )
@@ -138,14 +118,6 @@ def test_of_a_reply_that_was_cut_only_what_is_marked_counts() -> None:
     task, problem = AnswerTask("number"), Problem("", "7")
     assert task.mark("3 + 4 = 7", problem, cut=True).answer is None
     assert task.mark("#### 7\nLet me check: 3 +", problem, cut=True).correct
-
-
-def test_the_last_marker_counts_and_what_follows_it_does_not() -> None:
-    reply = r"\boxed{3}. The answer is 2. #### 1" + "\nThat was 4 marks."
-    assert match(reply, "1").answer == "1"
-    assert match(reply.replace("####", ""), "1").answer == "2"
-    assert match(r"\boxed{3}. That was 4 marks.", "1").answer == "3"
-    assert match("That was 4 marks.", "1").answer == "4"
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Any, cast
-from unittest.mock import Mock
+from typing import Any
 
 import pytest
 
@@ -12,8 +11,6 @@ from tests.support.state import query
 from tidepool.engine.call import Call
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.errors import CallFailed, UsageError
-from tidepool.engine.studies.evolution.config import EvolutionSettings
-from tidepool.engine.studies.evolution.grader import Grader
 from tidepool.engine.studies.evolution.plan import plan
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.tasks.judge import JudgeMarker, judge_request, judge_system
@@ -118,23 +115,3 @@ def test_a_judge_is_asked_for_only_where_one_marks_and_never_simulated_in_silenc
     left_out = {name: value for name, value in JUDGED.items() if name != "judge"}
     with pytest.raises(UsageError, match=r"evolution\.judge is not written"):
         freeze(study(**left_out, model="gpt4o_mini", mutator="gpt4o_mini"), tmp_path / "x.db")
-
-
-class Heard:
-    async def mark(self, reply: SolverReply, problem: Problem) -> Verdict | Unmarked:
-        return Verdict("8", True, reply.length, 0.8)
-
-    async def close(self) -> None:
-        return None
-
-
-async def test_a_judge_that_failed_before_a_stop_and_answers_after_it_is_heard() -> None:
-    grader = Grader.__new__(Grader)
-    grader._settings, grader._marker = EvolutionSettings(task="judge"), Heard()
-    grader._run = cast(Any, Mock())
-    grader._run.context.run.seals = None
-    given = SolverReply("text", 3, False, cast(Any, None), "step", 1)
-    before = {"extracted": None, "correct": None, "score": None, **Unmarked("the judge did not answer").columns()}
-    marked = {"details": None, **Verdict("3", False, 3, 0.3).columns()}
-    assert await grader._mark(given, Problem("", ""), before) == Verdict("8", True, 3, 0.8)
-    assert await grader._mark(given, Problem("", ""), marked) == Verdict("3", False, 3, 0.3)

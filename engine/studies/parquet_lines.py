@@ -1,4 +1,4 @@
-"""A Parquet file as lines of JSON: python -m tidepool.engine.studies.evolution.problems.parquet_lines FILE ROWS BYTES
+"""A Parquet file as lines of JSON: python parquet_lines.py FILE ROWS BYTES
 
 In a process of its own, with a ceiling on its memory: a damaged file makes the library that reads it panic, or ask for more
 memory than there is, which ends the process. Needs the extra `parquet`.
@@ -8,42 +8,30 @@ import json
 import resource
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 MOST_MEMORY = 1 * 2**30
 """of address space: no file of the size that is read needs half of it"""
-ROWS_AT_ONCE = 256
-REFUSED = 3
-"""exit code: the file is whole, and its data are not taken"""
 
 
-class RefusedFile(Exception):
-    """What of the file is not taken."""
-
-
-def lines(path: Path, most_rows: int, most_bytes: int) -> Iterator[bytes]:
+def lines(path: str, most_rows: int, most_bytes: int) -> Iterator[bytes]:
     """A file is decoded once before any of it is turned into JSON: a few kilobytes may hold millions of rows."""
     rows = size = 0
-    for batch in _opened(path):
+    for batch in _batches(path):
         rows, size = rows + batch.num_rows, size + batch.nbytes
         if rows > most_rows:
-            raise RefusedFile(f"it has more than {most_rows:,} rows: take a part of it")
+            sys.exit(f"it has more than {most_rows:,} rows: take a part of it")
         if size > most_bytes:
-            raise RefusedFile(f"it holds more than {most_bytes >> 20:,} MiB of data: take a part of it")
-    reader = _opened(path)
-    columns = reader.schema.names
-    if twice := next((column for column in columns if columns.count(column) > 1), None):
-        raise RefusedFile(f"it has two columns {twice!r}: rename one of them")
-    for batch in reader:
+            sys.exit(f"it holds more than {most_bytes >> 20:,} MiB of data: take a part of it")
+    for batch in _batches(path):
         for values in batch.to_struct_array().to_pylist():
             yield json.dumps(values, default=_as_text).encode() + b"\n"
 
 
-def _opened(path: Path) -> Any:
+def _batches(path: str) -> Any:
     from arro3.io import read_parquet
 
-    return read_parquet(str(path), batch_size=ROWS_AT_ONCE)
+    return read_parquet(path, batch_size=256)
 
 
 def _as_text(value: Any) -> Any:
@@ -56,16 +44,13 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
     try:
         with open(1, "wb") as out:
-            out.writelines(lines(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])))
+            out.writelines(lines(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
     except ImportError:
-        sys.exit(2)
-    except RefusedFile as why:
-        print(why, file=sys.stderr)
-        sys.exit(REFUSED)
-    except BrokenPipeError:
-        sys.exit(0)
+        sys.exit("Parquet needs two small packages that are not installed: pip install 'tidepool-lab[parquet]'")
+    except SystemExit:
+        raise
     except BaseException as error:  # a panic of the library is no Exception
-        sys.exit(" ".join(str(error).split())[:200] or "nothing is known")
+        sys.exit(f"it is no Parquet file, or is damaged: {' '.join(str(error).split())[:200]}")
 
 
 if __name__ == "__main__":
