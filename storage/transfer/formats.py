@@ -19,7 +19,7 @@ from typing import Any, TextIO
 
 from tidepool.storage.codes import MOST_CODES
 from tidepool.storage.errors import FileError
-from tidepool.storage.folders import is_scratch, whole_folder
+from tidepool.storage.folders import PREFIX, whole_folder
 from tidepool.storage.queries.summary import MOST_WAVES, findings
 from tidepool.storage.text import MARK, Plain, in_document, json_text
 from tidepool.storage.transfer.tables import (
@@ -37,7 +37,7 @@ from tidepool.storage.transfer.tables import (
 @contextmanager
 def finished(path: Path) -> Iterator[Path]:
     """A path to write to; what was written takes its place at the end, or is removed after an error."""
-    if is_scratch(path.parent):  # one of several files that will take their places together
+    if any(part.startswith(PREFIX) for part in path.parts):  # one of several files that will take their places together
         yield path
         return
     with _explained(path), whole_folder(path.parent) as scratch:
