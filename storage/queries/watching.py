@@ -6,6 +6,7 @@ conversations costs as much as watching ten. All run in autocommit.
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -274,11 +275,6 @@ def cells(
     return [WaveCell(sequence_number_of(row[0]), row[1], row[2]) for row in rows]
 
 
-def last_begun(connection: sqlite3.Connection, batch_number: int) -> int:
-    """The highest sequence number that has a row; 0 before the first."""
-    return last_unit(connection, batch_number)
-
-
 @dataclass(frozen=True, slots=True)
 class WaveLine:
     wave: int
@@ -311,31 +307,19 @@ class ProviderBatchLine:
         return self.state in OPEN_PHASES
 
 
-def wave_count(connection: sqlite3.Connection, batch_number: int) -> int:
-    return int(value_of(connection, "SELECT count(*) FROM wave WHERE batch_number = ?", (batch_number,)))
-
-
-def wave_lines(connection: sqlite3.Connection, batch_number: int, skip: int = 0, most: int = 200) -> list[WaveLine]:
-    return read_waves(
-        connection, "batch_number = ?", (batch_number,), order_lines(connection, batch_number), skip, most
-    )
-
-
-def read_waves(
-    connection: sqlite3.Connection,
-    where: str,
-    values: tuple[Any, ...],
-    orders: list["ProviderBatchLine"],
-    skip: int,
-    most: int,
-) -> list[WaveLine]:
-    """Waves of one batch, or of several summed up, each with its provider batches."""
+def wave_lines(
+    connection: sqlite3.Connection, numbers: Sequence[int], skip: int = 0, most: int = 200
+) -> tuple[int, list[WaveLine]]:
+    """How many waves these batches have, and some of them, summed over the batches, each with its provider batches."""
+    batches = "FROM wave WHERE batch_number IN (SELECT value FROM json_each(?))"
     rows = connection.execute(
-        "SELECT wave, sum(calls), sum(failed), sum(cached), sum(retried), max(seconds), max(transport) FROM wave "
-        f"WHERE {where} GROUP BY wave ORDER BY wave LIMIT ? OFFSET ?",
-        (*values, most, skip),
+        f"SELECT wave, sum(calls), sum(failed), sum(cached), sum(retried), max(seconds), max(transport) {batches} "
+        "GROUP BY wave ORDER BY wave LIMIT ? OFFSET ?",
+        (json.dumps(numbers), most, skip),
     ).fetchall()
-    return [whole(replace(WaveLine(*row), orders=tuple(one for one in orders if one.wave == row[0]))) for row in rows]
+    orders = order_lines(connection, numbers[0]) if rows else []
+    lines = [whole(replace(WaveLine(*row), orders=tuple(one for one in orders if one.wave == row[0]))) for row in rows]
+    return int(value_of(connection, f"SELECT count(DISTINCT wave) {batches}", (json.dumps(numbers),))), lines
 
 
 def order_lines(connection: sqlite3.Connection, batch_number: int, most: int = 1_000) -> list[ProviderBatchLine]:
@@ -361,16 +345,14 @@ class LogLine:
     message: str
 
 
-def log_after(connection: sqlite3.Connection, batch_number: int, after: int, most: int = 2_000) -> list[LogLine]:
-    """The newest lines of the log after row `after`, oldest first."""
-    return read_log(connection, "batch_number = ?", batch_number, after, most)
-
-
-def read_log(connection: sqlite3.Connection, where: str, value: object, after: int, most: int) -> list[LogLine]:
+def log_lines(
+    connection: sqlite3.Connection, numbers: Sequence[int], after: int = 0, most: int = 2_000
+) -> list[LogLine]:
+    """The newest lines in the logs of these batches after row `after`, oldest first."""
     rows = connection.execute(
         f"SELECT id, at, substr(level, 1, {LONGEST_NAME}), substr(message, 1, {LONGEST_WORDS}) FROM log_line "
-        f"WHERE {where} AND id > ? ORDER BY id DESC LIMIT ?",
-        (value, after, most),
+        "WHERE batch_number IN (SELECT value FROM json_each(?)) AND id > ? ORDER BY id DESC LIMIT ?",
+        (json.dumps(numbers), after, most),
     ).fetchall()
     return [whole(LogLine(*row)) for row in reversed(rows)]
 
@@ -394,7 +376,7 @@ class Stretch:
 def past(connection: sqlite3.Connection, batch_number: int, slices: int = 240) -> list[Stretch]:
     """The life of a batch in equal slices, made once when a screen opens: of a batch with very many units from an even
     sample of them, as large as fits on a screen."""
-    step = max(1, last_begun(connection, batch_number) // MOST_SAMPLED)
+    step = max(1, last_unit(connection, batch_number) // MOST_SAMPLED)
     condition, bounds = _sampled(batch_number, step)
     first, last, sampled = connection.execute(
         f"SELECT min(at), max(at), count(*) FROM call WHERE {condition}", bounds

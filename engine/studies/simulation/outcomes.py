@@ -8,7 +8,6 @@ entities, or without a judge, are only set side by side.
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from math import comb, gcd
 from statistics import fmean
 from typing import Any
@@ -32,7 +31,7 @@ from tidepool.engine.inference.significance import pairwise
 from tidepool.engine.stopping.rules import ENOUGH_BLOCKS, ReportEstimate, refuse_few_blocks, refuse_line, refuse_outcome
 from tidepool.engine.studies.simulation.casting import cast_of, settings_of
 from tidepool.engine.studies.simulation.measures import EntityCounts, SpeechTally, group_mean
-from tidepool.storage.queries.conversations import ratings_by_talk
+from tidepool.storage.queries.conversations import ratings_by_unit
 from tidepool.storage.queries.units import rated_between, spoken_in_pages
 
 RATING = "rating"
@@ -65,11 +64,11 @@ def read(connection: sqlite3.Connection, batch: Mapping[str, Any], sections: Sec
     if not by_talk:
         return BatchValues()
     talks: list[Talk] = []
-    for place, rows in groupby(ratings_by_talk(connection, batch["number"]), key=lambda row: row[0]):
-        ratings = [(row[1], str(row[2]), number(row[3])) for row in rows]
-        talks.append(Talk(place, drawn=_who(ratings[0][0])))
-        known = [rating for _, _, rating in ratings if rating is not None]
-        own = {f"{RATING} of {entity}": rating for _, entity, rating in ratings}
+    for place, rows in ratings_by_unit(connection, batch["number"]):
+        ratings = [(str(row.entity), number(row.rating)) for row in rows]
+        talks.append(Talk(place, drawn=_who(rows[0].participants)))
+        known = [rating for _, rating in ratings if rating is not None]
+        own = {f"{RATING} of {entity}": rating for entity, rating in ratings}
         for name, values in by_talk.items():
             values.append(own.get(name) if name != RATING else fmean(known) if len(known) == len(ratings) else None)
     return BatchValues(talks=talks, by_talk=by_talk)
