@@ -18,7 +18,6 @@ from tidepool.storage.errors import BatchLocked, FileError, NotFound
 from tidepool.storage.file import reading, settle, value_of, writing
 from tidepool.storage.lock_files import BATCH_ID, is_held
 from tidepool.storage.queries import search
-from tidepool.storage.queries.summary import counts_to_keep
 from tidepool.storage.states import (
     IN_FLIGHT,
     KILLED,
@@ -258,12 +257,8 @@ def end(
     path: Path, batch_id: str, *, status: BatchStatus, reason: str | None, stop_code: StopCode | None = None
 ) -> None:
     """`reason` says to people why the batch ended before its plan did, `stop_code` to programs."""
-    with reading(path) as connection:
-        number = find_batch(connection, batch_id)["number"]
-        counts = counts_to_keep(connection, number)
-    findings = [{"batch_number": number, "name": name, "content": content} for name, content in counts.items()]
     with writing(path) as connection:
-        db.insert_rows(connection, db.Finding, findings, "REPLACE")
+        number = find_batch(connection, batch_id)["number"]
         ending = {"status": status, "reason": reason and storable(reason), "stop_code": stop_code}
         db.change(connection, db.Batch, {"number": number}, **ending, paused=False, finished_at=time.time())
         count_in_flight_as_bought(connection, number)
