@@ -322,33 +322,14 @@ def recount(connection: sqlite3.Connection, batch_number: int) -> None:
         db.change(connection, db.Wave, {**key, "wave": row["wave"]}, **counts)
 
 
-def steer(path: Path, reference: str, command: str, arguments: dict[str, Any] | None = None) -> str:
-    """Leaves a word for the process that runs the batch; raises where none does."""
-    with reading(path) as connection:
-        batch = find_batch(connection, reference)
-        if not is_running(path, batch, progress_of(connection, batch["number"])):
-            no_effect = "no limits to change" if command == "limits" else f"nothing to {command}"
-            raise NotFound(f"Batch {batch['id']} is not running (it is {shown_status(path, batch)}): {no_effect}.")
-    send_command(path, batch["number"], command, arguments)
-    return str(batch["id"])
-
-
 def send_command(path: Path, batch_number: int, command: str, arguments: dict[str, Any] | None = None) -> None:
     row = db.Control(batch_number=batch_number, at=time.time(), command=command, arguments=json.dumps(arguments or {}))
     with writing(path) as connection:
         db.add(connection, row)
 
 
-def shown_status(path: Path, batch: sqlite3.Row) -> str:
-    """A batch whose process died shows `interrupted`, never `in_progress` for ever."""
-    if batch["status"] != BatchStatus.IN_PROGRESS:
-        return str(batch["status"])
-    with reading(path) as connection:
-        return status_now(path, batch, progress_of(connection, batch["number"]))
-
-
 def status_now(path: Path, batch: sqlite3.Row, progress: sqlite3.Row) -> str:
-    """The same, where the progress row is at hand."""
+    """A batch whose process died shows `interrupted`, never `in_progress` for ever."""
     if batch["status"] != BatchStatus.IN_PROGRESS or is_running(path, batch, progress):
         return str(batch["status"])
     with reading(path) as connection:  # it may have come to its end since its row was read

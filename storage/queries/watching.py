@@ -13,7 +13,7 @@ from typing import Any
 
 from tidepool.storage.batches import status_now
 from tidepool.storage.file import value_of
-from tidepool.storage.queries.units import last_unit, whole
+from tidepool.storage.queries.units import whole
 from tidepool.storage.states import OPEN_PHASES, STUDY_BATCHES_SQL, BatchStatus, sequence_number_of, unit_id, unit_range
 
 LONGEST_NODE = 200
@@ -357,8 +357,6 @@ def log_lines(
     return [whole(LogLine(*row)) for row in reversed(rows)]
 
 
-MOST_SAMPLED = 4_000
-"""units, at least, of which the past is read where there are twice as many"""
 SHORTEST_SLICE = 0.25
 """seconds: a pace over less than that is noise"""
 
@@ -374,34 +372,16 @@ class Stretch:
 
 
 def past(connection: sqlite3.Connection, batch_number: int, slices: int = 240) -> list[Stretch]:
-    """The life of a batch in equal slices, made once when a screen opens: of a batch with very many units from an even
-    sample of them, as large as fits on a screen."""
-    step = max(1, last_unit(connection, batch_number) // MOST_SAMPLED)
-    condition, bounds = _sampled(batch_number, step)
-    first, last, sampled = connection.execute(
-        f"SELECT min(at), max(at), count(*) FROM call WHERE {condition}", bounds
-    ).fetchone()
+    """The life of a batch in equal slices, as many as fit on a screen; read once when the screen opens."""
+    bounds = dict(zip(("low", "high"), unit_range(batch_number), strict=True))
+    calls = "FROM call WHERE unit_id BETWEEN :low AND :high"
+    first, last = connection.execute(f"SELECT min(at), max(at) {calls}", bounds).fetchone()
     if first is None:
         return []
     width = max((last - first) / slices, SHORTEST_SLICE)
     rows = connection.execute(
         "SELECT CAST((at - :first) / :width AS INTEGER) AS slice, count(*), coalesce(sum(cost_usd), 0.0), "
-        "avg(CASE WHEN source = 'live' AND status = 'answered' THEN seconds END) "
-        f"FROM call WHERE {condition} GROUP BY slice ORDER BY slice",
+        f"avg(CASE WHEN source = 'live' AND status = 'answered' THEN seconds END) {calls} GROUP BY slice ORDER BY slice",
         {**bounds, "first": first, "width": width},
     ).fetchall()
-    calls = value_of(connection, "SELECT calls FROM progress WHERE batch_number = ?", (batch_number,))
-    scale = calls / sampled if step > 1 and calls is not None else 1
-    return [Stretch(first + (row[0] + 1) * width, round(row[1] * scale), row[2] * scale, row[3]) for row in rows]
-
-
-def _sampled(batch_number: int, step: int) -> tuple[str, dict[str, int]]:
-    """Which calls are those of every so manieth unit."""
-    bounds = dict(zip(("low", "high"), unit_range(batch_number), strict=True))
-    if step == 1:
-        return "unit_id BETWEEN :low AND :high", bounds
-    units = (
-        "WITH RECURSIVE each(unit) AS (SELECT :low + :step UNION ALL SELECT unit + :step FROM each LIMIT :most) "
-        "SELECT unit FROM each"
-    )
-    return f"unit_id IN ({units})", {"low": bounds["low"], "step": step, "most": 2 * MOST_SAMPLED}
+    return [Stretch(first + (row[0] + 1) * width, *tuple(row)[1:]) for row in rows]

@@ -70,10 +70,6 @@ _FORMULA = re.compile(rf"[\t\n]|[\s\"'{MARK}]*[=+\-@|%＝＋－＠﹦﹢﹣﹫�
 """a formula, also behind spaces, quotes and signs that some program leaves out"""
 
 
-LONG_CELL = 1_000_000
-"""letters of a cell"""
-
-
 def harmless(cell: Any) -> Any:
     if not isinstance(cell, str):
         return cell
@@ -86,17 +82,7 @@ def write_rows(stream: TextIO, columns: Sequence[str], rows: Iterable[Sequence[A
     writer = csv.writer(stream, lineterminator="\r\n")
     writer.writerow(map(harmless, columns))
     for row in rows:
-        cells = [harmless(cell) for cell in row]
-        if any(type(cell) is Plain and len(cell) > LONG_CELL for cell in cells):
-            stream.write(_quoted(cells))
-        else:
-            writer.writerow(cells)
-
-
-def _quoted(cells: Sequence[Any]) -> str:
-    """A row that Python's own writer would take seconds for, deaf to Ctrl+C."""
-    texts = ("" if cell is None else str(cell) for cell in cells)
-    return ",".join('"' + text.replace('"', '""') + '"' for text in texts) + "\r\n"
+        writer.writerow(map(harmless, row))
 
 
 @contextmanager
