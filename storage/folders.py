@@ -3,9 +3,8 @@
 import errno
 import os
 import stat
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 FOLDER_VARIABLE = "TIDEPOOL_STATE"
@@ -49,28 +48,61 @@ def refuse_writable_by_others(path: Path) -> None:
         raise PermissionError(f"{path} is not a regular file")
 
 
-PREFIX = ".tidepool-"
-"""of temporary folders"""
-LONGEST_WRITE = 24 * 3600
-"""seconds: an older temporary folder was left by a process that was killed"""
+PREFIX = f".tidepool-{os.uname().nodename}-"
+"""of temporary folders; the machine is part of it, since another one knows nothing of its processes"""
+
+
+@contextmanager
+def temporary_folder(parent: Path) -> Iterator[Path]:
+    """A folder in `parent` for the user alone, gone at the end. By a note of it in the state folder the next command finds what
+    a killed one left."""
+    from tempfile import TemporaryDirectory  # slow to load, and every command loads this module
+
+    note: Path | None = None
+    try:
+        with TemporaryDirectory(dir=parent, prefix=f"{PREFIX}{os.getpid()}-", ignore_cleanup_errors=True) as name:
+            with suppress(OSError):  # no state folder: nobody tidies up after a kill
+                note = state_folder() / "scratch" / Path(name).name
+                note.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                note.write_text(str(Path(name).resolve()), encoding="utf-8")
+            yield Path(name)
+    finally:
+        if note is not None:
+            with suppress(OSError):
+                note.unlink()
+
+
+def sweep() -> None:
+    """Removes the temporary folders that killed commands of this user left on this machine, wherever they lie."""
+    for note in (state_folder() / "scratch").glob(f"{PREFIX}*"):
+        with suppress(OSError, ValueError):
+            scratch = Path(note.read_text(encoding="utf-8"))
+            if scratch.name == note.name and not _runs(int(note.name.removeprefix(PREFIX).partition("-")[0])):
+                from shutil import rmtree
+
+                rmtree(scratch, ignore_errors=True)
+                note.unlink()
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
     """A temporary folder that becomes `folder` at the end in one step. If `folder` exists, its files are replaced one by one,
     each in one step, and what else lies there stays. An error leaves everything as it was."""
-    from shutil import rmtree  # slow to load, and every command loads this module
-    from tempfile import TemporaryDirectory
-
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, "it is a file, not a folder", str(folder))
     nearest = next(parent for parent in (folder, *folder.absolute().parents) if parent.is_dir())
-    for left in nearest.glob(f"{PREFIX}*"):
-        if time.time() - left.stat().st_mtime > LONGEST_WRITE:
-            rmtree(left, ignore_errors=True)
-    # On the same disk, so that a move is a change of name; for the user alone, so that nobody adds files to it.
-    with TemporaryDirectory(dir=nearest, prefix=PREFIX, ignore_cleanup_errors=True) as scratch:
-        staging = Path(scratch, "made")
+    with temporary_folder(nearest) as scratch:  # on the same disk, so that a move is a change of name
+        staging = scratch / "made"
         staging.mkdir()
         yield staging
         for path in (*staging.rglob("*"), staging):

@@ -1,5 +1,4 @@
-"""kill -9 in the middle of each act that writes: the next look finds the file sound, all or nothing, and nothing left over but a hidden
-temporary folder of an export, which a later export removes.
+"""kill -9 in the middle of each act that writes: the next look finds the file sound, all or nothing, and nothing left over.
 
 `make prove ONLY=killed_commands` kills them at twenty random moments each.
 """
@@ -19,7 +18,6 @@ from tests.support.command import ROOT, Tidepool
 from tests.support.state import query
 from tests.support.studies import game
 from tidepool.engine.run import run_batch
-from tidepool.storage.folders import PREFIX
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -71,5 +69,5 @@ def test_an_act_that_was_killed_is_done_or_not_done_and_leaves_nothing(act: str,
     assert right(database)
     if act in DONE_AGAIN:
         assert Tidepool(study, database)(*arguments).returncode == 0
-    assert {path.name for path in study.iterdir() if not path.name.startswith(PREFIX)} == {"study.db"}
+    assert {path.name for path in study.iterdir()} == {"study.db"}
     assert not list(scratch.iterdir())

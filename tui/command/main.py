@@ -111,6 +111,8 @@ def _blamed(arguments: list[str], error: Exception) -> "TidepoolError | None":
 
 
 def _dispatch(arguments: list[str]) -> int:
+    from tidepool.storage.folders import sweep
+
     if arguments[1:] and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
         arguments = _with_study_file(arguments)
     parser, command = _parser(arguments)
@@ -118,6 +120,7 @@ def _dispatch(arguments: list[str]) -> int:
     if command is None and options.file:
         options.db = _app_file(parser, options)
     options.db = Path(options.db)
+    sweep()  # what a killed command left
     if command is not None:
         run_command, _ = _functions_of(command)
         return int(run_command(options))
