@@ -186,23 +186,24 @@ def _pieces(
     for count, unit in enumerate(units_of(connection, batch, contents)):
         yield (",\n" if count else "\n") + _dump(unit)
     yield "\n]"
-    for view in (*contents.beside_units, "waves", "log"):
-        columns = columns_of(connection, view)
-        yield f',\n"{view}": ['
-        rows = rows_of(connection, view, batch)
-        for count, values in enumerate(islice(rows, MOST_WAVES if view == "waves" else None)):
+    views = {
+        view: (columns_of(connection, view), rows_of(connection, view, batch))
+        for view in (*contents.beside_units, "waves", "log")
+    }
+    tables = {
+        table.name: (list(table.columns), iter(table.rows))
+        for table in (make(connection, batch) for make in contents.tables)
+    }
+    for name, (columns, rows) in {**views, **tables}.items():
+        yield f',\n"{name}": ['
+        for count, values in enumerate(islice(rows, MOST_WAVES if name == "waves" else None)):
             row = _without_batch(dict(zip(columns, values, strict=True)))
-            if view == "genomes":
+            if name == "genomes":
                 row["parents"] = json.loads(row["parents"])
             yield (", " if count else "") + _dump(row)
         yield "]"
         if left := sum(1 for _ in rows):
-            yield f',\n"{view}_left_out": {left}'
-    for table in (make(connection, batch) for make in contents.tables):
-        yield f',\n"{table.name}": ['
-        for count, values in enumerate(table.rows):
-            yield (", " if count else "") + _dump(_without_batch(dict(zip(table.columns, values, strict=True))))
-        yield "]"
+            yield f',\n"{name}_left_out": {left}'
     for name, content in more.items():
         yield f',\n"{name}": {_dump(content)}'
     yield f',\n"findings": {_dump(findings(connection, batch["number"]))}}}\n'
