@@ -42,16 +42,15 @@ def search_seconds(path: Path, messages: int) -> tuple[float, float]:
     filling = time.perf_counter() - began
     connection = connect(path)
     try:
-        ids = search.id_range(connection, number)
-        return max(_first_page(connection, number, ids, words) for words in SEARCHES), filling
+        return max(_first_page(connection, number, words) for words in SEARCHES), filling
     finally:
         connection.close()
 
 
-def _first_page(connection: sqlite3.Connection, number: int, ids: tuple[int, int], words: str) -> float:
-    """As the app asks; where the batch lies was looked up when it was opened."""
+def _first_page(connection: sqlite3.Connection, number: int, words: str) -> float:
+    """As the app asks."""
     began = time.perf_counter()
-    search.find(connection, number, Filter(words), ids)
+    search.find(connection, number, Filter(words))
     return time.perf_counter() - began
 
 

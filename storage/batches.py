@@ -18,7 +18,6 @@ from tidepool.storage.errors import BatchLocked, FileError, NotFound
 from tidepool.storage.file import reading, settle, value_of, writing
 from tidepool.storage.lock_files import BATCH_ID, is_held
 from tidepool.storage.queries import search
-from tidepool.storage.queries.summary import counts_to_keep
 from tidepool.storage.states import (
     IN_FLIGHT,
     KILLED,
@@ -264,12 +263,8 @@ def end(
     headline: str | None = None,
 ) -> None:
     """`reason` says to people why the batch ended before its plan did, `stop_code` to programs."""
-    with reading(path) as connection:
-        number = find_batch(connection, batch_id)["number"]
-        counts = counts_to_keep(connection, number)
-    findings = [{"batch_number": number, "name": name, "content": content} for name, content in counts.items()]
     with writing(path) as connection:
-        db.insert_rows(connection, db.Finding, findings, "REPLACE")
+        number = find_batch(connection, batch_id)["number"]
         ending = {"status": status, "reason": reason and storable(reason), "stop_code": stop_code, "headline": headline}
         db.change(connection, db.Batch, {"number": number}, **ending, paused=False, finished_at=time.time())
         count_in_flight_as_bought(connection, number)
@@ -333,33 +328,14 @@ def recount(connection: sqlite3.Connection, batch_number: int) -> None:
         db.change(connection, db.Wave, {**key, "wave": row["wave"]}, **counts)
 
 
-def steer(path: Path, reference: str, command: str, arguments: dict[str, Any] | None = None) -> str:
-    """Leaves a word for the process that runs the batch; raises where none does."""
-    with reading(path) as connection:
-        batch = find_batch(connection, reference)
-        if not is_running(path, batch, progress_of(connection, batch["number"])):
-            no_effect = "no limits to change" if command == "limits" else f"nothing to {command}"
-            raise NotFound(f"Batch {batch['id']} is not running (it is {shown_status(path, batch)}): {no_effect}.")
-    send_command(path, batch["number"], command, arguments)
-    return str(batch["id"])
-
-
 def send_command(path: Path, batch_number: int, command: str, arguments: dict[str, Any] | None = None) -> None:
     row = db.Control(batch_number=batch_number, at=time.time(), command=command, arguments=json.dumps(arguments or {}))
     with writing(path) as connection:
         db.add(connection, row)
 
 
-def shown_status(path: Path, batch: sqlite3.Row) -> str:
-    """A batch whose process died shows `interrupted`, never `in_progress` for ever."""
-    if batch["status"] != BatchStatus.IN_PROGRESS:
-        return str(batch["status"])
-    with reading(path) as connection:
-        return status_now(path, batch, progress_of(connection, batch["number"]))
-
-
 def status_now(path: Path, batch: sqlite3.Row, progress: sqlite3.Row) -> str:
-    """The same, where the progress row is at hand."""
+    """A batch whose process died shows `interrupted`, never `in_progress` for ever."""
     if batch["status"] != BatchStatus.IN_PROGRESS or is_running(path, batch, progress):
         return str(batch["status"])
     with reading(path) as connection:  # it may have come to its end since its row was read

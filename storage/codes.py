@@ -48,13 +48,6 @@ class GameSide(NamedTuple):
         return self.number, self.side, 0
 
 
-class RatedSide(NamedTuple):
-    number: int
-    side: int
-    entity: str
-    rating: float | None
-
-
 class GradedAnswer(NamedTuple):
     """A reply to a problem of an evolution, as it was marked."""
 
@@ -107,16 +100,6 @@ def game_sides(connection: sqlite3.Connection, batch_number: int) -> list[GameSi
         )
         for side in (GameSide(*row) for row in rows)
     ]
-
-
-def rated_sides(connection: sqlite3.Connection, batch_number: int) -> list[RatedSide]:
-    """Every entity of every completed simulation that a judge was asked about."""
-    rows = connection.execute(
-        "SELECT j.unit_id, j.place, j.entity, j.rating FROM judgement j JOIN unit u ON u.id = j.unit_id "
-        "WHERE j.unit_id BETWEEN ? AND ? AND u.status = 'completed' ORDER BY j.unit_id, j.place",
-        unit_range(batch_number, 1),
-    )
-    return [RatedSide(row[0] & MOST_UNITS, row[1] - 1, row[2], row[3]) for row in rows]
 
 
 def graded_answers(connection: sqlite3.Connection, batch_number: int) -> list[GradedAnswer]:

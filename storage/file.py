@@ -15,6 +15,7 @@ from threading import Lock
 from typing import Any
 
 from tidepool.storage.errors import FileError, PreReleaseFile
+from tidepool.storage.lock_files import is_held
 from tidepool.storage.schema import CURRENT, Schema, refuse_odd_schema, refuse_triggers, version_of
 
 LIMIT_VARIABLE = "TIDEPOOL_QUERY_SECONDS"
@@ -100,8 +101,6 @@ CHANGING_SECONDS = 1.0
 """that a change of the journal may take"""
 SMALLEST_PAGE = 512
 """no SQLite file is shorter"""
-MOST_LOCKS = 500
-"""that one process holds at once: each takes one of the files that it may have open"""
 
 
 def prepare(path: Path, *, create: bool = True, schema: Schema = CURRENT) -> None:
@@ -291,24 +290,17 @@ def _upgrade(path: Path, connection: LimitedConnection, schema: Schema) -> None:
         version = version_of(connection)
         if version >= schema.version:
             return
-        with _no_batch_running(path, connection), _back_up(path, version):
+        for (held,) in connection.execute(
+            "SELECT DISTINCT coalesce(study_id, id) FROM batch WHERE status = 'in_progress'"
+        ):
+            if is_held(path, str(held)):
+                raise FileError(
+                    f"{path} is of an older version, and batch {held} runs in it. Let it end, or stop it with the Tidepool "
+                    "it was started with; then open the file again to upgrade it."
+                )
+        with _back_up(path, version):
             schema.upgrade(connection)
             refuse_odd_schema(path, connection, schema)
-
-
-@contextmanager
-def _no_batch_running(path: Path, connection: sqlite3.Connection) -> Iterator[None]:
-    """The locks of all batches that may be run are held, so that no older program begins with one."""
-    from tidepool.storage.lock_files import locked_by_us  # only an upgrade needs filelock
-
-    query = "SELECT id FROM batch WHERE status <> 'completed' ORDER BY number DESC LIMIT ?"
-    with locked_by_us(path, [str(row[0]) for row in connection.execute(query, (MOST_LOCKS,))]) as running:
-        if running:
-            raise FileError(
-                f"{path} is of an older version, and batch {running} runs in it. Let it end, or stop it with the Tidepool "
-                "it was started with; then open the file again to upgrade it."
-            )
-        yield
 
 
 @contextmanager

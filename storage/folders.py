@@ -1,11 +1,6 @@
-"""Folders: the user's own, and scratch folders whose files take their place when they are whole.
-
-Who makes a scratch folder holds a lock on it, which frees itself however its process ends, and leaves a note of it in the
-user's state folder. The next command reads the notes (`sweep`) and removes each folder whose lock is free.
-"""
+"""The user's own folders, and the one way to write files: all of them take their places when they are whole."""
 
 import errno
-import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -54,39 +49,59 @@ def refuse_writable_by_others(path: Path) -> None:
 
 
 PREFIX = f".tidepool-{os.uname().nodename}-"
-"""the machine is part of it: locks do not cross a network share"""
+"""of temporary folders; the machine is part of it, since another one knows nothing of its processes"""
 
 
 @contextmanager
-def scratch_in(folder: Path) -> Iterator[Path]:
-    """A new folder in `folder`; it is gone at the end."""
-    scratch = folder / f"{PREFIX}{os.urandom(8).hex()}"
-    note = _note(scratch)
-    scratch.mkdir(mode=0o700)  # others must not add files that would then take a place
-    descriptor = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY)
+def temporary_folder(parent: Path) -> Iterator[Path]:
+    """A folder in `parent` for the user alone, gone at the end. By a note of it in the state folder the next command finds what
+    a killed one left."""
+    from tempfile import TemporaryDirectory  # slow to load, and every command loads this module
+
+    note: Path | None = None
     try:
-        with suppress(OSError):  # a disk without locks: nobody tidies there either
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if note is not None:
-            with suppress(OSError):
-                note.write_text(str(scratch.resolve()), encoding="utf-8")
-        yield scratch
+        with TemporaryDirectory(dir=parent, prefix=f"{PREFIX}{os.getpid()}-", ignore_cleanup_errors=True) as name:
+            with suppress(OSError):  # no state folder: nobody tidies up after a kill
+                note = state_folder() / "scratch" / Path(name).name
+                note.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                note.write_text(str(Path(name).resolve()), encoding="utf-8")
+            yield Path(name)
     finally:
-        _remove(scratch)
         if note is not None:
             with suppress(OSError):
                 note.unlink()
-        os.close(descriptor)
+
+
+def sweep() -> None:
+    """Removes the temporary folders that killed commands of this user left on this machine, wherever they lie."""
+    for note in (state_folder() / "scratch").glob(f"{PREFIX}*"):
+        with suppress(OSError, ValueError):
+            scratch = Path(note.read_text(encoding="utf-8"))
+            if scratch.name == note.name and not _runs(int(note.name.removeprefix(PREFIX).partition("-")[0])):
+                from shutil import rmtree
+
+                rmtree(scratch, ignore_errors=True)
+                note.unlink()
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """A scratch folder that becomes `folder` at the end in one step. If `folder` exists, its files are replaced one by one,
-    each in one step, and what else lies there stays."""
+    """A temporary folder that becomes `folder` at the end in one step. If `folder` exists, its files are replaced one by one,
+    each in one step, and what else lies there stays. An error leaves everything as it was."""
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, "it is a file, not a folder", str(folder))
     nearest = next(parent for parent in (folder, *folder.absolute().parents) if parent.is_dir())
-    with scratch_in(nearest) as scratch:  # on the same disk, so that a move is a change of name
+    with temporary_folder(nearest) as scratch:  # on the same disk, so that a move is a change of name
         staging = scratch / "made"
         staging.mkdir()
         yield staging
@@ -104,66 +119,10 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 def replace_file(path: Path, content: bytes) -> None:
     """Writes a file for its owner alone, in one step: readers see the old content or the new one."""
-    from tempfile import mkstemp  # slow to load, and every command loads this module
-
-    descriptor, name = mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    scratch = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(descriptor)
-        scratch.replace(path)
-    except BaseException:
-        scratch.unlink(missing_ok=True)
-        raise
-
-
-def is_scratch(folder: Path) -> bool:
-    """Or lies in one."""
-    return any(one.name.startswith(PREFIX) for one in (folder, *folder.parents))
-
-
-def sweep() -> None:
-    """Tidies away what crashed commands of this user left on this machine, wherever it lies."""
-    with suppress(OSError):
-        for note in list((state_folder() / "scratch").iterdir()):
-            with suppress(OSError, ValueError):
-                scratch = Path(note.read_text(encoding="utf-8"))
-                if note.name == scratch.name and scratch.name.startswith(PREFIX):
-                    _remove_unlocked(scratch)
-                    note.unlink()
-
-
-def _note(scratch: Path) -> Path | None:
-    """Where the note of a scratch folder lies; None where none can be left."""
-    try:
-        notes = state_folder() / "scratch"
-        notes.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError:
-        return None
-    return notes / scratch.name
-
-
-def _remove_unlocked(scratch: Path) -> None:
-    """Raises OSError where another process holds the folder's lock, or the folder is another user's."""
-    try:
-        descriptor = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        return
-    try:
-        if os.fstat(descriptor).st_uid != os.geteuid():
-            raise PermissionError
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        _remove(scratch)
-    finally:
-        os.close(descriptor)
-
-
-def _remove(folder: Path) -> None:
-    from shutil import rmtree  # loaded where there is something to remove: every command looks
-
-    rmtree(folder, ignore_errors=True)
+    with whole_folder(path.parent) as scratch:
+        file = scratch / path.name
+        file.touch(mode=0o600)
+        file.write_bytes(content)
 
 
 def _to_disk(path: Path) -> None:

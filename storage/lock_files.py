@@ -6,8 +6,7 @@ Beneath the opening of a file: an old one is upgraded only while nobody holds a 
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from tidepool.storage.errors import FileError
@@ -43,26 +42,6 @@ def is_held(path: Path, batch_id: str) -> bool:
     lock_file.unlink(missing_ok=True)
     probe.release()
     return False
-
-
-@contextmanager
-def locked_by_us(path: Path, batch_ids: Iterable[str]) -> Iterator[str | None]:
-    """Holds the locks of all these batches; where somebody else holds one, none of them, and tells which."""
-    from filelock import FileLock, Timeout
-
-    with ExitStack() as stack:
-        for batch_id in batch_ids:
-            lock_file = lock_path(path, batch_id)
-            lock = FileLock(lock_file, blocking=False)
-            try:
-                lock.acquire()
-            except Timeout:
-                stack.close()
-                yield batch_id
-                return
-            stack.callback(lock.release)
-            stack.callback(lock_file.unlink, missing_ok=True)
-        yield None
 
 
 def tidy_locks(path: Path) -> None:

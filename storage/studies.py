@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from tidepool.storage.batches import (
     prefix_pattern,
     progress_of,
     send_command,
-    steer,
+    status_now,
 )
 from tidepool.storage.errors import BatchLocked, FileError, NotFound
 from tidepool.storage.file import reading, writing
@@ -160,17 +161,22 @@ def leading_batch(connection: sqlite3.Connection, reference: str) -> str:
 
 
 def steer_any(path: Path, reference: str, command: str, arguments: dict[str, Any] | None = None) -> str:
-    """A word to whoever runs the batch; one to a cell is one to its study, and the first of its batches takes them all."""
+    """Leaves a word for whoever runs the batch. One to a cell is one to its study, and the first of its batches takes it."""
     with reading(path) as connection:
         study_id = study_to_resume(connection, reference)
-        if study_id is None:
-            return steer(path, reference, command, arguments)
-        cells = [cell.batch for cell in cells_of(connection, study_id)]
-        running = any(is_running(path, batch, progress_of(connection, batch["number"])) for batch in cells)
-    if not running:
-        raise NotFound(f"Study {study_id} is not running: there is nothing to {command}.")
-    send_command(path, cells[0]["number"], command, arguments)
-    return study_id
+        batches = (
+            [find_batch(connection, reference)]
+            if study_id is None
+            else [cell.batch for cell in cells_of(connection, study_id)]
+        )
+        progress = [progress_of(connection, batch["number"]) for batch in batches]
+        if not any(map(partial(is_running, path), batches, progress)):
+            state = f" (it is {status_now(path, batches[0], progress[0])})" if study_id is None else ""
+            no_effect = "no limits to change" if command == "limits" else f"nothing to {command}"
+            name = f"Batch {batches[0]['id']}" if study_id is None else f"Study {study_id}"
+            raise NotFound(f"{name} is not running{state}: {no_effect}.")
+    send_command(path, batches[0]["number"], command, arguments)
+    return study_id or str(batches[0]["id"])
 
 
 def delete_any(path: Path, reference: str) -> str:

@@ -12,7 +12,7 @@ every script, marks, emoji, the joiners of Persian and of the scripts of India.
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from os.path import commonprefix
 from unicodedata import category
 
@@ -70,8 +70,6 @@ MOST_MARKS = 8
 """accents on one letter: more of them than any script has would climb over the lines around them"""
 LONGEST_IN_REPORT = 4_000_000
 """characters of one text of a report: as many as the longest reply has"""
-LONGEST_PIECE = 500_000
-"""characters that are made plain at once"""
 
 _JOINERS = "\u200c\u200d"
 _JOINING = "\u0600-\u1aff"
@@ -168,24 +166,11 @@ def _by_lines(text: str, mended: Callable[[str], str]) -> Plain:
     if text.isprintable() and text.isascii():
         return Plain(text)
     lines = text.replace("\r\n", "\n").split("\n")
-    pieces = (piece for line in lines for piece in (*_pieces(line), "\n"))
-    text = "".join(chunk if chunk.isprintable() or chunk == "\n" else mended(chunk) for chunk in pieces)[:-1]
+    text = "\n".join(line if line.isprintable() else mended(line) for line in lines)
     piled = not text.isascii() and re.search(_PILED, text)
     return Plain(
         mask(re.sub(_PILED, rf"\1{MARK}", text) if piled else text)
     )  # again: a key may have been split by what is gone
-
-
-def _pieces(line: str) -> Iterator[str]:
-    """Of a line of megabytes, one after another, so that others have their turn and Ctrl+C is heard. Before a character of
-    ASCII a line can be cut without harm."""
-    begin = 0
-    while len(line) - begin > LONGEST_PIECE:
-        cut = re.compile("[ -~]").search(line, begin + LONGEST_PIECE, begin + 2 * LONGEST_PIECE)
-        end = cut.start() if cut else begin + LONGEST_PIECE
-        yield line[begin:end]
-        begin = end
-    yield line[begin:] if begin else line
 
 
 def one_line(text: str, most: int = 500) -> Plain:
@@ -203,7 +188,5 @@ def shortened(text: str, most: int = 4_000) -> Plain:
 
 def json_text(content: object, indent: int | None = None) -> Plain:
     """JSON that says all, and in which whatever is not seen is written as an escape, so that a terminal can show it."""
-    import json
-
     text = mask(json.dumps(content, ensure_ascii=False, indent=indent))
-    return Plain(text if text.isprintable() else "".join(piece.translate(_JSON) for piece in _pieces(text)))
+    return Plain(text if text.isprintable() else text.translate(_JSON))

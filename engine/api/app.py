@@ -45,7 +45,7 @@ from tidepool.engine.run import create_batch, refuse_untrusted
 from tidepool.storage import library
 from tidepool.storage.api_queue import simulation_count, simulation_numbers
 from tidepool.storage.file import prepare, reading
-from tidepool.storage.folders import scratch_in
+from tidepool.storage.folders import temporary_folder
 from tidepool.storage.queries.damage import blame
 from tidepool.storage.states import BatchStatus
 from tidepool.storage.studies import delete_any, steer_any
@@ -277,7 +277,7 @@ def _add_export(app: FastAPI, database: Path) -> None:
         with leniently(database) as connection:
             find(connection, id)
         with contextlib.ExitStack() as until_sent:
-            folder = until_sent.enter_context(scratch_in(Path(tempfile.gettempdir())))
+            folder = until_sent.enter_context(temporary_folder(Path(tempfile.gettempdir())))
             target = folder / "simulations.csv" if format == "csv" else folder
             try:
                 path = export_batch(database, id, format, target)[0]

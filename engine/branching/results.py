@@ -34,7 +34,7 @@ from tidepool.engine.results.blocks import (
 from tidepool.engine.results.figures import forest
 from tidepool.engine.studies.kinds import KINDS, Kind, load_kind
 from tidepool.engine.studies.results import Batch, Results, Statistics
-from tidepool.storage.queries.conversations import games_of_units, records_of_batch
+from tidepool.storage.queries.conversations import records_of_batch, talk_rows
 from tidepool.storage.states import unit_id
 from tidepool.storage.transfer.tables import ExportTable
 from tidepool.storage.views import ColumnType
@@ -111,7 +111,7 @@ def _games(connection: sqlite3.Connection, number: int, origin: Origin) -> Mappi
     """By conversation, where talks of a game hang together; else nothing."""
     if next(records_of_batch(connection, number, EARLIER), None) is None:
         return {}
-    games = games_of_units(connection, number)
+    games = {row.number: row.game for row in talk_rows(connection, number) if row.game is not None}
     return {redraw.conversation: games[redraw.number] for redraw in origin.redraws() if redraw.number in games}
 
 

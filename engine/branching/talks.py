@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from tidepool.engine.errors import FileError
-from tidepool.storage.queries.conversations import TalkRow, origin_text, records_of_batch
+from tidepool.storage.batches import batch_numbered
+from tidepool.storage.queries.conversations import TalkRow, records_of_batch
 
 if TYPE_CHECKING:
     from tidepool.engine.config.sections import FrozenConfig
@@ -204,7 +205,7 @@ class Branch:
 
 
 def branch_in(connection: sqlite3.Connection, batch_number: int) -> Branch:
-    origin = read_origin(origin_text(connection, batch_number))
+    origin = read_origin(batch_numbered(connection, batch_number)["origin"])
     try:
         talks = [OriginTalk.from_json(record) for record in records_of_batch(connection, batch_number, TALK)]
         earlier = list(records_of_batch(connection, batch_number, EARLIER))

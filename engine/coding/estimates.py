@@ -17,11 +17,11 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from statistics import fmean
 from typing import NamedTuple, TypeVar
 
-from tidepool.engine.inference.distributions import student_quantile
-from tidepool.engine.inference.intervals import LEVEL, Interval, wilson
+from tidepool.engine.inference.contrasts import student
+from tidepool.engine.inference.intervals import Interval, wilson
 from tidepool.engine.inference.typed import Statistics
 
 # -- shares ------------------------------------------------------------------------------------------------------------
@@ -220,95 +220,42 @@ def kappa(pairs: Sequence[Paired], disagreement: Callable[..., float] = nominal_
     The interval joins Wilson's limits of the disagreement in each stratum by MOVER, stretched where the expected disagreement
     varies with it (the delta method's error of kappa over that of the disagreement alone); never narrower than without.
     """
-    strata = _tables(pairs)
-    worst = max((disagreement(a, b) for _, table in strata for a, b in _crossed(table)), default=0.0)
-    if not worst:  # they agree in every stratum, yet perhaps on one code here and on another there
-        worst = max((disagreement(*codes) for codes in product(*(_codes(pairs, side) for side in (0, 1)))), default=0.0)
+    total = sum(pair.weight for pair in pairs)
+    first, second = ({pair.codes[side]: 0.0 for pair in pairs} for side in (0, 1))
+    strata: defaultdict[str, list[Paired]] = defaultdict(list)
+    for pair in pairs:
+        first[pair.codes[0]] += pair.weight / total
+        second[pair.codes[1]] += pair.weight / total
+        strata[pair.stratum].append(pair)
+    worst = max((disagreement(a, b) for a in first for b in second), default=0.0)
     if not worst:
         return None
-    distances = {(a, b): disagreement(a, b) / worst for _, table in strata for a, b in _crossed(table)}
-    joint: defaultdict[tuple[Hashable, Hashable], float] = defaultdict(float)
-    for weight, table in strata:
-        for codes, share in table.shares.items():
-            joint[codes] += weight * share
-    first, second = _margin(joint, 0), _margin(joint, 1)
-    distances |= {(a, b): disagreement(a, b) / worst for a in first for b in second}
-    observed = sum(share * distances[codes] for codes, share in joint.items())
-    to_second = {a: sum(distances[a, b] * share for b, share in second.items()) for a in first}
-    to_first = {b: sum(distances[a, b] * share for a, share in first.items()) for b in second}
+    distance = {(a, b): disagreement(a, b) / worst for a in first for b in second}
+    to_second = {a: sum(distance[a, b] * share for b, share in second.items()) for a in first}
+    to_first = {b: sum(distance[a, b] * share for a, share in first.items()) for b in second}
+    observed = sum(pair.weight * distance[pair.codes] for pair in pairs) / total
     expected = sum(share * to_second[a] for a, share in first.items())
-    if expected <= 0:
-        return None
-
-    def influence(codes: tuple[Hashable, Hashable]) -> float:
-        shift = to_second[codes[0]] + to_first[codes[1]] - 2 * expected
-        return distances[codes] - observed - observed / expected * shift
-
-    below, above = _limits(strata, distances, influence)
-    low, high = 1 - (observed + above) / expected, 1 - (observed - below) / expected
-    return Kappa(1 - observed / expected, (max(-1.0, low), min(1.0, high)))
-
-
-def _codes(pairs: Iterable[Paired], side: int) -> set[Hashable]:
-    return {pair.codes[side] for pair in pairs}
-
-
-class _Table(NamedTuple):
-    shares: Mapping[tuple[Hashable, Hashable], float]
-    trials: float
-
-
-def _tables(pairs: Sequence[Paired]) -> list[tuple[float, _Table]]:
-    """For each stratum its share of the batch, and how often two codes met in it."""
-    weights: defaultdict[str, defaultdict[tuple[Hashable, Hashable], float]] = defaultdict(lambda: defaultdict(float))
-    squares: defaultdict[str, float] = defaultdict(float)
-    for pair in pairs:
-        weights[pair.stratum][pair.codes] += pair.weight
-        squares[pair.stratum] += pair.weight**2
-    total = sum(pair.weight for pair in pairs)
-    tables = []
-    for name, codes in weights.items():
-        weight_here = sum(codes.values())
-        shares = {pair_codes: weight / weight_here for pair_codes, weight in codes.items()}
-        tables.append((weight_here / total, _Table(shares, weight_here * weight_here / squares[name])))
-    return tables
-
-
-def _crossed(table: _Table) -> Iterable[tuple[Hashable, Hashable]]:
-    return [(a, b) for a in _margin(table.shares, 0) for b in _margin(table.shares, 1)]
-
-
-def _margin(joint: Mapping[tuple[Hashable, Hashable], float], side: int) -> dict[Hashable, float]:
-    margin: defaultdict[Hashable, float] = defaultdict(float)
-    for codes, share in joint.items():
-        margin[codes[side]] += share
-    return margin
-
-
-def _limits(
-    strata: Sequence[tuple[float, _Table]],
-    distances: Mapping[tuple[Hashable, Hashable], float],
-    influence: Callable[[tuple[Hashable, Hashable]], float],
-) -> Interval:
-    """Distances of the observed disagreement from its limits."""
-    below = above = independent = clustered = 0.0
-    for weight, table in strata:
-        mean, spread = _spread({codes: distances[codes] for codes in table.shares}, table.shares)
-        _, moved_spread = _spread({codes: influence(codes) for codes in table.shares}, table.shares)
+    influence = {(a, b): distance[a, b] - observed / expected * (to_second[a] + to_first[b]) for a, b in distance}
+    below = above = fixed = varying = 0.0
+    for coded in strata.values():
+        weights = [pair.weight for pair in coded]
+        share, trials = sum(weights) / total, sum(weights) ** 2 / sum(weight**2 for weight in weights)
+        mean, spread = _moments(weights, [distance[pair.codes] for pair in coded])
         # A mean between 0 and 1 that varies less than a share does is worth more trials.
-        trials = table.trials * (mean * (1 - mean) / spread if spread > 1e-12 else 1.0)
-        low, high = wilson(mean, trials)
-        below += (weight * (mean - low)) ** 2
-        above += (weight * (high - mean)) ** 2
-        independent += weight**2 * spread / table.trials
-        clustered += weight**2 * moved_spread / table.trials
-    stretch = max(1.0, math.sqrt(clustered / independent)) if independent else 1.0
-    return stretch * math.sqrt(below), stretch * math.sqrt(above)
+        low, high = wilson(mean, trials * (mean * (1 - mean) / spread if spread > 1e-12 else 1.0))
+        below += (share * (mean - low)) ** 2
+        above += (share * (high - mean)) ** 2
+        fixed += share**2 * spread / trials
+        varying += share**2 * _moments(weights, [influence[pair.codes] for pair in coded])[1] / trials
+    stretch = max(1.0, math.sqrt(varying / fixed)) if fixed else 1.0
+    limits = (observed + stretch * math.sqrt(above)) / expected, (observed - stretch * math.sqrt(below)) / expected
+    return Kappa(1 - observed / expected, (max(-1.0, 1 - limits[0]), min(1.0, 1 - limits[1])))
 
 
-def _spread(values: Mapping[Code, float], shares: Mapping[Code, float]) -> Interval:
-    mean = sum(share * values[code] for code, share in shares.items())
-    return mean, max(0.0, sum(share * (values[code] - mean) ** 2 for code, share in shares.items()))
+def _moments(weights: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
+    """Mean and variance."""
+    mean = fmean(values, weights)
+    return mean, fmean([(value - mean) ** 2 for value in values], weights)
 
 
 def alpha(
@@ -374,35 +321,24 @@ def rating_difference(
     by_stratum: defaultdict[str, list[RatedTwice]] = defaultdict(list)
     for rated in coded:
         by_stratum[rated.stratum].append(rated)
-    if not coded or not set(strata) <= set(by_stratum):
+    if not coded or set(strata) != set(by_stratum):
         return None
-    total = sum(strata.values())
-    means = {name: _mean(by_stratum[name]) for name in strata}
+    total, freedom = sum(strata.values()), len(coded) - len(strata)
+    gaps = {name: [one.judge - one.coders for one in rated] for name, rated in by_stratum.items()}
+    weights = {name: [one.weight for one in rated] for name, rated in by_stratum.items()}
+    means = {name: fmean(gaps[name], weights[name]) for name in strata}
+    squares = {name: sum((gap - means[name]) ** 2 for gap in gaps[name]) for name in strata}
     difference = sum(strata[name] * means[name] for name in strata) / total
-    reach = _reach([(strata[name] / total, means[name], by_stratum[name]) for name in strata])
-    limits = None if reach is None else (difference - reach, difference + reach)
+    variance = 0.0
+    for name, own in weights.items():
+        spread = squares[name] / (len(own) - 1) if len(own) > 1 else sum(squares.values()) / max(1, freedom)
+        unequal = sum(weight**2 for weight in own) / sum(own) ** 2
+        variance += (strata[name] / total) ** 2 * spread * unequal
+    limits = student("t", len(coded), difference, variance, freedom).interval
     joint_limits = None
-    if reach is not None and interval is not None:
+    if limits is not None and interval is not None:
+        reach = limits[1] - difference
         low = judge - difference - math.hypot(judge - interval[0], reach)
         high = judge - difference + math.hypot(interval[1] - judge, reach)
         joint_limits = max(scale[0], low), min(scale[1], high)
     return RatingDifference(len(coded), difference, limits, judge, interval, judge - difference, joint_limits)
-
-
-def _mean(coded: Sequence[RatedTwice]) -> float:
-    return sum(rated.weight * (rated.judge - rated.coders) for rated in coded) / sum(rated.weight for rated in coded)
-
-
-def _reach(strata: Sequence[tuple[float, float, Sequence[RatedTwice]]]) -> float | None:
-    """None where no stratum has two codes, or where all differ alike: then nothing tells how much they might."""
-    squares = [(mean, sum((rated.judge - rated.coders - mean) ** 2 for rated in coded)) for _, mean, coded in strata]
-    freedom = sum(len(coded) - 1 for *_, coded in strata)
-    pooled = sum(square for _, square in squares) / freedom if freedom else 0.0
-    if not pooled:
-        return None
-    variance = 0.0
-    for (share, _, coded), (_, square) in zip(strata, squares, strict=True):
-        spread = square / (len(coded) - 1) if len(coded) > 1 else pooled
-        unequal = sum(rated.weight**2 for rated in coded) / sum(rated.weight for rated in coded) ** 2
-        variance += share**2 * spread * unequal
-    return student_quantile(freedom, (1 + LEVEL) / 2) * math.sqrt(variance)

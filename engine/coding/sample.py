@@ -21,6 +21,7 @@ from tidepool.storage import codes as rows
 from tidepool.storage.batches import find_batch, refuse_running
 from tidepool.storage.codes import GameSide, put_sample
 from tidepool.storage.file import reading
+from tidepool.storage.queries.conversations import ratings_by_unit
 from tidepool.storage.queries.summary import finding
 
 # -- codes -------------------------------------------------------------------------------------------------------------
@@ -401,13 +402,17 @@ def hits_of(side: GameSide) -> Iterator[tuple[str, int | None]]:
 
 
 def _rated(connection: sqlite3.Connection, batch: Mapping[str, Any]) -> Frame:
-    sides = rows.rated_sides(connection, batch["number"])
-    ratings = {(side.number, side.side, 0): side.rating for side in sides if side.rating is not None}
+    sides = {
+        (number, side.place - 1, 0): side
+        for number, rated in ratings_by_unit(connection, batch["number"])
+        for side in rated
+    }
+    ratings = {place: side.rating for place, side in sides.items() if side.rating is not None}
     strata = rating_strata(list(ratings.values()))
     return Frame(
         code_book(batch, "sides"),
         [Candidate(place, strata[rating]) for place, rating in ratings.items()],
-        {(side.number, side.side, 0): side.entity for side in sides},
+        {place: side.entity for place, side in sides.items()},
         len(sides) - len(ratings),
         {},
         ratings,

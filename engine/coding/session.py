@@ -101,16 +101,6 @@ def _login() -> str:
         return "coder"
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    coded: int
-    total: int
-
-    @property
-    def words(self) -> str:
-        return f"{self.coded:,} of {self.total:,}"
-
-
 class CodingSession:
     def __init__(
         self,
@@ -136,8 +126,8 @@ class CodingSession:
         self._open = deque(entry.place for entry in self.sample.chosen if entry.place not in self.own_codes)
 
     @property
-    def progress(self) -> Progress:
-        return Progress(len(self.own_codes), len(self.weights))
+    def progress(self) -> str:
+        return f"{len(self.own_codes):,} of {len(self.weights):,}"
 
     @property
     def next(self) -> Place | None:

@@ -26,8 +26,7 @@ from tidepool.engine.config.problems import (
 from tidepool.engine.config.section import Section, left_to_default, models_at, with_full_names
 from tidepool.engine.config.sections import Config, FrozenConfig, Study, as_frozen
 from tidepool.engine.config.stored import stored_sections
-from tidepool.engine.config.toml_files import apply_override
-from tidepool.engine.config.toml_text import Lines
+from tidepool.engine.config.toml_files import Lines, apply_override
 from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.engine.library.contents import names_library, with_library
 from tidepool.engine.library.entities import entity_from

@@ -15,8 +15,7 @@ from tidepool.engine.config.endpoints import resolve_model, unknown_provider
 from tidepool.engine.config.problems import ConfigProblem, config_layout, format_error, not_a_section, validated
 from tidepool.engine.config.section import ConfigOrigin, models_at
 from tidepool.engine.config.sections import Config, Providers
-from tidepool.engine.config.toml_files import apply_override, parse_toml, read_text
-from tidepool.engine.config.toml_text import NO_LINES, Lines
+from tidepool.engine.config.toml_files import NO_LINES, Lines, apply_override, parse_toml, read_text
 from tidepool.engine.errors import UsageError
 from tidepool.engine.runtime.cluster_section import Cluster
 from tidepool.engine.studies.kinds import KINDS, load_kind

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from tidepool.engine.config import ceilings
-from tidepool.engine.config.toml_text import LISTS, NO, NO_LINES, YES, Lines, as_number, format_key, format_value
+from tidepool.engine.config.toml_files import LISTS, NO, NO_LINES, YES, Lines, as_number, format_key, format_value
 from tidepool.engine.errors import Location, UsageError
 
 MOST_SHOWN = 5

@@ -19,7 +19,7 @@ from pydantic_core import CoreSchema, core_schema
 from tidepool.engine.config.ceilings import Address
 from tidepool.engine.config.endpoints import LOCAL, PRESETS, resolve_model
 from tidepool.engine.config.problems import MOST_SHOWN, format_error, problems_of
-from tidepool.engine.config.toml_text import NO_LINES, Lines
+from tidepool.engine.config.toml_files import NO_LINES, Lines
 from tidepool.engine.errors import Location, UsageError
 from tidepool.engine.registries import Registry
 

@@ -1,21 +1,226 @@
-"""Reading what a config is written in: a text file, its TOML, and the values that `--set` puts over it.
+"""Everything about TOML: reading a text file, its values, the lines of its keys, slips, and the values that `--set` puts over it.
 
 A path such as `secret_game.mode`, `agents.Ada.model` or `agents.*.instructions` leads to a key: agents and entities are found by name,
 `*` is all of them, and a part with dots in it can be quoted, as in `agents."Dr. Who".model`.
 """
 
 import codecs
+import json
 import re
 import stat
 import tomllib
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from tidepool.engine.config import ceilings
-from tidepool.engine.config.toml_text import FORM, find_slip, read_value
 from tidepool.engine.errors import Location, UsageError
+
+FORM = 'A config is TOML: sections such as [batch], and in them keys such as kind = "secret_game".'
+LISTS = ("agents", "entities")
+"""sections of which there are several"""
+YES, NO = {"true", "yes", "on"}, {"false", "no", "off"}
+NOTHING = {"none", "null", "nil"}
+
+_WORD = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
+_PATH = rf"{_WORD}(?:\s*\.\s*{_WORD})*"
+_HEADER = re.compile(rf"\s*(\[\[?)\s*({_PATH})\s*\]")
+_KEY = re.compile(rf"\s*({_PATH})\s*=(?P<value>.*)")
+_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'')
+_AT = re.compile(r"\(at (?:line (\d+), column \d+|end of document)\)")
+_PAIR = re.compile(r"""["']?(?P<key>[\w.-]+)["']?\s*(?P<sign>[=:]?)\s*(?P<value>.*)""")
+
+
+# -- values ----------------------------------------------------------------------------------------------
+
+
+def format_key(key: str) -> str:
+    """The key as TOML writes it."""
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)
+
+
+def format_value(value: Any) -> str:
+    """The value as TOML writes it; a table stands on one line."""
+    if isinstance(value, dict):
+        pairs = ", ".join(f"{format_key(key)} = {format_value(item)}" for key, item in value.items())
+        return f"{{ {pairs} }}" if pairs else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(format_value, value))}]"
+    import tomlkit
+
+    return str(tomlkit.item(value).as_string())
+
+
+def read_value(text: str) -> Any:
+    """The text as a TOML value where it is one, else as it stands."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, ValueError, RecursionError):
+        return text
+
+
+def as_number(text: str) -> str:
+    """A number as people write it, with $ or commas between thousands; empty if it is none."""
+    bare = text.strip().lstrip("$€£")
+    if re.fullmatch(r"-?\d{1,3}(,\d{3})+(\.\d+)?", bare):
+        bare = bare.replace(",", "")
+    return bare if re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", bare) else ""
+
+
+def _as_toml(value: str) -> str:
+    """An unquoted value as TOML would have it."""
+    bare = value.strip()
+    if _is_value(bare):
+        return bare
+    if bare.lower() in YES | NO:
+        return "true" if bare.lower() in YES else "false"
+    return as_number(bare) or json.dumps(bare.strip("\"'"), ensure_ascii=False)
+
+
+def _is_value(text: str) -> bool:
+    try:
+        return set(tomllib.loads(f"x = {text}")) == {"x"}
+    except (tomllib.TOMLDecodeError, ValueError, RecursionError):
+        return False
+
+
+# -- lines -----------------------------------------------------------------------------------------------
+
+
+class Lines:
+    """The places of a TOML text, each with the line where it is first written: parsers forget it.
+
+    It reads no values, so a text that looks like TOML can mislead it; then it gives no line, or that of the section.
+    """
+
+    def __init__(self, text: str, changed: Iterable[str] = ()) -> None:
+        self._line_of: dict[Location, int] = {}
+        self._changed = [words for path in changed if (words := _words(path))]
+        """keys that `--set` gave: what is wrong with them stands in no line"""
+        self._lists: dict[Location, int] = {}
+        table: Location = ()
+        closing = ""
+        for number, line in enumerate(text.splitlines(), 1):
+            if closing:
+                closing = _still_open(closing, line)
+            elif match := _HEADER.match(line):
+                table = self._enter(_words(match[2]), match[1] == "[[")
+                self._note(table, number)
+            elif match := _KEY.match(line):
+                self._note((*table, *_words(match[1])), number)
+                closing = _opened(match["value"])
+
+    def of(self, where: Location) -> int | None:
+        """The line of this place, else of what it stands in."""
+        for words in self._changed if where else ():
+            if words == where[: len(words)] or (words[0], words[-1]) == (where[0], where[-1]):
+                return None
+        places = (where[:length] for length in range(len(where), 0, -1))
+        return next((self._line_of[place] for place in places if place in self._line_of), None)
+
+    def has(self, where: Location) -> bool:
+        """Whether this very place is written in the file."""
+        return where in self._line_of
+
+    def _enter(self, words: Location, in_list: bool) -> Location:
+        place: Location = ()
+        for count, word in enumerate(words, 1):
+            place = (*place, word)
+            if count == len(words) and in_list:
+                self._line_of.setdefault(place, 0)
+                self._lists[place] = self._lists.get(place, -1) + 1
+            if place in self._lists:
+                place = (*place, self._lists[place])
+        return place
+
+    def _note(self, place: Location, number: int) -> None:
+        for length in range(1, len(place) + 1):
+            if not self._line_of.get(place[:length]):
+                self._line_of[place[:length]] = number
+
+
+def _words(path: str) -> Location:
+    return tuple(word.strip("\"'") for word in re.findall(_WORD, path))
+
+
+def _opened(value: str) -> str:
+    """What closes a value that continues over further lines; empty if it does not."""
+    for quotes in ('"""', "'''"):
+        if value.count(quotes) % 2:
+            return quotes
+    return "]" * _depth(value)
+
+
+def _still_open(closing: str, line: str) -> str:
+    if closing in ('"""', "'''"):
+        return closing if line.count(closing) % 2 == 0 else ""
+    return "]" * max(0, len(closing) + _depth(line))
+
+
+def _depth(text: str) -> int:
+    bare = _STRINGS.sub("", text).split("#")[0]
+    return bare.count("[") - bare.count("]")
+
+
+NO_LINES = Lines("")
+"""of what was not written in a file"""
+
+
+# -- slips -----------------------------------------------------------------------------------------------
+
+
+def find_slip(text: str, complaint: str) -> tuple[int, str]:
+    """The line, and a sentence with the cure, for a text that is no TOML. `complaint` is the parser's own."""
+    lines = text.splitlines() or [""]
+    match = _AT.search(complaint)
+    number = min(int(match[1]) if match and match[1] else len(lines), len(lines))
+    numbered = ((at, line.strip()) for at, line in enumerate(lines, 1))
+    at, first = next(((at, line) for at, line in numbered if line and line[0] != "#"), (1, ""))
+    if first.startswith("{"):
+        return at, f"this is JSON. {FORM}"
+    if first == "---" or re.fullmatch(r"[\w-]+\s*:", first):
+        return at, f"this is YAML. {FORM}"
+    line = lines[number - 1].strip()
+    advice = _repeated(line) if re.search(r"twice|overwrite|mutate|already", complaint) else _slip(line)
+    return number, advice or f"this is not valid TOML: {_AT.sub('', complaint).strip()}. {FORM}"
+
+
+def _repeated(line: str) -> str:
+    header = _HEADER.match(line)
+    if header and header[2] in LISTS:
+        return f"there are several of them, so each is written [[{header[2]}]], not [{header[2]}]."
+    name = header[2] if header else line.partition("=")[0].strip()
+    return f"{name} is there already. Keep one of the two, or begin another section before it."
+
+
+def _slip(line: str) -> str:
+    """What a line should read that is neither a section nor KEY = VALUE."""
+    if line.startswith("["):
+        name = re.sub(r"[^\w.]+", "_", line.split("#")[0].strip("[] ")).strip("_")
+        double = line.startswith("[[") or name in LISTS
+        return f"a section is written {f'[[{name}]]' if double else f'[{name}]'}, on a line of its own."
+    match = _PAIR.match(line)
+    if match is None or (match["sign"] == "=" and _is_value(match["value"])):
+        return ""
+    key, value = match["key"], match["value"].split(" #")[0].rstrip(" ,")
+    if not value or value[0] == "#":
+        return f"{key} has no value. Write {key} = VALUE; a section is written [{key}]."
+    if value[0] in "[{":
+        return f"{key}: a list ends with ], and a table {{ … }} stands on one line, without a comma before the }}."
+    if value[0] in "\"'" and not _is_value(value):
+        advice = (
+            f'Close it on the same line: {key} = {value}{value[0]}. Text over several lines stands between """ and """.'
+        )
+        return f"the quote of {key} is left open. {advice}" if value.count(value[0]) % 2 else ""
+    if value.lower() in NOTHING:
+        return f"TOML has no {value}. Leave {key} out, and its default holds."
+    reason = "this is no value of TOML" if match["sign"] == "=" else "between a key and its value stands ="
+    return f"{reason}. Write {key} = {_as_toml(value)}"
+
+
+# -- paths of keys ---------------------------------------------------------------------------------------
+
 
 _PART = re.compile(r'"((?:[^"\\]|\\.)*)"|([^."]+)')
 ALL = "*"
@@ -83,6 +288,9 @@ def _first(rest: str, path: str) -> tuple[str, str]:
     if not part or (remainder and not remainder.startswith(".")) or remainder == ".":
         raise UsageError(f"{path!r} is no path of keys such as service.max_concurrent or agents.Ada.model.")
     return part, remainder[1:]
+
+
+# -- files -----------------------------------------------------------------------------------------------
 
 
 SQLITE = b"SQLite format 3"

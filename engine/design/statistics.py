@@ -39,7 +39,6 @@ from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage import studies
 from tidepool.storage.batches import progress_of, status_now
 from tidepool.storage.file import reading
-from tidepool.storage.queries.conversations import levels_by_cell
 from tidepool.storage.queries.summary import ReplyPairs, compare_replies, merge_failures
 from tidepool.storage.states import BatchStatus, study_reason, study_status
 from tidepool.storage.studies import StoredCell
@@ -146,7 +145,7 @@ def study_statistics(connection: sqlite3.Connection, study: Mapping[str, Any]) -
 
 def _lacking(connection: sqlite3.Connection, study_id: str, design: Mapping[str, Any]) -> int:
     """Batches of the study that did not come to their end, or are not in the file: deleted, or never exported."""
-    ended: int = sum(batch["status"] == BatchStatus.COMPLETED for batch, _ in levels_by_cell(connection, study_id))
+    ended: int = sum(cell.batch["status"] == BatchStatus.COMPLETED for cell in stored_cells(connection, study_id))
     planned = design.get("batches")
     return max(0, planned - ended) if isinstance(planned, int) else 0
 
@@ -163,9 +162,9 @@ def study_outcomes(kind: str, configs: Sequence[Mapping[str, Any]]) -> list[Outc
 
 def _read(connection: sqlite3.Connection, study_id: str, factors: Factors) -> tuple[list[Outcome], list[CellBatch]]:
     rows = [
-        (dict(row), tuple(levels[name] for name in factors.names))
-        for row, levels in levels_by_cell(connection, study_id)
-        if set(factors.names) <= levels.keys()
+        (dict(cell.batch), tuple(cell.levels[name] for name in factors.names))
+        for cell in stored_cells(connection, study_id)
+        if set(factors.names) <= cell.levels.keys()
     ]
     if not rows:
         return [], []

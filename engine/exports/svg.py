@@ -180,64 +180,53 @@ def drawing(block: Figure | Heat, inks: Inks = PAGE) -> Html | None:
         return heat_map(block, inks)
     if not any(y is not None for series in block.series for y in series.ys):
         return None
-    return {"lines": curves, "points": named_points, "means": means, "bars": bars}[block.form](block, inks)
+    return {"lines": curves, "points": named_points}.get(block.form, by_name)(block, inks)
 
 
-# -- bars ----------------------------------------------------------------------------------------------------
+# -- bars and means ------------------------------------------------------------------------------------------
 
 
-def bars(figure: Figure, inks: Inks) -> Html:
-    """Upright where the labels have room below them, else each on a line of its own."""
-    step = (WIDTH - LEFT - RIGHT) / max(1, len(figure.labels))
-    if any(len(label) + 2 * bool(figure.places) >= step / LETTER for label in figure.labels):
-        return _horizontal_bars(figure, inks)
-    head, above = _fills(figure, inks)
-    height = 250 + above
-    top, floor = TOP + above, height - BOTTOM + (0 if figure.xlabel else 16)
-    axis = upright(figure, 6)
-    wide = min(90.0, step * 0.7 / len(figure.series))
-    y = scale(axis, floor, top)
-    shapes = [*head, *grid(axis, y, inks), *names_of_axes(figure, height, top, floor)]
-    for index, name in enumerate(figure.labels):
-        middle = LEFT + step * (index + 0.5)
-        shapes.append(words(name, middle + (7 if figure.places else 0), floor + 18, "middle"))
-        shapes += _mark(figure, index, middle - 5 - LETTER * len(name) / 2, floor + 14, inks)
-        for place, series in enumerate(figure.series):
-            value, bounds = series.ys[index], series.bounds[index]
-            if value is None:
-                continue
-            x = middle + (place - len(figure.series) / 2) * wide + wide * 0.05
-            ends = sorted((y(0.0), y(value)))
-            shapes.append(_box(x, ends[0], wide * 0.9, ends[1] - ends[0], inks.of(figure, series, place), place))
-            if bounds:
-                shapes += upright_bar(x + wide * 0.45, y(bounds[0]), y(bounds[1]), min(5.0, wide / 4), inks.ink)
-            elif len(figure.series) == 1 and not any(series.intervals):
-                shapes.append(words(number(value, digits_for(figure)), x + wide * 0.45, ends[0] - 4, "middle"))
-    return svg(height, shapes, figure.title, figure.note)
-
-
-def _horizontal_bars(figure: Figure, inks: Inks) -> Html:
-    head, above = _fills(figure, inks)
-    thick = 16.0 if len(figure.series) > 1 else 22.0
-    group = thick * len(figure.series) + (8 if len(figure.series) > 1 else 0)
-    floor = TOP + above + group * len(figure.labels)
-    left, axis = _label_width(figure), upright(figure, 7)
+def by_name(figure: Figure, inks: Inks) -> Html:
+    """A line for each name: bars that begin at zero, or a mean as a mark; with their intervals, and the value behind them. A
+    dashed line shows what means are held against, where there is such a value."""
+    is_bars = figure.form == "bars"
+    several = len(figure.series) > 1
+    paints = [inks.of(figure, series, place) for place, series in enumerate(figure.series)]
+    swatches = [(series.name, partial(_swatch, ink=paints[at], place=at)) for at, series in enumerate(figure.series)]
+    head, above = legend(swatches if several else [])
+    thick = 16.0 if several else 24.0
+    group = thick * len(paints) + (8 if several else 0)
+    labels = [
+        item for item in enumerate(figure.labels) if any(series.ys[item[0]] is not None for series in figure.series)
+    ]
+    top = TOP + above
+    floor = top + group * len(labels)
+    left, axis = _label_width(figure), upright(figure, 7) if is_bars else of_means(figure, 7)
     x = scale(axis, left, BEFORE_NUMBERS)
-    shapes = [*head, *x_ticks(axis, x, floor, inks, TOP + above)]
-    for index, name in enumerate(figure.labels):
-        top = TOP + above + group * index
-        shapes += _name(figure, index, name, left - 10, top + thick * len(figure.series) / 2 + 4, inks)
-        for place, item in enumerate(figure.series):
-            value, bounds, y = item.ys[index], item.bounds[index], top + thick * place
+    shapes = [*head, *x_ticks(axis, x, floor, inks, top)]
+    signed = figure.reference is not None
+    if figure.reference is not None:
+        at = x(figure.reference)
+        shapes.append(line(at, top, at, floor, inks.soft, 1.5, stroke_dasharray="5 4"))
+    digits = digits_for(figure) if is_bars else max(1, digits_for(figure))
+    for row, (index, name) in enumerate(labels):
+        shapes += _name(figure, index, name, left - 10, top + group * row + thick * len(paints) / 2 + 4, inks)
+        for place, (series, ink) in enumerate(zip(figure.series, paints, strict=True)):
+            value, bounds, y = series.ys[index], series.bounds[index], top + group * row + thick * (place + 0.5)
             if value is None:
                 continue
-            ends = sorted((x(0.0), x(value)))
-            shapes.append(_box(ends[0], y + 1, ends[1] - ends[0], thick - 3, inks.of(figure, item, place), place))
-            middle = y + thick / 2 - 0.5
+            if is_bars:
+                start, end = sorted((x(0.0), x(value)))
+                shapes.append(_box(start, y + 1.5 - thick / 2, end - start, thick - 3, ink, place))
             if bounds:
-                shapes += level_bar(x(bounds[0]), x(bounds[1]), middle, inks.ink)
-            shapes.append(words(number(value, digits_for(figure)), WIDTH - 8, middle + 4, "end"))
-    return svg(floor + 30, shapes, figure.title, figure.note)
+                shapes += level_bar(x(bounds[0]), x(bounds[1]), y, inks.ink)
+            if not is_bars:
+                who = figure.places[index] if figure.places else None
+                shapes.append(shape(x(value), y, who or 0, ink if who is None else inks.mark(who)))
+            shapes.append(words(number(value, digits, signed=signed), WIDTH - 8, y + 4, "end"))
+    if below := figure.xlabel or figure.ylabel:
+        shapes.append(words(below, (left + BEFORE_NUMBERS) / 2, floor + 38, "middle"))
+    return svg(floor + (46 if below else 30), shapes, figure.title, figure.note)
 
 
 def _box(x: float, y: float, wide: float, high: float, ink: str, place: int) -> Html:
@@ -247,52 +236,8 @@ def _box(x: float, y: float, wide: float, high: float, ink: str, place: int) -> 
     return element("rect", x=n(x), y=n(y), width=n(wide), height=n(high), fill=ink, fill_opacity=opacity, **edge)
 
 
-def _fills(figure: Figure, inks: Inks) -> tuple[list[Html], float]:
-    entries = [
-        (series.name, partial(_swatch, ink=inks.of(figure, series, place), place=place))
-        for place, series in enumerate(figure.series)
-    ]
-    return legend(entries if len(entries) > 1 else [])
-
-
 def _swatch(x: float, y: float, ink: str, place: int) -> Html:
     return _box(x - 5, y - 5, 10, 10, ink, place)
-
-
-# -- means ---------------------------------------------------------------------------------------------------
-
-
-def means(figure: Figure, inks: Inks) -> Html:
-    """One line for each name: its mean as a mark on its interval; with a line to hold them against, where there is one."""
-    (series,) = figure.series
-    rows = [
-        (index, name, mean, bounds)
-        for index, (name, mean, bounds) in enumerate(zip(figure.labels, series.ys, series.bounds, strict=True))
-        if mean is not None
-    ]
-    floor = 26.0 * len(rows) + 8
-    left, axis = _label_width(figure), of_means(figure, 7)
-    x = scale(axis, left, BEFORE_NUMBERS)
-    shapes = list(x_ticks(axis, x, floor, inks, 4))
-    if figure.reference is not None:
-        at = x(figure.reference)
-        shapes.append(line(at, 4, at, floor, inks.soft, 1.5, stroke_dasharray="5 4"))
-    signed, digits = figure.reference is not None, max(1, digits_for(figure))
-    for row, (index, name, mean, bounds) in enumerate(rows):
-        y = 18.0 + 26 * row
-        shapes += _name(figure, index, name, left - 10, y + 4, inks)
-        if bounds:
-            shapes += level_bar(x(bounds[0]), x(bounds[1]), y, inks.ink)
-        place, ink = (
-            (figure.places[index], inks.mark(figure.places[index]))
-            if figure.places
-            else (0, inks.of(figure, series, 0))
-        )
-        shapes.append(shape(x(mean), y, place, ink))
-        shapes.append(words(number(mean, digits, signed=signed), WIDTH - 8, y + 4, "end"))
-    if figure.xlabel:
-        shapes.append(words(figure.xlabel, (left + BEFORE_NUMBERS) / 2, floor + 38, "middle"))
-    return svg(floor + (46 if figure.xlabel else 30), shapes, figure.title, figure.note)
 
 
 def _label_width(figure: Figure) -> float:
@@ -302,17 +247,9 @@ def _label_width(figure: Figure) -> float:
 
 
 def _name(figure: Figure | Heat, index: int, name: str, x: float, y: float, inks: Inks) -> list[Html]:
-    """To the left of `x`, with their mark at the edge."""
-    return [
-        words(short(name, 26 if isinstance(figure, Heat) else 40), x, y, "end"),
-        *_mark(figure, index, 12, y - 4, inks),
-    ]
-
-
-def _mark(figure: Figure | Heat, index: int, x: float, y: float, inks: Inks) -> list[Html]:
-    """Of a name, where it is that of somebody who takes part."""
-    places = figure.places[index : index + 1]
-    return [shape(x, y, place, inks.mark(place), 4.5) for place in places]
+    """To the left of `x`, with their mark at the edge where it is the name of somebody who takes part."""
+    marks = [shape(12, y - 4, place, inks.mark(place), 4.5) for place in figure.places[index : index + 1]]
+    return [words(short(name, 26 if isinstance(figure, Heat) else 40), x, y, "end"), *marks]
 
 
 # -- curves --------------------------------------------------------------------------------------------------
@@ -362,20 +299,18 @@ def _band(points: Sequence[tuple[float, float, float]], ink: str, inks: Inks) ->
 
 
 def named_points(figure: Figure, inks: Inks) -> Html:
-    """Each on the cross of its intervals and with its name, which stands in a legend where one would cover another; where both
-    axes are one scale, with the line on which both are equal."""
+    """Each on the cross of its intervals, with its name in the legend; where both axes are one scale, with the line on which
+    both are equal."""
     across, up = plane(figure, 7, 7)
     points = [
         (series, at, partial(shape, place=_place(series, place), ink=inks.of(figure, series, place)))
         for place, series in enumerate(figure.series)
         for at in known_points(series)[:1]
     ]
-    x, y = scale(across, LEFT, WIDTH - RIGHT), scale(up, 420 - BOTTOM, TOP)
-    crowded = _crowded([(x(a), y(b)) for _, (a, b), _ in points], [series.name for series, _, _ in points])
-    head, above = legend([(series.name, mark) for series, _, mark in points] if crowded else [])
+    head, above = legend([(series.name, mark) for series, _, mark in points])
     size, top = 420 + above, TOP + above
     floor = size - BOTTOM
-    y = scale(up, floor, top)
+    x, y = scale(across, LEFT, WIDTH - RIGHT), scale(up, floor, top)
     shapes = [*head, *grid(up, y, inks), *x_ticks(across, x, floor, inks), *names_of_axes(figure, size, top, floor)]
     if figure.square:
         low, high = figure.square
@@ -384,31 +319,8 @@ def named_points(figure: Figure, inks: Inks) -> Html:
         ink = mark.keywords["ink"]
         shapes += [line(x(ends[0]), y(b), x(ends[1]), y(b), ink) for ends in filter(None, series.across[:1])]
         shapes += [line(x(a), y(ends[0]), x(a), y(ends[1]), ink) for ends in filter(None, series.intervals[:1])]
-    for series, (a, b), mark in points:
-        shapes.append(mark(x(a), y(b)))
-        if not crowded:
-            side = _side(x(a))
-            shapes.append(words(short(series.name, 40), x(a) + 9 * side, y(b) - 7, "start" if side > 0 else "end"))
+    shapes += [mark(x(a), y(b)) for _, (a, b), mark in points]
     return svg(size, shapes, figure.title, figure.note)
-
-
-def _side(x: float) -> int:
-    """Of a point, where its name goes: 1 to the right."""
-    return -1 if x > 0.85 * WIDTH else 1
-
-
-def _crowded(places: Sequence[tuple[float, float]], names: Sequence[str]) -> bool:
-    """Whether a name would cover another, or a point."""
-    boxes = []
-    for (x, y), name in zip(places, names, strict=True):
-        start, end = sorted((x + 9 * _side(x), x + _side(x) * (9 + LETTER * min(40, len(name)))))
-        boxes.append((start, end, y - 12))
-    others = [*boxes, *((x - 5, x + 5, y) for x, y in places)]
-    return any(
-        box != other and box[0] < other[1] and other[0] < box[1] and abs(box[2] - other[2]) < 11
-        for box in boxes
-        for other in others
-    )
 
 
 def _place(series: Series, place: int) -> int:

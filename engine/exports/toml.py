@@ -32,24 +32,17 @@ NOTHING = {"temperature": "none"}
 def toml_of(batch: sqlite3.Row) -> str:
     """The config of the batch, every default written out: a later version may have others."""
     refuse_branch(batch)
-    if len(batch["config"]) > 2 * ceilings.CONFIG_BYTES:  # writing it as TOML would take seconds
-        raise _too_large(batch, len(batch["config"]))
+    if (size := len(batch["config"])) > ceilings.CONFIG_BYTES:
+        raise UsageError(
+            f"With all it has taken in, the config of batch {batch['id']} has {size >> 20} MiB, and a config file may have "
+            f"{ceilings.CONFIG_BYTES >> 20}. It runs again out of its study file: tidepool --run FILE.db#{batch['id']}."
+        )
     config = without_paths(copied_config(batch["id"], batch["config"]))
     left_out = omitted_keys(batch["id"], batch["config"])
     head = f"# The config of batch {one_line(batch['id'])}, made by Tidepool {one_line(batch['version'] or '?')}."
     if left_out:
         head += f"\n# Left out, since the batch was not created here: {one_line(', '.join(left_out))}."
-    text = f"{head}\n\n{as_toml(config)}"
-    if (size := len(text.encode("utf-8", "replace"))) > ceilings.CONFIG_BYTES:
-        raise _too_large(batch, size)
-    return text
-
-
-def _too_large(batch: sqlite3.Row, size: int) -> UsageError:
-    return UsageError(
-        f"With all it has taken in, the config of batch {batch['id']} has {size >> 20} MiB, and a config file may have "
-        f"{ceilings.CONFIG_BYTES >> 20}. It runs again out of its study file: tidepool --run FILE.db#{batch['id']}."
-    )
+    return f"{head}\n\n{as_toml(config)}"
 
 
 def refuse_branch(batch: sqlite3.Row) -> None:

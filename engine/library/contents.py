@@ -31,7 +31,7 @@ from tidepool.engine.library.entities import (
     read_table,
     read_tree,
 )
-from tidepool.engine.library.entity_types import holds_types, types_of_file
+from tidepool.engine.library.entity_types import types_of_file
 from tidepool.storage import library
 from tidepool.storage.file import prepare, reading
 
@@ -177,8 +177,8 @@ def entities_of_files(paths: Iterable[Path]) -> LibraryAdditions:
     entities: list[library.StoredEntity] = []
     types: list[library.StoredType] = []
     for path in paths:
-        if holds_types(path):
-            types += types_of_file(path)
+        if (own_types := types_of_file(path)) is not None:
+            types += own_types
         else:
             entities += [stored_entity(entity) for entity in read_entities(path)]
     return LibraryAdditions(tuple(entities), tuple(types))

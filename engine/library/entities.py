@@ -12,30 +12,21 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from tidepool.engine.config import ceilings
+from tidepool.engine.config.problems import validated
+from tidepool.engine.config.section import Section
 from tidepool.engine.config.toml_files import parse_toml, read_text
-from tidepool.engine.errors import Location, UsageError
+from tidepool.engine.errors import UsageError
 
 Attribute = bool | int | float | str
-T = TypeVar("T")
 
 LONGEST_NAME = 120
-_KEYS = ("name", "description", "attributes", "id", "type")
-"""the last two are the library's own: a file that carries them is still fine"""
-_TYPE_NAMES = {
-    dict: "a table",
-    list: "a list",
-    bool: "true/false",
-    int: "a number",
-    float: "a number",
-    str: "text",
-    type(None): "nothing",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +42,10 @@ class Entity:
 
     def __post_init__(self) -> None:
         """Checks what the check of a whole study would stumble over; that reports the rest."""
-        _at(("name",), "Entity, name", check_name, self.name)
-        if not isinstance(self.description, str):
-            raise UsageError(
-                f"Entity, description: expected text, not {_type_name(self.description)}.", ("description",)
-            )
-        if not isinstance(self.attributes, Mapping):
-            raise UsageError(
-                f"Entity, attributes: expected names and values, not {_type_name(self.attributes)}.", ("attributes",)
-            )
+        checked_name(self.name, "Entity, name", "name")
+        for key, kind, words in (("description", str, "text"), ("attributes", Mapping, "names and values")):
+            if not isinstance(getattr(self, key), kind):
+                raise UsageError(f"Entity, {key}: expected {words}.", (key,))
 
     def with_attribute(self, name: str, value: Attribute) -> "Entity":
         """The same entity with one attribute more, or another."""
@@ -76,34 +62,17 @@ class Entity:
 def entity_from(record: object, where: str) -> Entity:
     """An entity out of a parsed file; `where` names the file and the place in it."""
     if not isinstance(record, Mapping):
-        raise UsageError(f"{where}: an entity is a table with a name, not {_type_name(record)}.")
-    for key in record:
-        if key not in _KEYS:
-            near = get_close_matches(str(key), _KEYS[:3], n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else "."
-            raise UsageError(
-                f"{where}: unknown key {key!r}{hint} Anything of your own goes under attributes.", (str(key),)
-            )
-    attributes = record.get("attributes") or {}
-    if not isinstance(attributes, Mapping):
-        raise UsageError(
-            f"{where}, attributes: expected a table of names and values, not {_type_name(attributes)}.", ("attributes",)
-        )
-    name = _at(("name",), f"{where}, name", check_name, record.get("name"))
-    description = _at(("description",), f"{where}, description", check_text, record.get("description") or "")
-    return Entity(name, description.strip(), _checked_attributes(attributes, where))
+        raise UsageError(f"{where}: an entity is a table with a name.")
+    checked = validated(_Record, record, where)
+    return Entity(checked.name, checked.description.strip(), checked.attributes)
 
 
-def _at(key: Location, where: str, check: Callable[[object], T], value: object) -> T:
+def checked_name(name: object, where: str, *key: str) -> str:
+    """The name without blanks around it; what is wrong with it is reported with its place."""
     try:
-        return check(value)
+        return check_name(name)
     except ValueError as error:
         raise UsageError(f"{where}: {error}", key) from None
-
-
-def checked_name(name: object, where: str) -> str:
-    """The name without blanks around it; what is wrong with it is reported with its place."""
-    return _at((), where, check_name, name)
 
 
 def check_name(name: object) -> str:
@@ -111,7 +80,7 @@ def check_name(name: object) -> str:
     if name is None or name == "":
         raise ValueError("the name is missing. Every entity needs one of its own.")
     if not isinstance(name, str):
-        raise ValueError(f"a name is text, not {_type_name(name)}. Put it in quotes.")
+        raise ValueError("a name is text. Put it in quotes.")
     tidy = name.strip()
     if not tidy:
         raise ValueError("the name is blank. Every entity needs one of its own.")
@@ -125,7 +94,7 @@ def check_name(name: object) -> str:
 def check_text(text: object) -> str:
     """The text, if it is one that can be stored."""
     if not isinstance(text, str):
-        raise ValueError(f"expected text, not {_type_name(text)}.")
+        raise ValueError("expected text.")
     if len(text) > ceilings.TEXT:
         raise ValueError(f"the text has {len(text):,} letters, and {ceilings.TEXT:,} are the most.")
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
@@ -133,28 +102,34 @@ def check_text(text: object) -> str:
     return text
 
 
-def _checked_attributes(attributes: Mapping[Any, object], where: str) -> dict[str, Attribute]:
-    """Attributes without the empty ones: a null or an empty cell says nothing about an entity."""
-    if len(attributes) > ceilings.ATTRIBUTES:
-        words = f"it has {len(attributes):,} attributes, and {ceilings.ATTRIBUTES:,} are the most."
-        raise UsageError(f"{where}: {words}", ("attributes",))
-    checked: dict[str, Attribute] = {}
-    for key, value in attributes.items():
-        path = ("attributes", str(key))
-        name = _at(path, f"{where}, attribute name", check_name, key)
-        if name in checked:
-            raise UsageError(f"{where}: the attribute {name!r} is given twice. Keep one.", path)
-        if value is not None:
-            checked[name] = _at(path, f"{where}, attribute {name!r}", _check_attribute, value)
-    return checked
-
-
 def _check_attribute(value: object) -> Attribute:
     if not isinstance(value, Attribute):
-        raise ValueError(f"expected a number, text or true/false, not {_type_name(value)}.")
+        raise ValueError("expected a number, text or true/false.")
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value} is no number one can compare. Leave it out.")
     return check_text(value) if isinstance(value, str) else value
+
+
+def _without_nothing(value: object) -> object:
+    """A null or an empty table says nothing about an entity."""
+    return {key: item for key, item in value.items() if item is not None} if isinstance(value, dict) else value or {}
+
+
+class _Record(Section):
+    """An entity as a file or a config writes it."""
+
+    other_names: ClassVar = " Anything of your own goes under attributes."
+
+    name: Annotated[Any, AfterValidator(check_name)]
+    description: Annotated[str, BeforeValidator(lambda text: text or ""), AfterValidator(check_text)] = ""
+    attributes: Annotated[
+        dict[Annotated[str, AfterValidator(check_name)], Annotated[Any, AfterValidator(_check_attribute)]],
+        BeforeValidator(_without_nothing),
+        Field(max_length=ceilings.ATTRIBUTES),
+    ] = Field(default_factory=dict)
+    id: Any = None
+    """the library's own, and so is the type: a file that carries them is still fine"""
+    type: Any = None
 
 
 def refuse_duplicates(entities: Iterable[Entity], where: str) -> None:
@@ -166,10 +141,6 @@ def refuse_duplicates(entities: Iterable[Entity], where: str) -> None:
             names = f"{entity.name!r}" + ("" if first[key] == entity.name else f" (and {first[key]!r})")
             raise UsageError(f"{where}: the entity {names} is there twice. Rename or remove one.", (index, "name"))
         first[key] = entity.name
-
-
-def _type_name(value: object) -> str:
-    return _TYPE_NAMES.get(type(value), f"a {type(value).__name__}")
 
 
 # -- in words --------------------------------------------------------------------------------------------
@@ -353,8 +324,6 @@ def _kind(cells: Sequence[str]) -> Callable[[str], Attribute]:
 
 def _from_row(cells: dict[str, str], kinds: dict[str, Callable[[str], Attribute]], where: str) -> Entity:
     attributes = {name: kind(cells[name]) for name, kind in kinds.items() if cells[name]}
-    return Entity(
-        name=checked_name(cells["name"], f"{where}, column 'name'"),
-        description=cells.get("description", ""),
-        attributes=_checked_attributes(attributes, where),
+    return entity_from(
+        {"name": cells["name"], "description": cells.get("description"), "attributes": attributes}, where
     )

@@ -312,23 +312,6 @@ def built_in_records() -> dict[str, dict[str, Any]]:
     return {str(record["name"]): record for record in map(read_tree, sorted(folder.glob("*.toml")))}
 
 
-def read_entity_types(path: Path) -> list[EntityType]:
-    """One type at the top of the file, or several under `entity_types`."""
-    records = _type_records(path)
-    if not isinstance(records, list) or not records:
-        raise UsageError(f"{path}: expected an entity type, or a list of them under 'entity_types'.")
-    types = [entity_type_from(record, f"{path}, type {index}") for index, record in enumerate(records, 1)]
-    names = [kind.name for kind in types]
-    if repeated := next((name for name in names if names.count(name) > 1), None):
-        raise UsageError(f"{path}: the entity type {repeated!r} is there twice. Rename or remove one.")
-    return types
-
-
-def _type_records(path: Path) -> Any:
-    tree = read_tree(path)
-    return tree.get("entity_types", [tree]) if isinstance(tree, dict) else tree
-
-
 def entity_type_from(record: object, where: str) -> EntityType:
     """A type out of a parsed file; `where` names the file and the place in it."""
     if not isinstance(record, Mapping):
@@ -357,15 +340,19 @@ def find_type(database: Path, name: str) -> EntityType:
     return types[name]
 
 
-def holds_types(path: Path) -> bool:
-    """Whether a file describes entity types rather than entities."""
-    if path.suffix.lower() not in (".json", ".toml"):
-        return False
-    tree = read_tree(path)
-    return isinstance(tree, dict) and ("entity_types" in tree or "dimensions" in tree)
-
-
-def types_of_file(path: Path) -> list[StoredType]:
-    """Checked, and kept as they are written."""
-    read_entity_types(path)
-    return [StoredType(str(record["name"]).strip(), record) for record in _type_records(path)]
+def types_of_file(path: Path) -> list[StoredType] | None:
+    """The entity types that a file describes, one at its top or several under `entity_types`, checked and kept as they are
+    written; None where it describes entities."""
+    tree = read_tree(path) if path.suffix.lower() in (".json", ".toml") else None
+    if not isinstance(tree, dict) or not tree.keys() & {"entity_types", "dimensions"}:
+        return None
+    records = tree.get("entity_types", [tree])
+    if not isinstance(records, list) or not records:
+        raise UsageError(f"{path}: expected an entity type, or a list of them under 'entity_types'.")
+    types: dict[str, StoredType] = {}
+    for index, record in enumerate(records, 1):
+        name = entity_type_from(record, f"{path}, type {index}").name
+        if name in types:
+            raise UsageError(f"{path}: the entity type {name!r} is there twice. Rename or remove one.")
+        types[name] = StoredType(name, record)
+    return list(types.values())

@@ -22,8 +22,7 @@ from tidepool.engine.planning.power import Layout, Three, World
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.storage.queries.conversations import levels_by_cell
-from tidepool.storage.studies import study_of
+from tidepool.storage.studies import cells_of, study_of
 
 FEWEST_EVENTS = 10
 FEWEST_BATCHES = 5
@@ -57,7 +56,9 @@ def read_pilot(path: Path, reference: str) -> Pilot:
             batch = find_batch(connection, reference)
             return _pilot(connection, batch["id"], [(batch, ())])
         names = Factors.of(study.design).names
-        rows = [(row, levels) for row, levels in levels_by_cell(connection, study.id) if set(names) <= levels.keys()]
+        rows = [
+            (cell.batch, cell.levels) for cell in cells_of(connection, study.id) if set(names) <= cell.levels.keys()
+        ]
         if not rows:
             raise UsageError(f"The study {study.id} has no batch to learn from.")
         return _pilot(connection, study.id, [(row, tuple(levels[name] for name in names)) for row, levels in rows])

@@ -7,10 +7,9 @@ is whole, and the same study makes the same folder again.
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.exports.export import study_pages
@@ -33,11 +32,12 @@ from tidepool.engine.publishing.card import (
 from tidepool.engine.results.report import report_of
 from tidepool.engine.results.summary import summarise
 from tidepool.storage.batches import find_batch
-from tidepool.storage.file import reading, settle
+from tidepool.storage.file import reading, settle, value_of
 from tidepool.storage.studies import StoredCell, StoredStudy, cells_of, study_of
 from tidepool.storage.transfer.formats import finished_together, write_parquet_tables, write_text
 from tidepool.storage.transfer.study_files import copy_to_publish
-from tidepool.storage.transfer.tables import ExportTable, batches_in, whole_tables
+from tidepool.storage.transfer.tables import batches_in, whole_tables
+from tidepool.storage.views import VIEWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +126,9 @@ def _fill(folder: Path, connection: sqlite3.Connection, source: _Source, about: 
     copy = folder / FILE
     rows = batches_in(connection)
     batches = tuple(summarise(copy, row["id"], with_statistics=False) for row in rows)
-    counts: dict[str, int] = {}
     (folder / "data").mkdir()
-    write_parquet_tables(folder / "data", (_counted(table, counts) for table in whole_tables(connection)))
+    write_parquet_tables(folder / "data", whole_tables(connection))
+    counts = {view: int(value_of(connection, f"SELECT count(*) FROM {view}")) for view in VIEWS}
     complete, tables = _completed(about, source, rows), tuple(published_tables(connection))
     published = Publication(source.id, complete, source.study, batches, tables, counts)
     if unfinished := published.unfinished:
@@ -144,16 +144,6 @@ def _fill(folder: Path, connection: sqlite3.Connection, source: _Source, about: 
     write_text(folder / "CITATION.cff", citation(published))
     write_text(folder / "README.md", card(published))
     return published
-
-
-def _counted(table: ExportTable, counts: dict[str, int]) -> ExportTable:
-    def rows() -> Iterator[tuple[Any, ...]]:
-        for row in table.rows:
-            counts[table.name] += 1
-            yield row
-
-    counts[table.name] = 0
-    return replace(table, rows=rows())
 
 
 def _completed(about: About, source: _Source, rows: Sequence[sqlite3.Row]) -> About:

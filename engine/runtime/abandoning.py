@@ -26,6 +26,7 @@ from tidepool.storage.ledger import Ledger
 from tidepool.storage.purchases import ProviderBatchBook
 from tidepool.storage.queries.watching import ProviderBatchLine, order_lines
 from tidepool.storage.states import ProviderBatchPhase
+from tidepool.storage.studies import steer_any
 from tidepool.storage.writer import Writer
 
 
@@ -67,7 +68,7 @@ async def give_up(path: Path, reference: str, order_reference: str) -> Abandoned
         batch = batches.find_batch(connection, batch_id)
         running = batches.is_running(path, batch, batches.progress_of(connection, batch["number"]))
     if running:
-        await asyncio.to_thread(batches.steer, path, batch_id, "give up", {"order": order.id})
+        await asyncio.to_thread(steer_any, path, batch_id, "give up", {"order": order.id})
         return AbandonedBatch(batch_id, order, "told")
     config = load_frozen(batch["config"])
     if not trust_record().knows(batch_id, batch["config"]) and order.provider != "simulated":

@@ -4,16 +4,12 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, starmap
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from tidepool.storage.file import value_of
 from tidepool.storage.states import MOST_UNITS, unit_id, unit_range
-from tidepool.storage.studies import cells_of
-
-
-def levels_by_cell(connection: sqlite3.Connection, study_id: str) -> list[tuple[sqlite3.Row, dict[str, str]]]:
-    """The batches of a study in the order they were made, each with the level of every factor."""
-    return [(cell.batch, cell.levels) for cell in cells_of(connection, study_id)]
 
 
 def measured_by_unit(connection: sqlite3.Connection, batch_id: str) -> list[tuple[Any, ...]]:
@@ -24,6 +20,30 @@ def measured_by_unit(connection: sqlite3.Connection, batch_id: str) -> list[tupl
         (MOST_UNITS, batch_id),
     )
     return [tuple(row) for row in rows]
+
+
+class UnitRating(NamedTuple):
+    """What a judge gave an entity of a simulation."""
+
+    number: int
+    place: int
+    """in the speaking order, from 1"""
+    entity: str
+    rating: float | None
+    """None: no clear one, or no answer"""
+    participants: str
+    """of the simulation, as JSON"""
+
+
+def ratings_by_unit(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[int, list[UnitRating]]]:
+    """The ratings of every completed simulation that a judge was asked about, by its sequence number."""
+    rows = connection.execute(
+        "SELECT j.unit_id & ?, j.place, j.entity, j.rating, u.participants FROM judgement j JOIN unit u ON u.id = j.unit_id "
+        "WHERE j.unit_id BETWEEN ? AND ? AND u.status = 'completed' ORDER BY j.unit_id, j.place",
+        (MOST_UNITS, *unit_range(batch_number, 1)),
+    )
+    for number, ratings in groupby(starmap(UnitRating, rows), key=itemgetter(0)):
+        yield number, list(ratings)
 
 
 PAGE = 25_000
@@ -217,11 +237,6 @@ def _messages_of(connection: sqlite3.Connection, unit: int) -> list[str]:
     return [row["text"] for row in rows]
 
 
-def origin_text(connection: sqlite3.Connection, batch_number: int) -> str | None:
-    origin: str | None = value_of(connection, "SELECT origin FROM batch WHERE number = ?", (batch_number,))
-    return origin
-
-
 def records_of_batch(connection: sqlite3.Connection, batch_number: int, name: str) -> Iterator[Any]:
     """Rows of the batch as a whole, in order."""
     rows = connection.execute(
@@ -238,25 +253,3 @@ def records_of_units(connection: sqlite3.Connection, batch_number: int, name: st
         (*unit_range(batch_number, 1), name),
     )
     return {row["unit_id"] & MOST_UNITS: json.loads(row["content"]) for row in rows}
-
-
-def games_of_units(connection: sqlite3.Connection, batch_number: int) -> dict[int, int]:
-    """By unit, where it belongs to a game."""
-    rows = connection.execute(
-        "SELECT id, game FROM unit WHERE id BETWEEN ? AND ? AND game IS NOT NULL",
-        unit_range(batch_number, 1),
-    )
-    return {row["id"] & MOST_UNITS: row["game"] for row in rows}
-
-
-def ratings_of_units(connection: sqlite3.Connection, batch_number: int) -> dict[int, Sequence[float | None]]:
-    """What a judge said of each speaker of a completed unit, in speaking order."""
-    rows = connection.execute(
-        "SELECT j.unit_id, j.rating FROM judgement j JOIN unit u ON u.id = j.unit_id "
-        "WHERE j.unit_id BETWEEN ? AND ? AND u.status = 'completed' ORDER BY j.unit_id, j.place",
-        unit_range(batch_number, 1),
-    )
-    ratings: dict[int, list[float | None]] = {}
-    for row in rows:
-        ratings.setdefault(row["unit_id"] & MOST_UNITS, []).append(row["rating"])
-    return dict(ratings)

@@ -156,22 +156,27 @@ def _listed(words: tuple[str, ...]) -> str:
     return "(" + ", ".join(f"'{word}'" for word in words) + ")"
 
 
+_IDS = (
+    ("batch", "SELECT number, id FROM batch", BATCH_ID),
+    (
+        "study",
+        "SELECT rowid, id FROM study UNION SELECT number, study_id FROM batch WHERE study_id IS NOT NULL",
+        BATCH_ID,
+    ),
+    ("library_entity", "SELECT rowid, id FROM library_entity", _LIBRARY_ID),
+    ("library_agent", "SELECT rowid, id FROM library_agent", _LIBRARY_ID),
+)
+
+
 def _odd_ids(connection: sqlite3.Connection) -> Iterator[str]:
-    for number, batch_id in connection.execute("SELECT number, id FROM batch"):
-        if not BATCH_ID.match(batch_id) or not 0 < number < MOST_BATCHES:
-            yield _damage("batch", f"{batch_id[:80]!r} is no id of a batch, or {number} no number of one", number, "id")
-    for row, study_id in connection.execute(
-        "SELECT rowid, id FROM study UNION SELECT number, study_id FROM batch WHERE study_id IS NOT NULL"
-    ):
-        if not BATCH_ID.match(study_id):
-            yield _damage("study", f"{study_id[:80]!r} is no id of a study", row, "id")
-    for table in ("library_entity", "library_agent"):
-        for row, record_id in connection.execute(f"SELECT rowid, id FROM {table}"):
-            if not _LIBRARY_ID.match(record_id):
-                yield _damage(table, f"{record_id[:80]!r} is no id of the library", row, "id")
+    for table, query, pattern in _IDS:
+        for row, identity in connection.execute(query):
+            if not pattern.match(identity):
+                yield _damage(table, f"{identity[:80]!r} is no id of a {table}", row, "id")
 
 
 _PARTNERS = (
+    ("batch", "the number is none of a batch", f"number NOT BETWEEN 1 AND {MOST_BATCHES - 1}"),
     ("batch", "the batch has no row of progress", "number NOT IN (SELECT batch_number FROM progress)"),
     ("unit", "the unit belongs to no batch", "batch_number NOT IN (SELECT number FROM batch)"),
     (

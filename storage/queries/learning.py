@@ -18,8 +18,6 @@ from tidepool.storage.queries.units import StoredMessage, whole
 from tidepool.storage.schema import SEARCH_INDEX
 from tidepool.storage.states import MOST_UNITS, unit_id, unit_range
 
-_MEMBER = "SELECT genome_id, generation, parents, operator, prompt, fitness, accuracy, missing FROM genome "
-
 
 def genome(connection: sqlite3.Connection, batch_number: int, genome_id: str) -> dict[str, Any] | None:
     row = connection.execute(
@@ -79,20 +77,12 @@ def genomes_with_same_prompt(connection: sqlite3.Connection, batch_number: int, 
 
 def genomes_in_order(connection: sqlite3.Connection, batch_number: int) -> list[tuple[Any, ...]]:
     """Every genome (id, generation, parents as JSON, operator, prompt, fitness, accuracy, missing), parents first."""
-    where = "WHERE batch_number = ? ORDER BY generation, rowid"
-    return [tuple(row) for row in connection.execute(_MEMBER + where, (batch_number,))]
-
-
-def genomes_by_id(connection: sqlite3.Connection, batch_number: int, ids: Sequence[str]) -> list[tuple[Any, ...]]:
-    """As `genomes_in_order`, of these alone."""
-    where = "WHERE batch_number = ? AND genome_id IN (SELECT value FROM json_each(?))"
-    return [tuple(row) for row in connection.execute(_MEMBER + where, (batch_number, json.dumps(list(ids))))]
-
-
-def fittest_of(connection: sqlite3.Connection, batch_number: int, generation: int, most: int) -> list[tuple[Any, ...]]:
-    """As `genomes_in_order`, of one generation, the fittest first."""
-    where = "WHERE batch_number = ? AND generation = ? ORDER BY fitness DESC NULLS LAST, genome_id LIMIT ?"
-    return [tuple(row) for row in connection.execute(_MEMBER + where, (batch_number, generation, most))]
+    rows = connection.execute(
+        "SELECT genome_id, generation, parents, operator, prompt, fitness, accuracy, missing FROM genome "
+        "WHERE batch_number = ? ORDER BY generation, rowid",
+        (batch_number,),
+    )
+    return [tuple(row) for row in rows]
 
 
 def judged_since(connection: sqlite3.Connection, batch_number: int, last_row: int) -> list[tuple[int, str | None]]:

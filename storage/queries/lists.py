@@ -20,16 +20,11 @@ from tidepool.storage.queries.watching import (
     LONGEST_WORDS,
     MOST_NAMES,
     BatchLine,
-    LogLine,
     UnitLine,
     WaveCell,
-    WaveLine,
     names_in,
-    order_lines,
     providers_used,
     read_batch,
-    read_log,
-    read_waves,
 )
 from tidepool.storage.states import MOST_UNITS, study_reason, study_status, unit_id
 from tidepool.storage.studies import StoredCell, cells_of
@@ -89,17 +84,6 @@ def _shown(stored: StoredMessage) -> StoredMessage:
         speaker=stored.speaker and stored.speaker[:LONGEST_NAME],
         content=content if more <= 0 else f"{content[:LONGEST_MESSAGE]} … and {more:,} characters more",
     )
-
-
-def log_lines(
-    connection: sqlite3.Connection, batch_number: int, after: int = 0, most: int = 10_000
-) -> list[sqlite3.Row]:
-    """The log of a batch, from the row after `after`."""
-    return connection.execute(
-        f"SELECT id, at, substr(level, 1, {LONGEST_NAME}) AS level, substr(message, 1, {LONGEST_WORDS}) AS message "
-        "FROM log_line WHERE batch_number = ? AND id > ? ORDER BY id LIMIT ?",
-        (batch_number, after, most),
-    ).fetchall()
 
 
 _PROVIDER = re.compile(r"(?:(?<=^)|(?<=, ))[\w-]+:(?=\S)")
@@ -220,20 +204,6 @@ def cell_waves(connection: sqlite3.Connection, cells: list[StoredCell], first: i
     return wave_cells
 
 
-def study_wave_lines(
-    connection: sqlite3.Connection, study_id: str, leading: int, skip: int = 0, most: int = 200
-) -> tuple[int, list[WaveLine]]:
-    """How many waves there are, and these, summed over the cells."""
-    of_study = "batch_number IN (SELECT number FROM batch WHERE study_id = ?)"
-    count = value_of(connection, f"SELECT count(DISTINCT wave) FROM wave WHERE {of_study}", (study_id,))
-    return count, read_waves(connection, of_study, (study_id,), order_lines(connection, leading), skip, most)
-
-
-def study_log_after(connection: sqlite3.Connection, study_id: str, after: int, most: int = 2_000) -> list[LogLine]:
-    of_study = "batch_number IN (SELECT number FROM batch WHERE study_id = ?)"
-    return read_log(connection, of_study, study_id, after, most)
-
-
 @dataclass(frozen=True, slots=True)
 class ConversationHead:
     sequence_number: int
@@ -266,15 +236,11 @@ def talk_heads(
 
 
 def everybody(connection: sqlite3.Connection, batch_number: int) -> list[str]:
-    return speakers(connection, batch_number, 100_000)
-
-
-def speakers(connection: sqlite3.Connection, batch_number: int, most: int = 200) -> list[str]:
     """Who takes part, by the batch's own config."""
     config = json.loads(value_of(connection, "SELECT config FROM batch WHERE number = ?", (batch_number,)) or "{}")
     sections = (config.get(key) for key in ("agents", "entities")) if isinstance(config, dict) else ()
     people = [person for records in sections if isinstance(records, list) for person in records]
-    return [str(person["name"]) for person in people if isinstance(person, dict) and "name" in person][:most]
+    return [str(person["name"]) for person in people if isinstance(person, dict) and "name" in person]
 
 
 def readable(connection: sqlite3.Connection, batch_number: int, sequence_number: int) -> Transcript | None:

@@ -128,25 +128,10 @@ def match_of(text: str) -> str:
     return " AND ".join(terms)
 
 
-def id_range(connection: sqlite3.Connection, batch_number: int) -> tuple[int, int]:
-    """The first and last call of a batch: search need not look at other batches' postings."""
-    query = "SELECT min(id), max(id) FROM call WHERE unit_id BETWEEN ? AND ?"
-    first, last = connection.execute(query, unit_range(batch_number)).fetchone()
-    return (0, -1) if first is None else (first, last)
-
-
-def range_now(connection: sqlite3.Connection, batch_number: int, known: tuple[int, int]) -> tuple[int, int]:
-    """The range of a batch that may have grown: counting it anew takes a tenth of a second where there are a million."""
-    if known[1] < known[0]:
-        return id_range(connection, batch_number)
-    return known[0], value_of(connection, "SELECT max(id) FROM call")
-
-
 def find(
     connection: sqlite3.Connection,
     batch_number: int,
     filter_by: Filter,
-    ids: tuple[int, int],
     after: int = 0,
     most: int = PAGE,
 ) -> list[Hit]:
@@ -157,9 +142,9 @@ def find(
     conditions, values = _unit_conditions(filter_by, "c.unit_id", of_messages=True)
     rows = connection.execute(
         "SELECT c.id, c.unit_id, c.turn, c.wave, c.speaker, c.text FROM message_search s JOIN call c ON c.id = s.rowid "
-        "WHERE message_search MATCH ? AND s.rowid BETWEEN ? AND ? AND c.unit_id BETWEEN ? AND ? "
+        "WHERE message_search MATCH ? AND s.rowid > ? AND c.unit_id BETWEEN ? AND ? "
         f"{conditions} ORDER BY s.rowid LIMIT ?",
-        (match, max(ids[0], after + 1), ids[1], *unit_range(batch_number), *values, most),
+        (match, after, *unit_range(batch_number), *values, most),
     ).fetchall()
     words = search_words(filter_by.words)
     return [Hit(row[0], row[1] & MOST_UNITS, row[2], row[3], row[4] or "", excerpt(row[5], words)) for row in rows]
@@ -172,13 +157,16 @@ def excerpt(text: str, words: Sequence[str], around: int = AROUND, length: int =
     return ("…" if start else "") + text[start : start + length]
 
 
-def count_hits(connection: sqlite3.Connection, filter_by: Filter, ids: tuple[int, int], most: int = 10_000) -> int:
+def count_hits(connection: sqlite3.Connection, batch_number: int, filter_by: Filter, most: int = 10_000) -> int:
     """How many messages have the words, counted up to `most`; other filters are not looked at."""
     match = match_of(filter_by.words)
     if not match or value_of(connection, _EXISTS) is None:
         return 0
-    hits = "SELECT 1 FROM message_search WHERE message_search MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?"
-    return int(value_of(connection, f"SELECT count(*) FROM ({hits})", (match, *ids, most)))
+    hits = (
+        "SELECT 1 FROM message_search s JOIN call c ON c.id = s.rowid WHERE message_search MATCH ? "
+        "AND c.unit_id BETWEEN ? AND ? LIMIT ?"
+    )
+    return int(value_of(connection, f"SELECT count(*) FROM ({hits})", (match, *unit_range(batch_number), most)))
 
 
 def matching_units(connection: sqlite3.Connection, batch_number: int, filter_by: Filter) -> "array[int]":

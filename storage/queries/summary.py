@@ -9,13 +9,11 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from tidepool.storage.file import value_of
 from tidepool.storage.states import IN_FLIGHT, OPEN_PHASES_SQL, STUDY_BATCHES_SQL, UNIT_BITS, WAS_SENT, unit_range
-
-SERVED_COUNTS, LOST_CALLS = "asked models", "lost calls"
-"""no findings of the study: counts over the calls of a large batch, see `counts_to_keep`"""
 
 
 def finding(connection: sqlite3.Connection, batch_number: int, name: str) -> Any | None:
@@ -27,8 +25,7 @@ def finding(connection: sqlite3.Connection, batch_number: int, name: str) -> Any
 def findings(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any]:
     """All of them by name, in the order of their names."""
     rows = connection.execute(
-        "SELECT name, content FROM finding WHERE batch_number = ? AND name NOT IN (?, ?) ORDER BY name",
-        (batch_number, SERVED_COUNTS, LOST_CALLS),
+        "SELECT name, content FROM finding WHERE batch_number = ? ORDER BY name", (batch_number,)
     ).fetchall()
     return {name: json.loads(content) for name, content in rows}
 
@@ -49,13 +46,6 @@ MOST_MODELS = 200
 LONGEST_MODEL = 1_000
 """characters of a model or a speaker"""
 LONGEST_WORDS = 2_000
-MANY_CALLS = 100_000
-"""a batch with more keeps what a summary would count in them"""
-
-ServedCount = tuple[str, str | None, int]
-"""a model, who answered for it as the provider says, and how often"""
-LostCalls = tuple[str, int, int, int]
-"""an error, calls that it ended, 0 (units are counted apart), and the unit of the first"""
 MOST_REASONS = 1_000
 LONGEST_REASON = 300
 """characters of an error that tell it from others"""
@@ -71,14 +61,19 @@ def waves_of(connection: sqlite3.Connection, batch_number: int) -> list[sqlite3.
 
 def failures_of(connection: sqlite3.Connection, batch_number: int, most: int) -> list[dict[str, Any]]:
     """Why calls were lost and units failed, the most frequent reason first, and where the first of each is to be read."""
-    units = connection.execute(
-        f"SELECT substr(error, 1, {LONGEST_WORDS}) AS error, 0, count(*) AS units, min(sequence_number) AS first FROM unit "
-        "WHERE batch_number = ? AND status = 'failed' GROUP BY 1 ORDER BY units DESC, first LIMIT ?",
-        (batch_number, MOST_REASONS),
-    )
-    failures = sorted([*lost_calls(connection, batch_number), *map(tuple, units)], key=lambda row: row[3])
-    names = ("error", "calls", "units", "first")
-    return merge_failures((dict(zip(names, row, strict=True)) for row in failures), most)
+    if not value_of(connection, "SELECT failed + units_failed FROM progress WHERE batch_number = ?", (batch_number,)):
+        return []
+    bounds = unit_range(batch_number)
+    calls = "count(*) AS calls, 0 AS units, min(unit_id) - ? AS first FROM call WHERE unit_id BETWEEN ? AND ?"
+    units = "0 AS calls, count(*) AS units, min(sequence_number) AS first FROM unit WHERE batch_number = ?"
+    rows: list[sqlite3.Row] = []
+    for query, values in ((calls, (bounds[0], *bounds)), (units, (batch_number,))):
+        rows += connection.execute(
+            f"SELECT substr(coalesce(error, ''), 1, {LONGEST_WORDS}) AS error, {query} AND status = 'failed' "
+            "GROUP BY 1 ORDER BY calls DESC, units DESC, first LIMIT ?",
+            (*values, MOST_REASONS),
+        ).fetchall()
+    return merge_failures(map(dict, sorted(rows, key=itemgetter("first"))), most)
 
 
 def merge_failures(failures: Iterable[Mapping[str, Any]], most: int) -> list[dict[str, Any]]:
@@ -92,70 +87,18 @@ def merge_failures(failures: Iterable[Mapping[str, Any]], most: int) -> list[dic
     return sorted(reasons.values(), key=lambda failure: -max(failure["calls"], failure["units"]))[:most]
 
 
-def lost_calls(connection: sqlite3.Connection, batch_number: int) -> list[LostCalls]:
-    """Calls that failed for good, by their error."""
-    failed = value_of(connection, "SELECT failed FROM progress WHERE batch_number = ?", (batch_number,))
-    if not failed:
-        return []
-    stored: list[LostCalls] = _stored_counts(connection, batch_number, LOST_CALLS, (str, int, int, int))
-    if sum(one[1] for one in stored) != failed:
-        return _count_lost(connection, batch_number)
-    return [(error[:LONGEST_WORDS], calls, units, first) for error, calls, units, first in stored]
-
-
-def _count_lost(connection: sqlite3.Connection, batch_number: int) -> list[LostCalls]:
-    bounds = unit_range(batch_number)
-    rows = connection.execute(
-        f"SELECT substr(error, 1, {LONGEST_WORDS}), count(*) AS calls, 0, min(unit_id) - ? FROM call "
-        "WHERE unit_id BETWEEN ? AND ? AND status = 'failed' GROUP BY 1 ORDER BY calls DESC LIMIT ?",
-        (bounds[0], *bounds, MOST_REASONS),
-    )
-    return [(str(error or ""), calls, failed, first) for error, calls, failed, first in rows]
-
-
 def model_counts(connection: sqlite3.Connection, batch_number: int) -> tuple[dict[str, int], list[dict[str, Any]]]:
     """How many calls each model had; and which models the providers say have answered for it."""
-    rows: list[ServedCount] = _stored_counts(connection, batch_number, SERVED_COUNTS, (str, str | None, int))
-    if sum(row[2] for row in rows) != _calls(connection, batch_number):
-        rows = _count_model_calls(connection, batch_number)
-    calls: Counter[str] = Counter()
-    for model, _, replies in rows:
-        calls[model] += replies
-    names = ("model", "served", "replies")
-    return dict(calls.most_common()), [dict(zip(names, row, strict=True)) for row in rows if row[1] is not None]
-
-
-def _count_model_calls(connection: sqlite3.Connection, batch_number: int) -> list[ServedCount]:
-    bounds = unit_range(batch_number)
     rows = connection.execute(
-        f"SELECT substr(model, 1, {LONGEST_WORDS}), substr(served_model, 1, {LONGEST_WORDS}), count(*) AS replies FROM call "
-        f"WHERE unit_id BETWEEN ? AND ? AND {WAS_SENT} GROUP BY 1, 2 ORDER BY 1, replies DESC, 2 LIMIT ?",
-        (*bounds, MOST_MODELS),
-    )
-    return [tuple(row) for row in rows.fetchall()]
-
-
-def counts_to_keep(connection: sqlite3.Connection, batch_number: int) -> dict[str, str]:
-    """Counts over the calls of a large batch, stored so that a summary need not repeat them."""
-    if _calls(connection, batch_number) <= MANY_CALLS:
-        return {}
-    counts = {
-        SERVED_COUNTS: _count_model_calls(connection, batch_number),
-        LOST_CALLS: _count_lost(connection, batch_number),
-    }
-    return {name: json.dumps(rows) for name, rows in counts.items() if rows}
-
-
-def _stored_counts(connection: sqlite3.Connection, batch_number: int, name: str, types: tuple[Any, ...]) -> list[Any]:
-    """Counts stored when the batch ended; empty if malformed. The caller checks that they cover all calls."""
-    content = finding(connection, batch_number, name)
-    rows = [tuple(row) for row in content if isinstance(row, list)] if isinstance(content, list) else []
-    shaped = all(len(row) == len(types) and all(map(isinstance, row, types)) for row in rows)
-    return rows if shaped else []
-
-
-def _calls(connection: sqlite3.Connection, batch_number: int) -> int:
-    return value_of(connection, "SELECT calls FROM progress WHERE batch_number = ?", (batch_number,)) or 0
+        f"SELECT substr(model, 1, {LONGEST_WORDS}) AS model, substr(served_model, 1, {LONGEST_WORDS}) AS served, "
+        f"count(*) AS replies FROM call WHERE unit_id BETWEEN ? AND ? AND {WAS_SENT} "
+        "GROUP BY 1, 2 ORDER BY 1, replies DESC, 2 LIMIT ?",
+        (*unit_range(batch_number), MOST_MODELS),
+    ).fetchall()
+    calls: Counter[str] = Counter()
+    for row in rows:
+        calls[row["model"]] += row["replies"]
+    return dict(calls.most_common()), [dict(row) for row in rows if row["served"] is not None]
 
 
 def has_provider_batches(connection: sqlite3.Connection, batch_number: int) -> bool:

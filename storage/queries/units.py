@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cache
-from itertools import chain
 from types import NoneType
 from typing import Any, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -135,28 +134,11 @@ def spoken_in_pages(connection: sqlite3.Connection, batch_number: int) -> Iterat
         bounds = (units[0], units[-1])
         spoken = _plain(connection.execute(_SPOKEN, bounds))
         ids, speakers, contents = zip(*spoken, strict=True) if spoken else ((), (), ())
-        messages = (ids, _texts(speakers), contents)
+        messages = (ids, [_text(speaker) for speaker in speakers], contents)
+        casts = [[str(name) for name in _read(names, list)] for names in participants]
         ratings = _plain(connection.execute(_RATINGS, bounds))
-        yield SpokenPage(units, statuses, [kind or "" for kind in kinds], _casts(participants), messages, ratings)
+        yield SpokenPage(units, statuses, [kind or "" for kind in kinds], casts, messages, ratings)
         low = units[-1] + 1
-
-
-def _casts(participants: Sequence[object]) -> list[list[str]]:
-    """Each from its own JSON; all are read at once where all can be."""
-    casts = _read(f"[{','.join(_texts(participants))}]", list)
-    if len(casts) != len(participants) or not set(map(type, casts)) <= {list}:
-        casts = [_read(names, list) for names in participants]
-    return _named(casts)
-
-
-def _named(casts: list[list[Any]]) -> list[list[str]]:
-    if set(map(type, chain.from_iterable(casts))) <= {str}:
-        return casts
-    return [[str(name) for name in names] for names in casts]
-
-
-def _texts(values: Sequence[object]) -> Sequence[str]:
-    return values if set(map(type, values)) <= {str} else [_text(value) for value in values]  # type: ignore[return-value]
 
 
 def _plain(cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:

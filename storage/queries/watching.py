@@ -6,13 +6,14 @@ conversations costs as much as watching ten. All run in autocommit.
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tidepool.storage.batches import status_now
 from tidepool.storage.file import value_of
-from tidepool.storage.queries.units import last_unit, whole
+from tidepool.storage.queries.units import whole
 from tidepool.storage.states import OPEN_PHASES, STUDY_BATCHES_SQL, BatchStatus, sequence_number_of, unit_id, unit_range
 
 LONGEST_NODE = 200
@@ -274,11 +275,6 @@ def cells(
     return [WaveCell(sequence_number_of(row[0]), row[1], row[2]) for row in rows]
 
 
-def last_begun(connection: sqlite3.Connection, batch_number: int) -> int:
-    """The highest sequence number that has a row; 0 before the first."""
-    return last_unit(connection, batch_number)
-
-
 @dataclass(frozen=True, slots=True)
 class WaveLine:
     wave: int
@@ -311,31 +307,19 @@ class ProviderBatchLine:
         return self.state in OPEN_PHASES
 
 
-def wave_count(connection: sqlite3.Connection, batch_number: int) -> int:
-    return int(value_of(connection, "SELECT count(*) FROM wave WHERE batch_number = ?", (batch_number,)))
-
-
-def wave_lines(connection: sqlite3.Connection, batch_number: int, skip: int = 0, most: int = 200) -> list[WaveLine]:
-    return read_waves(
-        connection, "batch_number = ?", (batch_number,), order_lines(connection, batch_number), skip, most
-    )
-
-
-def read_waves(
-    connection: sqlite3.Connection,
-    where: str,
-    values: tuple[Any, ...],
-    orders: list["ProviderBatchLine"],
-    skip: int,
-    most: int,
-) -> list[WaveLine]:
-    """Waves of one batch, or of several summed up, each with its provider batches."""
+def wave_lines(
+    connection: sqlite3.Connection, numbers: Sequence[int], skip: int = 0, most: int = 200
+) -> tuple[int, list[WaveLine]]:
+    """How many waves these batches have, and some of them, summed over the batches, each with its provider batches."""
+    batches = "FROM wave WHERE batch_number IN (SELECT value FROM json_each(?))"
     rows = connection.execute(
-        "SELECT wave, sum(calls), sum(failed), sum(cached), sum(retried), max(seconds), max(transport) FROM wave "
-        f"WHERE {where} GROUP BY wave ORDER BY wave LIMIT ? OFFSET ?",
-        (*values, most, skip),
+        f"SELECT wave, sum(calls), sum(failed), sum(cached), sum(retried), max(seconds), max(transport) {batches} "
+        "GROUP BY wave ORDER BY wave LIMIT ? OFFSET ?",
+        (json.dumps(numbers), most, skip),
     ).fetchall()
-    return [whole(replace(WaveLine(*row), orders=tuple(one for one in orders if one.wave == row[0]))) for row in rows]
+    orders = order_lines(connection, numbers[0]) if rows else []
+    lines = [whole(replace(WaveLine(*row), orders=tuple(one for one in orders if one.wave == row[0]))) for row in rows]
+    return int(value_of(connection, f"SELECT count(DISTINCT wave) {batches}", (json.dumps(numbers),))), lines
 
 
 def order_lines(connection: sqlite3.Connection, batch_number: int, most: int = 1_000) -> list[ProviderBatchLine]:
@@ -361,22 +345,18 @@ class LogLine:
     message: str
 
 
-def log_after(connection: sqlite3.Connection, batch_number: int, after: int, most: int = 2_000) -> list[LogLine]:
-    """The newest lines of the log after row `after`, oldest first."""
-    return read_log(connection, "batch_number = ?", batch_number, after, most)
-
-
-def read_log(connection: sqlite3.Connection, where: str, value: object, after: int, most: int) -> list[LogLine]:
+def log_lines(
+    connection: sqlite3.Connection, numbers: Sequence[int], after: int = 0, most: int = 2_000
+) -> list[LogLine]:
+    """The newest lines in the logs of these batches after row `after`, oldest first."""
     rows = connection.execute(
         f"SELECT id, at, substr(level, 1, {LONGEST_NAME}), substr(message, 1, {LONGEST_WORDS}) FROM log_line "
-        f"WHERE {where} AND id > ? ORDER BY id DESC LIMIT ?",
-        (value, after, most),
+        "WHERE batch_number IN (SELECT value FROM json_each(?)) AND id > ? ORDER BY id DESC LIMIT ?",
+        (json.dumps(numbers), after, most),
     ).fetchall()
     return [whole(LogLine(*row)) for row in reversed(rows)]
 
 
-MOST_SAMPLED = 4_000
-"""units, at least, of which the past is read where there are twice as many"""
 SHORTEST_SLICE = 0.25
 """seconds: a pace over less than that is noise"""
 
@@ -392,34 +372,16 @@ class Stretch:
 
 
 def past(connection: sqlite3.Connection, batch_number: int, slices: int = 240) -> list[Stretch]:
-    """The life of a batch in equal slices, made once when a screen opens: of a batch with very many units from an even
-    sample of them, as large as fits on a screen."""
-    step = max(1, last_begun(connection, batch_number) // MOST_SAMPLED)
-    condition, bounds = _sampled(batch_number, step)
-    first, last, sampled = connection.execute(
-        f"SELECT min(at), max(at), count(*) FROM call WHERE {condition}", bounds
-    ).fetchone()
+    """The life of a batch in equal slices, as many as fit on a screen; read once when the screen opens."""
+    bounds = dict(zip(("low", "high"), unit_range(batch_number), strict=True))
+    calls = "FROM call WHERE unit_id BETWEEN :low AND :high"
+    first, last = connection.execute(f"SELECT min(at), max(at) {calls}", bounds).fetchone()
     if first is None:
         return []
     width = max((last - first) / slices, SHORTEST_SLICE)
     rows = connection.execute(
         "SELECT CAST((at - :first) / :width AS INTEGER) AS slice, count(*), coalesce(sum(cost_usd), 0.0), "
-        "avg(CASE WHEN source = 'live' AND status = 'answered' THEN seconds END) "
-        f"FROM call WHERE {condition} GROUP BY slice ORDER BY slice",
+        f"avg(CASE WHEN source = 'live' AND status = 'answered' THEN seconds END) {calls} GROUP BY slice ORDER BY slice",
         {**bounds, "first": first, "width": width},
     ).fetchall()
-    calls = value_of(connection, "SELECT calls FROM progress WHERE batch_number = ?", (batch_number,))
-    scale = calls / sampled if step > 1 and calls is not None else 1
-    return [Stretch(first + (row[0] + 1) * width, round(row[1] * scale), row[2] * scale, row[3]) for row in rows]
-
-
-def _sampled(batch_number: int, step: int) -> tuple[str, dict[str, int]]:
-    """Which calls are those of every so manieth unit."""
-    bounds = dict(zip(("low", "high"), unit_range(batch_number), strict=True))
-    if step == 1:
-        return "unit_id BETWEEN :low AND :high", bounds
-    units = (
-        "WITH RECURSIVE each(unit) AS (SELECT :low + :step UNION ALL SELECT unit + :step FROM each LIMIT :most) "
-        "SELECT unit FROM each"
-    )
-    return f"unit_id IN ({units})", {"low": bounds["low"], "step": step, "most": 2 * MOST_SAMPLED}
+    return [Stretch(first + (row[0] + 1) * width, *tuple(row)[1:]) for row in rows]

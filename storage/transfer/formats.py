@@ -19,7 +19,7 @@ from typing import Any, TextIO
 
 from tidepool.storage.codes import MOST_CODES
 from tidepool.storage.errors import FileError
-from tidepool.storage.folders import is_scratch, whole_folder
+from tidepool.storage.folders import PREFIX, whole_folder
 from tidepool.storage.queries.summary import MOST_WAVES, findings
 from tidepool.storage.text import MARK, Plain, in_document, json_text
 from tidepool.storage.transfer.tables import (
@@ -37,7 +37,7 @@ from tidepool.storage.transfer.tables import (
 @contextmanager
 def finished(path: Path) -> Iterator[Path]:
     """A path to write to; what was written takes its place at the end, or is removed after an error."""
-    if is_scratch(path.parent):  # one of several files that will take their places together
+    if any(part.startswith(PREFIX) for part in path.parts):  # one of several files that will take their places together
         yield path
         return
     with _explained(path), whole_folder(path.parent) as scratch:
@@ -70,10 +70,6 @@ _FORMULA = re.compile(rf"[\t\n]|[\s\"'{MARK}]*[=+\-@|%＝＋－＠﹦﹢﹣﹫�
 """a formula, also behind spaces, quotes and signs that some program leaves out"""
 
 
-LONG_CELL = 1_000_000
-"""letters of a cell"""
-
-
 def harmless(cell: Any) -> Any:
     if not isinstance(cell, str):
         return cell
@@ -86,17 +82,7 @@ def write_rows(stream: TextIO, columns: Sequence[str], rows: Iterable[Sequence[A
     writer = csv.writer(stream, lineterminator="\r\n")
     writer.writerow(map(harmless, columns))
     for row in rows:
-        cells = [harmless(cell) for cell in row]
-        if any(type(cell) is Plain and len(cell) > LONG_CELL for cell in cells):
-            stream.write(_quoted(cells))
-        else:
-            writer.writerow(cells)
-
-
-def _quoted(cells: Sequence[Any]) -> str:
-    """A row that Python's own writer would take seconds for, deaf to Ctrl+C."""
-    texts = ("" if cell is None else str(cell) for cell in cells)
-    return ",".join('"' + text.replace('"', '""') + '"' for text in texts) + "\r\n"
+        writer.writerow(map(harmless, row))
 
 
 @contextmanager
@@ -200,23 +186,24 @@ def _pieces(
     for count, unit in enumerate(units_of(connection, batch, contents)):
         yield (",\n" if count else "\n") + _dump(unit)
     yield "\n]"
-    for view in (*contents.beside_units, "waves", "log"):
-        columns = columns_of(connection, view)
-        yield f',\n"{view}": ['
-        rows = rows_of(connection, view, batch)
-        for count, values in enumerate(islice(rows, MOST_WAVES if view == "waves" else None)):
+    views = {
+        view: (columns_of(connection, view), rows_of(connection, view, batch))
+        for view in (*contents.beside_units, "waves", "log")
+    }
+    tables = {
+        table.name: (list(table.columns), iter(table.rows))
+        for table in (make(connection, batch) for make in contents.tables)
+    }
+    for name, (columns, rows) in {**views, **tables}.items():
+        yield f',\n"{name}": ['
+        for count, values in enumerate(islice(rows, MOST_WAVES if name == "waves" else None)):
             row = _without_batch(dict(zip(columns, values, strict=True)))
-            if view == "genomes":
+            if name == "genomes":
                 row["parents"] = json.loads(row["parents"])
             yield (", " if count else "") + _dump(row)
         yield "]"
         if left := sum(1 for _ in rows):
-            yield f',\n"{view}_left_out": {left}'
-    for table in (make(connection, batch) for make in contents.tables):
-        yield f',\n"{table.name}": ['
-        for count, values in enumerate(table.rows):
-            yield (", " if count else "") + _dump(_without_batch(dict(zip(table.columns, values, strict=True))))
-        yield "]"
+            yield f',\n"{name}_left_out": {left}'
     for name, content in more.items():
         yield f',\n"{name}": {_dump(content)}'
     yield f',\n"findings": {_dump(findings(connection, batch["number"]))}}}\n'

@@ -26,7 +26,7 @@ from tidepool.storage.file import (
     transaction,
     value_of,
 )
-from tidepool.storage.folders import scratch_in
+from tidepool.storage.folders import temporary_folder
 from tidepool.storage.locks import holding
 from tidepool.storage.queries.damage import find_damage
 from tidepool.storage.schema import CURRENT, Schema, oddities
@@ -198,7 +198,7 @@ def foreign_file(other: Path, schema: Schema = CURRENT) -> Iterator[Path]:
 @contextmanager
 def _upgraded(other: Path, schema: Schema) -> Iterator[Path]:
     """A copy of an older file, upgraded."""
-    with scratch_in(Path(tempfile.gettempdir())) as folder:
+    with temporary_folder(Path(tempfile.gettempdir())) as folder:
         copy = folder / "copy.db"
         with explained(other), closing(connect(other, read_only=True)) as connection:
             connection.lift_time_limit()

@@ -47,22 +47,10 @@ def say(path: Path, number: int, *messages: tuple[int, int, str], status: str = 
 def found(path: Path, number: int, words: str, **filters: object) -> list[tuple[int, int | None]]:
     connection = connect(path)
     try:
-        ids = search.id_range(connection, number)
-        hits = search.find(connection, number, Filter(words, **filters), ids)  # type: ignore[arg-type]
+        hits = search.find(connection, number, Filter(words, **filters))  # type: ignore[arg-type]
         return [(hit.sequence_number, hit.turn) for hit in hits]
     finally:
         connection.close()
-
-
-def test_the_range_of_a_batch_that_grows_takes_in_what_is_new(path: Path) -> None:
-    _, number = batch(path)
-    connection = connect(path)
-    assert search.range_now(connection, number, (0, -1)) == (0, -1)
-    say(path, number, (1, 1, "one"), (1, 2, "two"))
-    known = search.range_now(connection, number, (0, -1))
-    say(path, number, (2, 1, "three"))
-    assert search.range_now(connection, number, known) == search.id_range(connection, number)
-    connection.close()
 
 
 def fill(path: Path) -> None:
@@ -94,9 +82,8 @@ def test_hits_come_page_by_page_in_the_order_in_which_they_were_said(path: Path)
     say(path, number, *((talk, 1, "word") for talk in range(1, 31)))
     fill(path)
     connection = connect(path)
-    ids = search.id_range(connection, number)
-    first = search.find(connection, number, Filter("word"), ids, most=20)
-    rest = search.find(connection, number, Filter("word"), ids, after=first[-1].call_id, most=20)
+    first = search.find(connection, number, Filter("word"), most=20)
+    rest = search.find(connection, number, Filter("word"), after=first[-1].call_id, most=20)
     connection.close()
     assert [hit.sequence_number for hit in first + rest] == list(range(1, 31))
 

@@ -10,14 +10,12 @@ from tests.support.studies import game
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.publishing.reuse import import_file
 from tidepool.engine.run import run_batch
-from tidepool.storage.batches import delete_batch, find_batch
+from tidepool.storage.batches import delete_batch
 from tidepool.storage.errors import BatchLocked, FileError
 from tidepool.storage.file import reading
 from tidepool.storage.queries import conversations as secret_game
 from tidepool.storage.states import unit_id
 from tidepool.storage.studies import delete_any
-from tidepool.storage.transfer.tables import rows_of
-from tidepool.storage.views import VIEWS as ALL_VIEWS
 
 VIEWS = ("studies", "cells", "answers", "codes", "records", "provider_batches")
 ORDER = {"answers": " ORDER BY sample", "records": " ORDER BY conversation_id", "cells": " ORDER BY factor"}
@@ -108,20 +106,6 @@ def test_all_of_it_goes_with_the_batch_into_another_file_and_back(database: Path
     assert query(database, "SELECT count(*) FROM problem UNION ALL SELECT count(*) FROM study") == [(0,), (0,)]
     import_file(database, alone)
     assert seen(database) == before
-
-
-def test_the_rows_of_a_batch_can_be_read_from_every_view_that_has_some_in_a_stable_order(
-    database: Path, study: str
-) -> None:
-    of_batches = [view.name for view in ALL_VIEWS.values() if "batch_id" in [column.name for column in view.columns]]
-    with reading(database) as connection:
-        batch = find_batch(connection, study)
-        found = {view: list(rows_of(connection, view, batch)) for view in of_batches}
-    whole = {
-        view: query(database, f"SELECT count(*) FROM {view} WHERE batch_id = ?", study)[0][0] for view in of_batches
-    }
-    assert {view: len(rows) for view, rows in found.items()} == whole
-    assert len(found["answers"]) == 2 and len(found["records"]) == 2
 
 
 async def test_sides_come_by_the_page_with_their_scores_to_the_last_digit(

@@ -14,7 +14,7 @@ from sqlmodel import col, delete, update
 
 from tests.support.state import query
 from tidepool.storage.errors import FileError
-from tidepool.storage.file import LIMIT_VARIABLE, LimitedConnection, connect, prepare, reading, settle
+from tidepool.storage.file import LimitedConnection, connect, prepare, reading, settle
 from tidepool.storage.sql import compile_statement, insert_into, update_by
 from tidepool.storage.tables import LibraryType
 from tidepool.storage.writer import Writer
@@ -93,27 +93,6 @@ async def test_rows_that_come_one_by_one_share_a_commit_while_many_are_outside(
     assert len(names(reader)) == 40
 
 
-async def test_who_waits_for_the_writer_is_not_outside(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody else can bring a row: waiting for company would be for nothing."""
-    monkeypatch.setattr("tidepool.storage.writer.DISTANCE", 60.0)
-    monkeypatch.setattr("tidepool.storage.writer.LONGEST", 60.0)
-    writer.calls_in_flight = 1
-    for number in range(3):
-        writer.put(INSERT, (str(number), "", 0.0))
-        await asyncio.wait_for(writer.committed(), 30)
-
-
-async def test_a_group_may_take_longer_than_any_query_of_a_reader(
-    database: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(LIMIT_VARIABLE, "0")
-    writer = await started(database)
-    for number in range(20_000):
-        writer.put(INSERT, (str(number), "", 0.0))
-    await writer.close()
-    assert query(database, "SELECT count(*) FROM library_type") == [(20_000,)]
-
-
 async def test_within_a_group_lower_ranks_run_first(writer: Writer, reader: sqlite3.Connection) -> None:
     writer.put(FORGET, ("gone",))
     writer.put(RENAME, ("new", "kept"))
@@ -122,14 +101,6 @@ async def test_within_a_group_lower_ranks_run_first(writer: Writer, reader: sqli
     await writer.committed()
     assert reader.execute("SELECT name, definition FROM library_type").fetchall()[0][:] == ("kept", "new")
     assert names(reader) == ["kept"]
-
-
-async def test_rows_of_one_statement_keep_their_order(writer: Writer, reader: sqlite3.Connection) -> None:
-    writer.put(INSERT, ("a", "", 0.0))
-    for word in ("first", "second", "last"):
-        writer.put(RENAME, (word, "a"))
-    await writer.committed()
-    assert reader.execute("SELECT definition FROM library_type").fetchone()[0] == "last"
 
 
 async def test_counters_are_committed_with_the_rows_they_count(database: Path, writer: Writer) -> None:
@@ -202,29 +173,6 @@ async def test_a_writer_whose_task_is_cancelled_from_outside_hangs_nobody(databa
         await asyncio.wait_for(waiting, 5)
     with pytest.raises(FileError):
         await asyncio.wait_for(writer.close(), 5)
-
-
-async def test_a_durable_commit_is_synchronised_and_an_ordinary_one_is_not(writer: Writer) -> None:
-    """Rule 9: what is bought is on disk, through a loss of power too, before the provider is asked for it."""
-    modes: list[int] = []
-
-    original = writer._write
-
-    async def watched(group: object) -> None:
-        statements: list[str] = []
-        await writer._connection.set_trace_callback(statements.append)
-        await original(group)  # type: ignore[arg-type]
-        await writer._connection.set_trace_callback(lambda statement: None)
-        modes.append(sum("synchronous = FULL" in statement for statement in statements))
-
-    writer._write = watched  # type: ignore[method-assign]
-    writer.put(INSERT, ("a", "", 0.0))
-    await writer.committed()
-    writer.put(INSERT, ("b", "", 0.0))
-    await writer.committed(durable=True)
-    assert modes == [0, 1]
-    async with writer._connection.execute("PRAGMA synchronous") as cursor:
-        assert await cursor.fetchone() == (1,)
 
 
 async def test_the_wal_does_not_grow_without_end_under_a_reader_in_autocommit(

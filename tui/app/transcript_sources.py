@@ -31,13 +31,13 @@ from tidepool.storage.queries.learning import (
     players,
     read_answers,
 )
-from tidepool.storage.queries.lists import Transcript, readable, speakers, talk_heads
-from tidepool.storage.queries.watching import BatchLine, wave_count
+from tidepool.storage.queries.lists import Transcript, everybody, readable, talk_heads
+from tidepool.storage.queries.watching import BatchLine, wave_lines
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.widgets.rows import Piece, column, marked_names
 from tidepool.tui.drawing.text import count, fitted, one_line
 
-MOST_WAVES = 200
+MOST_WAVES = MOST_SPEAKERS = 200
 NAMES = 28
 """cells for those who talk"""
 Choice = tuple[Content | str, str | int]
@@ -89,10 +89,10 @@ class TranscriptSource:
         self.number = batch_number
 
     def participants(self, connection: sqlite3.Connection) -> list[Choice]:
-        return [(Content(one_line(name)), name) for name in speakers(connection, self.number)]
+        return [(Content(one_line(name)), name) for name in everybody(connection, self.number)[:MOST_SPEAKERS]]
 
     def parts(self, connection: sqlite3.Connection) -> list[Choice]:
-        waves = min(wave_count(connection, self.number), MOST_WAVES)
+        waves = min(wave_lines(connection, [self.number], most=0)[0], MOST_WAVES)
         return [(f"wave {wave}", wave) for wave in range(1, waves + 1)]
 
     def words(self, typed: str) -> str:

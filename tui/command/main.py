@@ -120,7 +120,7 @@ def _dispatch(arguments: list[str]) -> int:
     if command is None and options.file:
         options.db = _app_file(parser, options)
     options.db = Path(options.db)
-    sweep()  # what a crashed command left
+    sweep()  # what a killed command left
     if command is not None:
         run_command, _ = _functions_of(command)
         return int(run_command(options))

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from tidepool.engine.config.sections import Service
-from tidepool.engine.config.toml_text import format_value
+from tidepool.engine.config.toml_files import format_value
 from tidepool.engine.studies.kinds import load_kind
 
 COLUMN = 34

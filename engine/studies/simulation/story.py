@@ -38,7 +38,7 @@ from tidepool.engine.studies.simulation.prompts import (
     without_thoughts,
 )
 from tidepool.storage.ledger import UnitLine
-from tidepool.storage.queries.conversations import TalkRow, ratings_of_units
+from tidepool.storage.queries.conversations import TalkRow, ratings_by_unit
 from tidepool.storage.states import FinishReason
 
 JUDGE_TOKENS = 200
@@ -317,7 +317,8 @@ def values(connection: sqlite3.Connection, batch_number: int, at: str) -> dict[i
     place = int(at.partition(".")[2])
     return {
         number: (ratings[place - 1] if place <= len(ratings) else None, _mean(ratings, place - 1))
-        for number, ratings in ratings_of_units(connection, batch_number).items()
+        for number, rows in ratings_by_unit(connection, batch_number)
+        if (ratings := [row.rating for row in rows])
     }
 
 

@@ -2,14 +2,13 @@
 
 import json
 from collections import Counter
-from itertools import combinations
 from math import hypot
 from pathlib import Path
 from typing import Any
 
 import numpy
 import pytest
-from scipy.stats import binomtest, t
+from scipy.stats import t
 
 from tests.engine.coding.coded import code_all, played_game, played_simulation
 from tidepool.engine.exports.export import export_batch
@@ -25,11 +24,6 @@ def wilson(share: float, trials: float) -> tuple[float, float]:
     z = 1.959963984540054
     ends = numpy.roots([1 + z * z / trials, -(2 * share + z * z / trials), share * share])
     return float(min(ends.real)), float(max(ends.real))
-
-
-def test_the_polynomial_is_wilsons() -> None:
-    known = binomtest(7, 30).proportion_ci(method="wilson")
-    assert wilson(7 / 30, 30) == pytest.approx((known.low, known.high))
 
 
 @pytest.fixture(scope="module")
@@ -116,54 +110,6 @@ def test_the_corrected_rates(game: tuple[dict[str, Any], dict[str, Any]], sides:
             100 * rate
         )
         assert told["corrected_ci95"] == pytest.approx(limits)
-
-
-def test_sensitivity_and_specificity(game: tuple[dict[str, Any], dict[str, Any]], sides: list[Side]) -> None:
-    told = game[1]["coding"]["sides"]["instruments"]
-    assert set(told) == {"all detectors", "exact", "judge"} and told["exact"] == told["all detectors"]
-    positive, negative = ([side for side in sides if side.positive is sign] for sign in (True, False))
-    yes, no = share(sides, positive), share(sides, negative)
-    found = len(positive) * yes[0], len(negative) * no[0]
-    quiet = len(negative) * (1 - no[0]), len(positive) * (1 - yes[0])
-    assert told["exact"]["sensitivity_percentage"] == pytest.approx(100 * found[0] / sum(found))
-    assert told["exact"]["specificity_percentage"] == pytest.approx(100 * quiet[0] / sum(quiet))
-    low, high = told["exact"]["sensitivity_ci95"]
-    q = len(positive) / len(sides)
-    odds, ends = (1 - q) / q, [(1 - end) / end for end in wilson(q, len(sides))]
-    top, bottom = odds * no[0], yes[0]
-    top_low = top - hypot(odds * no[1], no[0] * (odds - ends[1]))
-    top_high = top + hypot(odds * no[2], no[0] * (ends[0] - odds))
-    # MOVER of a ratio: its limits are where top − ratio · bottom is as far from 0 as MOVER's interval of it reaches.
-    for limit, (a, b) in {low: (top_high - top, yes[1]), high: (top - top_low, yes[2])}.items():
-        ratio = 100 / limit - 1
-        assert (top - ratio * bottom) ** 2 == pytest.approx(a**2 + (ratio * b) ** 2)
-
-
-def test_the_agreement_of_coders(game: tuple[dict[str, Any], dict[str, Any]], sides: list[Side]) -> None:
-    told = game[1]["coding"]["sides"]["agreement"]
-    values = ["yes", "no", "unclear"]
-    for pair, (first, second) in zip(told["pairs"], combinations(("ann", "bob", "cy"), 2), strict=True):
-        both = [side for side in sides if {first, second} <= set(side.codes)]
-        joint = numpy.zeros((3, 3))
-        for side in both:
-            joint[values.index(side.codes[first]), values.index(side.codes[second])] += side.weight
-        joint /= joint.sum()
-        chance = joint.sum(1) @ joint.sum(0)
-        assert pair["coders"] == [first, second] and pair["both"] == len(both)
-        assert pair["agree_percentage"] == pytest.approx(100 * joint.trace())
-        assert pair["kappa"] == pytest.approx((joint.trace() - chance) / (1 - chance))
-        assert pair["kappa_ci95"][0] < pair["kappa"] < pair["kappa_ci95"][1]
-    together = numpy.zeros((3, 3))
-    codes = 0
-    for side in sides:
-        given = [values.index(code) for code in side.codes.values()]
-        codes += len(given) if len(given) > 1 else 0
-        for a, b in combinations(given, 2):
-            for x, y in ((a, b), (b, a)):
-                together[x, y] += side.weight / (len(given) - 1)
-    total, each = together.sum(), together.sum(0)
-    expected = (total**2 - (each**2).sum()) / (total - total / codes)
-    assert told["level"] == "nominal" and told["alpha"] == pytest.approx(1 - (total - together.trace()) / expected)
 
 
 def test_a_simulation_s_ratings(tmp_path: Path) -> None:

@@ -82,37 +82,6 @@ def test_what_one_stratum_lacks_the_others_give(there: dict[str, int], size: int
     assert allocation(there, there, size) == expected
 
 
-def test_sides_are_drawn_evenly_whatever_their_partner_is() -> None:
-    """Whether the partner revealed must not matter: sides of a talk are alike, and an uneven chance would bias rates."""
-    candidates = [
-        Candidate((talk, side, 0), POSITIVE if side == 0 and talk <= 60 else NEGATIVE)
-        for talk in range(1, 121)
-        for side in (0, 1)
-    ]
-    beside_positive, others = 0, 0
-    for seed in range(120):
-        for one in sample(candidates, 40, seed).chosen:
-            if one.stratum == NEGATIVE:
-                beside_positive += one.place[0] <= 60
-                others += one.place[0] > 60
-    assert beside_positive / (beside_positive + others) == pytest.approx(60 / 180, abs=0.04)
-
-
-def test_messages_of_talks_of_many_lengths_stand_for_as_many_as_they_are() -> None:
-    candidates = [
-        Candidate((talk, turn % 2, turn), POSITIVE if talk % 3 == 0 and turn == talk % 7 + 1 else NEGATIVE)
-        for talk in range(1, 200)
-        for turn in range(1, talk % 7 + 2)
-    ]
-    long = [one for one in candidates if one.stratum == NEGATIVE and one.place[0] % 7 == 6]
-    share = len(long) / sum(one.stratum == NEGATIVE for one in candidates)
-    found = []
-    for seed in range(80):
-        chosen = [one for one in sample(candidates, 80, seed).chosen if one.stratum == NEGATIVE]
-        found.append(sum(one.weight for one in chosen if one.place[0] % 7 == 6) / sum(one.weight for one in chosen))
-    assert sum(found) / len(found) == pytest.approx(share, abs=0.025)
-
-
 def test_ratings_are_strata_of_their_own_or_share_one_with_their_neighbours() -> None:
     assert rating_strata([1, 2, 2, 5]) == {1: "1", 2: "2", 5: "5"}
     many = [number / 10 for number in range(100)]

@@ -14,8 +14,7 @@ from pydantic import BaseModel
 from tidepool.engine.config.freezing import freeze, remarks_on
 from tidepool.engine.config.loading import config_from, load_config
 from tidepool.engine.config.sections import Batch, ProviderSettings, Service
-from tidepool.engine.config.toml_files import parse_toml
-from tidepool.engine.config.toml_text import Lines
+from tidepool.engine.config.toml_files import Lines, parse_toml
 from tidepool.engine.design.cells import plan_study
 from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.kinds import load_kind
@@ -106,17 +105,16 @@ EDITS: list[tuple[str, str, str, int, str]] = [
     (GAME, '"marigold"', '"marigold', 17, "quote"),
     (GAME, '"lantern"', "'lantern", 22, "quote"),
     (PANEL, "A panel on climate policy", "A panel\non climate policy", 5, '"""'),
-    (GAME, "seed = 42", "seed = 42,", 4, "comma"),
+    (GAME, "seed = 42", "seed = 42,", 4, "Write seed = 42"),
     (GAME, "num_interactions = 4", "num_interactions = 1,000", 11, "num_interactions = 1000"),
     (GAME, "seed = 42", "seed 42", 4, "seed = 42"),
     (GAME, "seed = 42", "seed =", 4, "no value"),
-    (GAME, "num_interactions = 4", 'detection = ["exact", "fuzzy"', 11, "It ends with ]"),
     (PANEL, "{ openness = 9, age = 45 }", "{\n  openness = 9,\n  age = 45,\n}", 12, "one line"),
     (GAME, "[service]", "[service", 6, "[service]"),
     (GAME, "[[agents]]", "[[agents]", 14, "[[agents]]"),
     (GAME, "[secret_game]", "[secret game]", 10, "[secret_game]"),
-    (GAME, "seed = 42", "seed = 42\nseed = 43", 5, "line 4"),
-    (GAME, '\n[[agents]]\nname = "Bob"', 'name = "Bob"', 18, "[[agents]]"),
+    (GAME, "seed = 42", "seed = 42\nseed = 43", 5, "seed is there already"),
+    (GAME, '\n[[agents]]\nname = "Bob"', 'name = "Bob"', 18, "another section"),
     (GAME, "seed = 42", "! seed 42", 4, "not valid TOML"),
     # -- sections
     (GAME, "[batch]", "[[batch]]", 1, "[batch]"),
@@ -169,7 +167,7 @@ TEXTS: list[tuple[str, int, str]] = [
     ("batch:\n  kind: secret_game\nsecret_game:\n  rounds: 2\n", 1, "[batch]"),
     ("---\nbatch:\n  kind: simulation\n", 1, "[batch]"),
     ('{"batch": {"kind": "secret_game"}, "secret_game": {}}', 1, "[batch]"),
-    (GAME + "\n[service]\nretries = 2\n", 24, "line 6"),
+    (GAME + "\n[service]\nretries = 2\n", 24, "service is there already"),
     (GAME + "\n[simulation]\nn_turns = 2\n", 24, "Remove"),
     (GAME + "\n[openai]\nmax_concurrent = 3\n", 24, "[providers.openai]"),
     (GAME + '\n[providers.openai]\napi_key = "sk-1"\n', 25, "environment"),

@@ -10,8 +10,8 @@ from pydantic import Field
 from tidepool import Evolution, load_config
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.config.section import Section, models_named, with_full_names
-from tidepool.engine.config.sections import Config, FrozenConfig, ModelName
+from tidepool.engine.config.section import Section, with_full_names
+from tidepool.engine.config.sections import Config, ModelName
 from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.kinds import KINDS, load_kind
 
@@ -57,28 +57,10 @@ def test_a_model_field_of_a_new_section_is_frozen_without_being_listed_anywhere(
     assert (frozen.title, frozen.panels[0].topic) == ("gpt35", "llama"), "words that are no models stay"
 
 
-def test_the_models_of_a_section_are_those_of_all_its_model_fields() -> None:
-    assert models_named(MADE_UP) == {
-        "openai:gpt-5.4-mini",
-        "ollama:llama3.2",
-        "simulated:x",
-        "anthropic:claude-haiku-5-5",
-    }
-    assert models_named(MADE_UP, but={"panels", "voices"}) == {"openai:gpt-5.4-mini", "ollama:llama3.2"}
-
-
 def test_what_was_left_to_a_default_is_still_told_apart() -> None:
     assert with_full_names(MadeUp(title="x")).model_fields_set == {"title", "narrator"}
     untouched = Panel(chair="simulated:x")
     assert with_full_names(untouched) is untouched
-
-
-def test_a_frozen_config_is_made_by_freezing_alone() -> None:
-    assert not issubclass(FrozenConfig, Config) and not issubclass(Config, FrozenConfig)
-    with pytest.raises(TypeError, match="freeze"):
-        FrozenConfig(**Evolution().model_dump())
-    with pytest.raises(ValueError, match="frozen"):
-        freeze(Evolution(), NOWHERE).settings = Section()
 
 
 @pytest.mark.parametrize("kind", KINDS)

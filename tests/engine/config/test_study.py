@@ -42,7 +42,7 @@ BOB = Agent(name="Bob", model="simulated:trusting", secret="lantern")
             "Simulation: entities[0] = 'Ada': input should be an instance of Entity.",
         ),
         (lambda: Entity(""), "Entity, name: the name is missing."),
-        (lambda: Entity("Ada", attributes=["tall"]), "Entity, attributes: expected names and values, not a list."),
+        (lambda: Entity("Ada", attributes=["tall"]), "Entity, attributes: expected names and values."),
         (lambda: Evolution(elite_size=9, population_size=9), "Evolution: elite_size leaves no room for children"),
         (
             lambda: Mutation(learner="bandits"),

@@ -11,7 +11,7 @@ from tidepool.engine.providers.protocol import (
     ProviderBatchResult,
     ProviderBatchState,
 )
-from tidepool.storage.batches import steer
+from tidepool.storage.studies import steer_any
 
 
 def half_when_cancelled(order: TakenOrder, ordered: BatchedCall) -> ProviderBatchResult | None:
@@ -25,7 +25,7 @@ async def given_up_while_running(stage: Stage, database: Path, batches: Scripted
     def listen(event: object) -> None:
         if getattr(event, "state", "") == "in_progress" and not told:
             told.append(batches.taken[0].remote_id)
-            steer(database, stage.batch_id, "give up", {"order": told[0]})
+            steer_any(database, stage.batch_id, "give up", {"order": told[0]})
 
     provider = ScriptedProvider(batches=batches)
     return await stage.run(units(calls, talk(1)), provider, name="auto", batch_from=0, on_event=listen)

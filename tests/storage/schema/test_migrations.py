@@ -17,7 +17,6 @@ from tidepool.engine.run import run_batch
 from tidepool.storage import locks
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import prepare
-from tidepool.storage.lock_files import is_held
 from tidepool.storage.schema import CURRENT, Schema
 from tidepool.storage.transfer.study_files import foreign_file
 
@@ -98,21 +97,6 @@ async def test_no_file_is_upgraded_while_a_batch_runs_in_it(database: Path) -> N
     with locks.holding(database, summary["batch_id"]), pytest.raises(FileError, match="runs in it"):
         prepare(database, schema=NEXT)
     assert query(database, "PRAGMA user_version") == [(OLD,)] and backups(database) == []
-
-
-async def test_while_a_file_is_upgraded_nobody_begins_with_a_batch_of_it(database: Path) -> None:
-    """An older program that opened the file before would go on in tables that it does not know."""
-    batch_id = (await run_batch(game(2, 1), database))["batch_id"]
-    with closing(sqlite3.connect(database)) as connection, connection:
-        connection.execute("UPDATE batch SET status = 'interrupted'")
-    held: list[bool] = []
-
-    def step(connection: sqlite3.Connection) -> None:
-        held.append(is_held(database, batch_id))
-
-    prepare(database, schema=Schema(CURRENT.text, (step,)))
-    assert held == [True] and not is_held(database, batch_id)
-    assert not list(database.parent.glob("*.lock"))
 
 
 async def test_what_the_wal_of_a_killed_study_holds_is_upgraded_and_copied(database: Path) -> None:

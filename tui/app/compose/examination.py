@@ -57,7 +57,7 @@ def examined(text: str, folder: Path, database: Path) -> Examined:
     try:
         values = values_of(text)
     except tomllib.TOMLDecodeError as error:
-        from tidepool.engine.config.toml_text import find_slip
+        from tidepool.engine.config.toml_files import find_slip
 
         line, explanation = find_slip(text, str(error))
         return Examined((Complaint((), f"This is no valid TOML: {explanation}"),), line)
@@ -85,7 +85,7 @@ def _remarks(values: Mapping[str, Any], text: str) -> list[str]:
     """What the draft says and nobody reads."""
     from tidepool.engine.config.freezing import remarks_on
     from tidepool.engine.config.loading import config_from, with_users_likes
-    from tidepool.engine.config.toml_text import Lines
+    from tidepool.engine.config.toml_files import Lines
 
     return remarks_on(config_from(with_users_likes(values), source="", lines=Lines(text)))
 

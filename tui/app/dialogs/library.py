@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.widgets import Input, Label, Select, Static, TextArea
 
 from tidepool.engine.config.sections import Agent, Providers
-from tidepool.engine.config.toml_text import FORM, find_slip
+from tidepool.engine.config.toml_files import FORM, find_slip
 from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.engine.library.entity_types import EntityType, entity_type_from, generate, writing_tasks
 from tidepool.engine.single_call import Price, ask_once, price_of, trial_call

@@ -17,6 +17,7 @@ from tidepool.engine.results.blocks import places_of
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.queries import lists, watching
 from tidepool.storage.queries.lists import Transcript, everybody, read_batch_or_study, readable
+from tidepool.storage.queries.units import last_unit
 from tidepool.storage.queries.watching import BatchLine, LogLine, WaveLine
 from tidepool.tui.app.background import while_open
 from tidepool.tui.app.findings import EstimateReader, InterimEstimate
@@ -78,19 +79,15 @@ def read_watch_data(
         units, rows = len(cells), lists.cell_lines(cells, *query.rows)
         answered = lists.cell_waves(connection, cells, *query.rows)
         waiting: dict[int, set[int]] = {}
-        wave_count, waves = lists.study_wave_lines(connection, batch.id, -number, *query.waves)
-        talk, log = None, lists.study_log_after(connection, batch.id, query.log_after)
+        numbers, talk = [cell.batch["number"] for cell in cells], None
     else:
-        units = max(batch.units_total, watching.last_begun(connection, number))
+        units = max(batch.units_total, last_unit(connection, number))
         rows = watching.unit_lines(connection, number, *query.rows)
         answered = watching.cells(connection, number, *query.rows)
         waiting = _waves_in_flight(connection, batch, query.rows, orders)
-        wave_count = watching.wave_count(connection, number)
-        waves = watching.wave_lines(connection, number, *query.waves)
-        talk, log = (
-            readable(connection, number, query.selected),
-            watching.log_after(connection, number, query.log_after),
-        )
+        numbers, talk = [number], readable(connection, number, query.selected)
+    wave_count, waves = watching.wave_lines(connection, numbers, *query.waves)
+    log = watching.log_lines(connection, numbers, query.log_after)
     front = front_of(batch.kind, rows, answered, waiting, max(wave_count, query.columns))
     return WatchData(batch, units, front, wave_count, waves, talk, log)
 

@@ -149,7 +149,6 @@ class ConversationsPane(Vertical):
         super().__init__(id=id)
         self.source: TranscriptSource = TranscriptSource()
         self._batch: BatchLine | None = None
-        self._ids: tuple[int, int] = (0, -1)
         self._turn: int | None = None
         self._found_at = 0.0
 
@@ -200,7 +199,6 @@ class ConversationsPane(Vertical):
         if choices and not self.source.lists_hits:
             participant.value = choices[0][1]
         search_line.value = ""
-        self._ids = (0, -1)
         self._find(CHOOSING_SECONDS)
 
     async def look(self, batch: BatchLine) -> None:
@@ -264,8 +262,6 @@ class ConversationsPane(Vertical):
         """What is indexed is shown at once; the rest is indexed in small steps meanwhile."""
         file = self._app.file
         show = self._show_hits if self.source.lists_hits else self._list
-        if batch.running or self._ids[1] < self._ids[0]:
-            self._ids = await file.dig(search.range_now, batch.number, self._ids)
         state = await file.dig(search.filled)
         self.list.all_read = state.complete
         await show(batch, filters)
@@ -283,9 +279,9 @@ class ConversationsPane(Vertical):
         await show(batch, filters)
 
     async def _show_hits(self, batch: BatchLine, filters: TranscriptFilter) -> None:
-        hits = await self._app.file.dig(search.find, batch.number, filter_of(filters), self._ids)
+        hits = await self._app.file.dig(search.find, batch.number, filter_of(filters))
         self.list.show_hits(hits, search.search_words(filters.words))
-        total = await self._app.file.dig(search.count_hits, filter_of(filters), self._ids)
+        total = await self._app.file.dig(search.count_hits, batch.number, filter_of(filters))
         narrowed = filters.show not in ("all", "any") or filters.participant or filters.part
         noun = "message" if total == 1 else "messages"
         more = "+" if total >= 10_000 else ""
@@ -297,7 +293,7 @@ class ConversationsPane(Vertical):
         if self._batch is None or self.list.hit is None or self.list.rows_in_view[1] < self.list.count - 10:
             return
         filters = filter_of(self.filter)
-        hits = await self._app.file.dig(search.find, self._batch.number, filters, self._ids, self.list.last_hit)
+        hits = await self._app.file.dig(search.find, self._batch.number, filters, self.list.last_hit)
         self.list.add_hits(hits)
 
     def _show_status(self, text: str) -> None:

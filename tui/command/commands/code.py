@@ -91,7 +91,7 @@ def code_all(session: CodingSession, screen: int) -> int:
 
 
 def _end(session: CodingSession) -> str:
-    message = f"{session.progress.words} coded by {session.coder}"
+    message = f"{session.progress} coded by {session.coder}"
     more = "" if session.sample.unit == "sides" else f" --unit {session.sample.unit}"
     if session.next is None:
         return f"{message}: all; `tidepool code {session.batch_id} --status` tells what follows"
@@ -106,7 +106,7 @@ def _code_each(session: CodingSession, out: Console, screen: int) -> None:
     note: str | None = ""
     while note is not None:
         if (subject := session.subject()) is None:  # the last code can be taken back too
-            echo_in_place(f"{session.progress.words} coded: all · u undo · any other key ends")
+            echo_in_place(f"{session.progress} coded: all · u undo · any other key ends")
             if not (key(screen) in UNDO and session.undo()):
                 return
             continue
@@ -116,7 +116,7 @@ def _code_each(session: CodingSession, out: Console, screen: int) -> None:
 
 
 def show(out: Console, session: CodingSession, subject: Subject) -> None:
-    out.print(Text(f"{session.progress.words} coded by {one_line(session.coder)}", style="dim"))
+    out.print(Text(f"{session.progress} coded by {one_line(session.coder)}", style="dim"))
     if subject.secret is not None:
         out.print(Text.assemble(("secret: ", "dim"), (one_line(subject.secret), "bold")))
     for message in subject.quotes:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.sections import CHANGEABLE, limit_change
-from tidepool.engine.config.toml_text import read_value
+from tidepool.engine.config.toml_files import read_value
 from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.study import study_from

@@ -179,15 +179,15 @@ def _stats(options: argparse.Namespace) -> None:
 
 
 def _log(options: argparse.Namespace) -> None:
-    from tidepool.storage.queries.lists import log_lines
+    from tidepool.storage.queries.watching import log_lines
 
     with reading(options.db) as connection:
         study = study_of(connection, options.batch)
         rows = batches_of(connection, options.batch)
         lines: list[dict[str, Any]] = [
-            {**dict(line), **({"batch": row["id"]} if study else {})}
+            {**asdict(line), **({"batch": row["id"]} if study else {})}
             for row in rows
-            for line in log_lines(connection, row["number"])
+            for line in log_lines(connection, [row["number"]], most=10_000)
         ]
     lines.sort(key=lambda line: line["at"])
     if options.json:

@@ -21,7 +21,7 @@ from tidepool.engine.library.entity_types import (
     entity_type_from,
     fill,
     generate,
-    read_entity_types,
+    types_of_file,
     with_texts,
     writing_tasks,
 )
@@ -181,10 +181,14 @@ template = "A good {trade} sleeps well."
 """
 
 
+def read_types(path: Path) -> list[EntityType]:
+    return [entity_type_from(stored.definition, stored.name) for stored in types_of_file(path) or ()]
+
+
 def test_users_write_types_of_their_own(tmp_path: Path) -> None:
     path = tmp_path / "types.toml"
     path.write_text(VILLAGER)
-    (villager,) = read_entity_types(path)
+    (villager,) = read_types(path)
     assert villager.dimensions[0] == BooleanDimension(name="trusting", share=0.25)
     assert villager.dimensions[1] == CategoricalDimension(name="trade", options=["baker", "smith"], weights=[3, 1])
     for entity in generate(villager, 5, 1):
@@ -195,7 +199,7 @@ def test_the_type_in_the_documentation_can_be_used_as_it_stands(tmp_path: Path) 
     documentation = Path(__file__).parents[4] / "docs" / "entities.md"
     path = tmp_path / "villager.toml"
     path.write_text(documentation.read_text(encoding="utf-8").partition("```toml\n")[2].partition("```")[0])
-    (villager,) = read_entity_types(path)
+    (villager,) = read_types(path)
     first = generate(villager, 7, 1)[0]
     assert first.description == f"{first.name} is a {first.attributes['trade']}. {first.attributes['motto']}"
     assert [task.dimension for task in writing_tasks(villager, first)] == ["childhood"]
@@ -205,10 +209,10 @@ def test_a_json_file_holds_several_types_each_once(tmp_path: Path) -> None:
     record = {"name": "owl", "dimensions": [{"name": "wise", "kind": "boolean"}]}
     path = tmp_path / "types.json"
     path.write_text(json.dumps({"entity_types": [record, record | {"name": "fox"}]}))
-    assert [kind.name for kind in read_entity_types(path)] == ["owl", "fox"]
+    assert [kind.name for kind in read_types(path)] == ["owl", "fox"]
     path.write_text(json.dumps({"entity_types": [record, record]}))
     with pytest.raises(UsageError, match="'owl' is there twice"):
-        read_entity_types(path)
+        read_types(path)
 
 
 def one(**dimension: object) -> dict[str, object]:

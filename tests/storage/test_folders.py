@@ -1,4 +1,4 @@
-"""What is made in a scratch folder is seen whole or not at all, and a crash leaves nothing after the next command."""
+"""What is made in a temporary folder is seen whole or not at all, and a crash leaves nothing after the next command."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.command import ROOT, Tidepool
 from tidepool.storage.errors import FileError
-from tidepool.storage.folders import scratch_in, state_folder, sweep
+from tidepool.storage.folders import PREFIX, replace_file, state_folder, sweep, temporary_folder
 from tidepool.storage.transfer.formats import finished, finished_together
 
 CRASH = """
@@ -66,7 +66,7 @@ def test_finished_files_replace_the_earlier_ones(tmp_path: Path, monkeypatch: py
 
 
 def test_what_is_at_work_is_left_alone(tmp_path: Path) -> None:
-    with scratch_in(tmp_path) as scratch:
+    with temporary_folder(tmp_path) as scratch:
         sweep()
         assert scratch.is_dir()
     assert not list(tmp_path.iterdir())
@@ -77,12 +77,12 @@ def test_a_note_that_names_something_else_removes_nothing(tmp_path: Path) -> Non
     earlier(kept)
     notes = state_folder() / "scratch"
     notes.mkdir(parents=True, exist_ok=True)
-    (notes / "thesis").write_text(str(kept))
-    (notes / "broken").write_bytes(b"\xff\0")
+    (notes / f"{PREFIX}1").write_text(str(kept))
+    (notes / f"{PREFIX}broken").write_bytes(b"\xff\0")
     sweep()
     assert len(found(kept)) == 3
-    for name in ("thesis", "broken"):
-        (notes / name).unlink()
+    for name in ("1", "broken"):
+        (notes / f"{PREFIX}{name}").unlink()
 
 
 def test_a_scratch_folder_is_private_and_a_finished_one_has_the_usual_mode(tmp_path: Path) -> None:
@@ -96,6 +96,8 @@ def test_a_scratch_folder_is_private_and_a_finished_one_has_the_usual_mode(tmp_p
         os.umask(before)
     assert (tmp_path / "out").stat().st_mode == (tmp_path / "usual").stat().st_mode
     assert found(tmp_path / "out") == {"a": "new"}
+    replace_file(tmp_path / "out" / "a", b"newer")
+    assert (tmp_path / "out" / "a").stat().st_mode & 0o777 == 0o600 and found(tmp_path / "out") == {"a": "newer"}
 
 
 def test_an_error_leaves_nothing_and_names_the_place(tmp_path: Path) -> None:
