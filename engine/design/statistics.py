@@ -131,7 +131,7 @@ def study_statistics(connection: sqlite3.Connection, study: Mapping[str, Any]) -
     except (TypeError, ValueError, RecursionError):
         design = None
     factors = Factors.of(design)
-    outcomes, batches = _read(connection, study["id"], factors)
+    outcomes, batches = read_cells(connection, cell_rows(connection, study["id"], factors))
     present = {batch.cell for batch in batches}
     planned = [cell for cell in factors.cells if cell in present]
     cells = [*planned, *sorted(present.difference(planned))]
@@ -164,12 +164,20 @@ def study_outcomes(kind: str, configs: Sequence[Mapping[str, Any]]) -> list[Outc
     return list(outcomes.values())
 
 
-def _read(connection: sqlite3.Connection, study_id: str, factors: Factors) -> tuple[list[Outcome], list[CellBatch]]:
-    rows = [
+Rows = Sequence[tuple[Mapping[str, Any], Cell]]
+"""batches of a study, each with its cell"""
+
+
+def cell_rows(connection: sqlite3.Connection, study_id: str, factors: Factors) -> Rows:
+    return [
         (dict(row), tuple(levels[name] for name in factors.names))
         for row, levels in levels_by_cell(connection, study_id)
         if set(factors.names) <= levels.keys()
     ]
+
+
+def read_cells(connection: sqlite3.Connection, rows: Rows) -> tuple[list[Outcome], list[CellBatch]]:
+    """Nothing where the kind names no outcomes."""
     load_outcomes = load_kind(rows[0][0]["kind"]).outcomes if rows else None
     if load_outcomes is None:
         return [], []

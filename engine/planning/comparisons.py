@@ -4,6 +4,7 @@ The size is found by the formulas, then the config is written with it, frozen, c
 those of a run of it."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -16,19 +17,11 @@ from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import Config, FrozenConfig
 from tidepool.engine.config.toml_files import put_at
 from tidepool.engine.design.cells import PlannedStudy, plan_study, priced_cells
-from tidepool.engine.design.contrasts import (
-    FEWEST_REPLICATES,
-    Cell,
-    Factors,
-    Weighing,
-    exploratory,
-    read_hypotheses,
-    weigh,
-)
+from tidepool.engine.design.contrasts import FEWEST_REPLICATES, Factors, Weighing, exploratory, read_hypotheses, weigh
 from tidepool.engine.design.outcomes import Outcome, PlannedBatch, PlannedValues
 from tidepool.engine.design.statistics import study_outcomes
 from tidepool.engine.errors import TidepoolError
-from tidepool.engine.planning.power import WANTED, Comparison, Layout, World, power
+from tidepool.engine.planning.power import WANTED, Comparison, Layout, Quantity, World, power
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
 
@@ -41,18 +34,11 @@ REPLICATES = "design.replicates"
 
 
 @dataclass(frozen=True, slots=True)
-class Width:
-    words: str
-    outcome: Outcome
-    layout: Layout
-
-
-@dataclass(frozen=True, slots=True)
 class Forecast:
     """All that can be said beforehand of what a study will tell."""
 
     counted: str
-    widths: Sequence[Width]
+    widths: Sequence[Quantity]
     comparisons: Sequence[Comparison]
     sizes: Mapping[str, int]
     """keys of the config that more talks take, and what they are now"""
@@ -60,22 +46,17 @@ class Forecast:
     """of a design"""
 
     @property
-    def outcomes(self) -> dict[str, Outcome]:
-        outcomes = [*(item.outcome for item in self.comparisons), *(item.outcome for item in self.widths)]
-        return {outcome.name: outcome for outcome in outcomes}
-
-    @property
-    def layouts(self) -> dict[str, Layout]:
-        """By outcome, how its values are laid out in a batch."""
-        layouts = {item.outcome.name: item.layout for item in self.comparisons}
-        return layouts | {item.outcome.name: item.layout for item in self.widths}
+    def by_outcome(self) -> dict[str, list[Quantity]]:
+        """All that is told of an outcome, what differs last."""
+        quantities: dict[str, list[Quantity]] = {item.outcome.name: [] for item in self.comparisons}
+        for item in (*self.widths, *self.comparisons):
+            quantities.setdefault(item.outcome.name, []).append(item)
+        return quantities
 
 
 def forecast(planned: FrozenConfig | PlannedStudy) -> Forecast | None:
     """None where the kind does not say what a batch of it will have to count."""
-    if isinstance(planned, PlannedStudy):
-        return _of_study(planned)
-    return _of_batch(planned)
+    return _of_study(planned) if isinstance(planned, PlannedStudy) else _of_batch(planned)
 
 
 def _planned(config: FrozenConfig) -> PlannedBatch | None:
@@ -84,132 +65,117 @@ def _planned(config: FrozenConfig) -> PlannedBatch | None:
     return planned(config) if planned else None
 
 
-# -- one batch -------------------------------------------------------------------------------------------------
+def _shown(outcomes: Sequence[Outcome], batch: PlannedBatch) -> list[Outcome]:
+    return [item for item in outcomes if not item.about and not item.asked_only and item.name in batch.outcomes]
 
 
 def _of_batch(config: FrozenConfig) -> Forecast | None:
     batch = _planned(config)
-    outcomes = study_outcomes(config.batch.kind, [config.as_written()]) if batch else []
     if batch is None:
         return None
-    by_name = {item.name: item for item in outcomes}
+    outcomes = {item.name: item for item in study_outcomes(config.batch.kind, [config.as_written()])}
+
+    def layout(values: PlannedValues, entities: int = 0) -> Layout:
+        games = batch.games if batch.linked else 0
+        shared = {"games": games, "scenarios": batch.scenarios, "entities": entities, "called": batch.counted}
+        return Layout(talks=values.number, each=values.each, **shared)
+
     widths = [
-        Width(item.words, item, _alone(batch, batch.outcomes[item.name], whole=True))
-        for item in outcomes
-        if not item.about and not item.asked_only and item.name in batch.outcomes
+        Quantity(words=item.words, outcome=item, layout=layout(batch.outcomes[item.name], batch.entities))
+        for item in _shown(list(outcomes.values()), batch)
     ]
-    widths += _of_one(batch, outcomes)
     comparisons = [
         Comparison(
             words=item.words,
-            outcome=by_name[item.outcome],
-            layout=_alone(batch, PlannedValues(item.number, batch.outcomes[item.outcome].each if item.alike else 1.0)),
+            outcome=outcomes[item.outcome],
+            layout=layout(PlannedValues(item.number, batch.outcomes[item.outcome].each if item.alike else 1.0)),
             alike=item.alike,
         )
         for item in batch.rivals
-        if item.outcome in by_name
+        if item.outcome in outcomes
     ]
     comparisons += [
-        Comparison(words="two batches, each like this one", outcome=item.outcome, layout=item.layout)
-        for item in widths
-        if not item.outcome.about
+        Comparison(words="two batches, each like this one", outcome=item.outcome, layout=item.layout) for item in widths
+    ]
+    widths += [
+        Quantity(words=words, outcome=outcome, layout=layout(batch.outcomes[outcome.name]))
+        for words, outcome in _of_one(batch, list(outcomes.values()))
     ]
     return Forecast(batch.counted, widths, comparisons, batch.sizes)
 
 
-def _alone(batch: PlannedBatch, values: PlannedValues, *, whole: bool = False) -> Layout:
-    return Layout(
-        talks=values.number,
-        each=values.each,
-        games=batch.games if batch.linked else 0,
-        scenarios=batch.scenarios,
-        entities=batch.entities if whole else 0,
-        called=batch.counted,
-    )
-
-
-def _of_one(batch: PlannedBatch, outcomes: Sequence[Outcome]) -> Iterator[Width]:
+def _of_one(batch: PlannedBatch, outcomes: Sequence[Outcome]) -> Iterator[tuple[str, Outcome]]:
     """Of each figure that there is for everybody: theirs of whom there is least."""
-    by_measure: dict[str, Outcome] = {}
+    by_measure: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
-        measure = outcome.name.partition(" of ")[0]
         if outcome.about and outcome.name in batch.outcomes:
-            smallest = by_measure.setdefault(measure, outcome)
-            if batch.outcomes[outcome.name].number < batch.outcomes[smallest.name].number:
-                by_measure[measure] = outcome
-    for measure, outcome in by_measure.items():
-        owner = OF_ONE.get(outcome.about.partition(".")[0], outcome.about)
-        yield Width(f"{measure}, {owner}", outcome, _alone(batch, batch.outcomes[outcome.name]))
-
-
-# -- a design --------------------------------------------------------------------------------------------------
+            by_measure.setdefault(outcome.name.partition(" of ")[0], []).append(outcome)
+    for measure, own in by_measure.items():
+        outcome = min(own, key=lambda one: batch.outcomes[one.name].number)
+        yield f"{measure}, {OF_ONE.get(outcome.about.partition('.')[0], outcome.about)}", outcome
 
 
 def _of_study(study: PlannedStudy) -> Forecast | None:
-    factors = Factors.of(study.design)
+    factors, replicates = Factors.of(study.design), int(study.design["replicates"])
     first = [cell for cell in study.cells if cell.replicate == 1]
-    batches = {tuple(cell.levels[name] for name in factors.names): _planned(cell.config) for cell in first}
-    planned = {cell: batch for cell, batch in batches.items() if batch is not None}
-    if not planned:
+    planned = {tuple(cell.levels[name] for name in factors.names): _planned(cell.config) for cell in first}
+    batches = {cell: batch for cell, batch in planned.items() if batch is not None}
+    if not batches:
         return None
     outcomes = study_outcomes(study.config.batch.kind, [cell.config.as_written() for cell in first])
-    return _Study(study, factors, planned, outcomes).forecast()
+    example = next(iter(batches.values()))
+    shown = _shown(outcomes, example)
 
-
-@dataclass(frozen=True)
-class _Study:
-    study: PlannedStudy
-    factors: Factors
-    batches: Mapping[Cell, PlannedBatch]
-    outcomes: Sequence[Outcome]
-
-    @property
-    def replicates(self) -> int:
-        return int(self.study.design["replicates"])
-
-    def forecast(self) -> Forecast:
-        batch = next(iter(self.batches.values()))
-        shown = [one for one in self.outcomes if not one.about and not one.asked_only and one.name in batch.outcomes]
-        widths = [
-            Width(f"{one.words}, one cell", one, self._layout(one, list(self.batches), redraws=False)) for one in shown
-        ]
-        stated = list(self._stated())
-        comparisons = [*stated, *(one for outcome in shown for one in self._mains(outcome, stated))]
-        return Forecast(batch.counted, widths, comparisons, batch.sizes, self.replicates)
-
-    def _stated(self) -> Iterator[Comparison]:
-        hypotheses = read_hypotheses(self.study.design, self.outcomes)
-        for hypothesis in hypotheses:
-            weighing = weigh(hypothesis.contrast, self.factors, self.factors.cells)
-            if weighing and self._counted(hypothesis.outcome, weighing):
-                comparison = self._comparison(hypothesis.outcome, weighing)
-                yield replace(comparison, tests=len(hypotheses), direction=hypothesis.direction, stated=True)
-
-    def _mains(self, outcome: Outcome, stated: Sequence[Comparison]) -> Iterator[Comparison]:
-        names = {item.words for item in stated if item.outcome.name == outcome.name}
-        for weighing in exploratory(self.factors, self.factors.cells):
-            if weighing.kind != "interaction" and weighing.name not in names and self._counted(outcome, weighing):
-                yield self._comparison(outcome, weighing)
-
-    def _counted(self, outcome: Outcome, weighing: Weighing) -> bool:
-        return all(outcome.name in self.batches[cell].outcomes for cell in weighing.weights)
-
-    def _comparison(self, outcome: Outcome, weighing: Weighing) -> Comparison:
-        layout = self._layout(outcome, list(weighing.weights), redraws=weighing.redraws)
-        weights = tuple(weighing.weights.values())
-        alike = "" if weighing.redraws else "matched"
-        return Comparison(words=weighing.name, outcome=outcome, layout=layout, weights=weights, alike=alike)
-
-    def _layout(self, outcome: Outcome, cells: Sequence[Cell], *, redraws: bool) -> Layout:
+    def layout(outcome: Outcome, own: Sequence[PlannedBatch], *, redraws: bool) -> Layout:
         """By matched talks over all replicates, or by replicates; as the effects of the study are counted."""
-        batches = [self.batches[cell] for cell in cells]
-        fewest = min((batch.outcomes[outcome.name] for batch in batches), key=lambda values: values.number)
-        games = min(batch.games for batch in batches) if any(batch.linked for batch in batches) else 0
-        scenarios = max(batch.scenarios for batch in batches)
-        layout = Layout(talks=fewest.number, each=fewest.each, games=games, scenarios=scenarios)
-        if redraws or not outcome.per_talk:
-            return replace(layout, replicates=self.replicates)
-        return replace(layout, talks=layout.talks * self.replicates, games=layout.games * self.replicates)
+        by_batch = redraws or not outcome.per_talk
+        times = 1 if by_batch else replicates
+        fewest = min((batch.outcomes[outcome.name] for batch in own), key=lambda values: values.number)
+        games = min(batch.games for batch in own) if any(batch.linked for batch in own) else 0
+        return Layout(
+            talks=fewest.number * times,
+            each=fewest.each,
+            games=games * times,
+            scenarios=max(batch.scenarios for batch in own),
+            replicates=replicates if by_batch else 0,
+        )
+
+    def compared(outcome: Outcome, weighing: Weighing | None, **stated: Any) -> Iterator[Comparison]:
+        own = [batches[cell] for cell in weighing.weights] if weighing else []
+        if weighing and all(outcome.name in batch.outcomes for batch in own):
+            yield Comparison(
+                words=weighing.name,
+                outcome=outcome,
+                layout=layout(outcome, own, redraws=weighing.redraws),
+                weights=tuple(weighing.weights.values()),
+                alike="" if weighing.redraws else "matched",
+                **stated,
+            )
+
+    widths = [
+        Quantity(
+            words=f"{item.words}, one cell", outcome=item, layout=layout(item, list(batches.values()), redraws=False)
+        )
+        for item in shown
+    ]
+    hypotheses = read_hypotheses(study.design, outcomes)
+    comparisons = [
+        comparison
+        for item in hypotheses
+        for comparison in compared(
+            item.outcome,
+            weigh(item.contrast, factors, factors.cells),
+            tests=len(hypotheses),
+            direction=item.direction,
+            stated=True,
+        )
+    ]
+    stated = {(item.outcome.name, item.words) for item in comparisons}
+    for outcome in shown:
+        for weighing in exploratory(factors, factors.cells):
+            if weighing.kind != "interaction" and (outcome.name, weighing.name) not in stated:
+                comparisons += compared(outcome, weighing)
+    return Forecast(example.counted, widths, comparisons, example.sizes, replicates)
 
 
 # -- the size that a difference takes ----------------------------------------------------------------------------------
@@ -220,14 +186,7 @@ Sizes = Mapping[str, int]
 _NEAR = 0.002
 """of the power wanted: what whole games and rounds may lack"""
 _TRIES = 8
-
-
-@dataclass(frozen=True, slots=True)
-class MinSize:
-    sizes: Sizes | None
-    """None: no size is enough"""
-    plan: Mapping[str, Any] | None = None
-    note: str = ""
+_PRICED = ("units", "calls", "cost_usd", "seconds_live")
 
 
 def planned(config: Config, database: Path) -> FrozenConfig | PlannedStudy:
@@ -245,56 +204,44 @@ class Sizing:
 
     def __init__(self, config: Config, database: Path, base: Forecast) -> None:
         self._config, self._database, self._base = config, database, base
-        self._planned_sizes: dict[tuple[tuple[str, int], ...], tuple[Forecast | None, dict[str, Any]]] = {}
+        self._planned_sizes: dict[tuple[int, ...], tuple[Forecast | None, dict[str, Any]]] = {}
 
-    def min_size(self, comparison: Comparison, world: World, difference: float) -> MinSize:
-        sizes = self._sizes(comparison)
+    def needed(self, comparison: Comparison, world: World, difference: float) -> dict[str, Any]:
+        """The values to `set` and what such a study takes; a `note` where none is enough."""
+        sizes, plan, note = self._min_size(comparison, world, difference)
+        return {"set": sizes, **{name: plan.get(name) for name in _PRICED}, "note": note}
+
+    def _min_size(
+        self, comparison: Comparison, world: World, difference: float
+    ) -> tuple[dict[str, int] | None, Mapping[str, Any], str]:
+        layout = comparison.layout
+        sizes = {REPLICATES: self._base.replicates} if layout.replicates else self._base.sizes
         if not sizes:
-            return MinSize(None, note="no key of the config makes it larger")
-        size = self._smallest(comparison, world, difference, sizes)
-        if size is None:
-            return MinSize(None, note=_not_enough(comparison))
-        try:
-            return self._checked(comparison, world, difference, sizes, size)
-        except TidepoolError as error:
-            return MinSize(_grown(sizes, size), note=f"a study of that size cannot be run: {error}")
-
-    def _sizes(self, comparison: Comparison) -> Sizes:
-        return {REPLICATES: self._base.replicates} if comparison.layout.replicates else self._base.sizes
-
-    def _smallest(self, comparison: Comparison, world: World, difference: float, sizes: Sizes) -> int | None:
-        """In units of the first key."""
+            return None, {}, "no key of the config makes it larger"
         first = next(iter(sizes.values()))
-
-        def enough(size: int) -> bool:
-            return power(world, _scaled(comparison, size / first), difference) >= WANTED
-
-        low, high = 0, FEWEST_REPLICATES if REPLICATES in sizes else 1
-        most = ceilings.CELLS if REPLICATES in sizes else ceilings.UNITS
-        while not enough(high):
-            if high >= most:
-                return None
-            low, high = high, min(most, 2 * high)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if enough(middle) else (middle, high)
-        return high
-
-    def _checked(self, comparison: Comparison, world: World, difference: float, sizes: Sizes, size: int) -> MinSize:
-        """Whole games and rounds may take a little more than the formula."""
-        for _ in range(_TRIES):
-            grown = _grown(sizes, size)
-            larger, plan = self._planned(grown)
-            same = next((one for one in larger.comparisons if _same(one, comparison)), None) if larger else None
-            if same is None or power(world, same, difference) >= WANTED - _NEAR:
-                break
-            size += max(1, size // 100)
-        else:
-            return MinSize(None, note=f"the data have too few {self._base.counted}")
-        return MinSize(grown, plan)
+        fewest, most = (FEWEST_REPLICATES, ceilings.CELLS) if layout.replicates else (1, ceilings.UNITS)
+        size = bisect_left(
+            range(most + 1),
+            True,
+            lo=fewest,
+            key=lambda size: power(world, _scaled(comparison, size / first), difference) >= WANTED,
+        )
+        if size > most:
+            return None, {}, _not_enough(layout)
+        try:
+            for _ in range(_TRIES):  # whole games and rounds may take a little more than the formula
+                grown = {key: max(1, math.ceil(value * size / first)) for key, value in sizes.items()}
+                larger, plan = self._planned(grown)
+                same = next((one for one in larger.comparisons if _same(one, comparison)), None) if larger else None
+                if same is None or power(world, same, difference) >= WANTED - _NEAR:
+                    return grown, plan, ""
+                size += max(1, size // 100)
+        except TidepoolError as error:
+            return grown, {}, f"a study of that size cannot be run: {error}"
+        return None, {}, f"the data have too few {self._base.counted}"
 
     def _planned(self, sizes: Sizes) -> tuple[Forecast | None, dict[str, Any]]:
-        key = tuple(sizes.items())
+        key = tuple(sizes.values())
         if key not in self._planned_sizes:
             data = deepcopy(self._config.as_given())
             for path, value in sizes.items():
@@ -309,12 +256,6 @@ def _same(first: Comparison, second: Comparison) -> bool:
     return (first.words, first.outcome.name, first.stated) == (second.words, second.outcome.name, second.stated)
 
 
-def _grown(sizes: Sizes, first: int) -> dict[str, int]:
-    """All keys in proportion to the first."""
-    now = next(iter(sizes.values()))
-    return {key: max(1, math.ceil(value * first / now)) for key, value in sizes.items()}
-
-
 def _scaled(comparison: Comparison, by: float) -> Comparison:
     layout = comparison.layout
     if layout.replicates:
@@ -322,19 +263,8 @@ def _scaled(comparison: Comparison, by: float) -> Comparison:
     return replace(comparison, layout=replace(layout, talks=layout.talks * by, games=layout.games * by))
 
 
-def _not_enough(comparison: Comparison) -> str:
-    layout = comparison.layout
-    if layout.scenarios or layout.entities:
-        units = "scenarios" if layout.scenarios else "entities"
-        number = layout.scenarios or layout.entities
-        return f"no number of talks is enough: {number:,} {units} are too few, and more of those are needed"
+def _not_enough(layout: Layout) -> str:
+    for units, number in (("scenarios", layout.scenarios), ("entities", layout.entities)):
+        if number:
+            return f"no number of talks is enough: {number:,} {units} are too few, and more of those are needed"
     return "no size is enough"
-
-
-def select(comparisons: Sequence[Comparison], outcome: str | None) -> Iterator[Comparison]:
-    """Those of the outcome asked for; else what is stated as a hypothesis; else those of the first outcome."""
-    stated = [item for item in comparisons if item.stated]
-    first = comparisons[0].outcome.name if comparisons else None
-    for item in comparisons:
-        if item.outcome.name == outcome if outcome else item in stated if stated else item.outcome.name == first:
-            yield item
