@@ -29,7 +29,7 @@ from tidepool.engine.design.outcomes import Outcome
 from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.contrasts import SIGNIFICANT
 from tidepool.engine.inference.intervals import Interval
-from tidepool.engine.inference.significance import holm
+from tidepool.engine.inference.significance import corrected, holm
 from tidepool.engine.providers.simulated.responders import reading_of
 from tidepool.engine.results.blocks import listing
 from tidepool.engine.results.simulated_roles import is_simulated, merge_roles, simulated_roles
@@ -262,7 +262,6 @@ def _outcome(factors: Factors, table: OutcomeTable, stated: Sequence[Hypothesis]
         if item.outcome.name == outcome.name and (weighing := weigh(item.contrast, factors, table.cells)):
             confirmatory += [weighing.weights, {cell: -weight for cell, weight in weighing.weights.items()}]
     effects = [effect(table, each) for each in exploratory(factors, table.cells) if each.weights not in confirmatory]
-    adjusted = iter(holm([item.p_value for item in effects if item.p_value is not None]))
     return {
         "words": outcome.words,
         "unit": outcome.unit,
@@ -275,9 +274,9 @@ def _outcome(factors: Factors, table: OutcomeTable, stated: Sequence[Hypothesis]
                 "kind": item.kind,
                 **_effect_fields(item, outcome),
                 "p_value": item.p_value,
-                "p_value_holm": None if item.p_value is None else next(adjusted),
+                "p_value_holm": p_value,
             }
-            for item in effects
+            for item, p_value in zip(effects, corrected([item.p_value for item in effects]), strict=True)
         ],
     }
 

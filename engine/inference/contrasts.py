@@ -9,13 +9,23 @@ from zero; whole runs have a verdict only with enough seeds.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from statistics import fmean, stdev
+from typing import Any
 
 from tidepool.engine.inference.distributions import normal_tail, student_tail
 from tidepool.engine.inference.grouped import Array, Grouped, counted, numbered, numpy, pair_codes
-from tidepool.engine.inference.intervals import LEVEL, UNIT, Interval, gap_interval, p_value_of, quantile, rates_of
+from tidepool.engine.inference.intervals import (
+    LEVEL,
+    UNIT,
+    Interval,
+    Rate,
+    gap_interval,
+    p_value_of,
+    quantile,
+    rates_of,
+)
 
 FEW = 5
 """fewer values than this that differ from the commonest are too few for a variance"""
@@ -34,6 +44,10 @@ class Contrast:
     """of no difference; None where clusters are too few for a test"""
     method: str
     clusters: int
+
+    def as_json(self) -> dict[str, Any]:
+        ends = self.interval and list(self.interval)
+        return {"difference": self.difference, "difference_ci95": ends, "p_value": self.p_value}
 
 
 def student(
@@ -186,10 +200,13 @@ def _rate_against_rate(arms: Arms, values: Array, bounds: Interval) -> Contrast:
     first, second = rates_of(spread, bounds)
     assert first is not None and second is not None
     clusters = int(spread.clusters.min())
+    return rate_contrast(first, second, clusters, tested=not clusterings or clusters >= FEWEST_TESTED)
 
+
+def rate_contrast(first: Rate, second: Rate, clusters: int, *, tested: bool) -> Contrast:
+    """Two independent rates, by their own intervals."""
     interval = gap_interval(first, second)
-    tested = interval is not None and (not clusterings or clusters >= FEWEST_TESTED)
-    p_value = p_value_of(partial(gap_interval, first, second)) if tested else None
+    p_value = p_value_of(partial(gap_interval, first, second)) if tested and interval else None
     return Contrast(first.mean - second.mean, interval, p_value, "MOVER", clusters)
 
 
@@ -276,32 +293,19 @@ SEEDS_FOR_A_VERDICT = 8
 SIGNIFICANT = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class SeedContrast:
-    """What whole runs say, one value a seed."""
+def paired_by_seed(first: Mapping[int, float], second: Mapping[int, float]) -> tuple[dict[int, float], Contrast] | None:
+    """First less second, seed by seed, and what whole runs say by that; None where they share no seed.
 
-    seeds: tuple[int, ...]
-    """those that both have"""
-    gaps: tuple[float, ...]
-    """first less second, seed by seed"""
-    difference: float
-    interval: Interval | None
-    p_value: float | None
-    """None with too few seeds for a verdict"""
-    missing: int
-    """seeds that a verdict still lacks"""
-
-
-def paired_by_seed(first: Mapping[int, float], second: Mapping[int, float]) -> SeedContrast | None:
-    """None where they share no seed. With enough of them there is a test; with fewer, an interval and no verdict."""
-    seeds = tuple(sorted(first.keys() & second.keys()))
-    if not seeds:
+    With enough seeds there is a test; with fewer, an interval and no verdict.
+    """
+    gaps = {seed: first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())}
+    if not gaps:
         return None
-    gaps = tuple(first[seed] - second[seed] for seed in seeds)
-    contrast = (len(gaps) > 1 and matched(numpy.array(gaps))) or Contrast(gaps[0], None, None, "none", 1)
-    missing = max(0, SEEDS_FOR_A_VERDICT - len(seeds))
-    p_value = None if missing else contrast.p_value
-    return SeedContrast(seeds, gaps, contrast.difference, contrast.interval, p_value, missing)
+    contrast = matched(numpy.array(list(gaps.values())))
+    assert contrast is not None
+    if len(gaps) == 1:
+        contrast = replace(contrast, interval=None)
+    return gaps, contrast if len(gaps) >= SEEDS_FOR_A_VERDICT else replace(contrast, p_value=None)
 
 
 def compared_in_words(p_value: float | None, difference: float) -> str:
@@ -314,11 +318,11 @@ def compared_in_words(p_value: float | None, difference: float) -> str:
     return f"{'better' if difference > 0 else 'worse'} ({message})"
 
 
-def seeds_in_words(contrast: SeedContrast, p_value: float | None) -> str:
+def seeds_in_words(contrast: Contrast, p_value: float | None) -> str:
     """What runs paired by seed allow to be said; `p_value` is that of the contrast, or corrected for several."""
-    if not contrast.missing:
+    number, more = contrast.clusters, SEEDS_FOR_A_VERDICT - contrast.clusters
+    if more <= 0:
         return compared_in_words(p_value, contrast.difference)
-    number, more = len(contrast.seeds), contrast.missing
     return (
         f"no verdict from {number} seed{'s' * (number > 1)}: {more} more of each {'are' if more > 1 else 'is'} needed"
     )

@@ -96,6 +96,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def corrected(p_values: Sequence[float | None]) -> list[float | None]:
+    """The same over those that were tested; None for the others."""
+    adjusted = iter(holm([value for value in p_values if value is not None]))
+    return [None if value is None else next(adjusted) for value in p_values]
+
+
 def pairwise(
     ids: Sequence[str], samples: Sequence[T], compare: Callable[[T, T], dict[str, Any] | None], measure: str
 ) -> list[dict[str, Any]]:
@@ -105,13 +111,8 @@ def pairwise(
         for first, second in combinations(range(len(ids)), 2)
         if (result := compare(samples[first], samples[second]))
     ]
-    adjusted = iter(holm([result["p_value"] for _, result in pairs if result["p_value"] is not None]))
+    adjusted = corrected([result["p_value"] for _, result in pairs])
     return [
-        {
-            "batches": batches,
-            "measure": measure,
-            **result,
-            "p_value_holm": None if result["p_value"] is None else next(adjusted),
-        }
-        for batches, result in pairs
+        {"batches": batches, "measure": measure, **result, "p_value_holm": p_value}
+        for (batches, result), p_value in zip(pairs, adjusted, strict=True)
     ]

@@ -10,14 +10,8 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
-from tidepool.engine.inference.contrasts import (
-    SEEDS_FOR_A_VERDICT,
-    SeedContrast,
-    of_mean,
-    paired_by_seed,
-    seeds_in_words,
-)
-from tidepool.engine.inference.significance import holm
+from tidepool.engine.inference.contrasts import SEEDS_FOR_A_VERDICT, Contrast, of_mean, paired_by_seed, seeds_in_words
+from tidepool.engine.inference.significance import corrected
 from tidepool.engine.results.blocks import Block, Cell, Estimate, Figure, Series, Words, line, table, text_of
 from tidepool.engine.results.figures import Row, forest
 
@@ -123,36 +117,22 @@ def seed_differences(groups: Sequence[Group], runs: Runs) -> list[dict[str, Any]
     return [one for family in families for one in _compared(family, runs)]
 
 
-def _compared(family: Sequence[tuple[str, str, Group, Group, str]], runs: Runs) -> list[dict[str, Any]]:
-    pairs: list[tuple[dict[str, Any], SeedContrast]] = []
+def _compared(family: Sequence[tuple[str, str, Group, Group, str]], runs: Runs) -> Iterator[dict[str, Any]]:
+    pairs: list[tuple[dict[str, Any], Contrast]] = []
     for label, rival, first, second, against in family:
-        main_values, other_values = first.values.get(runs.main, {}), second.values.get(against, {})
-        if contrast := paired_by_seed(main_values, other_values):
+        if paired := paired_by_seed(first.values.get(runs.main, {}), second.values.get(against, {})):
+            gaps, contrast = paired
             if against in runs.flattered and contrast.difference < 0:
                 contrast = replace(contrast, p_value=None)
-            same = all(_alike(first.held_out.get(seed), second.held_out.get(seed)) for seed in contrast.seeds)
-            fields = {"groups": [label, rival], "batches": [first.batches, second.batches], "same_held_out": same}
-            pairs.append(({"measure": runs.measure, **fields}, contrast))
-    adjusted = iter(holm([item.p_value for _, item in pairs if item.p_value is not None]))
-    rows = []
-    for fields, item in pairs:
-        p_value_holm = None if item.p_value is None else next(adjusted)
-        flattered = item.p_value is None and not item.missing
-        rows.append(
-            {
-                **fields,
-                "paired": True,
-                "seeds": list(item.seeds),
-                "by_seed": list(item.gaps),
-                "difference": item.difference,
-                "difference_ci95": item.interval and list(item.interval),
-                "p_value": item.p_value,
-                "p_value_holm": p_value_holm,
-                "seeds_missing": item.missing,
-                "verdict": FLATTERED if flattered else seeds_in_words(item, p_value_holm),
-            }
-        )
-    return rows
+            row = {"measure": runs.measure, "groups": [label, rival], "batches": [first.batches, second.batches]}
+            same = all(_alike(first.held_out.get(seed), second.held_out.get(seed)) for seed in gaps)
+            row |= {"same_held_out": same, "paired": True, "seeds": list(gaps), "by_seed": list(gaps.values())}
+            pairs.append((row, contrast))
+    adjusted = corrected([contrast.p_value for _, contrast in pairs])
+    for (row, contrast), p_value in zip(pairs, adjusted, strict=True):
+        missing = max(0, SEEDS_FOR_A_VERDICT - contrast.clusters)
+        verdict = FLATTERED if p_value is None and not missing else seeds_in_words(contrast, p_value)
+        yield {**row, **contrast.as_json(), "p_value_holm": p_value, "seeds_missing": missing, "verdict": verdict}
 
 
 def _alike(first: frozenset[str] | None, second: frozenset[str] | None) -> bool:

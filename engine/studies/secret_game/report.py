@@ -7,20 +7,17 @@ each meeting. Otherwise the batches are two samples, each with its own clusters.
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from tidepool.engine.coding.report import coding_blocks
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.inference.contrasts import FEWEST_TESTED, Contrast, within
+from tidepool.engine.inference.contrasts import FEWEST_TESTED, Contrast, rate_contrast, within
 from tidepool.engine.inference.distributions import normal_quantile
 from tidepool.engine.inference.grouped import numpy
 from tidepool.engine.inference.intervals import (
     Interval,
     Rate,
-    gap_interval,
     in_percent,
-    p_value_of,
     share_interval,
     wilson,
 )
@@ -479,10 +476,8 @@ def _compare(first: _Batch, second: _Batch) -> dict[str, Any] | None:
         "paired": paired,
         "conversations": len(common) if paired else [len(first.meetings), len(second.meetings)],
         "clusters": contrast.clusters,
-        "difference": contrast.difference,
-        "difference_ci95": contrast.interval and list(contrast.interval),
+        **contrast.as_json(),
         "method": METHODS[contrast.method],
-        "p_value": contrast.p_value,
     }
 
 
@@ -502,12 +497,9 @@ def _apart(first: _Batch, second: _Batch) -> Contrast | None:
     first_rate, second_rate = _rate(first), _rate(second)
     if first_rate is None or second_rate is None:
         return None
-    interval = gap_interval(first_rate, second_rate)
     fewest = min(batch.clustering.fewest for batch in (first, second))
     by_talk = first.clustering.by_talk and second.clustering.by_talk
-    tested = interval is not None and (by_talk or fewest >= FEWEST_TESTED)
-    p_value = p_value_of(partial(gap_interval, first_rate, second_rate)) if tested else None
-    return Contrast(first_rate.mean - second_rate.mean, interval, p_value, "MOVER", fewest)
+    return rate_contrast(first_rate, second_rate, fewest, tested=by_talk or fewest >= FEWEST_TESTED)
 
 
 def _rate(batch: _Batch) -> Rate | None:
