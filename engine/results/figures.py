@@ -195,15 +195,16 @@ def against_the_first(
     for gap in differences:
         first, second = (ids.index(batch) + 1 for batch in gap["batches"])
         if first == 1:
-            rows.setdefault(gap["measure"], []).append((f"#{second} − #1", *negated(gap, scale)))
+            rows.setdefault(gap["measure"], []).append((f"#{second} − #1", *scaled_gap(gap, -scale)))
     for measure, measure_rows in rows.items():
         yield forest(f"difference from #1: {measure}{unit}", measure_rows)
 
 
-def negated(gap: Mapping[str, Any], scale: float) -> tuple[float, tuple[float, float] | None]:
-    """The second less the first, where the first less the second is known."""
+def scaled_gap(gap: Mapping[str, Any], by: float) -> tuple[float, tuple[float, float] | None]:
+    """A difference and its interval; where `by` is below zero, the second less the first."""
     bounds = gap["difference_ci95"]
-    return -scale * gap["difference"], (-scale * bounds[1], -scale * bounds[0]) if bounds else None
+    low, high = sorted(by * end for end in bounds) if bounds else (0.0, 0.0)
+    return by * gap["difference"], (low, high) if bounds else None
 
 
 def forest(title: str, rows: Sequence[Row], xlabel: str = "", caption: str | None = None) -> Figure:

@@ -25,7 +25,7 @@ from tidepool.engine.results.blocks import (
     table,
     text_of,
 )
-from tidepool.engine.results.figures import against_the_first
+from tidepool.engine.results.figures import against_the_first, scaled_gap
 from tidepool.engine.results.glimpse import Interim
 from tidepool.engine.studies.evolution.records import GENERATION, RESULT, counted_reasons
 from tidepool.engine.studies.evolution.replies import mistakes as further
@@ -349,8 +349,7 @@ def _unlike_effort(batches: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
 
 def _gap(row: Mapping[str, Any]) -> tuple[Estimate, PValue]:
     """The later batch against the earlier one, and how surprising that is among all pairs."""
-    low, high = row["difference_ci95"]
-    return Estimate(-100 * row["difference"], (-100 * high, -100 * low), signed=True), PValue(row["p_value_holm"])
+    return Estimate(*scaled_gap(row, -100), signed=True), PValue(row["p_value_holm"])
 
 
 class EvolutionGlimpse:
