@@ -1,15 +1,12 @@
-"""The files that describe a published folder: README.md, DATA.md, CITATION.cff and croissant.json, and what they say.
+"""The files that describe a published folder: README.md, DATA.md and CITATION.cff, and what they say.
 
-All of it is read from the copy that is published. README.md is a dataset card with the head that dataset hubs read. croissant.json is
-Croissant 1.0 of MLCommons: files, tables and columns for machines.
+All of it is read from the copy that is published. README.md is a dataset card with the head that dataset hubs read.
 """
 
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import file_digest
-from pathlib import Path
 from typing import Any
 
 from tidepool.engine.errors import UsageError
@@ -46,12 +43,6 @@ class About:
             raise UsageError("--url wants the https:// address at which the folder will be found.")
         if any(not author.strip() for author in self.authors):
             raise UsageError("--author wants a name: 'Lovelace, Ada' for a person, any other for a group.")
-
-    @property
-    def license_url(self) -> str:
-        if not self.license or _ADDRESS.fullmatch(self.license):
-            return self.license
-        return f"https://spdx.org/licenses/{self.license}.html"
 
     @property
     def spdx(self) -> str:
@@ -189,105 +180,6 @@ def _author(name: str) -> dict[str, Value]:
     return {"family-names": family, "given-names": given} if comma and family and given else {"name": one_line(name)}
 
 
-CONTEXT: dict[str, Any] = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "sc": "https://schema.org/",
-    "cr": "http://mlcommons.org/croissant/",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "dct": "http://purl.org/dc/terms/",
-    "conformsTo": "dct:conformsTo",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    **{
-        name: f"cr:{name}"
-        for name in (
-            "citeAs column equivalentProperty extract field fileProperty fileObject fileSet format includes isLiveDataset "
-            "jsonPath key md5 parentField path recordSet references regex repeated replace samplingRate separator source "
-            "subField transform"
-        ).split()
-    },
-}
-FORMATS = {
-    ".parquet": "application/x-parquet",
-    ".db": "application/vnd.sqlite3",
-    ".html": "text/html",
-    ".md": "text/markdown",
-    ".toml": "application/toml",
-    ".cff": "application/yaml",
-}
-TYPES = {"integer": "sc:Integer", "real": "sc:Float", "boolean": "sc:Boolean"}
-"""of a column → of a field; JSON and moments are texts in the files"""
-MOST_WORDS = 5_000
-
-
-def croissant(published: Publication, folder: Path, files: Sequence[str]) -> str:
-    """`files`: all that lie in the folder, but for this one."""
-    about = published.about
-    words = about.description or about.title, published.simulated_words
-    content: dict[str, Any] = {
-        "@context": CONTEXT,
-        "@type": "sc:Dataset",
-        "conformsTo": "http://mlcommons.org/croissant/1.0",
-        "name": one_line(about.title),
-        "description": plain(" ".join(filter(None, words)))[:MOST_WORDS],
-        "datePublished": published.date,
-        "citeAs": one_line(f"{'; '.join(about.authors) or NOBODY} ({published.date[:4]}). {about.title}."),
-        "version": "1.0.0",
-        "keywords": published.keywords,
-        "creator": [
-            {"@type": "sc:Person" if "," in name else "sc:Organization", "name": one_line(name)}
-            for name in about.authors
-        ],
-        "license": about.license_url,
-        "url": about.url,
-        "isLiveDataset": False,
-        "distribution": list(_file_objects(folder, files)),
-        "recordSet": [_records(table) for table in published.tables],
-    }
-    return json_text({key: value for key, value in content.items() if value not in ("", [])}, indent=1) + "\n"
-
-
-def _file_objects(folder: Path, files: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-    for name in files:
-        path = folder / name
-        with path.open("rb") as stream:
-            digest = file_digest(stream, "sha256").hexdigest()
-        yield {
-            "@type": "cr:FileObject",
-            "@id": name,
-            "name": name,
-            "contentUrl": name,
-            "contentSize": f"{path.stat().st_size} B",
-            "encodingFormat": FORMATS[path.suffix],
-            "sha256": digest,
-        }
-
-
-def _records(table: View) -> Mapping[str, Any]:
-    return {
-        "@type": "cr:RecordSet",
-        "@id": table.name,
-        "name": table.name,
-        "description": table.meaning,
-        "field": [_field(table, column, position) for position, column in enumerate(table.columns, 1)],
-    }
-
-
-def _field(table: View, column: ViewColumn, position: int) -> Mapping[str, Any]:
-    """A factor's name is somebody's own words: its id is its place."""
-    field_id = column.name if column.name.isidentifier() and column.name.isascii() else f"column_{position}"
-    return {
-        "@type": "cr:Field",
-        "@id": f"{table.name}/{field_id}",
-        "name": one_line(column.name),
-        "description": column.meaning,
-        "dataType": TYPES.get(column.type, "sc:Text"),
-        "source": {"fileObject": {"@id": _path(table)}, "extract": {"column": column.name}},
-    }
-
-
 MOST_BATCHES = 200
 SIZES = (
     (1_000, "n<1K"),
@@ -389,7 +281,6 @@ def _files(published: Publication) -> Iterator[tuple[str, str]]:
     else:
         yield "config.toml", "its config, complete in itself"
     yield "DATA.md", "what every table and column means"
-    yield "croissant.json", "the same for machines (Croissant), with checksums"
     yield "CITATION.cff", "how to cite it"
 
 
