@@ -13,7 +13,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.exports import markdown as md
 from tidepool.engine.registries import program_version
 from tidepool.engine.results.batch_summary import Summary
-from tidepool.engine.results.blocks import listing, sentence
+from tidepool.engine.results.blocks import counted, listing, sentence
 from tidepool.engine.results.simulated_roles import ALL_SIMULATED, merge_roles, simulated_roles, simulated_words
 from tidepool.storage.states import BatchStatus
 from tidepool.storage.studies import StoredStudy
@@ -225,10 +225,11 @@ def _parts(published: Publication) -> Iterator[str]:
     yield md.heading(2, "What is here")
     yield md.table(("file", "what it is"), _files(published), left=2)
     yield md.heading(2, "Tables")
-    yield md.table(("table", "rows", "what a row is"), _tables(published), left=3)
+    rows = [(one.name, f"{published.rows[one.name]:,}", one.meaning.replace("`", "")) for one in published.tables]
+    yield md.table(("table", "rows", "what a row is"), rows, left=3)
     yield "DATA.md tells every column."
     yield md.heading(2, "To read it")
-    yield _reading(published)
+    yield READING
     yield md.heading(2, "To run it again")
     yield from _again(published)
     yield md.heading(2, "Licence and citation")
@@ -239,10 +240,8 @@ def _parts(published: Publication) -> Iterator[str]:
 
 def _batches(published: Publication) -> Iterator[str]:
     if published.study is not None:
-        count = len(published.batches)
-        yield md.line(
-            f"Study {published.id}: {count:,} {'batch' if count == 1 else 'batches'}, a cell of its design each."
-        )
+        number = counted(len(published.batches), "batch", "batches")
+        yield md.line(f"Study {published.id}: {number}, a cell of its design each.")
     rows = [
         (
             batch.batch_id,
@@ -267,42 +266,36 @@ def _batches(published: Publication) -> Iterator[str]:
         yield md.line(f"And {len(published.batches) - MOST_BATCHES:,} more: data/batches.parquet has all.")
 
 
-def _files(published: Publication) -> Iterator[tuple[str, str]]:
-    yield (
-        FILE,
-        "the study itself, one SQLite file: Tidepool opens it, and any program that reads SQLite reads its views",
-    )
-    yield "data/", "every view of it as Parquet"
-    yield "report.html, report.md", "what came out, and how it was done"
-    if published.study is not None:
-        yield "reports/", "the same of every batch"
-        yield "study.toml", "the config of the study"
-        yield "configs/", "the config of each batch, complete in itself"
-    else:
-        yield "config.toml", "its config, complete in itself"
-    yield "DATA.md", "what every table and column means"
-    yield "CITATION.cff", "how to cite it"
+def _files(published: Publication) -> list[tuple[str, str]]:
+    of_study = [
+        ("reports/", "the same of every batch"),
+        ("study.toml", "the config of the study"),
+        ("configs/", "the config of each batch, complete in itself"),
+    ]
+    return [
+        (
+            FILE,
+            "the study itself, one SQLite file: Tidepool opens it, and any program that reads SQLite reads its views",
+        ),
+        ("data/", "every view of it as Parquet"),
+        ("report.html, report.md", "what came out, and how it was done"),
+        *(of_study if published.study is not None else [("config.toml", "its config, complete in itself")]),
+        ("DATA.md", "what every table and column means"),
+        ("CITATION.cff", "how to cite it"),
+    ]
 
 
-def _tables(published: Publication) -> Iterator[tuple[str, str, str]]:
-    for table in published.tables:
-        yield table.name, f"{published.rows[table.name]:,}", table.meaning.replace("`", "")
+READING = f"""```python
+import pandas; messages = pandas.read_parquet("data/messages.parquet")
+import polars; messages = polars.read_parquet("data/messages.parquet")
+import duckdb; duckdb.sql("SELECT speaker, count(*) FROM 'data/messages.parquet' GROUP BY speaker")
+```
 
-
-def _reading(published: Publication) -> str:
-    return (
-        "```python\n"
-        'import pandas; messages = pandas.read_parquet("data/messages.parquet")\n'
-        'import polars; messages = polars.read_parquet("data/messages.parquet")\n'
-        "import duckdb; duckdb.sql(\"SELECT speaker, count(*) FROM 'data/messages.parquet' GROUP BY speaker\")\n"
-        "```\n\n"
-        f"`datasette {FILE}` shows the file in a browser, and `tidepool --db {FILE}` opens it in Tidepool."
-    )
+`datasette {FILE}` shows the file in a browser, and `tidepool --db {FILE}` opens it in Tidepool."""
 
 
 def _again(published: Publication) -> Iterator[str]:
-    what = "The whole study" if published.study is not None else "The batch"
-    config = "study.toml" if published.study is not None else "config.toml"
+    what, config = ("The batch", "config.toml") if published.study is None else ("The whole study", "study.toml")
     yield md.line(f"{what} again, with the same config and the same seeds; models that are not simulated answer anew:")
     yield f"```sh\ntidepool --db again.db --run {FILE}#{one_line(published.id)}\ntidepool --db again.db --run {config}\n```"
     yield md.line(
