@@ -196,7 +196,8 @@ def _held_out(groups: Mapping[str, Mapping[int, float | None]], runs: Runs, same
         scaled = {seed: value * runs.scale for seed, value in sorted(values.items()) if value is not None}
         mean = mean_over_seeds(list(scaled.values()), runs.digits)
         rows.append((label, len(scaled), mean))
-        shown |= {(label, None): mean, **{(label, seed): Estimate(value) for seed, value in scaled.items()}}
+        shown[label, None] = mean
+        shown |= {(label, seed): Estimate(value) for seed, value in scaled.items()}
     yield table(runs.title, ("who", "seeds", f"{runs.unit} (95 %)"), rows)
     shared = (
         f"Runs of one seed held back the same {runs.noun}."
