@@ -125,14 +125,17 @@ class Arms:
             values = values[self._shared]
         if min(_varied(values[rows], self.strata[rows]) for rows in (self.first, ~self.first)) < FEW:
             return _rate_against_rate(self, values, bounds)
-        fit = _Fit(self, values)
+        # least squares on arm and stratum: the arm's coefficient is the difference
+        difference = float((self.tilt * values).sum()) / self.power
+        inside = values - (numpy.bincount(self.strata, values) / self.times)[self.strata]
+        rest = inside - difference * self.tilt
         if not self.clusterings:
-            variance, freedom = fit.independent()
-            return student("CR2", len(values), fit.difference, variance, freedom)
-        variance, freedom, clusters = fit.clustered(self.clusterings)
+            variance, freedom = _independent(self, rest)
+            return student("CR2", len(values), difference, variance, freedom)
+        variance, freedom, clusters = _clustered(self, rest)
         if math.sqrt(variance) < _NOTHING:
             return _rate_against_rate(self, values, bounds)
-        return student("clusters", clusters, fit.difference, variance, freedom, tested=clusters >= FEWEST_TESTED)
+        return student("clusters", clusters, difference, variance, freedom, tested=clusters >= FEWEST_TESTED)
 
     @cached_property
     def kinds(self) -> tuple[Array, Array, Array, Array]:
@@ -143,51 +146,40 @@ class Arms:
         return kind, self.tilt[example], self.strata[example], numpy.bincount(kind)
 
 
-class _Fit:
-    """Least squares on arm and stratum: the arm's coefficient is what is asked for."""
+def _independent(arms: Arms, rest: Array) -> tuple[float, float]:
+    """CR2 with every value its own cluster, and Satterthwaite's degrees of freedom, which come from kinds, not from values."""
+    kind, tilt, stratum, number = arms.kinds
+    leverage = 1 / arms.times[stratum] + tilt**2 / arms.power
+    pull = tilt**2 / numpy.maximum(1 - leverage, 1e-9)
+    variance = float((pull * numpy.bincount(kind, rest**2)).sum()) / arms.power**2
+    same = stratum[:, None] == stratum[None, :]
+    overlap = -(same / arms.times[stratum][:, None]) - tilt[:, None] * tilt[None, :] / arms.power
+    shared = (numpy.sqrt(pull)[:, None] * numpy.sqrt(pull)[None, :] * overlap) ** 2
+    pairs = number[:, None] * number[None, :] - numpy.diag(number)
+    trace = float((number * pull * (1 - leverage)).sum())
+    trace_squared = float((number * (pull * (1 - leverage)) ** 2).sum() + (shared * pairs).sum())
+    return variance, trace**2 / trace_squared if trace_squared else 0.0
 
-    def __init__(self, arms: Arms, values: Array) -> None:
-        self._arms = arms
-        self.times, self.tilt, self.power = arms.times, arms.tilt, arms.power
-        self.difference = float((self.tilt * values).sum()) / self.power
-        inside = values - (numpy.bincount(arms.strata, values) / self.times)[arms.strata]
-        self.rest = inside - self.difference * self.tilt
 
-    def independent(self) -> tuple[float, float]:
-        """CR2 with every value its own cluster, and Satterthwaite's degrees of freedom, which come from kinds, not from values."""
-        kind, tilt, stratum, number = self._arms.kinds
-        leverage = 1 / self.times[stratum] + tilt**2 / self.power
-        free = numpy.maximum(1 - leverage, 1e-9)
-        squares = numpy.bincount(kind, self.rest**2)
-        variance = float((tilt**2 / free * squares).sum()) / self.power**2
-        pull = tilt**2 / free
-        same = stratum[:, None] == stratum[None, :]
-        overlap = -(same / self.times[stratum][:, None]) - tilt[:, None] * tilt[None, :] / self.power
-        shared = (numpy.sqrt(pull)[:, None] * numpy.sqrt(pull)[None, :] * overlap) ** 2
-        pairs = number[:, None] * number[None, :] - numpy.diag(number)
-        trace = float((number * pull * (1 - leverage)).sum())
-        trace_squared = float((number * (pull * (1 - leverage)) ** 2).sum() + (shared * pairs).sum())
-        return variance, trace**2 / trace_squared if trace_squared else 0.0
-
-    def clustered(self, clusterings: Sequence[Array]) -> tuple[float, float, int]:
-        """By the sums of clusters: of each what is left, enlarged by what it weighs itself."""
-        variances, freedom, clusters = [], [], []
-        crossed = [pair_codes(*clusterings)] if len(clusterings) == 2 else []
-        for labels in (*clusterings, *crossed):
-            _, cluster = numbered(labels)
-            weight = numpy.bincount(cluster, self.tilt**2) / self.power
-            free = numpy.maximum(1 - weight, 1e-9)
-            sums = numpy.bincount(cluster, self.tilt * self.rest)
-            variances.append(float((sums**2 / free).sum()) / self.power**2)
-            adjusted = weight**2 / free
-            weight_sum = float((weight**2).sum())
-            freedom.append(1 / max(weight_sum, weight_sum + float(adjusted.sum() ** 2 - (adjusted**2).sum())))
-            clusters.append(len(weight))
-        if len(variances) == 1:
-            return variances[0], freedom[0] if clusters[0] > 1 else 0.0, clusters[0]
-        fewest = min(clusters[:2])
-        first, second, both = variances
-        return max(first + second - both, first, second), min(*freedom[:2], fewest - 1), fewest
+def _clustered(arms: Arms, rest: Array) -> tuple[float, float, int]:
+    """By the sums of clusters: of each what is left, enlarged by what it weighs itself."""
+    variances, freedom, clusters = [], [], []
+    crossed = [pair_codes(*arms.clusterings)] if len(arms.clusterings) == 2 else []
+    for labels in (*arms.clusterings, *crossed):
+        _, cluster = numbered(labels)
+        weight = numpy.bincount(cluster, arms.tilt**2) / arms.power
+        free = numpy.maximum(1 - weight, 1e-9)
+        sums = numpy.bincount(cluster, arms.tilt * rest)
+        variances.append(float((sums**2 / free).sum()) / arms.power**2)
+        adjusted = weight**2 / free
+        weight_sum = float((weight**2).sum())
+        freedom.append(1 / max(weight_sum, weight_sum + float(adjusted.sum() ** 2 - (adjusted**2).sum())))
+        clusters.append(len(weight))
+    if len(variances) == 1:
+        return variances[0], freedom[0] if clusters[0] > 1 else 0.0, clusters[0]
+    fewest = min(clusters[:2])
+    first, second, both = variances
+    return max(first + second - both, first, second), min(*freedom[:2], fewest - 1), fewest
 
 
 def _rate_against_rate(arms: Arms, values: Array, bounds: Interval) -> Contrast:
