@@ -29,7 +29,7 @@ from tidepool.engine.design.outcomes import Outcome
 from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.contrasts import SIGNIFICANT
 from tidepool.engine.inference.intervals import Interval
-from tidepool.engine.inference.significance import holm
+from tidepool.engine.inference.significance import corrected, holm
 from tidepool.engine.providers.simulated.responders import reading_of
 from tidepool.engine.results.blocks import listing
 from tidepool.engine.results.simulated_roles import is_simulated, merge_roles, simulated_roles
@@ -130,7 +130,7 @@ def study_statistics(connection: sqlite3.Connection, study: Mapping[str, Any]) -
     except (TypeError, ValueError, RecursionError):
         design = None
     factors = Factors.of(design)
-    outcomes, batches = _read(connection, study["id"], factors)
+    outcomes, batches = read_cells(connection, cell_rows(connection, study["id"], factors))
     present = {batch.cell for batch in batches}
     planned = [cell for cell in factors.cells if cell in present]
     cells = [*planned, *sorted(present.difference(planned))]
@@ -160,12 +160,19 @@ def study_outcomes(kind: str, configs: Sequence[Mapping[str, Any]]) -> list[Outc
     return list(outcomes.values())
 
 
-def _read(connection: sqlite3.Connection, study_id: str, factors: Factors) -> tuple[list[Outcome], list[CellBatch]]:
-    rows = [
+Rows = Sequence[tuple[Mapping[str, Any], Cell]]
+"""batches of a study, each with its cell"""
+
+
+def cell_rows(connection: sqlite3.Connection, study_id: str, factors: Factors) -> Rows:
+    return [
         (dict(cell.batch), tuple(cell.levels[name] for name in factors.names))
         for cell in stored_cells(connection, study_id)
         if set(factors.names) <= cell.levels.keys()
     ]
+
+
+def read_cells(connection: sqlite3.Connection, rows: Rows) -> tuple[list[Outcome], list[CellBatch]]:
     if not rows:
         return [], []
     configs = [StoredConfig(batch["config"]).sections for batch, _ in rows]
@@ -249,7 +256,6 @@ def _outcome(factors: Factors, table: OutcomeTable, stated: Sequence[Hypothesis]
         if item.outcome.name == outcome.name and (weighing := weigh(item.contrast, factors, table.cells)):
             confirmatory += [weighing.weights, {cell: -weight for cell, weight in weighing.weights.items()}]
     effects = [effect(table, each) for each in exploratory(factors, table.cells) if each.weights not in confirmatory]
-    adjusted = iter(holm([item.p_value for item in effects if item.p_value is not None]))
     return {
         "words": outcome.words,
         "unit": outcome.unit,
@@ -262,9 +268,9 @@ def _outcome(factors: Factors, table: OutcomeTable, stated: Sequence[Hypothesis]
                 "kind": item.kind,
                 **_effect_fields(item, outcome),
                 "p_value": item.p_value,
-                "p_value_holm": None if item.p_value is None else next(adjusted),
+                "p_value_holm": p_value,
             }
-            for item in effects
+            for item, p_value in zip(effects, corrected([item.p_value for item in effects]), strict=True)
         ],
     }
 

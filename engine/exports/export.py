@@ -10,6 +10,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
+from tidepool.engine.branching.results import results_of
 from tidepool.engine.design.report import study_report
 from tidepool.engine.design.statistics import summarise_study
 from tidepool.engine.errors import UsageError

@@ -12,10 +12,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from statistics import fmean, stdev
+from typing import Any
 
 from tidepool.engine.inference.distributions import normal_tail, student_tail
 from tidepool.engine.inference.grouped import Array, Grouped, counted, numbered, numpy, pair_codes
-from tidepool.engine.inference.intervals import LEVEL, UNIT, Interval, gap_interval, p_value_of, quantile, rates_of
+from tidepool.engine.inference.intervals import (
+    LEVEL,
+    UNIT,
+    Interval,
+    Rate,
+    gap_interval,
+    p_value_of,
+    quantile,
+    rates_of,
+)
 
 FEW = 5
 """fewer values than this that differ from the commonest are too few for a variance"""
@@ -34,6 +44,10 @@ class Contrast:
     """of no difference; None where clusters are too few for a test"""
     method: str
     clusters: int
+
+    def as_json(self) -> dict[str, Any]:
+        ends = self.interval and list(self.interval)
+        return {"difference": self.difference, "difference_ci95": ends, "p_value": self.p_value}
 
 
 def student(
@@ -111,14 +125,17 @@ class Arms:
             values = values[self._shared]
         if min(_varied(values[rows], self.strata[rows]) for rows in (self.first, ~self.first)) < FEW:
             return _rate_against_rate(self, values, bounds)
-        fit = _Fit(self, values)
+        # least squares on arm and stratum: the arm's coefficient is the difference
+        difference = float((self.tilt * values).sum()) / self.power
+        inside = values - (numpy.bincount(self.strata, values) / self.times)[self.strata]
+        rest = inside - difference * self.tilt
         if not self.clusterings:
-            variance, freedom = fit.independent()
-            return student("CR2", len(values), fit.difference, variance, freedom)
-        variance, freedom, clusters = fit.clustered(self.clusterings)
+            variance, freedom = _independent(self, rest)
+            return student("CR2", len(values), difference, variance, freedom)
+        variance, freedom, clusters = _clustered(self, rest)
         if math.sqrt(variance) < _NOTHING:
             return _rate_against_rate(self, values, bounds)
-        return student("clusters", clusters, fit.difference, variance, freedom, tested=clusters >= FEWEST_TESTED)
+        return student("clusters", clusters, difference, variance, freedom, tested=clusters >= FEWEST_TESTED)
 
     @cached_property
     def kinds(self) -> tuple[Array, Array, Array, Array]:
@@ -129,51 +146,40 @@ class Arms:
         return kind, self.tilt[example], self.strata[example], numpy.bincount(kind)
 
 
-class _Fit:
-    """Least squares on arm and stratum: the arm's coefficient is what is asked for."""
+def _independent(arms: Arms, rest: Array) -> tuple[float, float]:
+    """CR2 with every value its own cluster, and Satterthwaite's degrees of freedom, which come from kinds, not from values."""
+    kind, tilt, stratum, number = arms.kinds
+    leverage = 1 / arms.times[stratum] + tilt**2 / arms.power
+    pull = tilt**2 / numpy.maximum(1 - leverage, 1e-9)
+    variance = float((pull * numpy.bincount(kind, rest**2)).sum()) / arms.power**2
+    same = stratum[:, None] == stratum[None, :]
+    overlap = -(same / arms.times[stratum][:, None]) - tilt[:, None] * tilt[None, :] / arms.power
+    shared = (numpy.sqrt(pull)[:, None] * numpy.sqrt(pull)[None, :] * overlap) ** 2
+    pairs = number[:, None] * number[None, :] - numpy.diag(number)
+    trace = float((number * pull * (1 - leverage)).sum())
+    trace_squared = float((number * (pull * (1 - leverage)) ** 2).sum() + (shared * pairs).sum())
+    return variance, trace**2 / trace_squared if trace_squared else 0.0
 
-    def __init__(self, arms: Arms, values: Array) -> None:
-        self._arms = arms
-        self.times, self.tilt, self.power = arms.times, arms.tilt, arms.power
-        self.difference = float((self.tilt * values).sum()) / self.power
-        inside = values - (numpy.bincount(arms.strata, values) / self.times)[arms.strata]
-        self.rest = inside - self.difference * self.tilt
 
-    def independent(self) -> tuple[float, float]:
-        """CR2 with every value its own cluster, and Satterthwaite's degrees of freedom, which come from kinds, not from values."""
-        kind, tilt, stratum, number = self._arms.kinds
-        leverage = 1 / self.times[stratum] + tilt**2 / self.power
-        free = numpy.maximum(1 - leverage, 1e-9)
-        squares = numpy.bincount(kind, self.rest**2)
-        variance = float((tilt**2 / free * squares).sum()) / self.power**2
-        pull = tilt**2 / free
-        same = stratum[:, None] == stratum[None, :]
-        overlap = -(same / self.times[stratum][:, None]) - tilt[:, None] * tilt[None, :] / self.power
-        shared = (numpy.sqrt(pull)[:, None] * numpy.sqrt(pull)[None, :] * overlap) ** 2
-        pairs = number[:, None] * number[None, :] - numpy.diag(number)
-        trace = float((number * pull * (1 - leverage)).sum())
-        trace_squared = float((number * (pull * (1 - leverage)) ** 2).sum() + (shared * pairs).sum())
-        return variance, trace**2 / trace_squared if trace_squared else 0.0
-
-    def clustered(self, clusterings: Sequence[Array]) -> tuple[float, float, int]:
-        """By the sums of clusters: of each what is left, enlarged by what it weighs itself."""
-        variances, freedom, clusters = [], [], []
-        crossed = [pair_codes(*clusterings)] if len(clusterings) == 2 else []
-        for labels in (*clusterings, *crossed):
-            _, cluster = numbered(labels)
-            weight = numpy.bincount(cluster, self.tilt**2) / self.power
-            free = numpy.maximum(1 - weight, 1e-9)
-            sums = numpy.bincount(cluster, self.tilt * self.rest)
-            variances.append(float((sums**2 / free).sum()) / self.power**2)
-            adjusted = weight**2 / free
-            weight_sum = float((weight**2).sum())
-            freedom.append(1 / max(weight_sum, weight_sum + float(adjusted.sum() ** 2 - (adjusted**2).sum())))
-            clusters.append(len(weight))
-        if len(variances) == 1:
-            return variances[0], freedom[0] if clusters[0] > 1 else 0.0, clusters[0]
-        fewest = min(clusters[:2])
-        first, second, both = variances
-        return max(first + second - both, first, second), min(*freedom[:2], fewest - 1), fewest
+def _clustered(arms: Arms, rest: Array) -> tuple[float, float, int]:
+    """By the sums of clusters: of each what is left, enlarged by what it weighs itself."""
+    variances, freedom, clusters = [], [], []
+    crossed = [pair_codes(*arms.clusterings)] if len(arms.clusterings) == 2 else []
+    for labels in (*arms.clusterings, *crossed):
+        _, cluster = numbered(labels)
+        weight = numpy.bincount(cluster, arms.tilt**2) / arms.power
+        free = numpy.maximum(1 - weight, 1e-9)
+        sums = numpy.bincount(cluster, arms.tilt * rest)
+        variances.append(float((sums**2 / free).sum()) / arms.power**2)
+        adjusted = weight**2 / free
+        weight_sum = float((weight**2).sum())
+        freedom.append(1 / max(weight_sum, weight_sum + float(adjusted.sum() ** 2 - (adjusted**2).sum())))
+        clusters.append(len(weight))
+    if len(variances) == 1:
+        return variances[0], freedom[0] if clusters[0] > 1 else 0.0, clusters[0]
+    fewest = min(clusters[:2])
+    first, second, both = variances
+    return max(first + second - both, first, second), min(*freedom[:2], fewest - 1), fewest
 
 
 def _rate_against_rate(arms: Arms, values: Array, bounds: Interval) -> Contrast:
@@ -186,10 +192,13 @@ def _rate_against_rate(arms: Arms, values: Array, bounds: Interval) -> Contrast:
     first, second = rates_of(spread, bounds)
     assert first is not None and second is not None
     clusters = int(spread.clusters.min())
+    return rate_contrast(first, second, clusters, tested=not clusterings or clusters >= FEWEST_TESTED)
 
+
+def rate_contrast(first: Rate, second: Rate, clusters: int, *, tested: bool) -> Contrast:
+    """Two independent rates, by their own intervals."""
     interval = gap_interval(first, second)
-    tested = interval is not None and (not clusterings or clusters >= FEWEST_TESTED)
-    p_value = p_value_of(partial(gap_interval, first, second)) if tested else None
+    p_value = p_value_of(partial(gap_interval, first, second)) if tested and interval else None
     return Contrast(first.mean - second.mean, interval, p_value, "MOVER", clusters)
 
 
@@ -289,32 +298,19 @@ SEEDS_FOR_A_VERDICT = 8
 SIGNIFICANT = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class SeedContrast:
-    """What whole runs say, one value a seed."""
+def paired_by_seed(first: Mapping[int, float], second: Mapping[int, float]) -> tuple[dict[int, float], Contrast] | None:
+    """First less second, seed by seed, and what whole runs say by that; None where they share no seed.
 
-    seeds: tuple[int, ...]
-    """those that both have"""
-    gaps: tuple[float, ...]
-    """first less second, seed by seed"""
-    difference: float
-    interval: Interval | None
-    p_value: float | None
-    """None with too few seeds for a verdict"""
-    missing: int
-    """seeds that a verdict still lacks"""
-
-
-def paired_by_seed(first: Mapping[int, float], second: Mapping[int, float]) -> SeedContrast | None:
-    """None where they share no seed. With enough of them there is a test; with fewer, an interval and no verdict."""
-    seeds = tuple(sorted(first.keys() & second.keys()))
-    if not seeds:
+    With enough seeds there is a test; with fewer, an interval and no verdict.
+    """
+    gaps = {seed: first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())}
+    if not gaps:
         return None
-    gaps = tuple(first[seed] - second[seed] for seed in seeds)
-    contrast = (len(gaps) > 1 and matched(numpy.array(gaps))) or Contrast(gaps[0], None, None, "none", 1)
-    missing = max(0, SEEDS_FOR_A_VERDICT - len(seeds))
-    p_value = None if missing else contrast.p_value
-    return SeedContrast(seeds, gaps, contrast.difference, contrast.interval, p_value, missing)
+    contrast = matched(numpy.array(list(gaps.values())))
+    assert contrast is not None
+    if len(gaps) == 1:
+        contrast = replace(contrast, interval=None)
+    return gaps, contrast if len(gaps) >= SEEDS_FOR_A_VERDICT else replace(contrast, p_value=None)
 
 
 def compared_in_words(p_value: float | None, difference: float) -> str:
@@ -327,11 +323,11 @@ def compared_in_words(p_value: float | None, difference: float) -> str:
     return f"{'better' if difference > 0 else 'worse'} ({message})"
 
 
-def seeds_in_words(contrast: SeedContrast, p_value: float | None) -> str:
+def seeds_in_words(contrast: Contrast, p_value: float | None) -> str:
     """What runs paired by seed allow to be said; `p_value` is that of the contrast, or corrected for several."""
-    if not contrast.missing:
+    number, more = contrast.clusters, SEEDS_FOR_A_VERDICT - contrast.clusters
+    if more <= 0:
         return compared_in_words(p_value, contrast.difference)
-    number, more = len(contrast.seeds), contrast.missing
     return (
         f"no verdict from {number} seed{'s' * (number > 1)}: {more} more of each {'are' if more > 1 else 'is'} needed"
     )

@@ -1,7 +1,8 @@
 """Tests by ranks, two-sided, and Holm's correction. Few values are tested exactly, by every order; many by approximation."""
 
+import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import combinations, permutations
 from typing import Any, TypeVar
@@ -23,7 +24,9 @@ def rank_correlation(xs: Sequence[float], ys: Sequence[float]) -> tuple[float, f
     first, second = ranks(xs), ranks(ys)
     correlation = float(numpy.corrcoef(first, second)[0, 1])
     if len(xs) > MOST_EXACT:
-        return correlation, _chance_of_correlation(correlation, len(xs))
+        freedom = len(xs) - 2
+        t = abs(correlation) * math.sqrt(freedom / max(1 - correlation**2, 1e-300))
+        return correlation, 2 * student_tail(freedom, t)
     centred = first - first.mean()
     return correlation, _share_as_far(abs(second[_orders(len(ys))] @ centred), abs(second @ centred))
 
@@ -42,7 +45,10 @@ def group_difference(samples: Sequence[Sequence[float]]) -> float | None:
         return (numpy.add.reduceat(orders, starts, axis=-1) ** 2 / sizes).sum(axis=-1)
 
     if len(values) > MOST_EXACT:
-        return _chance_of_spread(float(spread(ranked)), values, len(filled))
+        size = len(values)
+        ties = sum(times**3 - times for times in Counter(values).values()) / (size**3 - size)
+        statistic = (12 / (size * (size + 1)) * float(spread(ranked)) - 3 * (size + 1)) / (1 - ties)
+        return chi_squared_tail(len(filled) - 1, statistic)
     return _share_as_far(spread(ranked[_orders(len(values))]), spread(ranked))
 
 
@@ -51,24 +57,6 @@ def ranks(values: Sequence[float]) -> Any:
     _, places, times = numpy.unique(numpy.asarray(values, dtype=float), return_inverse=True, return_counts=True)
     last = numpy.cumsum(times)
     return (last - (times - 1) / 2)[places]
-
-
-def _chance_of_correlation(correlation: float, pairs: int) -> float:
-    """Twice the tail of Student's distribution."""
-    unexplained = max(1 - correlation**2, 1e-300)
-    return 2 * student_tail(pairs - 2, abs(correlation) * ((pairs - 2) / unexplained) ** 0.5)
-
-
-def _chance_of_spread(spread: float, values: Sequence[float], groups: int) -> float:
-    """The tail of the chi-squared distribution, corrected for ties."""
-    size = len(values)
-    ties = _ties(Counter(values)) / (size**3 - size)
-    statistic = (12 / (size * (size + 1)) * spread - 3 * (size + 1)) / (1 - ties)
-    return chi_squared_tail(groups - 1, statistic)
-
-
-def _ties(counts: Mapping[float, int]) -> int:
-    return sum(times**3 - times for times in counts.values())
 
 
 def _share_as_far(possible: Any, observed: Any) -> float:
@@ -96,6 +84,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def corrected(p_values: Sequence[float | None]) -> list[float | None]:
+    """The same over those that were tested; None for the others."""
+    adjusted = iter(holm([value for value in p_values if value is not None]))
+    return [None if value is None else next(adjusted) for value in p_values]
+
+
 def pairwise(
     ids: Sequence[str], samples: Sequence[T], compare: Callable[[T, T], dict[str, Any] | None], measure: str
 ) -> list[dict[str, Any]]:
@@ -105,13 +99,8 @@ def pairwise(
         for first, second in combinations(range(len(ids)), 2)
         if (result := compare(samples[first], samples[second]))
     ]
-    adjusted = iter(holm([result["p_value"] for _, result in pairs if result["p_value"] is not None]))
+    adjusted = corrected([result["p_value"] for _, result in pairs])
     return [
-        {
-            "batches": batches,
-            "measure": measure,
-            **result,
-            "p_value_holm": None if result["p_value"] is None else next(adjusted),
-        }
-        for batches, result in pairs
+        {"batches": batches, "measure": measure, **result, "p_value_holm": p_value}
+        for (batches, result), p_value in zip(pairs, adjusted, strict=True)
     ]

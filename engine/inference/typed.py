@@ -6,6 +6,7 @@ the JSON.
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from enum import Enum
 from functools import lru_cache
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Self, cast, get_args, get_origin, get_type_hints
@@ -32,7 +33,7 @@ class Statistics:
         shape = _shape(cast(Any, cls))
         values = {name: data.get(name) for name in shape}
         values |= {name: None for name in cls.EMPTY if not values[name]}
-        return cls(**{name: _reader(hint)(values[name]) for name, hint in shape.items()})
+        return cls(**{name: reader_of(hint)(values[name]) for name, hint in shape.items()})
 
 
 @lru_cache(None)
@@ -50,18 +51,20 @@ def _plain(value: Any) -> Any:
 
 
 @lru_cache(None)
-def _reader(kind: Any) -> Callable[[Any], Any]:
+def reader_of(kind: Any) -> Callable[[Any], Any]:
     """Of a field's type: what makes its value of the JSON. Asking a type what it is takes longer than the reading."""
     if isinstance(kind, UnionType):
-        present = _reader(next(option for option in get_args(kind) if option is not NoneType))
+        present = reader_of(next(option for option in get_args(kind) if option is not NoneType))
         return lambda data: None if data is None else present(data)
     if is_dataclass(kind):
         return cast(type[Statistics], kind).from_json
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind
     origin = get_origin(kind)
-    if origin is tuple:
-        read_item = _reader(get_args(kind)[0])
-        return lambda data: tuple(map(read_item, data))
+    if origin in (tuple, list):
+        read_item = reader_of(get_args(kind)[0])
+        return lambda data: origin(map(read_item, data))
     if origin is Mapping:
-        value = _reader(get_args(kind)[1])
+        value = reader_of(get_args(kind)[1])
         return lambda data: {key: value(inner) for key, inner in data.items()}
     return lambda data: data

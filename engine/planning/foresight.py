@@ -1,22 +1,297 @@
-"""Power before purchase, as one JSON object: half-widths, smallest differences, and what a difference would take."""
+"""Power before purchase: what a planned study will tell, counted as its report will count; and what a difference would take.
+
+The size that finds a difference comes from the formulas; then the config is written with it, frozen, counted and priced
+anew: the figures are those of a run of it."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.config.sections import Config
-from tidepool.engine.design.outcomes import Outcome, find_outcome
-from tidepool.engine.errors import UsageError
-from tidepool.engine.planning.comparisons import Forecast, Sizing, Width, select
-from tidepool.engine.planning.pilot import Pilot, apply_pilot, read_pilot
-from tidepool.engine.planning.power import KNOWN, WANTED, Assumptions, Comparison, World, half_width, power, smallest
+from tidepool.engine.config import ceilings
+from tidepool.engine.config.freezing import freeze
+from tidepool.engine.config.loading import config_from
+from tidepool.engine.config.sections import Config, FrozenConfig
+from tidepool.engine.config.toml_files import put_at
+from tidepool.engine.design.cells import PlannedStudy, plan_study, priced_cells
+from tidepool.engine.design.contrasts import FEWEST_REPLICATES, Factors, Weighing, exploratory, read_hypotheses, weigh
+from tidepool.engine.design.outcomes import Outcome, PlannedBatch, PlannedValues, find_outcome
+from tidepool.engine.design.statistics import study_outcomes
+from tidepool.engine.errors import TidepoolError, UsageError
+from tidepool.engine.planning.pilot import apply_pilot, read_pilot
+from tidepool.engine.planning.power import (
+    KNOWN,
+    WANTED,
+    Assumptions,
+    Comparison,
+    Layout,
+    Quantity,
+    World,
+    half_width,
+    power,
+    smallest,
+)
+from tidepool.engine.studies.plan import priced
+from tidepool.engine.studies.study import study_from
+
+# -- what can be foreseen ----------------------------------------------------------------------------------------------
+
+
+OF_ONE = {"agents": "one agent", "entities": "one entity"}
+"""by the section of the config that names them"""
+REPLICATES = "design.replicates"
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """All that can be said beforehand of what a study will tell."""
+
+    counted: str
+    widths: Sequence[Quantity]
+    comparisons: Sequence[Comparison]
+    sizes: Mapping[str, int]
+    """keys of the config that more talks take, and what they are now"""
+    replicates: int = 0
+    """of a design"""
+
+    @property
+    def by_outcome(self) -> dict[str, list[Quantity]]:
+        """All that is told of an outcome, what differs last."""
+        quantities: dict[str, list[Quantity]] = {item.outcome.name: [] for item in self.comparisons}
+        for item in (*self.widths, *self.comparisons):
+            quantities.setdefault(item.outcome.name, []).append(item)
+        return quantities
+
+
+def forecast(planned: FrozenConfig | PlannedStudy) -> Forecast | None:
+    """None where the kind does not say what a batch of it will have to count."""
+    return _of_study(planned) if isinstance(planned, PlannedStudy) else _of_batch(planned)
+
+
+def _planned(config: FrozenConfig) -> PlannedBatch | None:
+    return study_from(config).values_planned()
+
+
+def _shown(outcomes: Sequence[Outcome], batch: PlannedBatch) -> list[Outcome]:
+    return [item for item in outcomes if not item.about and not item.asked_only and item.name in batch.outcomes]
+
+
+def _of_batch(config: FrozenConfig) -> Forecast | None:
+    batch = _planned(config)
+    if batch is None:
+        return None
+    outcomes = {item.name: item for item in study_outcomes(config.batch.kind, [config.as_written()])}
+
+    def layout(values: PlannedValues, entities: int = 0) -> Layout:
+        return Layout(
+            talks=values.number,
+            each=values.each,
+            games=batch.games if batch.linked else 0,
+            scenarios=batch.scenarios,
+            entities=entities,
+            called=batch.counted,
+        )
+
+    widths = [
+        Quantity(words=item.words, outcome=item, layout=layout(batch.outcomes[item.name], batch.entities))
+        for item in _shown(list(outcomes.values()), batch)
+    ]
+    comparisons = [
+        Comparison(
+            words=item.words,
+            outcome=outcomes[item.outcome],
+            layout=layout(PlannedValues(item.number, batch.outcomes[item.outcome].each if item.alike else 1.0)),
+            alike=item.alike,
+        )
+        for item in batch.rivals
+        if item.outcome in outcomes
+    ]
+    comparisons += [
+        Comparison(words="two batches, each like this one", outcome=item.outcome, layout=item.layout) for item in widths
+    ]
+    widths += [
+        Quantity(words=words, outcome=outcome, layout=layout(batch.outcomes[outcome.name]))
+        for words, outcome in _of_one(batch, list(outcomes.values()))
+    ]
+    return Forecast(batch.counted, widths, comparisons, batch.sizes)
+
+
+def _of_one(batch: PlannedBatch, outcomes: Sequence[Outcome]) -> Iterator[tuple[str, Outcome]]:
+    """Of each figure that there is for everybody: theirs of whom there is least."""
+    by_measure: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        if outcome.about and outcome.name in batch.outcomes:
+            by_measure.setdefault(outcome.name.partition(" of ")[0], []).append(outcome)
+    for measure, own in by_measure.items():
+        outcome = min(own, key=lambda one: batch.outcomes[one.name].number)
+        yield f"{measure}, {OF_ONE.get(outcome.about.partition('.')[0], outcome.about)}", outcome
+
+
+def _of_study(study: PlannedStudy) -> Forecast | None:
+    factors, replicates = Factors.of(study.design), int(study.design["replicates"])
+    first = [cell for cell in study.cells if cell.replicate == 1]
+    planned = {tuple(cell.levels[name] for name in factors.names): _planned(cell.config) for cell in first}
+    batches = {cell: batch for cell, batch in planned.items() if batch is not None}
+    if not batches:
+        return None
+    outcomes = study_outcomes(study.config.batch.kind, [cell.config.as_written() for cell in first])
+    example = next(iter(batches.values()))
+    shown = _shown(outcomes, example)
+
+    def layout(outcome: Outcome, own: Sequence[PlannedBatch], *, redraws: bool) -> Layout:
+        """By matched talks over all replicates, or by replicates; as the effects of the study are counted."""
+        by_batch = redraws or not outcome.per_talk
+        times = 1 if by_batch else replicates
+        fewest = min((batch.outcomes[outcome.name] for batch in own), key=lambda values: values.number)
+        games = min(batch.games for batch in own) if any(batch.linked for batch in own) else 0
+        return Layout(
+            talks=fewest.number * times,
+            each=fewest.each,
+            games=games * times,
+            scenarios=max(batch.scenarios for batch in own),
+            replicates=replicates if by_batch else 0,
+        )
+
+    def compared(outcome: Outcome, weighing: Weighing | None, **stated: Any) -> Iterator[Comparison]:
+        own = [batches[cell] for cell in weighing.weights] if weighing else []
+        if weighing and all(outcome.name in batch.outcomes for batch in own):
+            yield Comparison(
+                words=weighing.name,
+                outcome=outcome,
+                layout=layout(outcome, own, redraws=weighing.redraws),
+                weights=tuple(weighing.weights.values()),
+                alike="" if weighing.redraws else "matched",
+                **stated,
+            )
+
+    widths = [
+        Quantity(
+            words=f"{item.words}, one cell", outcome=item, layout=layout(item, list(batches.values()), redraws=False)
+        )
+        for item in shown
+    ]
+    hypotheses = read_hypotheses(study.design, outcomes)
+    comparisons = [
+        comparison
+        for item in hypotheses
+        for comparison in compared(
+            item.outcome,
+            weigh(item.contrast, factors, factors.cells),
+            tests=len(hypotheses),
+            direction=item.direction,
+            stated=True,
+        )
+    ]
+    stated = {(item.outcome.name, item.words) for item in comparisons}
+    for outcome in shown:
+        for weighing in exploratory(factors, factors.cells):
+            if weighing.kind != "interaction" and (outcome.name, weighing.name) not in stated:
+                comparisons += compared(outcome, weighing)
+    return Forecast(example.counted, widths, comparisons, example.sizes, replicates)
+
+
+# -- the size that a difference takes ----------------------------------------------------------------------------------
+
+
+Sizes = Mapping[str, int]
+"""values by key of the config"""
+_NEAR = 0.002
+"""of the power wanted: what whole games and rounds may lack"""
+_TRIES = 8
+_PRICED = ("units", "calls", "cost_usd", "seconds_live")
+
+
+def planned(config: Config, database: Path) -> FrozenConfig | PlannedStudy:
+    return freeze(config, database) if config.design is None else plan_study(config, database)
+
+
+def price_of(study: FrozenConfig | PlannedStudy) -> dict[str, Any]:
+    if isinstance(study, PlannedStudy):
+        return priced_cells(study)
+    return priced(study_from(study).plan(), study)
+
+
+class Sizing:
+    """Sizes of one config, each priced once."""
+
+    def __init__(self, config: Config, database: Path, base: Forecast) -> None:
+        self._config, self._database, self._base = config, database, base
+        self._planned_sizes: dict[tuple[int, ...], tuple[Forecast | None, dict[str, Any]]] = {}
+
+    def needed(self, comparison: Comparison, world: World, difference: float) -> dict[str, Any]:
+        """The values to `set` and what such a study takes; a `note` where none is enough."""
+        sizes, plan, note = self._min_size(comparison, world, difference)
+        return {"set": sizes, **{name: plan.get(name) for name in _PRICED}, "note": note}
+
+    def _min_size(
+        self, comparison: Comparison, world: World, difference: float
+    ) -> tuple[dict[str, int] | None, Mapping[str, Any], str]:
+        layout = comparison.layout
+        sizes = {REPLICATES: self._base.replicates} if layout.replicates else self._base.sizes
+        if not sizes:
+            return None, {}, "no key of the config makes it larger"
+        first = next(iter(sizes.values()))
+        fewest, most = (FEWEST_REPLICATES, ceilings.CELLS) if layout.replicates else (1, ceilings.UNITS)
+        size = bisect_left(
+            range(most + 1),
+            True,
+            lo=fewest,
+            key=lambda size: power(world, _resized(comparison, size / first), difference) >= WANTED,
+        )
+        if size > most:
+            return None, {}, _not_enough(layout)
+        try:
+            for _ in range(_TRIES):  # whole games and rounds may take a little more than the formula
+                grown = {key: max(1, math.ceil(value * size / first)) for key, value in sizes.items()}
+                larger, plan = self._planned(grown)
+                same = next((one for one in larger.comparisons if _same(one, comparison)), None) if larger else None
+                if same is None or power(world, same, difference) >= WANTED - _NEAR:
+                    return grown, plan, ""
+                size += max(1, size // 100)
+        except TidepoolError as error:
+            return grown, {}, f"a study of that size cannot be run: {error}"
+        return None, {}, f"the data have too few {self._base.counted}"
+
+    def _planned(self, sizes: Sizes) -> tuple[Forecast | None, dict[str, Any]]:
+        key = tuple(sizes.values())
+        if key not in self._planned_sizes:
+            data = deepcopy(self._config.as_given())
+            for path, value in sizes.items():
+                put_at(data, path, value)
+            origin = self._config.origin
+            study = planned(config_from(data, source=origin.source, folder=origin.folder), self._database)
+            self._planned_sizes[key] = forecast(study), price_of(study)
+        return self._planned_sizes[key]
+
+
+def _same(first: Comparison, second: Comparison) -> bool:
+    return (first.words, first.outcome.name, first.stated) == (second.words, second.outcome.name, second.stated)
+
+
+def _resized(comparison: Comparison, by: float) -> Comparison:
+    layout = comparison.layout
+    if layout.replicates:
+        return replace(comparison, layout=replace(layout, replicates=round(layout.replicates * by)))
+    return replace(comparison, layout=replace(layout, talks=layout.talks * by, games=layout.games * by))
+
+
+def _not_enough(layout: Layout) -> str:
+    for units, number in (("scenarios", layout.scenarios), ("entities", layout.entities)):
+        if number:
+            return f"no number of talks is enough: {number:,} {units} are too few, and more of those are needed"
+    return "no size is enough"
+
+
+# -- as JSON ----------------------------------------------------------------------------------------------------------
+
 
 NOTHING = "Nothing can be said of power: a study of this kind does not say what its batches will have to compare."
 NO_OUTCOME = "Nothing can be said of power: nothing of this study is measured. A simulation needs a judge."
-Values = list[float | None]
-"""in three worlds, from least spread to most"""
+Worlds = Mapping[str, tuple[World, ...]]
+"""by outcome, three from the least spread to the most; none where nothing is assumed"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,157 +305,116 @@ class PowerQuery:
 def power_of(base: Forecast | None, query: PowerQuery, config: Config | None, database: Path) -> dict[str, Any]:
     """The `power` of a plan. The config is needed where a difference is to be detected."""
     assumptions = Assumptions.read(query.assume)
-    if base is None or not base.outcomes:
+    if base is None or not base.by_outcome:
         return {"note": NOTHING if base is None else NO_OUTCOME, "half_widths": [], "differences": []}
     pilot = read_pilot(database, query.pilot) if query.pilot else None
     if pilot and config and pilot.kind != config.batch.kind:
         raise UsageError(f"The pilot {pilot.name} is of kind {pilot.kind}, and this study of kind {config.batch.kind}.")
-    worlds = _Worlds(base, assumptions, pilot)
+    worlds: dict[str, tuple[World, ...]] = {}
+    seen: list[dict[str, Any]] = []
+    notes: list[str] = []
+    for name, (first, *_) in base.by_outcome.items():
+        assumed = assumptions.worlds(first.outcome)
+        if assumed is None:
+            notes.append(f"Of {name} nothing is assumed: it has no scale. --assume sd=… states its spread.")
+        elif pilot:
+            assumed, ranges, refusal = apply_pilot(pilot, first.outcome, first.layout, assumed)
+            notes += [f"The pilot is not asked about {name}: {refusal}"] if refusal else []
+            seen += [{"outcome": name, "what": what, "range": list(values)} for what, values in ranges.items()]
+        worlds[name] = assumed or ()
     return {
         "level": 0.95,
         "power": WANTED,
-        "pilot": worlds.pilot_name,
-        "assumptions": worlds.assumed(),
-        "seen": worlds.seen,
-        "half_widths": [_width(item, worlds.of(item.outcome)) for item in base.widths],
-        "differences": [_difference(item, worlds.of(item.outcome)) for item in base.comparisons],
+        "pilot": pilot.name if pilot else None,
+        "assumptions": list(_assumed(base, assumptions, worlds, seen)),
+        "seen": seen,
+        "half_widths": [_width(item, worlds[item.outcome.name]) for item in base.widths],
+        "differences": [_difference(item, worlds[item.outcome.name]) for item in base.comparisons],
         "detect": None if query.detect is None or config is None else _detect(base, query, config, database, worlds),
-        "notes": worlds.notes,
+        "notes": notes,
     }
 
 
-class _Worlds:
-    """What may be so, outcome by outcome."""
-
-    def __init__(self, base: Forecast, assumptions: Assumptions, pilot: Pilot | None) -> None:
-        self._forecast, self._assumptions = base, assumptions
-        self.notes: list[str] = []
-        self.seen: list[dict[str, Any]] = []
-        self.pilot_name = pilot.name if pilot else None
-        self._by_outcome: dict[str, tuple[World, ...] | None] = {}
-        for name, outcome in base.outcomes.items():
-            worlds = assumptions.worlds(outcome)
-            if pilot is not None and worlds is not None:
-                update = apply_pilot(pilot, outcome, base.layouts[name], worlds)
-                worlds = update.worlds
-                if update.refusal:
-                    self.notes.append(f"The pilot is not asked about {name}: {update.refusal}")
-                ranges = update.ranges.items()
-                self.seen += [{"outcome": name, "what": what, "range": list(values)} for what, values in ranges]
-            elif worlds is None:
-                self.notes.append(f"Of {name} nothing is assumed: it has no scale. --assume sd=… states its spread.")
-            self._by_outcome[name] = worlds
-
-    def of(self, outcome: Outcome) -> tuple[World, ...] | None:
-        return self._by_outcome[outcome.name]
-
-    def assumed(self) -> list[dict[str, Any]]:
-        """Those that count for this study, and that no pilot told of for all of its outcomes."""
-        rows = []
-        for name in KNOWN:
-            touched = [one for one in self._forecast.outcomes.values() if self._counts(name, one)]
-            left = [
-                one for one in touched if not any(t["outcome"] == one.name and t["what"] == name for t in self.seen)
-            ]
-            for values in dict.fromkeys(self._assumptions.values(name, one) for one in left):
-                if values is not None:
-                    names = [one.name for one in left if self._assumptions.values(name, one) == values]
-                    row = {"name": name, "values": list(values), "stated": name in self._assumptions.stated}
-                    rows.append({**row, "of": names, "words": KNOWN[name].words})
-        return rows
-
-    def _counts(self, name: str, outcome: Outcome) -> bool:
-        worlds = self._by_outcome[outcome.name]
-        if worlds is None:
-            return False
-        comparisons = [item for item in self._forecast.comparisons if item.outcome.name == outcome.name]
-        layouts = [item.layout for item in comparisons]
-        layouts += [item.layout for item in self._forecast.widths if item.outcome.name == outcome.name]
-        match name:
-            case "rate":
-                return worlds[0].rate is not None
-            case "sd":
-                return worlds[0].rate is None and not (worlds[0].talk or worlds[0].batch)
-            case "correlation":
-                in_talks = worlds[0].talk is None and any(item.each > 1 for item in layouts)
-                return in_talks or any(item.alike == name for item in comparisons)
-            case "matched":
-                return any(item.alike == name for item in comparisons)
-            case "between":
-                return any(item.replicates for item in layouts) and not outcome.per_talk and worlds[0].batch is None
-        return any(
-            getattr(item, {"game": "games", "scenario": "scenarios", "entity": "entities"}[name]) for item in layouts
-        )
+OF_UNITS = {"games": "game", "scenarios": "scenario", "entities": "entity", "replicates": "between"}
+"""which assumption tells how alike what is counted is"""
+INSTEAD = {"sd": ("sd of a talk", "sd of a batch"), "between": ("sd of a batch",)}
+"""what a pilot tells in place of an assumption"""
 
 
-def _shared(outcome: Outcome) -> dict[str, Any]:
-    return {"outcome": outcome.name, "unit": outcome.unit, "digits": outcome.digits}
+def _assumed(
+    base: Forecast, assumptions: Assumptions, worlds: Worlds, seen: Sequence[Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Those that count for this study, and that no pilot told of for all of its outcomes."""
+    told = {(entry["outcome"], entry["what"]) for entry in seen}
+    by_values: dict[tuple[str, tuple[float, float, float]], list[str]] = {}
+    for outcome, quantities in base.by_outcome.items():
+        counts = {"rate", "sd", *(OF_UNITS[units] for item in quantities for units in item.layout.counted)}
+        counts |= {item.alike for item in quantities if isinstance(item, Comparison)}
+        if any(item.layout.each > 1 for item in quantities) and (outcome, "sd of a talk") not in told:
+            counts.add("correlation")
+        for name, values in assumptions.values(quantities[0].outcome).items():
+            if (
+                name in counts
+                and worlds[outcome]
+                and told.isdisjoint((outcome, what) for what in (name, *INSTEAD.get(name, ())))
+            ):
+                by_values.setdefault((name, values), []).append(outcome)
+    for (name, values), outcomes in sorted(by_values.items(), key=lambda item: list(KNOWN).index(item[0][0])):
+        stated = name in assumptions.stated
+        yield {"name": name, "values": list(values), "stated": stated, "of": outcomes, "words": KNOWN[name].words}
 
 
-def _scaled(values: Sequence[float | None], outcome: Outcome) -> Values:
+def _shared(one: Quantity) -> dict[str, Any]:
+    return {"outcome": one.outcome.name, "unit": one.outcome.unit, "digits": one.outcome.digits}
+
+
+def _counted(one: Quantity) -> dict[str, Any]:
+    return {"units": one.layout.units, "number": round(one.layout.clusters)}
+
+
+def _scaled(values: Sequence[float | None], outcome: Outcome) -> list[float | None]:
     return [None if value is None else value * outcome.scale for value in values]
 
 
-def _width(one: Width, worlds: tuple[World, ...] | None) -> dict[str, Any]:
-    values = [half_width(world, one.layout, one.outcome.bounds) for world in worlds] if worlds else []
-    return {
-        "of": one.words,
-        **_shared(one.outcome),
-        "units": one.layout.units,
-        "number": round(one.layout.clusters),
-        "half_width": _scaled(values, one.outcome),
-    }
+def _width(one: Quantity, worlds: Sequence[World]) -> dict[str, Any]:
+    values = [half_width(world, one.layout, one.outcome.bounds) for world in worlds]
+    return {"of": one.words, **_shared(one), **_counted(one), "half_width": _scaled(values, one.outcome)}
 
 
-def _difference(one: Comparison, worlds: tuple[World, ...] | None) -> dict[str, Any]:
-    values = [smallest(world, one) for world in worlds] if worlds else []
-    return {
-        **_compared(one),
-        "smallest": _scaled(values, one.outcome),
-        "note": one.layout.too_few or ("" if None not in values else "a blank: not even the largest possible is found"),
-    }
+def _difference(one: Comparison, worlds: Sequence[World]) -> dict[str, Any]:
+    values = [smallest(world, one) for world in worlds]
+    note = one.layout.too_few or ("" if None not in values else "a blank: not even the largest possible is found")
+    return {**_compared(one), "smallest": _scaled(values, one.outcome), "note": note}
 
 
 def _compared(one: Comparison) -> dict[str, Any]:
-    return {
-        "between": one.words,
-        **_shared(one.outcome),
-        "stated": one.stated,
-        "direction": one.direction,
-        "tests": one.tests,
-        "units": one.layout.units,
-        "number": round(one.layout.clusters),
-    }
+    stated = {"stated": one.stated, "direction": one.direction, "tests": one.tests}
+    return {"between": one.words, **_shared(one), **stated, **_counted(one)}
 
 
 # -- the other way round -----------------------------------------------------------------------------------------
 
 
-def _detect(base: Forecast, query: PowerQuery, config: Config, database: Path, worlds: _Worlds) -> dict[str, Any]:
+def _detect(base: Forecast, query: PowerQuery, config: Config, database: Path, worlds: Worlds) -> dict[str, Any]:
+    """Of the outcome asked for; else of what is stated as a hypothesis; else of the first outcome."""
     difference = query.detect or 0.0
-    outcome = find_outcome(list(base.outcomes.values()), query.outcome) if query.outcome else None
+    outcomes = {name: first.outcome for name, (first, *_) in base.by_outcome.items()}
+    outcome = find_outcome(list(outcomes.values()), query.outcome) if query.outcome else None
     if query.outcome and outcome is None:
-        raise UsageError(f"{query.outcome!r} is no outcome of this study; known are {', '.join(base.outcomes)}.")
-    picked = [item for item in select(base.comparisons, outcome.name if outcome else None) if worlds.of(item.outcome)]
-    for item in picked:
+        raise UsageError(f"{query.outcome!r} is no outcome of this study; known are {', '.join(outcomes)}.")
+    stated = [item for item in base.comparisons if item.stated and outcome is None]
+    name = outcome.name if outcome else next(iter(outcomes))
+    picked = stated or [item for item in base.comparisons if item.outcome.name == name]
+    sizing, rows = Sizing(config, database, base), []
+    for item in (item for item in picked if worlds[item.outcome.name]):
         low, high = item.outcome.bounds
         if not 0 < difference < item.rise * (high - low) or not math.isfinite(difference):
             raise UsageError(
                 f"--detect {difference:g}: a difference in {item.outcome.name} is above 0 and below {item.rise * (high - low):g}."
                 " Shares are written from 0 to 1: 0.1 is ten percentage points."
             )
-    sizing = Sizing(config, database, base)
-    return {
-        "difference": difference,
-        "rows": [_needed(sizing, item, worlds.of(item.outcome) or (), difference) for item in picked],
-    }
-
-
-def _needed(sizing: Sizing, comparison: Comparison, worlds: Sequence[World], difference: float) -> dict[str, Any]:
-    needed = []
-    for world in worlds:
-        required = sizing.min_size(comparison, world, difference)
-        plan = {name: (required.plan or {}).get(name) for name in ("units", "calls", "cost_usd", "seconds_live")}
-        needed.append({"set": None if required.sizes is None else dict(required.sizes), **plan, "note": required.note})
-    chances = [power(world, comparison, difference) for world in worlds]
-    return {**_compared(comparison), "power_as_planned": chances, "needed": needed}
+        own = worlds[item.outcome.name]
+        chances = [power(world, item, difference) for world in own]
+        needed = [sizing.needed(item, world, difference) for world in own]
+        rows.append({**_compared(item), "power_as_planned": chances, "needed": needed})
+    return {"difference": difference, "rows": rows}

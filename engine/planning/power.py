@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import NamedTuple
 
 from tidepool.engine.design.contrasts import FEWEST_REPLICATES, Direction
 from tidepool.engine.design.outcomes import PERCENT, Outcome
@@ -39,16 +40,13 @@ class World:
     between: float = 0.0
     talk: float | None = None
     """the variance of a talk's value ÷ that of one value, as seen; None: by the correlation"""
-    inside: float | None = None
-    """the same among talks of the same two"""
     each: float = 0.0
     """values in a talk of which it was seen"""
     batch: float | None = None
     """the variance of a batch's own value, as seen"""
 
 
-@dataclass(frozen=True, slots=True)
-class _Assumption:
+class _Assumption(NamedTuple):
     usual: Three
     low: float
     high: float
@@ -82,22 +80,23 @@ class Assumptions:
         """Of `NAME=VALUE`, or two or three values with commas: from least to most."""
         return cls(dict(map(_stated, texts)))
 
-    def values(self, name: str, outcome: Outcome) -> Three | None:
-        """None where nothing can be assumed of something without a scale."""
-        if name in self.stated:
-            return self.stated[name]
-        usual, width = KNOWN[name].usual, outcome.bounds[1] - outcome.bounds[0]
-        if name not in OF_SCALE:
-            return usual
-        return (usual[0] * width, usual[1] * width, usual[2] * width) if math.isfinite(width) else None
+    def values(self, outcome: Outcome) -> dict[str, Three]:
+        """By name; a spread without a scale, of which nothing is stated, is left out."""
+        without = {"sd" if outcome.unit == PERCENT else "rate", "between" if outcome.per_talk else ""}
+        width = outcome.bounds[1] - outcome.bounds[0]
+        values: dict[str, Three] = {}
+        for name in (name for name in KNOWN if name not in without):
+            low, middle, high = KNOWN[name].usual
+            scale = width if name in OF_SCALE else 1.0
+            values[name] = self.stated.get(name, (low * scale, middle * scale, high * scale))
+        return {name: three for name, three in values.items() if math.isfinite(three[2])}
 
     def worlds(self, outcome: Outcome) -> tuple[World, ...] | None:
-        left_out = {"sd" if outcome.unit == PERCENT else "rate", "between" if outcome.per_talk else ""}
-        data = {name: self.values(name, outcome) for name in KNOWN if name not in left_out}
-        present = {name: values for name, values in data.items() if values is not None}
-        if len(present) < len(data):
+        """None where nothing can be assumed of something without a scale."""
+        values = self.values(outcome)
+        if not values.keys() & {"sd", "rate"} or (not outcome.per_talk and "between" not in values):
             return None
-        return tuple(World(**{name: values[index] for name, values in present.items()}) for index in range(3))
+        return tuple(World(**{name: three[index] for name, three in values.items()}) for index in range(3))
 
 
 def _stated(text: str) -> tuple[str, Three]:
@@ -107,20 +106,19 @@ def _stated(text: str) -> tuple[str, Three]:
         raise UsageError(f"--assume {text}: {name!r} is nothing that can be assumed; known are {', '.join(KNOWN)}.")
     spec = KNOWN[name]
     try:
-        values = sorted(float(part) for part in numbers.split(","))
+        values = sorted(map(float, numbers.split(",")))
     except ValueError:
         values = []
-    inside = all(spec.low <= value <= spec.high and math.isfinite(value) for value in values)
+    inside = [spec.low <= value <= spec.high and math.isfinite(value) for value in values]
     if name in ("rate", "sd"):
-        inside = inside and all(spec.low < value < spec.high for value in values)
-    if not 1 <= len(values) <= 3 or not inside:
+        inside += [spec.low < value < spec.high for value in values]
+    if not 1 <= len(values) <= 3 or not all(inside):
         bounds = f"between {spec.low:g} and {spec.high:g}" if math.isfinite(spec.high) else f"above {spec.low:g}"
         raise UsageError(f"--assume {text}: write one number {bounds}, or two or three with commas, as {name}=0.1,0.3.")
     if name == "rate":
         values.sort(key=lambda rate: rate * (1 - rate))
-    if len(values) == 2:
-        values.insert(1, sum(values) / 2)
-    return name, (values[0], values[len(values) // 2], values[-1])
+    middle = values[1] if len(values) == 3 else (values[0] + values[-1]) / 2
+    return name, (values[0], middle, values[-1])
 
 
 # -- power -------------------------------------------------------------------------------------------------------------
@@ -130,7 +128,7 @@ WANTED = 0.8
 """the power that a study should have"""
 MANY = 500.0
 """degrees of freedom, from which the spread is as good as known"""
-_STEPS = 80
+_STEPS = 100
 _EDGE = 1e-6
 
 
@@ -154,31 +152,39 @@ class Layout:
     """what talks are called here"""
 
     @property
-    def clusters(self) -> float:
+    def counted(self) -> dict[str, float]:
+        """What is counted instead of talks, by its name."""
         if self.replicates:
-            return self.replicates
-        return min(filter(None, (self.games, self.scenarios, self.entities)), default=self.talks)
+            return {"replicates": self.replicates}
+        numbers = {"games": self.games, "scenarios": self.scenarios, "entities": self.entities}
+        return {name: number for name, number in numbers.items() if number}
+
+    @property
+    def clusters(self) -> float:
+        return min(self.counted.values(), default=self.talks)
 
     @property
     def units(self) -> str:
-        if self.replicates:
-            return "replicates"
-        words = [word for word in ("games", "scenarios", "entities") if getattr(self, word)]
-        return " and ".join(words) or self.called
+        return " and ".join(self.counted) or self.called
 
     @property
     def too_few(self) -> str:
         """Why there will be no verdict; empty where there will be one."""
-        fewest = FEWEST_REPLICATES if self.replicates else 2 if self.units == self.called else FEWEST_TESTED
-        units = self.units
-        return f"no verdict: {self.clusters:,.0f} of {fewest} {units}" if self.clusters < fewest else ""
+        fewest = FEWEST_REPLICATES if self.replicates else FEWEST_TESTED if self.counted else 2
+        return f"no verdict: {self.clusters:,.0f} of {fewest} {self.units}" if self.clusters < fewest else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Quantity:
+    """What a study will tell, and by how many units."""
+
     words: str
     outcome: Outcome
     layout: Layout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison(Quantity):
     weights: Sequence[float] = (1.0, -1.0)
     alike: str = ""
     """which correlation of a world holds between arms: `matched`, `correlation`, or none, where arms are drawn apart"""
@@ -204,35 +210,25 @@ def value_variance(world: World, shift: float = 0.0) -> float:
     return share * (1 - share)
 
 
-def talk_variance(world: World, each: float, shift: float = 0.0, *, inside: bool = False) -> float:
+def talk_variance(world: World, each: float, shift: float = 0.0) -> float:
     """Of the mean of the values of a talk."""
-    observed = world.inside if inside and world.inside is not None else world.talk
-    factor = observed if observed is not None and world.each == each else (1 + (each - 1) * world.correlation) / each
+    seen = world.talk if world.each == each else None
+    factor = (1 + (each - 1) * world.correlation) / each if seen is None else seen
     return max(0.0, factor) * value_variance(world, shift)
 
 
-def crowding(world: World, layout: Layout) -> float:
-    """How many times the variance of a mean is that of independent talks."""
-    factor = 1.0
-    for number, likeness in ((layout.games, world.game), (layout.scenarios, world.scenario)):
-        factor += max(0.0, layout.talks / number - 1) * likeness if number else 0.0
-    return factor
-
-
-def mean_variance(world: World, layout: Layout, shift: float = 0.0, *, inside: bool = False) -> float:
-    of_talk = talk_variance(world, layout.each, shift, inside=inside)
+def mean_variance(world: World, layout: Layout, shift: float = 0.0) -> float:
+    of_talk = talk_variance(world, layout.each, shift)
+    clusters = ((layout.games, world.game), (layout.scenarios, world.scenario))
+    crowding = sum(max(0.0, layout.talks / number - 1) * alike for number, alike in clusters if number)
+    of_batch = of_talk / layout.talks * (1 + crowding)
     if layout.replicates:
-        batch_variance = world.between**2 + of_talk / layout.talks * crowding(world, layout)
-        return (batch_variance if world.batch is None else world.batch) / layout.replicates
-    if layout.entities > layout.each:
-        return _over_entities(world, layout, of_talk, value_variance(world, shift))
-    return of_talk / layout.talks * crowding(world, layout)
-
-
-def _over_entities(world: World, layout: Layout, of_talk: float, of_value: float) -> float:
-    """The jackknife leaves out an entity with all its talks, so it counts what a talk adds once for each who was in it."""
+        return (world.between**2 + of_batch if world.batch is None else world.batch) / layout.replicates
+    if layout.entities <= layout.each:
+        return of_batch
+    # The jackknife leaves out an entity with all its talks, so it counts what a talk adds once for each who was in it.
     number, size = layout.entities, layout.each
-    own = world.entity * of_value
+    own = world.entity * value_variance(world, shift)
     added = max(0.0, of_talk - own / size)
     return size * (number - 1) / (number - size) * added / layout.talks + own / number
 
@@ -242,7 +238,7 @@ def half_width(world: World, layout: Layout, bounds: Interval = UNIT) -> float |
     freedom = layout.clusters - 1
     if freedom < 1:
         return None
-    variance, reach = mean_variance(world, layout, inside=True), quantile(freedom, LEVEL) * _seen(freedom)
+    variance, reach = mean_variance(world, layout), quantile(freedom, LEVEL) * _seen(freedom)
     scale = bounds[1] - bounds[0]
     if layout.replicates or not math.isfinite(scale):
         return reach * math.sqrt(variance)
@@ -313,18 +309,15 @@ def beyond(away: float, limit: float, freedom: float) -> float:
     """The chance that Student's noncentral t is above the limit: averaged over what the spread may be taken for."""
     if freedom >= MANY or math.isinf(away):
         return normal_tail(limit - away)
-    half = freedom / 2
-    scale = math.log(2) + half * math.log(half) - math.lgamma(half)
-    low, high = max(1e-9, 1 - 6 / math.sqrt(2 * freedom)), 1 + 6 / math.sqrt(2 * freedom)
-    step = (high - low) / _STEPS
-    total = weight_sum = 0.0
-    for index in range(_STEPS + 1):
-        spread = low + index * step
-        density = math.exp(scale + (freedom - 1) * math.log(spread) - half * spread**2)
-        density *= 1 if index in (0, _STEPS) else 4 if index % 2 else 2
-        weight_sum += density
+    width = 6 / math.sqrt(2 * freedom)
+    low, high = max(0.0, 1 - width), 1 + width
+    total = weights = 0.0
+    for index in range(_STEPS):
+        spread = low + (index + 0.5) * (high - low) / _STEPS
+        density = math.exp((freedom - 1) * math.log(spread) - freedom / 2 * (spread**2 - 1))
+        weights += density
         total += density * normal_tail(limit * spread - away)
-    return total / weight_sum
+    return total / weights
 
 
 def smallest(world: World, comparison: Comparison) -> float | None:

@@ -1,22 +1,19 @@
-"""The files that describe a published folder: README.md, DATA.md, CITATION.cff and croissant.json, and what they say.
+"""The files that describe a published folder: README.md, DATA.md and CITATION.cff, and what they say.
 
-All of it is read from the copy that is published. README.md is a dataset card with the head that dataset hubs read. croissant.json is
-Croissant 1.0 of MLCommons: files, tables and columns for machines.
+All of it is read from the copy that is published. README.md is a dataset card with the head that dataset hubs read.
 """
 
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import file_digest
-from pathlib import Path
 from typing import Any
 
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports import markdown as md
 from tidepool.engine.registries import program_version
 from tidepool.engine.results.batch_summary import Summary
-from tidepool.engine.results.blocks import listing, sentence
+from tidepool.engine.results.blocks import counted, listing, sentence
 from tidepool.engine.results.simulated_roles import ALL_SIMULATED, merge_roles, simulated_roles, simulated_words
 from tidepool.storage.states import BatchStatus
 from tidepool.storage.studies import StoredStudy
@@ -46,12 +43,6 @@ class About:
             raise UsageError("--url wants the https:// address at which the folder will be found.")
         if any(not author.strip() for author in self.authors):
             raise UsageError("--author wants a name: 'Lovelace, Ada' for a person, any other for a group.")
-
-    @property
-    def license_url(self) -> str:
-        if not self.license or _ADDRESS.fullmatch(self.license):
-            return self.license
-        return f"https://spdx.org/licenses/{self.license}.html"
 
     @property
     def spdx(self) -> str:
@@ -189,105 +180,6 @@ def _author(name: str) -> dict[str, Value]:
     return {"family-names": family, "given-names": given} if comma and family and given else {"name": one_line(name)}
 
 
-CONTEXT: dict[str, Any] = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "sc": "https://schema.org/",
-    "cr": "http://mlcommons.org/croissant/",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "dct": "http://purl.org/dc/terms/",
-    "conformsTo": "dct:conformsTo",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    **{
-        name: f"cr:{name}"
-        for name in (
-            "citeAs column equivalentProperty extract field fileProperty fileObject fileSet format includes isLiveDataset "
-            "jsonPath key md5 parentField path recordSet references regex repeated replace samplingRate separator source "
-            "subField transform"
-        ).split()
-    },
-}
-FORMATS = {
-    ".parquet": "application/x-parquet",
-    ".db": "application/vnd.sqlite3",
-    ".html": "text/html",
-    ".md": "text/markdown",
-    ".toml": "application/toml",
-    ".cff": "application/yaml",
-}
-TYPES = {"integer": "sc:Integer", "real": "sc:Float", "boolean": "sc:Boolean"}
-"""of a column → of a field; JSON and moments are texts in the files"""
-MOST_WORDS = 5_000
-
-
-def croissant(published: Publication, folder: Path, files: Sequence[str]) -> str:
-    """`files`: all that lie in the folder, but for this one."""
-    about = published.about
-    words = about.description or about.title, published.simulated_words
-    content: dict[str, Any] = {
-        "@context": CONTEXT,
-        "@type": "sc:Dataset",
-        "conformsTo": "http://mlcommons.org/croissant/1.0",
-        "name": one_line(about.title),
-        "description": plain(" ".join(filter(None, words)))[:MOST_WORDS],
-        "datePublished": published.date,
-        "citeAs": one_line(f"{'; '.join(about.authors) or NOBODY} ({published.date[:4]}). {about.title}."),
-        "version": "1.0.0",
-        "keywords": published.keywords,
-        "creator": [
-            {"@type": "sc:Person" if "," in name else "sc:Organization", "name": one_line(name)}
-            for name in about.authors
-        ],
-        "license": about.license_url,
-        "url": about.url,
-        "isLiveDataset": False,
-        "distribution": list(_file_objects(folder, files)),
-        "recordSet": [_records(table) for table in published.tables],
-    }
-    return json_text({key: value for key, value in content.items() if value not in ("", [])}, indent=1) + "\n"
-
-
-def _file_objects(folder: Path, files: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-    for name in files:
-        path = folder / name
-        with path.open("rb") as stream:
-            digest = file_digest(stream, "sha256").hexdigest()
-        yield {
-            "@type": "cr:FileObject",
-            "@id": name,
-            "name": name,
-            "contentUrl": name,
-            "contentSize": f"{path.stat().st_size} B",
-            "encodingFormat": FORMATS[path.suffix],
-            "sha256": digest,
-        }
-
-
-def _records(table: View) -> Mapping[str, Any]:
-    return {
-        "@type": "cr:RecordSet",
-        "@id": table.name,
-        "name": table.name,
-        "description": table.meaning,
-        "field": [_field(table, column, position) for position, column in enumerate(table.columns, 1)],
-    }
-
-
-def _field(table: View, column: ViewColumn, position: int) -> Mapping[str, Any]:
-    """A factor's name is somebody's own words: its id is its place."""
-    field_id = column.name if column.name.isidentifier() and column.name.isascii() else f"column_{position}"
-    return {
-        "@type": "cr:Field",
-        "@id": f"{table.name}/{field_id}",
-        "name": one_line(column.name),
-        "description": column.meaning,
-        "dataType": TYPES.get(column.type, "sc:Text"),
-        "source": {"fileObject": {"@id": _path(table)}, "extract": {"column": column.name}},
-    }
-
-
 MOST_BATCHES = 200
 SIZES = (
     (1_000, "n<1K"),
@@ -333,10 +225,11 @@ def _parts(published: Publication) -> Iterator[str]:
     yield md.heading(2, "What is here")
     yield md.table(("file", "what it is"), _files(published), left=2)
     yield md.heading(2, "Tables")
-    yield md.table(("table", "rows", "what a row is"), _tables(published), left=3)
+    rows = [(one.name, f"{published.rows[one.name]:,}", one.meaning.replace("`", "")) for one in published.tables]
+    yield md.table(("table", "rows", "what a row is"), rows, left=3)
     yield "DATA.md tells every column."
     yield md.heading(2, "To read it")
-    yield _reading(published)
+    yield READING
     yield md.heading(2, "To run it again")
     yield from _again(published)
     yield md.heading(2, "Licence and citation")
@@ -347,10 +240,8 @@ def _parts(published: Publication) -> Iterator[str]:
 
 def _batches(published: Publication) -> Iterator[str]:
     if published.study is not None:
-        count = len(published.batches)
-        yield md.line(
-            f"Study {published.id}: {count:,} {'batch' if count == 1 else 'batches'}, a cell of its design each."
-        )
+        number = counted(len(published.batches), "batch", "batches")
+        yield md.line(f"Study {published.id}: {number}, a cell of its design each.")
     rows = [
         (
             batch.batch_id,
@@ -375,43 +266,36 @@ def _batches(published: Publication) -> Iterator[str]:
         yield md.line(f"And {len(published.batches) - MOST_BATCHES:,} more: data/batches.parquet has all.")
 
 
-def _files(published: Publication) -> Iterator[tuple[str, str]]:
-    yield (
-        FILE,
-        "the study itself, one SQLite file: Tidepool opens it, and any program that reads SQLite reads its views",
-    )
-    yield "data/", "every view of it as Parquet"
-    yield "report.html, report.md", "what came out, and how it was done"
-    if published.study is not None:
-        yield "reports/", "the same of every batch"
-        yield "study.toml", "the config of the study"
-        yield "configs/", "the config of each batch, complete in itself"
-    else:
-        yield "config.toml", "its config, complete in itself"
-    yield "DATA.md", "what every table and column means"
-    yield "croissant.json", "the same for machines (Croissant), with checksums"
-    yield "CITATION.cff", "how to cite it"
+def _files(published: Publication) -> list[tuple[str, str]]:
+    of_study = [
+        ("reports/", "the same of every batch"),
+        ("study.toml", "the config of the study"),
+        ("configs/", "the config of each batch, complete in itself"),
+    ]
+    return [
+        (
+            FILE,
+            "the study itself, one SQLite file: Tidepool opens it, and any program that reads SQLite reads its views",
+        ),
+        ("data/", "every view of it as Parquet"),
+        ("report.html, report.md", "what came out, and how it was done"),
+        *(of_study if published.study is not None else [("config.toml", "its config, complete in itself")]),
+        ("DATA.md", "what every table and column means"),
+        ("CITATION.cff", "how to cite it"),
+    ]
 
 
-def _tables(published: Publication) -> Iterator[tuple[str, str, str]]:
-    for table in published.tables:
-        yield table.name, f"{published.rows[table.name]:,}", table.meaning.replace("`", "")
+READING = f"""```python
+import pandas; messages = pandas.read_parquet("data/messages.parquet")
+import polars; messages = polars.read_parquet("data/messages.parquet")
+import duckdb; duckdb.sql("SELECT speaker, count(*) FROM 'data/messages.parquet' GROUP BY speaker")
+```
 
-
-def _reading(published: Publication) -> str:
-    return (
-        "```python\n"
-        'import pandas; messages = pandas.read_parquet("data/messages.parquet")\n'
-        'import polars; messages = polars.read_parquet("data/messages.parquet")\n'
-        "import duckdb; duckdb.sql(\"SELECT speaker, count(*) FROM 'data/messages.parquet' GROUP BY speaker\")\n"
-        "```\n\n"
-        f"`datasette {FILE}` shows the file in a browser, and `tidepool --db {FILE}` opens it in Tidepool."
-    )
+`datasette {FILE}` shows the file in a browser, and `tidepool --db {FILE}` opens it in Tidepool."""
 
 
 def _again(published: Publication) -> Iterator[str]:
-    what = "The whole study" if published.study is not None else "The batch"
-    config = "study.toml" if published.study is not None else "config.toml"
+    what, config = ("The batch", "config.toml") if published.study is None else ("The whole study", "study.toml")
     yield md.line(f"{what} again, with the same config and the same seeds; models that are not simulated answer anew:")
     yield f"```sh\ntidepool --db again.db --run {FILE}#{one_line(published.id)}\ntidepool --db again.db --run {config}\n```"
     yield md.line(

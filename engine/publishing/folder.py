@@ -23,7 +23,6 @@ from tidepool.engine.publishing.card import (
     Publication,
     card,
     citation,
-    croissant,
     dictionary,
     models_of,
     published_tables,
@@ -75,16 +74,13 @@ def publish(database: Path, reference: str, folder: Path, about: About) -> Publi
             published = _fill(scratch, connection, source, about, notes)
         settle(copy)
         files = sorted(str(path.relative_to(scratch)) for path in scratch.rglob("*") if path.is_file())
-        write_text(scratch / "croissant.json", croissant(published, scratch, files))
     servers = dict.fromkeys(place for config in configs.values() for place in servers_in(config))
     if servers:
         notes.append(f"Its configs name servers, which anybody can read then: {', '.join(servers)}.")
     models = dict.fromkeys(model for batch in published.batches for model in models_of(batch))
     if paths := [model for model in models if ABSOLUTE_PATH.match(model.partition(":")[2])]:
         notes.append(f"Its configs name models by paths, which anybody can read then: {', '.join(paths)}.")
-    return PublishedFolder(
-        folder, tuple(sorted((*files, "croissant.json"))), (*published.notes, *notes, *published.about.missing())
-    )
+    return PublishedFolder(folder, tuple(files), (*published.notes, *notes, *published.about.missing()))
 
 
 def _refuse_full(folder: Path) -> None:
@@ -122,7 +118,6 @@ def _designs(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> 
 
 
 def _fill(folder: Path, connection: sqlite3.Connection, source: _Source, about: About, notes: list[str]) -> Publication:
-    """All files but the last, which holds the others' checksums."""
     copy = folder / FILE
     rows = batches_in(connection)
     batches = tuple(summarise(copy, row["id"], with_statistics=False) for row in rows)

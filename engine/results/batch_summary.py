@@ -5,12 +5,13 @@ import sqlite3
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
 
 from tidepool.engine.errors import UsageError
-from tidepool.engine.inference.typed import Statistics
+from tidepool.engine.inference.typed import Statistics, reader_of
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.states import BatchStatus
@@ -89,8 +90,8 @@ def _package(name: str) -> Any:
 S = TypeVar("S", bound=Statistics)
 
 
-@dataclass(frozen=True, slots=True)
-class UnitCounts:
+@dataclass(frozen=True)
+class UnitCounts(Statistics):
     """Conversations, simulations, genome evaluations or episodes."""
 
     total: int
@@ -98,8 +99,8 @@ class UnitCounts:
     failed: int
 
 
-@dataclass(frozen=True, slots=True)
-class CallCounts:
+@dataclass(frozen=True)
+class CallCounts(Statistics):
     total: int
     """distinct calls of the batch"""
     bought: int
@@ -112,16 +113,16 @@ class CallCounts:
     failed: int
 
 
-@dataclass(frozen=True, slots=True)
-class TokenCounts:
+@dataclass(frozen=True)
+class TokenCounts(Statistics):
     input: int
     output: int
     reasoning: int = 0
     """a part of the output"""
 
 
-@dataclass(frozen=True, slots=True)
-class ReplyCounts:
+@dataclass(frozen=True)
+class ReplyCounts(Statistics):
     """Replies that are not what a study hopes for."""
 
     cut: int
@@ -132,8 +133,8 @@ class ReplyCounts:
     """without believable usage: counted at the most that they can have cost"""
 
 
-@dataclass(frozen=True, slots=True)
-class ServedModel:
+@dataclass(frozen=True)
+class ServedModel(Statistics):
     """A model as it was asked for, and as the provider says that it answered."""
 
     model: str
@@ -141,8 +142,8 @@ class ServedModel:
     replies: int
 
 
-@dataclass(frozen=True, slots=True)
-class WaveFigures:
+@dataclass(frozen=True)
+class WaveFigures(Statistics):
     """Calls with the same wave number."""
 
     index: int
@@ -153,8 +154,8 @@ class WaveFigures:
     transport: str
 
 
-@dataclass(frozen=True, slots=True)
-class FailureCount:
+@dataclass(frozen=True)
+class FailureCount(Statistics):
     """Calls that were lost, and units that failed, for the same reason."""
 
     error: str | None
@@ -165,8 +166,8 @@ class FailureCount:
     """sequence number of the first of them"""
 
 
-@dataclass(frozen=True, slots=True)
-class Performance:
+@dataclass(frozen=True)
+class Performance(Statistics):
     calls_per_second: float | None
     cache_hit_rate: float
     mean_latency: float | None
@@ -185,116 +186,51 @@ class Summary(dict[str, Any]):
     (`summary.messages()`, which also makes data frames).
     """
 
+    batch_id: str
+    name: str
+    kind: str
+    status: BatchStatus
+    reason: str | None
+    """why the batch stopped, where something stopped it"""
+    seed: int
+    simulated: bool
+    """whether any answer came from the simulated provider"""
+    simulated_roles: list[str]
+    """who of those that were asked was simulated: the rewriter, the judge, …"""
+    version: str | None
+    """the version of Tidepool that made the batch"""
+    created_at: str | None
+    """such as 2026-01-31T08:15:30.250Z"""
+    finished_at: str | None
+    """when it last ended or was stopped; None while it runs"""
+    metadata: dict[str, Any]
+    units: UnitCounts
+    calls: CallCounts
+    replies: ReplyCounts
+    served_models: list[ServedModel]
+    waves: list[WaveFigures]
+    failures: list[FailureCount]
+    """why calls were lost and units failed, the most frequent reason first"""
+    tokens: TokenCounts
+    cost_usd: float | None
+    """None where a price is unknown"""
+    seconds: float
+    performance: Performance
+    statistics: dict[str, Any]
+    """the kind's own statistics, under the keys of the JSON"""
+
     def __init__(self, content: Mapping[str, Any], database: Path) -> None:
         super().__init__(content)
         self.database = database
 
+    def __getattr__(self, name: str) -> Any:
+        if name not in (hints := _hints()) or name not in self:
+            raise AttributeError(f"A summary has no {name}.")
+        return reader_of(hints[name])(self[name])
+
     def to_dict(self) -> dict[str, Any]:
         """The JSON object, as a plain dictionary."""
         return dict(self)
-
-    # -- figures -----------------------------------------------------------------------------------------
-
-    @property
-    def batch_id(self) -> str:
-        return str(self["batch_id"])
-
-    @property
-    def name(self) -> str:
-        return str(self["name"])
-
-    @property
-    def kind(self) -> str:
-        return str(self["kind"])
-
-    @property
-    def status(self) -> BatchStatus:
-        return BatchStatus(self["status"])
-
-    @property
-    def reason(self) -> str | None:
-        """Why the batch stopped, where something stopped it."""
-        return cast("str | None", self["reason"])
-
-    @property
-    def seed(self) -> int:
-        return int(self["seed"])
-
-    @property
-    def simulated(self) -> bool:
-        """Whether any answer came from the simulated provider."""
-        return bool(self["simulated"])
-
-    @property
-    def simulated_roles(self) -> list[str]:
-        """Who of those that were asked was simulated: the rewriter, the judge, …"""
-        return list(self["simulated_roles"])
-
-    @property
-    def version(self) -> str | None:
-        """the version of Tidepool that made the batch"""
-        return cast("str | None", self["version"])
-
-    @property
-    def created_at(self) -> str | None:
-        """such as 2026-01-31T08:15:30.250Z"""
-        return cast("str | None", self["created_at"])
-
-    @property
-    def finished_at(self) -> str | None:
-        """when it last ended or was stopped; None while it runs"""
-        return cast("str | None", self["finished_at"])
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        return dict(self["metadata"])
-
-    @property
-    def units(self) -> UnitCounts:
-        return UnitCounts(**self["units"])
-
-    @property
-    def calls(self) -> CallCounts:
-        return CallCounts(**self["calls"])
-
-    @property
-    def replies(self) -> ReplyCounts:
-        return ReplyCounts(**self["replies"])
-
-    @property
-    def served_models(self) -> list[ServedModel]:
-        return [ServedModel(**served) for served in self["served_models"]]
-
-    @property
-    def waves(self) -> list[WaveFigures]:
-        return [WaveFigures(**wave) for wave in self["waves"]]
-
-    @property
-    def failures(self) -> list[FailureCount]:
-        """Why calls were lost and units failed, the most frequent reason first."""
-        return [FailureCount(**failure) for failure in self["failures"]]
-
-    @property
-    def tokens(self) -> TokenCounts:
-        return TokenCounts(**self["tokens"])
-
-    @property
-    def cost_usd(self) -> float | None:
-        """None where a price is unknown."""
-        return cast("float | None", self["cost_usd"])
-
-    @property
-    def seconds(self) -> float:
-        return float(self["seconds"])
-
-    @property
-    def performance(self) -> Performance:
-        return Performance(**self["performance"])
-
-    @property
-    def statistics(self) -> dict[str, Any]:
-        """The kind's own statistics, under the keys of the JSON."""
-        return dict(self["statistics"])
 
     def statistics_as(self, kind: type[S]) -> S:
         """The same, typed: `summary.statistics_as(SecretGameStatistics).overall.total_interactions`."""
@@ -349,3 +285,8 @@ class Summary(dict[str, Any]):
 
         columns = {column.name: column.type for column in VIEWS[view].columns}
         return RowTable(self.database, self.batch_id, columns, lambda file, batch: rows_of(file, view, batch))
+
+
+@lru_cache(maxsize=1)
+def _hints() -> dict[str, Any]:
+    return get_type_hints(Summary)

@@ -11,10 +11,11 @@ from typing import Any
 from tidepool.engine.branching.results import results_of, results_shown
 from tidepool.engine.errors import UsageError
 from tidepool.engine.inference.contrasts import TOO_FEW_PAIRS
-from tidepool.engine.results.blocks import Block, Cell, Estimate, Figure, Number, Words, money, series_of, span, table
+from tidepool.engine.results.blocks import Block, Estimate, Figure, Number, Words, money, series_of, span, table
 from tidepool.engine.results.figures import against_the_first
 from tidepool.engine.results.simulated_roles import simulated_words
 from tidepool.engine.results.summary import summarise
+from tidepool.engine.studies.results import flat
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 
@@ -57,18 +58,9 @@ def _check(batches: Sequence[sqlite3.Row]) -> None:
 
 def side_by_side(statistics: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Every number that the statistics hold, by its place in them; None where a batch has none there."""
-    flat = [dict(numbers_in(statistics_here)) for statistics_here in statistics]
-    names = dict.fromkeys(name for numbers in flat for name in numbers)
-    return [{"name": name, "values": [numbers.get(name) for numbers in flat]} for name in names]
-
-
-def numbers_in(node: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
-    """`agents.Ada.score`: mappings are followed, lists (intervals, series, rankings) are not."""
-    for key, value in node.items():
-        if isinstance(value, Mapping):
-            yield from numbers_in(value, f"{prefix}{key}.")
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            yield f"{prefix}{key}", value
+    numbers = [{name: value for name, value in flat(one) if type(value) in (int, float)} for one in statistics]
+    names = dict.fromkeys(name for own in numbers for name in own)
+    return [{"name": name, "values": [own.get(name) for own in numbers]} for name in names]
 
 
 # -- blocks ------------------------------------------------------------------------------------------------------------
@@ -119,29 +111,21 @@ def _figures(batches: Summaries) -> Iterator[Block]:
     rows = [(name, *(figures.get(name, Number(None)) for figures in by_batch)) for name in names]
     yield table("side by side", ("", *(f"#{place + 1}" for place in range(len(batches)))), rows, first=MOST_ROWS)
     shares = [name for name in names if name.endswith(", %") and ": " not in name]
-    estimates = [[_estimate(figures.get(name)) for name in shares] for figures in by_batch]
-    if shares and all(estimate.value is not None for row_values in estimates for estimate in row_values):
+    estimates = [[cell for name in shares if isinstance(cell := figures.get(name), Estimate)] for figures in by_batch]
+    if shares and all(len(row) == len(shares) and None not in [cell.value for cell in row] for row in estimates):
         series = tuple(series_of(f"#{place}", row) for place, row in enumerate(estimates, 1))
         yield Figure("bars", "per cent", series, labels=tuple(name.removesuffix(", %") for name in shares))
 
 
-def _estimate(cell: Cell | None) -> Estimate:
-    if isinstance(cell, Estimate):
-        return cell
-    return Estimate(cell.value if isinstance(cell, Number) else None)
-
-
 def _format_difference(difference: Mapping[str, Any], ids: Sequence[str]) -> str:
     first, second = (f"#{ids.index(batch) + 1}" for batch in difference["batches"])
-    pairing = "pair by pair" if difference["paired"] else "two samples"
     text = f"{first} − {second}: {difference['difference']:+.2f} {difference['measure']}"
-    if not (bounds := difference["difference_ci95"]):
-        return f"{text}; no interval and no test: too little that is independent ({pairing})"
-    low, high = bounds
-    if difference["p_value"] is None:
-        why = TOO_FEW_PAIRS if difference["paired"] else "too little that is independent"
-        return f"{text} ({low:+.2f} to {high:+.2f}); no test: {why} ({pairing})"
-    return (
-        f"{text} ({low:+.2f} to {high:+.2f}), p = {difference['p_value']:.3g}, "
-        f"{difference['p_value_holm']:.3g} with Holm's correction ({pairing})"
-    )
+    if bounds := difference["difference_ci95"]:
+        text += f" ({bounds[0]:+.2f} to {bounds[1]:+.2f})"
+    tested = bounds and difference["p_value"] is not None
+    if tested:
+        text += f", p = {difference['p_value']:.3g}, {difference['p_value_holm']:.3g} with Holm's correction"
+    else:
+        why = TOO_FEW_PAIRS if bounds and difference["paired"] else "too little that is independent"
+        text += f"; no {'' if bounds else 'interval and no '}test: {why}"
+    return f"{text} ({'pair by pair' if difference['paired'] else 'two samples'})"

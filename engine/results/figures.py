@@ -33,16 +33,8 @@ class Axis:
         return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
 
 
-def round_ticks(low: float, high: float, most: int, least: float = 0.0) -> list[float]:
-    """At most so many numbers within the ends, round ones apart, and `least` at least."""
-    if high <= low:
-        return [low]
-    step = _step(low, high, most, least)
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [place * step for place in range(first, last + 1)]
-
-
 def _step(low: float, high: float, most: int, least: float) -> float:
+    """Between round numbers, of which there are at most so many; `least` at least."""
     size = 10.0 ** math.floor(math.log10((high - low) / most))
     steps = [max(least, size * times) for times in STEPS]
     whole = [wide for wide in steps if not least or wide == int(wide)]
@@ -66,8 +58,11 @@ def rounded_axis(values: Iterable[float], most: int, *, zero: bool = False, coun
 
 def exact_axis(low: float, high: float, most: int, *, counted: bool = False) -> Axis:
     """From the first value to the last, and no further: a curve's own stretch."""
-    ticks = round_ticks(low, high, max(2, most), 1.0 if counted else 0.0)
-    return Axis(low, high if high > low else low + 1.0, tuple(ticks))
+    if high <= low:
+        return Axis(low, low + 1.0, (low,))
+    step = _step(low, high, max(2, most), 1.0 if counted else 0.0)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return Axis(low, high, tuple(place * step for place in range(first, last + 1)))
 
 
 def upright(figure: Figure, most: int, above: float = 0.0) -> Axis:
@@ -195,15 +190,16 @@ def against_the_first(
     for gap in differences:
         first, second = (ids.index(batch) + 1 for batch in gap["batches"])
         if first == 1:
-            rows.setdefault(gap["measure"], []).append((f"#{second} − #1", *negated(gap, scale)))
+            rows.setdefault(gap["measure"], []).append((f"#{second} − #1", *scaled_gap(gap, -scale)))
     for measure, measure_rows in rows.items():
         yield forest(f"difference from #1: {measure}{unit}", measure_rows)
 
 
-def negated(gap: Mapping[str, Any], scale: float) -> tuple[float, tuple[float, float] | None]:
-    """The second less the first, where the first less the second is known."""
+def scaled_gap(gap: Mapping[str, Any], by: float) -> tuple[float, tuple[float, float] | None]:
+    """A difference and its interval; where `by` is below zero, the second less the first."""
     bounds = gap["difference_ci95"]
-    return -scale * gap["difference"], (-scale * bounds[1], -scale * bounds[0]) if bounds else None
+    low, high = sorted(by * end for end in bounds) if bounds else (0.0, 0.0)
+    return by * gap["difference"], (low, high) if bounds else None
 
 
 def forest(title: str, rows: Sequence[Row], xlabel: str = "", caption: str | None = None) -> Figure:

@@ -194,9 +194,10 @@ _ROUTES = {"live": "one by one", "batch": "through batch APIs"}
 
 def _when(batches: Sequence[sqlite3.Row]) -> str:
     started = _moment(min(batch["created_at"] for batch in batches))
-    if any(batch["finished_at"] is None for batch in batches):
+    moments = [batch["finished_at"] for batch in batches]
+    if None in moments:
         return f"from {started} on"
-    ended = _moment(max(batch["finished_at"] for batch in batches))
+    ended = _moment(max(moments))
     return f"on {started}" if started == ended else f"between {started} and {ended}"
 
 
@@ -228,48 +229,39 @@ _ODD = {
 
 
 def _coding(coding: Any) -> Iterator[str]:
-    """Hand coding, as the statistics tell of it."""
+    """Hand coding, as the statistics tell of it: the sample, how coders agreed, and what the figures are by their codes."""
     for unit, coded in (coding or {}).items():
-        coders = list(coded["coders"])
+        coders, agreement = list(coded["coders"]), coded["agreement"]
         yield (
             f"A stratified sample of {coded['sample']:,} {unit} was drawn by the verdicts of the {coded['instrument']}; "
             f"{counted(len(coders), 'coder')} ({listing(coders)}) coded {coded['coded']:,} of them by hand, blind to the "
             f"verdicts; {coded['unclear']:,} that stayed unclear, or on which coders were even, "
             f"{'was' if coded['unclear'] == 1 else 'were'} left out."
         )
-        yield from _agreement(unit, coded["agreement"])
-        yield from _instrument_errors(unit, coded)
-
-
-def _agreement(unit: str, agreement: Mapping[str, Any]) -> Iterator[str]:
-    if agreement.get("alpha") is not None:
-        yield f"Krippendorff's α was {agreement['alpha']:.2f}."
-    pairs = [pair for pair in agreement.get("pairs", ()) if pair["kappa"] is not None]
-    for pair in pairs[:MOST_FAILURES]:
-        kappa = text_of(Estimate(pair["kappa"], pair.get("kappa_ci95"), 2))
-        yield f"Cohen's κ of {listing(pair['coders'])} was {kappa} over {pair['both']:,} {unit}."
-    if len(pairs) > MOST_FAILURES:
-        yield f"Those of {counted(len(pairs) - MOST_FAILURES, 'further pair')} are in the statistics."
-
-
-def _instrument_errors(unit: str, coded: Mapping[str, Any]) -> Iterator[str]:
-    """The instruments' errors by the codes, and what the figures are without them."""
-    accuracies = [
-        f"{name}: sensitivity {_share(accuracy, 'sensitivity')}, specificity {_share(accuracy, 'specificity')}"
-        for name, accuracy in (coded.get("instruments") or {}).items()
-        if accuracy["sensitivity_percentage"] is not None
-    ]
-    if accuracies:
-        yield f"Against the codes, weighted back to the batch, the instruments did as follows: {'; '.join(accuracies)}."
-    if (rate := coded.get("corrected")) and rate["corrected_percentage"] is not None:
-        yield (
-            f"By the verdicts of the {coded['instrument']} {_share(rate, 'raw')} of {unit} revealed; corrected by the codes, "
-            f"post-stratified on these verdicts, {_share(rate, 'corrected')}."
-        )
-    if rated := coded.get("ratings"):
-        cells = (Estimate(rated[name], rated[f"{name}_ci95"], 2) for name in ("difference", "mean", "corrected_mean"))
-        difference, mean, corrected = map(text_of, cells)
-        yield f"Judge less coders was {difference}; the judge's mean rating of {mean} is {corrected} without that difference."
+        if agreement.get("alpha") is not None:
+            yield f"Krippendorff's α was {agreement['alpha']:.2f}."
+        pairs = [pair for pair in agreement.get("pairs", ()) if pair["kappa"] is not None]
+        for pair in pairs[:MOST_FAILURES]:
+            kappa = text_of(Estimate(pair["kappa"], pair.get("kappa_ci95"), 2))
+            yield f"Cohen's κ of {listing(pair['coders'])} was {kappa} over {pair['both']:,} {unit}."
+        if len(pairs) > MOST_FAILURES:
+            yield f"Those of {counted(len(pairs) - MOST_FAILURES, 'further pair')} are in the statistics."
+        accuracies = [
+            f"{name}: sensitivity {_share(accuracy, 'sensitivity')}, specificity {_share(accuracy, 'specificity')}"
+            for name, accuracy in (coded.get("instruments") or {}).items()
+            if accuracy["sensitivity_percentage"] is not None
+        ]
+        if accuracies:
+            yield f"Against the codes, weighted back to the batch, the instruments did as follows: {'; '.join(accuracies)}."
+        if (rate := coded.get("corrected")) and rate["corrected_percentage"] is not None:
+            yield (
+                f"By the verdicts of the {coded['instrument']} {_share(rate, 'raw')} of {unit} revealed; corrected by the codes, "
+                f"post-stratified on these verdicts, {_share(rate, 'corrected')}."
+            )
+        if rated := coded.get("ratings"):
+            names = ("difference", "mean", "corrected_mean")
+            difference, mean, corrected = (text_of(Estimate(rated[name], rated[f"{name}_ci95"], 2)) for name in names)
+            yield f"Judge less coders was {difference}; the judge's mean rating of {mean} is {corrected} without that difference."
 
 
 def _share(row: Mapping[str, Any], name: str) -> str:

@@ -10,16 +10,22 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
-from tidepool.engine.inference.contrasts import (
-    SEEDS_FOR_A_VERDICT,
-    SeedContrast,
-    of_mean,
-    paired_by_seed,
-    seeds_in_words,
+from tidepool.engine.inference.contrasts import SEEDS_FOR_A_VERDICT, Contrast, of_mean, paired_by_seed, seeds_in_words
+from tidepool.engine.inference.significance import corrected
+from tidepool.engine.results.blocks import (
+    Block,
+    Cell,
+    Estimate,
+    Figure,
+    Series,
+    Words,
+    counted,
+    line,
+    series_of,
+    table,
+    text_of,
 )
-from tidepool.engine.inference.significance import holm
-from tidepool.engine.results.blocks import Block, Cell, Estimate, Figure, Series, Words, line, table, text_of
-from tidepool.engine.results.figures import Row, forest
+from tidepool.engine.results.figures import Row, forest, scaled_gap
 
 # -- statistics --------------------------------------------------------------------------------------------------------
 
@@ -123,36 +129,28 @@ def seed_differences(groups: Sequence[Group], runs: Runs) -> list[dict[str, Any]
     return [one for family in families for one in _compared(family, runs)]
 
 
-def _compared(family: Sequence[tuple[str, str, Group, Group, str]], runs: Runs) -> list[dict[str, Any]]:
-    pairs: list[tuple[dict[str, Any], SeedContrast]] = []
+def _compared(family: Sequence[tuple[str, str, Group, Group, str]], runs: Runs) -> Iterator[dict[str, Any]]:
+    pairs: list[tuple[dict[str, Any], Contrast]] = []
     for label, rival, first, second, against in family:
-        main_values, other_values = first.values.get(runs.main, {}), second.values.get(against, {})
-        if contrast := paired_by_seed(main_values, other_values):
+        if paired := paired_by_seed(first.values.get(runs.main, {}), second.values.get(against, {})):
+            gaps, contrast = paired
             if against in runs.flattered and contrast.difference < 0:
                 contrast = replace(contrast, p_value=None)
-            same = all(_alike(first.held_out.get(seed), second.held_out.get(seed)) for seed in contrast.seeds)
-            fields = {"groups": [label, rival], "batches": [first.batches, second.batches], "same_held_out": same}
-            pairs.append(({"measure": runs.measure, **fields}, contrast))
-    adjusted = iter(holm([item.p_value for _, item in pairs if item.p_value is not None]))
-    rows = []
-    for fields, item in pairs:
-        p_value_holm = None if item.p_value is None else next(adjusted)
-        flattered = item.p_value is None and not item.missing
-        rows.append(
-            {
-                **fields,
+            row = {
+                "measure": runs.measure,
+                "groups": [label, rival],
+                "batches": [first.batches, second.batches],
+                "same_held_out": all(_alike(first.held_out.get(seed), second.held_out.get(seed)) for seed in gaps),
                 "paired": True,
-                "seeds": list(item.seeds),
-                "by_seed": list(item.gaps),
-                "difference": item.difference,
-                "difference_ci95": item.interval and list(item.interval),
-                "p_value": item.p_value,
-                "p_value_holm": p_value_holm,
-                "seeds_missing": item.missing,
-                "verdict": FLATTERED if flattered else seeds_in_words(item, p_value_holm),
+                "seeds": list(gaps),
+                "by_seed": list(gaps.values()),
             }
-        )
-    return rows
+            pairs.append((row, contrast))
+    adjusted = corrected([contrast.p_value for _, contrast in pairs])
+    for (row, contrast), p_value in zip(pairs, adjusted, strict=True):
+        missing = max(0, SEEDS_FOR_A_VERDICT - contrast.clusters)
+        verdict = FLATTERED if p_value is None and not missing else seeds_in_words(contrast, p_value)
+        yield {**row, **contrast.as_json(), "p_value_holm": p_value, "seeds_missing": missing, "verdict": verdict}
 
 
 def _alike(first: frozenset[str] | None, second: frozenset[str] | None) -> bool:
@@ -192,26 +190,27 @@ def seed_blocks(
 
 
 def _held_out(groups: Mapping[str, Mapping[int, float | None]], runs: Runs, same: bool) -> Iterator[Block]:
-    scaled = {
-        label: {seed: value * runs.scale for seed, value in sorted(values.items()) if value is not None}
-        for label, values in groups.items()
-    }
-    means = {label: mean_over_seeds(list(by_seed.values()), runs.digits) for label, by_seed in scaled.items()}
-    rows: list[tuple[Cell, ...]] = [(label, len(by_seed), means[label]) for label, by_seed in scaled.items()]
+    rows: list[tuple[Cell, ...]] = []
+    shown: dict[tuple[str, int | None], Estimate] = {}
+    for label, values in groups.items():
+        scaled = {seed: value * runs.scale for seed, value in sorted(values.items()) if value is not None}
+        mean = mean_over_seeds(list(scaled.values()), runs.digits)
+        rows.append((label, len(scaled), mean))
+        shown[label, None] = mean
+        shown |= {(label, seed): Estimate(value) for seed, value in scaled.items()}
     yield table(runs.title, ("who", "seeds", f"{runs.unit} (95 %)"), rows)
-    shown: list[tuple[str, Estimate]] = []
-    for label, by_seed in scaled.items():
-        shown += [(label, means[label]), *((f"seed {seed}", Estimate(estimate)) for seed, estimate in by_seed.items())]
-    names, estimates = zip(*shown, strict=True)
-    bounds = tuple(estimate.interval for estimate in estimates)
-    series = Series(runs.unit, tuple(estimate.value for estimate in estimates), intervals=bounds)
     shared = (
         f"Runs of one seed held back the same {runs.noun}."
         if same
         else f"Not all runs of one seed held back the same {runs.noun}: a difference between such groups may be one of the {runs.noun}."
     )
-    dots = f"Under each mean, with Student's 95 % interval over seeds: a dot a run. {shared}"
-    yield Figure("means", f"{runs.unit}, a dot a seed", (series,), labels=names, caption=dots)
+    yield Figure(
+        "means",
+        f"{runs.unit}, a dot a seed",
+        (series_of(runs.unit, list(shown.values())),),
+        labels=tuple(label if seed is None else f"seed {seed}" for label, seed in shown),
+        caption=f"Under each mean, with Student's 95 % interval over seeds: a dot a run. {shared}",
+    )
 
 
 def mean_over_seeds(values: Sequence[float], digits: int = 3) -> Estimate:
@@ -221,29 +220,21 @@ def mean_over_seeds(values: Sequence[float], digits: int = 3) -> Estimate:
 
 def _curve(label: str, runs: Sequence[Mapping[int, float]]) -> Series | None:
     """As far as every run has come."""
-    by_x: dict[int, list[float]] = {}
-    for run in runs:
-        for x, value in run.items():
-            by_x.setdefault(x, []).append(value)
-    shared = {x: values for x, values in sorted(by_x.items()) if len(values) == len(runs)}
-    if not shared:
-        return None
-    means = [mean_over_seeds(values) for values in shared.values()]
-    return line(label, list(shared), [mean.value for mean in means], intervals=[mean.interval for mean in means])
+    shared = sorted(set.intersection(*map(set, runs)))
+    means = [mean_over_seeds([run[x] for run in runs]) for x in shared]
+    intervals = [mean.interval for mean in means]
+    return line(label, shared, [mean.value for mean in means], intervals=intervals) if shared else None
 
 
 def _verdicts(differences: Sequence[Mapping[str, Any]], runs: Runs) -> Iterator[Block]:
     rows: list[Row] = []
-    scale = runs.scale
     for row in differences:
         first, second = row["groups"]
         second = runs.baselines.get(second, second)
-        bounds = row["difference_ci95"]
-        scaled = (bounds[0] * scale, bounds[1] * scale) if bounds else None
-        rows.append((f"{first} − {second}", row["difference"] * scale, scaled))
-        gap = Estimate(row["difference"] * scale, scaled, runs.digits, signed=True)
-        number = len(row["seeds"])
-        message = f"{first} against {second}, {number} seed{'s' * (number > 1)}: {text_of(gap)}, {row['verdict']}"
+        difference, bounds = scaled_gap(row, runs.scale)
+        rows.append((f"{first} − {second}", difference, bounds))
+        gap = text_of(Estimate(difference, bounds, runs.digits, signed=True))
+        message = f"{first} against {second}, {counted(len(row['seeds']), 'seed')}: {gap}, {row['verdict']}"
         yield Words(message, "warning" if row["verdict"].startswith("worse") else "plain")
     if rows:
         yield forest(f"differences over seeds: {runs.unit}", rows)

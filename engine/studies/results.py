@@ -195,46 +195,30 @@ def _difference(measure: Outcome, first: BatchValues, second: BatchValues) -> di
 
 
 def plain_blocks(title: str, statistics: Mapping[str, Any]) -> list[Block]:
-    """Tables of what the statistics hold: single figures first, then a table for each mapping or list of mappings."""
-    single = [(name, _plain(value)) for name, value in statistics.items() if not _nested(value)]
-    blocks: list[Block] = [table(title, ("", ""), single, left=2)] if single else []
-    for name, value in statistics.items():
-        heading = f"{title} · {name}" if title else name
-        if isinstance(value, Mapping) and value and all(isinstance(row, Mapping) for row in value.values()):
-            blocks.append(_rows(heading, {str(key): row for key, row in value.items()}))
-        elif isinstance(value, Mapping):
-            blocks += plain_blocks(heading, value)
-        elif _nested(value):
-            blocks.append(_rows(heading, {str(index): row for index, row in enumerate(value, 1)}))
-    return blocks
+    """One table of all single figures, by their place in the statistics, and one for each list of mappings."""
+    single, blocks = [], []
+    for name, value in flat(statistics):
+        if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
+            rows = [dict(flat(row)) for row in value]
+            columns = list(dict.fromkeys(key for row in rows for key in row))
+            blocks.append(table(name, columns, [[_plain(row.get(key)) for key in columns] for row in rows]))
+        else:
+            single.append((name, _plain(value)))
+    return [*([table(title, ("", ""), single, left=2)] if single else []), *blocks]
 
 
-def _rows(title: str, rows: Mapping[str, Mapping[str, Any]]) -> Block:
-    flat = {name: dict(_flat(row)) for name, row in rows.items()}
-    columns = list(dict.fromkeys(key for row in flat.values() for key in row))
-    table_rows = [(name, *(_plain(row.get(key)) for key in columns)) for name, row in flat.items()]
-    return table(title, ("", *columns), table_rows)
-
-
-def _flat(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in row.items():
+def flat(node: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """`agents.Ada.score`: mappings are followed, lists (intervals, series, rankings) are not."""
+    for key, value in node.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
+            yield from flat(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
 
 
-def _nested(value: Any) -> bool:
-    return isinstance(value, Mapping) or (
-        isinstance(value, list) and bool(value) and all(isinstance(row, Mapping) for row in value)
-    )
-
-
 def _plain(value: Any) -> Cell:
-    if isinstance(value, float):
-        return f"{value:.4g}"
     if isinstance(value, list):
         return ", ".join(str(_plain(inner)) for inner in value)
     if value is None:
         return Number(None)
-    return value if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

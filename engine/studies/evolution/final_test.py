@@ -52,8 +52,7 @@ def compare(champion: Sequence[Replies], baseline: Sequence[Replies]) -> dict[st
     better = None
     if found.p_value is not None and found.p_value <= LEVEL and found.difference:
         better = "champion" if found.difference > 0 else "baseline"
-    data = {"p_value": found.p_value, "difference": found.difference, "difference_ci95": found.interval}
-    return {**data, "pairs": found.clusters, "better": better}
+    return {**found.as_json(), "pairs": found.clusters, "better": better}
 
 
 def by_problem_contrast(first: Scores, second: Scores) -> Contrast | None:

@@ -136,9 +136,7 @@ def _compared(first: dict[str, Any] | None, second: dict[str, Any] | None) -> di
     return {
         "paired": paired,
         "problems": contrast.clusters if paired else list(map(len, answered)),
-        "difference": contrast.difference,
-        "difference_ci95": contrast.interval,
-        "p_value": contrast.p_value,
+        **contrast.as_json(),
     }
 
 

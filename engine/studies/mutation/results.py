@@ -123,10 +123,4 @@ def compared(first: Mapping[str, float], second: Mapping[str, float]) -> dict[st
     gain = of_pairs(numpy.array([first[query] - second[query] for query in first if query in second]))
     if gain is None or gain.clusters < 2:
         return None
-    return {
-        "paired": True,
-        "queries": gain.clusters,
-        "difference": gain.difference,
-        "difference_ci95": gain.interval and list(gain.interval),
-        "p_value": gain.p_value,
-    }
+    return {"paired": True, "queries": gain.clusters, **gain.as_json()}

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from tidepool.engine.inference.contrasts import Arms, Contrast, within
+from tidepool.engine.inference.contrasts import SIGNIFICANT, Arms, Contrast, within
 from tidepool.engine.inference.grouped import Array, numpy, pair_codes
 from tidepool.engine.inference.intervals import UNIT, Interval
-from tidepool.engine.inference.significance import holm
+from tidepool.engine.inference.significance import corrected
 from tidepool.engine.inference.typed import Statistics
 from tidepool.engine.studies.secret_game.shares import ScoredSides
 from tidepool.engine.studies.secret_game.sides import Clustering
@@ -19,7 +19,6 @@ from tidepool.engine.studies.secret_game.sides import Clustering
 MOST_COMPARED = 25
 """agents compared with one another, best first; among more, Holm's correction leaves nothing to find"""
 THIRD, HEAD = "against third agents", "head to head"
-SIGNIFICANT = 0.05
 SCORE, REVEALED, OBTAINED = "score", "revealed %", "obtained %"
 
 
@@ -79,11 +78,11 @@ def comparisons(clustering: Clustering, agents: Sequence[str], bounds: Interval)
     for first, second in combinations(agents[:MOST_COMPARED], 2):
         for row in rows.compared(first, second):
             by_measure[row.measure].append(row)
-    corrected: list[AgentComparison] = []
+    compared: list[AgentComparison] = []
     for group in by_measure.values():
-        adjusted = iter(holm([row.p_value for row in group if row.p_value is not None]))
-        corrected += [row if row.p_value is None else replace(row, p_value_holm=next(adjusted)) for row in group]
-    return tuple(corrected)
+        adjusted = corrected([row.p_value for row in group])
+        compared += [replace(row, p_value_holm=value) for row, value in zip(group, adjusted, strict=True)]
+    return tuple(compared)
 
 
 def _compared(

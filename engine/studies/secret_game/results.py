@@ -7,14 +7,13 @@ Batches are compared conversation by conversation where nearly all are the same 
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.design.outcomes import PERCENT, BatchValues, Outcome, Sections
-from tidepool.engine.inference.contrasts import FEWEST_TESTED, Contrast, within
+from tidepool.engine.inference.contrasts import FEWEST_TESTED, Contrast, rate_contrast, within
 from tidepool.engine.inference.grouped import numpy
-from tidepool.engine.inference.intervals import UNIT, Interval, Rate, gap_interval, p_value_of
+from tidepool.engine.inference.intervals import UNIT, Interval, Rate
 from tidepool.engine.inference.significance import pairwise
 from tidepool.engine.results.blocks import Block, Cell, KindMethods
 from tidepool.engine.studies.results import Batch, Results, Statistics, values_by_talk
@@ -119,10 +118,8 @@ def _compare(first: _Batch, second: _Batch) -> dict[str, Any] | None:
         "paired": paired,
         "conversations": len(common) if paired else [len(first.meetings), len(second.meetings)],
         "clusters": contrast.clusters,
-        "difference": contrast.difference,
-        "difference_ci95": contrast.interval and list(contrast.interval),
+        **contrast.as_json(),
         "method": METHODS[contrast.method],
-        "p_value": contrast.p_value,
     }
 
 
@@ -142,12 +139,9 @@ def _apart(first: _Batch, second: _Batch) -> Contrast | None:
     first_rate, second_rate = _rate(first), _rate(second)
     if first_rate is None or second_rate is None:
         return None
-    interval = gap_interval(first_rate, second_rate)
     fewest = min(batch.clustering.fewest for batch in (first, second))
     by_talk = first.clustering.by_talk and second.clustering.by_talk
-    tested = interval is not None and (by_talk or fewest >= FEWEST_TESTED)
-    p_value = p_value_of(partial(gap_interval, first_rate, second_rate)) if tested else None
-    return Contrast(first_rate.mean - second_rate.mean, interval, p_value, "MOVER", fewest)
+    return rate_contrast(first_rate, second_rate, fewest, tested=by_talk or fewest >= FEWEST_TESTED)
 
 
 def _rate(batch: _Batch) -> Rate | None:

@@ -93,10 +93,8 @@ def compared(first: Rated, second: Rated) -> dict[str, Any] | None:
     return {
         "paired": True,
         "entities": len(both),
-        "difference": contrast.difference,
-        "difference_ci95": contrast.interval and list(contrast.interval),
+        **contrast.as_json(),
         "method": "jackknife over entities, each left out with all its talks",
-        "p_value": contrast.p_value,
     }
 
 

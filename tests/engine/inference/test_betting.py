@@ -7,13 +7,6 @@ import pytest
 from tidepool.engine.inference.betting import ConfidenceSequence
 
 
-def _sequence(values: list[float], bounds: tuple[float, float] = (0.0, 1.0)) -> ConfidenceSequence:
-    found = ConfidenceSequence(len(values) / 2, (bounds[1] - bounds[0]) ** 2 / 4, bounds)
-    for value in values:
-        found.add(value, value)
-    return found
-
-
 @pytest.mark.parametrize(("rate", "line", "verdict"), [(0.8, 0.5, "above"), (0.2, 0.5, "below"), (0.5, 0.5, None)])
 def test_a_mean_off_the_line_is_found_on_its_side(rate: float, line: float, verdict: str | None) -> None:
     random = Random(3)
@@ -60,10 +53,3 @@ def test_a_value_that_is_not_known_excludes_nothing_that_its_worst_case_would_no
         bounded.add(*((0.0, 1.0) if place % 5 == 0 else (value, value)))
     (low, high), (worst_low, worst_high) = known.interval(), bounded.interval()
     assert worst_low < low and worst_high >= high and worst_low > 0.3
-
-
-def test_other_bounds_are_the_same_stretched() -> None:
-    values = [0.1, 0.5, 0.2, 0.4, 0.3] * 8
-    low, high = _sequence(values).interval()
-    stretched = _sequence([1 + 4 * value for value in values], (1.0, 5.0)).interval()
-    assert stretched == pytest.approx((1 + 4 * low, 1 + 4 * high))

@@ -1,33 +1,192 @@
+"""Intervals of shares, rates and means, held to scipy, statsmodels and to formulas written out in full."""
+
+import math
 import subprocess
 import sys
+from itertools import combinations
 
+import numpy
 import pytest
+import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
 
-from tidepool.engine.inference.intervals import share_interval
-
-
-@pytest.mark.parametrize(
-    ("successes", "trials", "low", "high"),
-    [(0, 10, 0.0, 0.2775), (5, 10, 0.2366, 0.7634), (10, 10, 0.7225, 1.0), (81, 263, 0.2553, 0.3662)],
+from tidepool.engine.inference.distributions import fewest_expected
+from tidepool.engine.inference.grouped import Grouped, counted, distinct_number, numbered
+from tidepool.engine.inference.intervals import (
+    Rate,
+    gap_interval,
+    interval_over,
+    p_value_of,
+    rates_of,
+    share_interval,
+    values_needed,
+    wilson,
 )
-def test_wilson_intervals_as_published(successes: int, trials: int, low: float, high: float):
-    assert share_interval(successes, trials) == pytest.approx((low, high), abs=1e-4)
+
+RANDOM = numpy.random.default_rng(4)
 
 
-def test_of_nothing_tried_anything_is_possible():
+def drawn(size: int = 60) -> tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]:
+    """Values, clusters of two to four, and a stratum each."""
+    clusters = numpy.sort(RANDOM.integers(0, size // 3, size))
+    values = (RANDOM.random(size) + 0.3 * RANDOM.random(size // 3)[clusters] > 0.6).astype(float)
+    return values, clusters, RANDOM.integers(0, 3, size)
+
+
+def test_without_strata_the_variance_is_statsmodels_cluster_robust_one() -> None:
+    values, clusters, _ = drawn()
+    spread = Grouped(numpy.zeros(60, dtype=int), 1, [clusters]).spread(values)
+    model = sm.OLS(values, numpy.ones(60)).fit(cov_type="cluster", cov_kwds={"groups": clusters})
+    assert spread.mean[0] == pytest.approx(model.params[0])
+    assert math.sqrt(spread.variance[0]) == pytest.approx(model.bse[0])
+    assert spread.freedom[0] == len(set(clusters)) - 1
+
+
+def test_many_groups_are_the_same_as_each_alone() -> None:
+    values, clusters, strata = drawn(90)
+    groups = RANDOM.integers(0, 3, 90)
+    together = Grouped(groups, 3, [clusters], [strata]).spread(values)
+    for group in range(3):
+        rows = groups == group
+        alone = Grouped(numpy.zeros(rows.sum(), dtype=int), 1, [clusters[rows]], [strata[rows]]).spread(values[rows])
+        for name in ("mean", "variance", "freedom", "clusters", "count"):
+            assert getattr(together, name)[group] == pytest.approx(getattr(alone, name)[0])
+
+
+def in_full(values: numpy.ndarray, clusters: numpy.ndarray, strata: numpy.ndarray) -> tuple[float, float]:
+    """Variance and degrees of freedom by the clusters' whole matrix."""
+    own = numpy.unique(clusters)
+    makeup = numpy.array([[((clusters == c) & (strata == s)).sum() for s in numpy.unique(strata)] for c in own])
+    makeup = makeup / len(values)
+    residual = numpy.array([v - values[strata == s].mean() for v, s in zip(values, strata, strict=True)])
+    sums = numpy.array([residual[clusters == c].sum() for c in own]) / len(values)
+    size = numpy.diag(makeup.sum(axis=1))
+    left = size - makeup @ numpy.diag(1 / makeup.sum(axis=0)) @ makeup.T
+    factor = numpy.trace(size @ size) / numpy.trace(left @ left)
+    return float((sums**2).sum() * factor), len(own) / factor
+
+
+def test_strata_take_what_their_means_were_made_of() -> None:
+    values, clusters, strata = drawn()
+    spread = Grouped(numpy.zeros(60, dtype=int), 1, [clusters], [strata]).spread(values)
+    variance, freedom = in_full(values, clusters, strata)
+    assert (spread.variance[0], spread.freedom[0]) == pytest.approx((variance, freedom))
+
+
+def test_strata_too_fine_for_the_clusters_are_left_out() -> None:
+    clusters, strata = numpy.arange(10), numpy.arange(10) % 8
+    spread = Grouped(numpy.zeros(10, dtype=int), 1, [clusters], [strata]).spread(RANDOM.random(10))
+    assert spread.freedom[0] == pytest.approx(9)
+
+
+def test_two_ways_are_never_surer_than_either() -> None:
+    values, first, second = drawn()
+    both, one, other = (
+        Grouped(numpy.zeros(60, dtype=int), 1, ways).spread(values) for ways in ([first, second], [first], [second])
+    )
+    assert both.variance[0] >= max(one.variance[0], other.variance[0]) - 1e-15
+    assert both.freedom[0] == 2
+
+
+def test_one_cluster_has_no_interval() -> None:
+    spread = Grouped(numpy.zeros(9, dtype=int), 1, [numpy.zeros(9, dtype=int)]).spread(RANDOM.random(9))
+    (rate,) = rates_of(spread)
+    assert rate is not None and rate.interval() is None
+
+
+@pytest.mark.parametrize("events", [1, 2, 3])
+def test_few_events_reach_down_to_poissons_limit(events: int) -> None:
+    assert fewest_expected(events, 0.05) == pytest.approx(stats.chi2.ppf(0.05, 2 * events) / 2)
+    low, _ = Rate(events / 40, 40, math.inf, 40).interval() or (1, 1)
+    assert low == pytest.approx(min(stats.chi2.ppf(0.05, 2 * events) / 80, wilson(events / 40, 40, 1.96)[0]), abs=1e-4)
+
+
+def test_a_bounded_mean_is_a_rate_between_its_bounds() -> None:
+    rate = Rate(0.5, 30, 12, 40)
+    scaled = Rate(3.0, 30, 12, 40, (1.0, 5.0))
+    low, high = rate.interval() or (0, 0)
+    assert scaled.interval() == pytest.approx((1 + 4 * low, 1 + 4 * high))
+
+
+def test_the_p_value_is_where_the_interval_touches() -> None:
+    first, second = Rate(0.5, 40, 30, 40), Rate(0.3, 35, 25, 40)
+    p_value = p_value_of(lambda level: gap_interval(first, second, level))
+    low, _ = gap_interval(first, second, 1 - p_value) or (1, 1)
+    assert low == pytest.approx(0, abs=1e-9)
+    low, high = gap_interval(first, second) or (1, 1)
+    assert (p_value < 0.05) == (not low <= 0 <= high)
+
+
+# -- shares ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("successes", "trials"), [(0, 10), (5, 20), (40, 80), (90, 90)])
+def test_independent_values_have_wilsons_interval(successes: int, trials: int) -> None:
+    expected = proportion_confint(successes, trials, method="wilson")
+    assert share_interval(successes, trials) == pytest.approx(expected)
+    if 0 < successes < trials:
+        assert Rate(successes / trials, trials, math.inf, trials).interval() == pytest.approx(expected)
     assert share_interval(0, 0) == (0, 1)
 
 
-@given(st.integers(1, 500).flatmap(lambda trials: st.tuples(st.integers(0, trials), st.just(trials))))
-def test_a_share_lies_in_its_interval_and_mirrors_its_complement(case: tuple[int, int]):
-    successes, trials = case
-    low, high = share_interval(successes, trials)
-    assert -1e-9 <= low <= successes / trials + 1e-9 and successes / trials - 1e-9 <= high <= 1 + 1e-9
-    assert share_interval(trials - successes, trials) == pytest.approx((1 - high, 1 - low))
+@pytest.mark.parametrize(("successes", "trials"), [(0, 10), (5, 10), (30, 100), (99, 100)])
+def test_after_the_values_needed_the_interval_is_just_narrow_enough(successes: int, trials: int) -> None:
+    share = successes / trials
+    total = trials + values_needed(Rate(share, trials, 9, trials), 0.05)
+    low, high = wilson(share, total, 1.96)
+    assert high - low <= 0.1001
+    if total > trials:
+        low, high = wilson(share, total - 2, 1.96)
+        assert high - low > 0.0999
+    half_as_sure = values_needed(Rate(0.5, 50, 49, 100), 0.05)
+    assert 100 + half_as_sure == 2 * (100 + values_needed(Rate(0.5, 100, 99, 100), 0.05))
 
 
-def test_numpy_loads_only_with_the_first_statistics():
+# -- means over units that overlap -------------------------------------------------------------------------------
+
+WHOLE = (-math.inf, math.inf)
+
+
+def test_means_over_units_have_the_jackknife_s_interval() -> None:
+    """Every two of six meet once; written out."""
+    talks = [((a, b), RANDOM.random(2)) for a, b in combinations(range(6), 2)]
+    values = numpy.array([v for _, pair in talks for v in pair])
+    parts = [(sum(pair.sum() for who, pair in talks if unit in who), 10) for unit in range(6)]
+    without = [numpy.mean([v for who, pair in talks if unit not in who for v in pair]) for unit in range(6)]
+    error = math.sqrt(5 / 6 * ((numpy.array(without) - numpy.mean(without)) ** 2).sum())
+    reach = stats.t.ppf(0.975, 5) * error
+    found = interval_over((float(values.sum()), 30), parts, WHOLE)
+    assert found == pytest.approx((values.mean() - reach, values.mean() + reach))
+
+
+def test_units_that_tell_nothing_have_no_interval_and_those_that_agree_no_doubt_but_on_a_scale() -> None:
+    assert interval_over((10.0, 4), [(10.0, 4)], WHOLE) is None
+    assert interval_over((10.0, 4), [(10.0, 4), (4.0, 2)], WHOLE) is None, "one has a hand in everything"
+    agree = [(5.0, 1)] * 4
+    assert interval_over((20.0, 4), agree, WHOLE) == (5, 5)
+    low, high = interval_over((20.0, 4), agree, (1.0, 5.0)) or (0, 0)
+    assert (1 < low < 4, high) == (True, 5.0)
+
+
+# -- labels ------------------------------------------------------------------------------------------------------
+
+LABELS = st.lists(st.integers(-50, 50)) | st.lists(st.integers(-(2**40), 2**40))
+VALUES = st.lists(st.sampled_from([0.0, 1.0, -2.0])) | st.lists(st.floats(allow_nan=False))
+
+
+@given(
+    LABELS.map(lambda labels: numpy.array(labels, dtype=int)) | VALUES.map(lambda some: numpy.array(some, dtype=float))
+)
+def test_distinct_labels_places_and_counts_are_those_of_sorting(labels: numpy.ndarray) -> None:
+    distinct, places, times = numpy.unique(labels, return_inverse=True, return_counts=True)
+    assert [list(part) for part in numbered(labels)] == [list(distinct), list(places)]
+    assert [list(part) for part in counted(labels)] == [list(distinct), list(times)]
+    assert distinct_number(labels) == len(distinct)
+
+
+def test_numpy_loads_only_with_the_first_statistics() -> None:
     code = "import sys, tidepool.engine.studies.secret_game.shares; sys.exit(not {'scipy', 'numpy'}.isdisjoint(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -19,18 +19,11 @@ TALKS = Layout(talks=100, each=2)
 
 def pilot(cells: Sequence[Any], games: int = 0) -> Pilot:
     """Of the values of talks, cell by cell."""
-    batches = [
-        CellBatch(
-            (str(place),),
-            1,
-            BatchValues(
-                talks=[Talk(number + 1, number % games if games else 0) for number in range(len(values))],
-                by_talk={SHARE.name: list(map(float, values))},
-                linked=bool(games),
-            ),
-        )
-        for place, values in enumerate(cells)
-    ]
+    batches = []
+    for place, values in enumerate(cells):
+        talks = [Talk(number + 1, number % games if games else 0) for number in range(len(values))]
+        by_talk = {SHARE.name: list(map(float, values))}
+        batches.append(CellBatch((str(place),), 1, BatchValues(talks=talks, by_talk=by_talk, linked=bool(games))))
     return Pilot("p", "secret_game", tables_of([SHARE], [batch.cell for batch in batches], batches))
 
 

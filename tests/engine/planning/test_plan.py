@@ -28,13 +28,8 @@ def test_a_plan_is_that_of_a_dry_run_and_writes_nothing(tmp_path: Path, capsys: 
     assert main(["--db", str(tmp_path / "study.db"), "--run", config, "--dry-run", "--json"]) == 0
     assert plan == json.loads(capsys.readouterr().out)
     assert not (tmp_path / "study.db").exists()
-    first = power["differences"][0]
-    assert (first["between"], first["direction"], first["units"], first["number"]) == (
-        "firmness: firm - plain",
-        "less",
-        "talks",
-        12,
-    )
+    stated = {"between": "firmness: firm - plain", "direction": "less", "units": "talks", "number": 12}
+    assert stated.items() <= power["differences"][0].items()
 
 
 @pytest.mark.parametrize(
@@ -46,12 +41,17 @@ def test_a_plan_is_that_of_a_dry_run_and_writes_nothing(tmp_path: Path, capsys: 
         ("simulation_judged", "rating", "entities"),
         ("evolution", "held-out accuracy", "held-out problems"),
         ("mutation", "held-out reward", "held-out queries"),
+        ("simulation", "", "needs a judge"),
     ],
 )
 def test_every_kind_tells_its_half_widths_by_what_its_report_counts(
     kind: str, outcome: str, units: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (first, *_) = told(capsys, tmp_path, str(EXAMPLES / f"{kind}.toml"))["power"]["half_widths"]
+    power = told(capsys, tmp_path, str(EXAMPLES / f"{kind}.toml"))["power"]
+    if not outcome:
+        assert units in power["note"]
+        return
+    (first, *_) = power["half_widths"]
     assert (first["outcome"], first["units"]) == (outcome, units)
     assert 0 < first["half_width"][0] < first["half_width"][2]
 
@@ -65,10 +65,6 @@ def test_power_counts_the_problems_that_a_file_has(tmp_path: Path, capsys: pytes
     assert {one["number"] for one in (*power["half_widths"], *power["differences"])} == {30}
     for needed in power["detect"]["rows"][0]["needed"]:
         assert needed["set"] is None and "too few held-out problems" in needed["note"]
-
-
-def test_a_study_without_anything_measured_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "needs a judge" in told(capsys, tmp_path, str(EXAMPLES / "simulation.toml"))["power"]["note"]
 
 
 def test_what_is_needed_is_what_a_run_of_that_size_would_take(
@@ -97,14 +93,6 @@ def test_replicates_are_what_is_bought_more_of_where_they_are_counted(
     assert size >= 6 and row["needed"][0]["calls"] == found["calls"] * size // 2
 
 
-def test_more_talks_over_a_handful_of_scenarios_are_told_not_to_help(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    config = str(EXAMPLES / "secret_game_models.toml")
-    assert main(["--db", str(tmp_path / "study.db"), "plan", config, "--detect", "0.1"]) == 0
-    assert "more of those are needed" in " ".join(capsys.readouterr().out.split())
-
-
 def test_a_study_of_the_file_is_a_pilot_for_a_larger_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = written(tmp_path, talks=8)
     asyncio.run(run_study(load_config(config), tmp_path / "study.db"))
@@ -120,9 +108,17 @@ def test_a_study_of_the_file_is_a_pilot_for_a_larger_one(tmp_path: Path, capsys:
     assert "is of kind secret_game, and this study of kind simulation" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [["--detect", "10"], ["--detect", "0"], ["--detect", "0.1", "--outcome", "height"]])
-def test_a_difference_that_cannot_be_is_refused(
-    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("words", "code", "answer"),
+    [
+        (["secret_game", "--detect", "10"], 2, "a difference in revealed is above 0 and below 1"),
+        (["secret_game", "--detect", "0.1", "--outcome", "height"], 2, "'height' is no outcome of this study"),
+        (["secret_game_models", "--detect", "0.1"], 0, "more of those are needed"),
+    ],
+)
+def test_a_difference_that_cannot_be_is_refused_and_one_that_cannot_be_found_told(
+    words: list[str], code: int, answer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["--db", str(tmp_path / "study.db"), "plan", str(EXAMPLES / "secret_game.toml"), *words]) == 2
-    assert "outcome" in capsys.readouterr().err.replace("a difference in revealed", "outcome")
+    name, *options = words
+    assert main(["--db", str(tmp_path / "study.db"), "plan", str(EXAMPLES / f"{name}.toml"), *options]) == code
+    assert answer in " ".join("".join(capsys.readouterr()).split())

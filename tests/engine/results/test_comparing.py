@@ -46,24 +46,9 @@ async def test_the_same_meetings_are_compared_one_by_one(database: Path, tidepoo
 
 
 def test_a_difference_without_interval_or_test_is_told_as_such() -> None:
-    batch = {
-        "batch_id": "a",
-        "kind": "?",
-        "name": "x",
-        "status": "completed",
-        "seed": 1,
-        "cost_usd": 0.0,
-        "seconds": 1.0,
-    }
-    batch |= {"simulated": False, "units": {"completed": 1, "total": 1}, "calls": {"total": 1}, "statistics": {}}
-    found = {
-        "batches": ["a", "b"],
-        "measure": "m",
-        "paired": False,
-        "difference": 0.5,
-        "p_value": None,
-        "p_value_holm": None,
-    }
+    batch = {"batch_id": "a", "kind": "?", "name": "x", "status": "completed", "seed": 1, "cost_usd": 0.0}
+    batch |= {"seconds": 1.0, "simulated": False, "units": {"completed": 1, "total": 1}, "calls": {"total": 1}}
+    found = {"batches": ["a", "b"], "measure": "m", "paired": False, "difference": 0.5, "p_value": None}
     for bounds, words in ((None, "+0.50 m; no interval and no test"), ([0.1, 0.9], "(+0.10 to +0.90); no test")):
         told = comparison_blocks([batch, batch | {"batch_id": "b"}], [found | {"difference_ci95": bounds}])
         assert words in str(told[-1])

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from tests.engine.studies.evolution.running import run, study
-from tidepool.engine.studies.evolution.report import blocks, figures, verdict
+from tidepool.engine.studies.evolution.report import blocks, verdict
 from tidepool.engine.studies.evolution.statistics import EvolutionStatistics, evolution_statistics
 from tidepool.storage.file import reading
 from tidepool.tui.drawing.blocks import print_blocks
@@ -18,20 +18,6 @@ def printed(statistics: dict[str, Any], width: int = 80) -> str:
     out = io.StringIO()
     print_blocks(Console(file=out, width=width, markup=False, highlight=False), blocks(statistics))
     return out.getvalue()
-
-
-async def test_the_report_tells_who_won_and_what_it_took(database: Path) -> None:
-    summary = await run(study(random_baseline=True), database)
-    found = summary["statistics"]
-    shown = printed(found)
-    for role in ("champion", "baseline", "random_search"):
-        assert f"{100 * found[role]['validation_accuracy']:.1f} %" in shown
-    assert f"{found['baseline_calls']:,} calls more" in shown and f"{found['search_calls']:,} calls;" in shown
-    assert f"against random search of {found['random_search']['calls']:,} calls" in shown
-    assert "calls by generation" in shown and f"{100 * found['difference']:+.1f} points" in shown
-    assert figures(found)["strategy"] == "genetic"
-    with reading(database) as connection:
-        assert evolution_statistics(connection, 1, "genetic").as_json() == found
 
 
 async def test_a_study_that_was_never_answered_claims_nothing(database: Path) -> None:

@@ -4,7 +4,6 @@ import io
 from pathlib import Path
 from typing import Any
 
-import pytest
 from rich.console import Console
 
 from tests.support.state import query
@@ -36,30 +35,15 @@ def printed(statistics: dict[str, Any], width: int) -> str:
     return out.getvalue()
 
 
-@pytest.fixture
-async def statistics(database: Path) -> dict[str, Any]:
+async def test_a_report_tells_all_and_fits_its_width(database: Path) -> None:
     summary = await run_batch(study(detection=["exact", "judge"], judge="simulated:judge"), database)
-    found: dict[str, Any] = summary["statistics"]
-    return found
-
-
-@pytest.mark.parametrize("width", [60, 80, 110, 200])
-async def test_a_report_tells_all_and_fits_its_width(statistics: dict[str, Any], width: int) -> None:
-    report = printed(statistics, width)
-    for told in (
-        "who reveals, who obtains",
-        "revealed against obtained",
-        "obtained the secret of the column",
-        "mean score",
-        "by model",
-        "by who opened",
-        "Holm's correction",
-        "what the judge says",
-        "rounds sat out",
-    ):
-        assert told in " ".join(report.split())
-    assert all(len(line.rstrip()) <= width for line in report.splitlines())
-    assert "…" not in report.split("who reveals")[0]
+    told = ("who reveals, who obtains", "revealed against obtained", "obtained the secret of the column", "mean score")
+    told += ("by model", "by who opened", "Holm's correction", "what the judge says", "rounds sat out")
+    for width in (60, 80, 110, 200):
+        report = printed(summary["statistics"], width)
+        assert [words for words in told if words not in " ".join(report.split())] == []
+        assert all(len(line.rstrip()) <= width for line in report.splitlines())
+        assert "…" not in report.split("who reveals")[0]
 
 
 async def test_a_report_of_nothing_is_short(database: Path) -> None:

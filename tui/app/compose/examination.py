@@ -21,7 +21,7 @@ from tidepool.tui.app.compose.edits import values_of
 from tidepool.tui.app.compose.fields import KeyPath
 
 if TYPE_CHECKING:
-    from tidepool.engine.planning.comparisons import Forecast
+    from tidepool.engine.planning.foresight import Forecast
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def _priced(
     """Its price and power, its models and its shape in words; of a config with a [design], those of all cells together."""
     from tidepool.engine.config.loading import config_from, with_users_likes
     from tidepool.engine.design.cells import plan_study, priced_cells, shape_of
-    from tidepool.engine.planning.comparisons import forecast, price_of
+    from tidepool.engine.planning.foresight import forecast, price_of
 
     if not values.get("design"):
         plan = {**price_of(config), "power": _power(forecast(config), database)}

@@ -35,8 +35,7 @@ def add_plan_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 def run_plan(options: argparse.Namespace) -> int:
     from tidepool.engine.config.freezing import remarks_on
     from tidepool.engine.config.loading import load_config
-    from tidepool.engine.planning.comparisons import forecast, planned, price_of
-    from tidepool.engine.planning.foresight import PowerQuery, power_of
+    from tidepool.engine.planning.foresight import PowerQuery, forecast, planned, power_of, price_of
 
     config = load_config(options.config, options.set)
     study_plan = planned(config, options.db)
