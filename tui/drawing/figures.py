@@ -3,8 +3,7 @@
 plotext draws the field between an axis on the left and one below; where axes end and which numbers they show is decided by
 the engine. plotext keeps a single figure, so one is drawn at a time. Bars stand upright where their labels have room below
 them, else each lies on a line of its own; curves are braille with a glyph along their way and their band behind; points have
-their name beside them, or all of them in a legend where one would cover another; means are a mark on their interval. A heat
-map says the same by shade, number and colour."""
+their name beside them, or all of them in a legend where one would cover another; means are a mark on their interval."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,9 +13,8 @@ from operator import itemgetter
 from typing import Any
 
 from rich.cells import cell_len, set_cell_size
-from rich.text import Text
 
-from tidepool.engine.results.blocks import INKS, Figure, Heat, Interval, Series, as_hex, glyph_of, more, number
+from tidepool.engine.results.blocks import INKS, Figure, Interval, Series, as_hex, glyph_of, more, number
 from tidepool.engine.results.figures import (
     Axis,
     along,
@@ -493,43 +491,6 @@ def draw_means(figure: Figure, shape: Shape, inks: Sequence[str], marks: Sequenc
     if len(rows) < len(known):
         lines.insert(len(rows), [(more(len(known) - len(rows)), shape.quiet)])
     return lines
-
-
-# -- heat maps ---------------------------------------------------------------------------------------------------------
-
-
-SHADES = " ░▒▓█"
-SHADE_COLOURS = ("grey50", "light_sky_blue3", "steel_blue1", "dodger_blue2", "dodger_blue3")
-CELL = 9
-
-
-def heat_map(heat: Heat, width: int) -> list[Text]:
-    """Rows and columns of shares from 0 to 100, as many columns as there is room for; None is shown as a dash."""
-    names = label_texts(heat.rows, heat.places)
-    label = min(14, max(map(len, names), default=0))
-    shown = max(1, (width - label - 1) // CELL)
-    heads = "".join(" " + fitted(name, CELL - 1, right=True) for name in label_texts(heat.columns, heat.places)[:shown])
-    lines = [Text(" " * (label + 1) + heads)]
-    for name, values in zip(names, heat.values, strict=True):
-        line = Text(fitted(name, label) + " ")
-        for value in values[:shown]:
-            line.append_text(_cell(value))
-        lines.append(line)
-    return [*lines, _scale()]
-
-
-def _scale() -> Text:
-    scale = Text("0 % ▕", style="dim")
-    for shade, colour in zip(SHADES, SHADE_COLOURS, strict=True):
-        scale.append(shade * 2, style=colour)
-    return scale.append("▏ 100 %", style="dim")
-
-
-def _cell(share: float | None) -> Text:
-    if share is None:
-        return Text("–".rjust(CELL), style="dim")
-    level = min(4, int(share / 20))
-    return Text(f" {SHADES[level] * 2}{share:4.0f} %", style=SHADE_COLOURS[level])
 
 
 # -- any figure --------------------------------------------------------------------------------------------------------
