@@ -18,7 +18,7 @@ from textual.widgets import Static
 from tidepool.engine.results.blocks import INKS, ROLES, Block, Figure, Heat, Words, as_json
 from tidepool.storage.errors import TidepoolError
 from tidepool.tui.drawing.blocks import SHADES, block_lines
-from tidepool.tui.drawing.figures import lies, preferred_height
+from tidepool.tui.drawing.figures import preferred_height
 
 if TYPE_CHECKING:
     from tidepool.tui.app.app import TidepoolApp
@@ -181,7 +181,7 @@ def _widget(block: Block) -> Plot | TextBlock:
     if not isinstance(block, Figure):
         return TextBlock(block)
     plot = Plot(block, classes="block")
-    if block.form == "means" or (block.form == "bars" and lies(block, NARROWEST_PLOT)):
+    if block.form in ("means", "bars"):
         # a line for each and no more; a grid takes the margin below from its cell
         plot.styles.height = plot.styles.min_height = preferred_height(block, NARROWEST_PLOT) + 1
     return plot
