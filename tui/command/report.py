@@ -1,7 +1,7 @@
 """What commands print: the summary of a batch or a study, a plan, one conversation or episode, a family tree."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from tidepool.engine.results.blocks import INKS, money, number, places_of, span
+from tidepool.engine.results.blocks import INKS, number, places_of
 from tidepool.engine.results.report import MOST_WAVES, report_of
 from tidepool.engine.studies.evolution.records import Family, Member
 from tidepool.storage.batches import find_batch
@@ -17,6 +17,7 @@ from tidepool.storage.queries.lists import Transcript
 from tidepool.storage.studies import cells_of, study_of
 from tidepool.tui.drawing.blocks import COLOURS, print_blocks
 from tidepool.tui.drawing.figures import mark_ink
+from tidepool.tui.drawing.plan import plan_rows
 from tidepool.tui.drawing.text import console, one_line, plain_table
 from tidepool.tui.drawing.transcript import talk_lines
 
@@ -63,42 +64,10 @@ def print_plan(plan: dict[str, Any]) -> None:
     out.print(plain_table(figures, rows, right=figures))
     if len(plan["waves"]) > MOST_WAVES:
         out.print(Text(f"… and {len(plan['waves']) - MOST_WAVES:,} more waves"))
-    for name, line in plan_lines(plan):
+    for name, line in plan_rows(plan):
         for wrapped_line in Text(line).wrap(out, max(20, out.width - 8)):
             out.print(Text(f"{name:<8}") + wrapped_line)
             name = ""
-
-
-def plan_lines(plan: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    if cells := plan.get("cells"):
-        from tidepool.engine.design.cells import shape_of
-
-        yield "cells", shape_of(cells)
-    some = f", {plan['units_at_once']:,} at once" if plan["units_at_once"] < plan["units"] else ""
-    yield "units", f"{plan['units']:,}{some} (service {plan['service']})"
-    rounds = max((wave["rounds"] for wave in plan["waves"]), default=1)
-    follow = f", in up to {rounds:,} rounds one after another" if rounds > 1 else ""
-    most = plan["at_most"]
-    exact = most is not None and most["calls"] == plan["calls"]
-    beyond = "" if exact or most is None else f", {most['calls']:,} at most"
-    yield "calls", f"{'' if exact else 'about '}{plan['calls']:,} in {len(plan['waves']):,} waves{follow}{beyond}"
-    tokens = f"about {plan['tokens']['input']:,} in, {plan['tokens']['output']:,} out"
-    yield (
-        "tokens",
-        tokens + (f"; at most {most['tokens']['input']:,} in, {most['tokens']['output']:,} out" if most else ""),
-    )
-    if plan["cost_usd_live"] is None:
-        yield "cost", "unknown: the price of a model is not known"
-    else:
-        worst = f"; at most {money(most['cost_usd'])}" if most else ""
-        yield "cost", f"about {money(plan['cost_usd_live'])} live, {money(plan['cost_usd_batch'])} by batch API{worst}"
-    for line in plan["transport"]["words"]:
-        yield "sent", line
-    if 0 < plan["budget_usd"] < (plan["cost_usd"] or 0):
-        yield "budget", f"{money(plan['budget_usd'])} is less than that: the batch would stop on its way"
-    yield "time", f"about {span(plan['seconds_live'])} live" if plan["seconds_live"] >= 0.01 else "an instant"
-    for note in plan["notes"]:
-        yield "note", note
 
 
 # -- one unit to read --------------------------------------------------------------------------------------------------
