@@ -90,9 +90,9 @@ def block_lines(block: Words | Headline | Table | Heat | Folded, width: int, mos
             return _wrapped(shortened(text, 40_000), width, level)
         case Headline():
             return _wrapped(one_line(block.text), width, "strong")
-        case Folded(title, text):
-            note = f"({len(text):,} characters, in full in an export as html or markdown)"
-            return _wrapped(f"{one_line(title)} {note}", width, "quiet")
+        case Folded():
+            note = f"({len(block.text):,} characters, in full in an export as html or markdown)"
+            return _wrapped(f"{one_line(block.title)} {note}", width, "quiet")
         case Heat():
             return list(_heat(block, width))
     title: list[Line] = [[(one_line(block.title), "title")]] if block.title else []
@@ -108,7 +108,7 @@ def _facts(block: Table, width: int) -> Iterator[Line]:
     rows = [[one_line(text_of(cell)) for cell in row] for row in block.rows]
     name = 2 + max((cell_len(row[0]) for row in rows), default=0)
     for row in rows:
-        first = row[0]
+        first: str = row[0]
         for line in _wrapped(" ".join(row[1:]), max(20, width - name), ""):
             yield [(fitted(first, name), "quiet"), *line]
             first = ""

@@ -158,8 +158,11 @@ class BlockList(VerticalScroll, can_focus=True):
         before, self._blocks = self._blocks, list(blocks)
         if [type(block) for block in before] == [type(block) for block in blocks] and self.children:
             for widget, block in zip(self.query(".block"), ordered, strict=True):
-                if isinstance(widget, TextBlock) or (isinstance(widget, Plot) and isinstance(block, Figure)):
-                    widget.show(block)
+                match widget, block:
+                    case Plot(), Figure():
+                        widget.show(block)
+                    case TextBlock(), _:
+                        widget.show(block)
             return
         widgets = [_widget(block) for block in ordered]
         texts = widgets[: len(widgets) - len(plots)]
