@@ -19,8 +19,8 @@ from tidepool.tui.app.screens.results import ResultsScreen
 from tidepool.tui.app.screens.watch import WatchScreen
 from tidepool.tui.app.widgets.conversations import ConversationsPane
 from tidepool.tui.app.widgets.transcript import TranscriptPane
-from tidepool.tui.drawing.transcript import talk_lines
 from tidepool.tui.drawing.text import fitted, one_line, plain, wrapped
+from tidepool.tui.drawing.transcript import talk_lines
 
 HOSTILE = {
     "closing tag": "[/foo] [/] [b",
