@@ -21,8 +21,7 @@ from tidepool.tui.app.widgets.gauges import Gauges
 from tidepool.tui.app.widgets.transcript import TranscriptPane
 from tidepool.tui.app.widgets.watch_panels import LogLines, PacePlots, Wavefront
 
-SLOW = game(name="Slow one", talks=40, latency=0.2)
-KILLED = game(name="Killed one", talks=120, latency=0.2)
+KILLED = game(name="Killed one", talks=60, latency=0.2)
 LONG = game(name="Long one", talks=4000, latency=0.2)
 CELLS = LONG + '[design.factors]\n"agents.Bob.model" = ["simulated:trusting", "simulated:talkative"]\n'
 
