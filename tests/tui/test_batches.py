@@ -64,7 +64,7 @@ async def test_an_empty_file_greets_and_a_key_starts_a_study_and_shows_it_to_its
         assert "secret" in app.screen.message  # type: ignore[attr-defined]
         await pilot.press("escape", "g")
         await until(pilot, lambda: app.current_mode == "watch", "the Watch screen")
-        await until_seen(pilot, "completed")
+        await until_seen(pilot, "■ completed")
         await until_seen(pilot, "12 of 12 units")
     assert record._report is record._on_stderr, "trouble is told to an app that has ended"
 

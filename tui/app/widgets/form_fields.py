@@ -220,9 +220,9 @@ def editor_for(field: Field, value: Any) -> AnyEditor:
 class OfferMark(Static):
     """Opens the list of what can be chosen for a field, by a click."""
 
-    async def on_click(self, event: events.Click) -> None:
+    def on_click(self, event: events.Click) -> None:
         event.stop()
-        await self.run_action("offer", self.query_ancestor(FieldRow))
+        self.query_ancestor(FieldRow).action_offer()
 
 
 class FieldRow(Vertical):
