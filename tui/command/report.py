@@ -17,8 +17,8 @@ from tidepool.storage.queries.lists import Transcript
 from tidepool.storage.studies import cells_of, study_of
 from tidepool.tui.drawing.blocks import COLOURS, print_blocks
 from tidepool.tui.drawing.figures import mark_ink
-from tidepool.tui.drawing.plan import plan_rows
-from tidepool.tui.drawing.text import console, one_line, plain_table
+from tidepool.tui.drawing.plan import plan_table, wave_blocks
+from tidepool.tui.drawing.text import console, one_line
 from tidepool.tui.drawing.transcript import talk_lines
 
 
@@ -57,17 +57,7 @@ def print_summary(database: Path, summary: dict[str, Any], *, waves: bool = True
 def print_plan(plan: dict[str, Any]) -> None:
     out = console()
     out.print(Text(f"{one_line(plan['name'])} · {plan['kind']} · plan only, nothing was called", style="bold"))
-    figures = {"wave": "index", "calls": "calls", "tokens in": "input_tokens", "tokens out": "output_tokens"}
-    if any(wave["rounds"] > 1 for wave in plan["waves"]):
-        figures["rounds"] = "rounds"
-    rows = [[f"{wave[figure]:,}" for figure in figures.values()] for wave in plan["waves"][:MOST_WAVES]]
-    out.print(plain_table(figures, rows, right=figures))
-    if len(plan["waves"]) > MOST_WAVES:
-        out.print(Text(f"… and {len(plan['waves']) - MOST_WAVES:,} more waves"))
-    for name, line in plan_rows(plan):
-        for wrapped_line in Text(line).wrap(out, max(20, out.width - 8)):
-            out.print(Text(f"{name:<8}") + wrapped_line)
-            name = ""
+    print_blocks(out, [*wave_blocks(plan, MOST_WAVES), plan_table(plan)])
 
 
 # -- one unit to read --------------------------------------------------------------------------------------------------

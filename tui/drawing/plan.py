@@ -1,13 +1,28 @@
-"""What a study would take, in rows of a name and a few words, for the command and for Compose."""
+"""What a study would take, as blocks for the command and for Compose: its waves, and facts of a name and a few words."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tidepool.engine.results.blocks import money, span
+from tidepool.engine.results.blocks import Block, Table, Words, money, more, span, table
 
 
-def plan_rows(plan: Mapping[str, Any], *, free: bool = False) -> Iterator[tuple[str, str]]:
-    """`free`: all of its answers are simulated."""
+def plan_table(plan: Mapping[str, Any], *, free: bool = False, further: Iterable[tuple[str, str]] = ()) -> Table:
+    """`free`: all of its answers are simulated; `further` rows come last."""
+    return table("", ("", ""), [*_rows(plan, free), *further], left=2)
+
+
+def wave_blocks(plan: Mapping[str, Any], most: int) -> list[Block]:
+    """A row for each wave."""
+    figures = {"wave": "index", "calls": "calls", "tokens in": "input_tokens", "tokens out": "output_tokens"}
+    if any(wave["rounds"] > 1 for wave in plan["waves"]):
+        figures["rounds"] = "rounds"
+    rows = [tuple(wave[figure] for figure in figures.values()) for wave in plan["waves"][:most]]
+    left_out = plan.get("wave_count", len(plan["waves"])) - most
+    waves: list[Block] = [table("", tuple(figures), rows, left=0)]
+    return [*waves, Words(f"{more(left_out)} waves", "quiet")] if left_out > 0 else waves
+
+
+def _rows(plan: Mapping[str, Any], free: bool) -> Iterator[tuple[str, str]]:
     if cells := plan.get("cells"):
         from tidepool.engine.design.cells import shape_of
 

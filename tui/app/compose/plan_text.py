@@ -1,7 +1,6 @@
 """A plan, a step and a field in words: what will be asked, what it costs, how long it takes, or what is wrong."""
 
 from collections.abc import Mapping
-from textwrap import wrap
 from typing import Any
 
 from textual.content import Content
@@ -9,12 +8,13 @@ from textual.content import Content
 from tidepool.tui.app.compose.examination import Examined
 from tidepool.tui.app.compose.fields import UNSET, Field, Form, shown
 from tidepool.tui.app.compose.outline import words_of_choice
-from tidepool.tui.drawing.plan import is_exact, plan_rows
+from tidepool.tui.app.widgets.blocks import content_of
+from tidepool.tui.drawing.plan import is_exact, plan_table, wave_blocks
 from tidepool.tui.drawing.text import count, dollars, one_line, plain, shortened, span
 
 MOST_WAVES_SHOWN = 12
-NAMES, WORDS = 10, 34
-"""columns of a row's name, and of what is said of it: together they fit beside a form"""
+WIDTH = 44
+"""columns, which fit beside a form"""
 
 
 def in_one_line(examined: Examined) -> Content:
@@ -49,16 +49,13 @@ def in_full(examined: Examined) -> Content:
     plan = examined.plan
     if plan is None:
         return Content("")
-    rows = [*plan_rows(plan, free=is_free(examined)), *plan["power"]]
+    facts = plan_table(plan, free=is_free(examined), further=plan["power"])
     lines = _verdict(plan)
     lines += [Content(shortened(words)) for words in examined.shape]
-    lines += [Content("")]
-    for name, words in rows:
-        beginning, *more = wrap(shortened(words), WORDS, break_on_hyphens=False) or [""]
-        lines += [Content.assemble((f"{name:<{NAMES}}", "$quiet"), beginning)]
-        lines += [Content(" " * NAMES + line) for line in more]
+    lines += [Content(""), content_of(facts, WIDTH)]
     lines += [Content.assemble(("! ", "$warning"), shortened(words)) for words in plan["warnings"]]
-    return Content("\n").join([*lines, Content(""), *_waves(plan)])
+    waves = [content_of(block, WIDTH) for block in wave_blocks(plan, MOST_WAVES_SHOWN)]
+    return Content("\n").join([*lines, Content(""), *waves])
 
 
 def _verdict(plan: Mapping[str, Any]) -> list[Content]:
@@ -91,16 +88,6 @@ def is_free(examined: Examined) -> bool:
 
 def cost(examined: Examined) -> float | None:
     return (examined.plan or {}).get("cost_usd")
-
-
-def _waves(plan: Mapping[str, Any]) -> list[Content]:
-    lines = [Content.assemble((f"{'wave':>5} {'calls':>8} {'tokens in':>10} {'out':>8}", "bold $quiet"))]
-    for wave in plan["waves"][:MOST_WAVES_SHOWN]:
-        tokens = f"{count(wave['input_tokens']):>10} {count(wave['output_tokens']):>8}"
-        lines.append(Content(f"{wave['index']:>5} {count(wave['calls']):>8} {tokens}"))
-    if plan["wave_count"] > MOST_WAVES_SHOWN:
-        lines.append(Content.assemble((f"  … and {plan['wave_count'] - MOST_WAVES_SHOWN:,} more waves", "$quiet")))
-    return lines
 
 
 MOST_DEFAULT = 30
