@@ -33,16 +33,6 @@ def test_fields_may_be_made_before_the_first_screen_is_on_the_stack(tmp_path: Pa
     app.shut_down()
 
 
-async def test_an_empty_file_greets_with_three_things_to_try(tmp_path: Path) -> None:
-    async with opened(tmp_path / "study.db", size=(80, 24)) as (app, pilot):
-        await until_seen(pilot, "Nothing here yet")
-        for starter in STARTERS:
-            assert starter.title in screen_text(app)
-            assert starter.path.is_file()
-        assert record._report is not record._on_stderr
-    assert record._report is record._on_stderr, "trouble is told to an app that has ended"
-
-
 @pytest.mark.parametrize("starter", STARTERS, ids=lambda starter: starter.file)
 async def test_each_thing_to_try_runs_to_its_end(path: Path, starter: Starter) -> None:
     text = re.sub(r"(?m)^latency = .*$", "latency = 0.0", starter.path.read_text(encoding="utf-8"))
@@ -60,28 +50,40 @@ SMALLER = {
 }
 
 
-async def test_a_key_starts_a_study_and_shows_it_running_to_its_end(
+async def test_an_empty_file_greets_and_a_key_starts_a_study_and_shows_it_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quick = config_file(tmp_path, game(name="Quick one"))
     monkeypatch.setattr("tidepool.tui.app.kind_screens.Starter.path", property(lambda self: quick))
-    async with opened(tmp_path / "study.db") as (app, pilot):
+    async with opened(tmp_path / "study.db", size=(80, 24)) as (app, pilot):
         await until_seen(pilot, "Nothing here yet")
-        await pilot.press("g")
+        assert [starter.title for starter in STARTERS if starter.title not in screen_text(app)] == []
+        assert record._report is not record._on_stderr
+        app.run_config(config_file(tmp_path, game().replace("marigold", ""), "wrong.toml"), "wrong")
+        await until(pilot, lambda: isinstance(app.screen, ErrorDialog), "what is wrong")
+        assert "secret" in app.screen.message  # type: ignore[attr-defined]
+        await pilot.press("escape", "g")
         await until(pilot, lambda: app.current_mode == "watch", "the Watch screen")
-        await until_seen(pilot, "completed")
+        await until_seen(pilot, "■ completed")
         await until_seen(pilot, "12 of 12 units")
+    assert record._report is record._on_stderr, "trouble is told to an app that has ended"
 
 
-async def test_batches_are_listed_newest_first_and_can_be_filtered_and_sorted(path: Path) -> None:
-    async with opened(path, game(name="Zebra", talks=2), game(name="Apple", talks=4, seed=8)) as (app, pilot):
+async def test_batches_are_listed_filtered_sorted_found_and_deleted_after_a_question(path: Path) -> None:
+    studies = game(name="[red]Zebra[/red]", talks=2), game(name="Apple", talks=4, seed=8)
+    async with opened(path, *studies) as (app, pilot):
         table = app.screen.query_one(BatchList)
         await until(pilot, lambda: table.count == 2)
         assert "Apple" in rows_text(table)[0]
-        await pilot.press("S")
-        await pilot.pause()
+        await pilot.press(*(starter.key for starter in STARTERS), "S")
+        await pilot.pause(0.3)
+        assert app.current_mode == "batches" and table.count == 2, (
+            "what starts a study in an empty file starts none here"
+        )
+        named = {line.title for line in app.get_system_commands(app.screen)}
+        assert not {starter.title for starter in STARTERS} & named
         assert table.order == "name"
-        assert "Apple" in rows_text(table)[0]
+        assert "Zebra" in rows_text(table)[0]
         await pilot.press("slash", *"zeb")
         await until(pilot, lambda: table.count == 1, "one row")
         assert "Zebra" in rows_text(table)[0]
@@ -89,6 +91,17 @@ async def test_batches_are_listed_newest_first_and_can_be_filtered_and_sorted(pa
         await until(pilot, lambda: table.count == 2, "both rows")
         assert app.screen.query_one("#filter", Input).value == ""
         await keys_mouse_help_and_palette_agree(app, pilot)
+        await pilot.press("2", "ctrl+p")
+        await press(pilot, *"zebra", until="[red]Zebra[/red]")
+        await until_seen(pilot, "secret game, completed")
+        await pilot.press("enter")
+        await until(pilot, lambda: app.current_mode == "results", "the results")
+        await until_seen(pilot, "2 of 2 completed")
+        for answer, left in (("n", 2), ("y", 1)):
+            await pilot.press("1")
+            await press(pilot, "x", until=Confirm)
+            await pilot.press(answer)
+            await until(pilot, lambda left=left: not app.screen.is_modal and table.count == left, f"{left} batches")  # type: ignore[misc]
 
 
 async def keys_mouse_help_and_palette_agree(app: TidepoolApp, pilot: Pilot[None]) -> None:
@@ -103,17 +116,6 @@ async def keys_mouse_help_and_palette_agree(app: TidepoolApp, pilot: Pilot[None]
     assert app.screen.query_one(BatchList).cursor == 1
     await pilot.click(next(place for place in app.screen.query("Navigation > ModeTab") if place.mode == "results"))  # type: ignore[attr-defined]
     await until(pilot, lambda: app.current_mode == "results", "the results, by the mouse")
-
-
-async def test_what_starts_a_study_in_an_empty_file_starts_none_in_a_filled_one(path: Path) -> None:
-    async with opened(path, game()) as (app, pilot):
-        await until_seen(pilot, "A small game")
-        await pilot.press(*(starter.key for starter in STARTERS))
-        await pilot.pause(0.3)
-        assert app.current_mode == "batches" and app.screen.query_one(BatchList).count == 1
-        assert not {starter.title for starter in STARTERS} & {
-            line.title for line in app.get_system_commands(app.screen)
-        }
 
 
 @pytest.mark.slow
@@ -143,40 +145,3 @@ def _offered(screen: Screen[object], binding: object) -> bool:
         return False
     _, action, parameters = actions.parse(binding.action)
     return bool(screen.check_action(action, parameters))
-
-
-async def test_the_palette_finds_batches_from_anywhere(path: Path) -> None:
-    async with opened(path, game(name="[red]Zebra[/red]", talks=2), game(name="Apple", talks=4, seed=8)) as (
-        app,
-        pilot,
-    ):
-        await until_seen(pilot, "Apple")
-        await pilot.press("2")
-        await until(pilot, lambda: app.current_mode == "compose")
-        await pilot.press("ctrl+p")
-        await press(pilot, *"zebra", until="[red]Zebra[/red]")
-        await until_seen(pilot, "secret game, completed")
-        await pilot.press("enter")
-        await until(pilot, lambda: app.current_mode == "results", "the results")
-        await until_seen(pilot, "2 of 2 completed")
-
-
-async def test_deleting_asks_first_and_keeps_on_no(path: Path) -> None:
-    async with opened(path, game()) as (app, pilot):
-        await until_seen(pilot, "A small game")
-        await press(pilot, "x", until=Confirm)
-        await pilot.press("n")
-        await until(pilot, lambda: not isinstance(app.screen, Confirm))
-        assert batch_status(path) == "completed"
-        await press(pilot, "x", until=Confirm)
-        await press(pilot, "y", until="Nothing here yet")
-        assert batch_status(path) is None
-
-
-async def test_a_study_that_cannot_start_is_told_in_the_error_dialog(tmp_path: Path) -> None:
-    wrong = config_file(tmp_path, game().replace("marigold", ""))
-    async with opened(tmp_path / "study.db") as (app, pilot):
-        app.run_config(wrong, "wrong")
-        await until(pilot, lambda: isinstance(app.screen, ErrorDialog), "the error dialog")
-        await until_seen(pilot, "has no secret")
-        await press(pilot, "escape", until="Nothing here yet")

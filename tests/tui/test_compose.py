@@ -86,7 +86,7 @@ async def fill(pilot: Pilot[None], screen: ComposeScreen, path: KeyPath, text: s
     return row
 
 
-async def test_the_plan_follows_the_typing_and_the_toml_says_the_same(tmp_path: Path) -> None:
+async def test_plan_and_toml_follow_the_typing_and_changes_are_taken_back(tmp_path: Path) -> None:
     async with opened(tmp_path / "study.db", size=(110, 32)) as (app, pilot):
         screen = await composing(app, pilot)
         await until_seen(pilot, "100 conversations")
@@ -104,6 +104,21 @@ async def test_the_plan_follows_the_typing_and_the_toml_says_the_same(tmp_path: 
         assert "num_interactions = 30 # few" in screen.history.draft.text
         screen.load(template("evolution"))
         await until_seen(pilot, "population_size")
+        screen.load(template("secret_game"))
+        await until_seen(pilot, "100 conversations")
+        await fill(pilot, screen, ("batch", "seed"), "77")
+        await screen.settled()
+        await fill(pilot, screen, ("batch", "description"), "abc")
+
+        def written() -> tuple[object, object]:
+            return screen.history.values["batch"]["seed"], screen.history.values["batch"].get("description")
+
+        steps = [("ctrl+z", (77, None)), ("ctrl+y", (77, "abc")), ("escape", (77, "abc"))]
+        steps += [("ctrl+z", (77, None)), ("ctrl+z", (42, None)), ("ctrl+y", (77, None)), ("ctrl+y", (77, "abc"))]
+        await until(pilot, lambda: written() == (77, "abc"), "both in the draft")
+        for key, values in steps:
+            await pilot.press(key)
+            await until(pilot, lambda values=values: written() == values, f"{values} after {key}")
 
 
 WRONG: list[tuple[KeyPath, str, str]] = [
@@ -158,7 +173,7 @@ async def test_a_choice_that_is_none_is_told_and_real_models_are_asked_only_afte
         assert not app._launched
 
 
-async def test_a_draft_survives_leaving_and_a_crash(path: Path) -> None:
+async def test_a_draft_survives_leaving_and_broken_toml_is_told_by_line(path: Path) -> None:
     async with opened(path) as (app, pilot):
         screen = await composing(app, pilot)
         await fill(pilot, screen, ("batch", "name"), "Half a na")
@@ -171,6 +186,17 @@ async def test_a_draft_survives_leaving_and_a_crash(path: Path) -> None:
         screen = await composing(app, pilot)
         assert (await show_field(screen, ("batch", "seed"))).query_one(Input).value == "7x"
         assert row_of(screen, ("batch", "name")).query_one("Input").value == "Half a na"  # type: ignore[attr-defined]
+    keep_draft(path, Draft(template("secret_game") + "\nthis is no toml"))
+    async with opened(path) as (app, pilot):
+        screen = await composing(app, pilot)
+        assert screen.query_one("#pages", NameStrip).here == "toml"
+        await until_seen(pilot, "Line 29 cannot be read")
+        await pilot.press("f8")
+        area = screen.query_one("#page-toml", TextArea)
+        await until(pilot, lambda: area.has_focus and area.cursor_location[0] == 28, "the cursor on the line")
+        await press(pilot, "ctrl+shift+k", until="100 conversations")
+        await pilot.press("f2")
+        await until(pilot, lambda: screen.query_one("#pages", NameStrip).here == "what")
 
 
 CRASHING = """
@@ -202,59 +228,7 @@ async def test_a_draft_survives_the_apps_death(path: Path) -> None:
         await until_seen(pilot, "Before the crash")
 
 
-async def test_a_broken_toml_is_kept_told_by_line_and_mended(path: Path) -> None:
-    prepare(path)
-    keep_draft(path, Draft(template("secret_game") + "\nthis is no toml"))
-    async with opened(path) as (app, pilot):
-        screen = await composing(app, pilot)
-        assert screen.query_one("#pages", NameStrip).here == "toml"
-        await until_seen(pilot, "Line 29 cannot be read")
-        await pilot.press("f8")
-        area = screen.query_one("#page-toml", TextArea)
-        await until(pilot, lambda: area.has_focus and area.cursor_location[0] == 28, "the cursor on the line")
-        await press(pilot, "ctrl+shift+k", until="100 conversations")
-        await pilot.press("f2")
-        await until(pilot, lambda: screen.query_one("#pages", NameStrip).here == "what")
-
-
-async def test_agents_are_added_edited_removed_and_brought_back(tmp_path: Path) -> None:
-    async with opened(tmp_path / "study.db") as (app, pilot):
-        screen = await composing(app, pilot)
-        await screen.go_to_page("who")
-        roll = screen.query_one(PeopleList)
-        roll.focus()
-        await pilot.press("a")
-        await until(pilot, lambda: roll.count == 4, "a fourth agent")
-        await pilot.press("end", "ctrl+u", *"Dion")
-        await until_written(pilot, screen, ("agents", 3, "name"), "Dion")
-        assert "Dion" in rows_text(roll)[3]
-        roll.focus()
-        await pilot.press("home", "x")
-        await until(pilot, lambda: roll.count == 3 and "Bob" in rows_text(roll)[0], "Ada to be gone")
-        await until_written(pilot, screen, ("agents", 0, "name"), "Bob")
-        await pilot.press("ctrl+z")
-        await until(pilot, lambda: roll.count == 4 and "Ada" in rows_text(roll)[0], "Ada to be back")
-
-
-async def test_a_text_takes_back_its_own_letters_and_the_form_its_changes(tmp_path: Path) -> None:
-    async with opened(tmp_path / "study.db") as (app, pilot):
-        screen = await composing(app, pilot)
-        await fill(pilot, screen, ("batch", "seed"), "77")
-        await screen.settled()
-        await fill(pilot, screen, ("batch", "description"), "abc")
-
-        def written() -> tuple[object, object]:
-            return screen.history.values["batch"]["seed"], screen.history.values["batch"].get("description")
-
-        steps = [("ctrl+z", (77, None)), ("ctrl+y", (77, "abc")), ("escape", (77, "abc"))]
-        steps += [("ctrl+z", (77, None)), ("ctrl+z", (42, None)), ("ctrl+y", (77, None)), ("ctrl+y", (77, "abc"))]
-        await until(pilot, lambda: written() == (77, "abc"), "both in the draft")
-        for key, values in steps:
-            await pilot.press(key)
-            await until(pilot, lambda values=values: written() == values, f"{values} after {key}")
-
-
-async def test_agents_are_taken_from_the_library_by_search_and_marks(path: Path) -> None:
+async def test_agents_are_taken_from_the_library_added_edited_removed_and_brought_back(path: Path) -> None:
     prepare(path)
     agents = [Agent(name=f"Agent {n}", model="simulated:guarded", secret=f"word{n}") for n in range(300)]
     library.add_agents(path, [stored_agent(agent) for agent in agents])
@@ -276,6 +250,22 @@ async def test_agents_are_taken_from_the_library_by_search_and_marks(path: Path)
         await until(
             pilot, lambda: len(values_of(screen.history.draft.text)["agent_ids"]) == 1, "one left in the library"
         )
+        screen.load(template("secret_game"))
+        await until(pilot, lambda: screen.query_one(PeopleList).count == 3, "the three of the template")
+        await screen.go_to_page("who")
+        roll = screen.query_one(PeopleList)
+        roll.focus()
+        await pilot.press("a")
+        await until(pilot, lambda: roll.count == 4, "a fourth agent")
+        await pilot.press("end", "ctrl+u", *"Dion")
+        await until_written(pilot, screen, ("agents", 3, "name"), "Dion")
+        assert "Dion" in rows_text(roll)[3]
+        roll.focus()
+        await pilot.press("home", "x")
+        await until(pilot, lambda: roll.count == 3 and "Bob" in rows_text(roll)[0], "Ada to be gone")
+        await until_written(pilot, screen, ("agents", 0, "name"), "Bob")
+        await pilot.press("ctrl+z")
+        await until(pilot, lambda: roll.count == 4 and "Ada" in rows_text(roll)[0], "Ada to be back")
 
 
 async def test_a_study_is_saved_changed_and_loaded_again(tmp_path: Path) -> None:

@@ -18,8 +18,9 @@ from tidepool.tui.app.screens.library import LibraryScreen, ShelfList
 from tidepool.tui.app.screens.results import ResultsScreen
 from tidepool.tui.app.screens.watch import WatchScreen
 from tidepool.tui.app.widgets.conversations import ConversationsPane
-from tidepool.tui.app.widgets.transcript import TranscriptPane, talk_lines
+from tidepool.tui.app.widgets.transcript import TranscriptPane
 from tidepool.tui.drawing.text import fitted, one_line, plain, wrapped
+from tidepool.tui.drawing.transcript import talk_lines
 
 HOSTILE = {
     "closing tag": "[/foo] [/] [b",
@@ -79,10 +80,9 @@ def test_a_message_of_100_kilobytes_is_laid_out_at_once(name: str) -> None:
     assert max(sum(len(text) for text, _ in line.pieces) for line in lines) < 2_000
 
 
-@pytest.mark.parametrize("name", LONG[:2])
-async def test_every_screen_shows_what_is_long_and_lives(original: Path, tmp_path: Path, name: str) -> None:
+async def test_every_screen_shows_what_is_long_and_lives(original: Path, tmp_path: Path) -> None:
     """`test_every_screen.py` shows what is nasty."""
-    text = HOSTILE[name]
+    text = HOSTILE[LONG[0]]
     path = Path(shutil.copy(original, tmp_path / "study.db"))
     poison(path, text)
     async with opened(path, size=(120, 40)) as (app, pilot):

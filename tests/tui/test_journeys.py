@@ -68,7 +68,7 @@ async def test_each_kind_goes_from_an_empty_file_to_an_export(tmp_path: Path, pa
         await compose_small(app, pilot, kind)
         await pilot.press("ctrl+r")
         await until(pilot, lambda: app.current_mode == "watch", "the Watch screen")
-        await until_seen(pilot, "completed")
+        await until_seen(pilot, "■ completed")
         assert batch_status(path) == "completed"
         await read_results(app, pilot, kind)
         await find_a_word(app, pilot, path)

@@ -107,7 +107,7 @@ def counted(path: Path, sql: str) -> int:
     return int(query(path, sql)[0][0])
 
 
-async def test_filters_keep_talks_that_revealed_or_failed_or_one_agent(path: Path) -> None:
+async def test_filters_keep_talks_that_revealed_or_failed_and_marked_batches_are_compared(path: Path) -> None:
     await played(path, game(talks=30, fatal=0.1))
     failed = counted(path, "SELECT count(*) FROM unit WHERE status = 'failed'")
     revealed = counted(path, "SELECT count(DISTINCT unit_id) FROM outcome WHERE revealed")
@@ -125,11 +125,10 @@ async def test_filters_keep_talks_that_revealed_or_failed_or_one_agent(path: Pat
         talks.query_one("#show", Select).value = "all"
         talks.query_one("#agent", Select).value = "Ada"
         await until(pilot, lambda: talks.list.count == 30, "all of Ada's")
-
-
-async def test_marked_batches_are_compared_side_by_side(path: Path) -> None:
-    async with opened(path, game(name="First", talks=6), game(name="Second", talks=8, seed=9)) as (app, pilot):
+        await played(path, game(name="Second", talks=8, seed=9))
+        talks.list.focus()
+        await pilot.press("1")
         await until(pilot, lambda: app.screen.query_one(BatchList).count == 2)
-        await press(pilot, "space", "space", "m", until="side by side")
+        await press(pilot, "home", "space", "space", "m", until="side by side")
         text = screen_text(app)
-        assert "First" in text and "Second" in text and "Ada: revealed" in text
+        assert "A small game" in text and "Second" in text and "Ada: revealed" in text

@@ -21,8 +21,7 @@ from tidepool.tui.app.widgets.gauges import Gauges
 from tidepool.tui.app.widgets.transcript import TranscriptPane
 from tidepool.tui.app.widgets.watch_panels import LogLines, PacePlots, Wavefront
 
-SLOW = game(name="Slow one", talks=40, latency=0.2)
-KILLED = game(name="Killed one", talks=120, latency=0.2)
+KILLED = game(name="Killed one", talks=80, latency=0.2, seed=11)
 LONG = game(name="Long one", talks=4000, latency=0.2)
 CELLS = LONG + '[design.factors]\n"agents.Bob.model" = ["simulated:trusting", "simulated:talkative"]\n'
 
@@ -80,19 +79,7 @@ def found_in(screen: str) -> int:
     return int(screen.partition("so far, n = ")[2].split()[0].replace(",", "") or 0)
 
 
-async def test_a_killed_batch_shows_interrupted_and_resumes_to_its_end(tmp_path: Path, path: Path) -> None:
-    async with opened(path) as (app, pilot):
-        app.run_config(config_file(tmp_path, KILLED), "killed")
-        await until_running(app, pilot)
-        os.kill(app._launched[0].process.pid, signal.SIGKILL)
-        await until_seen(pilot, "interrupted")
-        while app.screen.is_modal:
-            await pilot.press("escape")
-        await press(pilot, "u", until="completed")
-        assert batch_status(path) == "completed"
-
-
-async def test_a_batch_is_stopped_after_a_question(tmp_path: Path, path: Path) -> None:
+async def test_a_batch_is_stopped_after_a_question_and_another_killed_and_resumed(tmp_path: Path, path: Path) -> None:
     async with opened(path) as (app, pilot):
         app.run_config(config_file(tmp_path, LONG), "long")
         await until_running(app, pilot)
@@ -104,6 +91,16 @@ async def test_a_batch_is_stopped_after_a_question(tmp_path: Path, path: Path) -
         await press(pilot, "s", until="interrupted: stopped")
         assert batch_status(path) == "interrupted"
         assert "of 12,000 calls" in screen_text(app), "progress is counted in calls, as before the stop"
+        await until(pilot, lambda: not app._launched, "the end of its process")
+        app.run_config(config_file(tmp_path, KILLED, "killed.toml"), "killed")
+        await until_running(app, pilot)
+        os.kill(app._launched[0].process.pid, signal.SIGKILL)
+        await until_seen(pilot, "interrupted")
+        while app.screen.is_modal:
+            await pilot.press("escape")
+        await pilot.press("u")
+        await until(pilot, lambda: batch_status(path) == "completed", "its end")
+        await until_seen(pilot, "■ completed")
 
 
 @pytest.mark.slow

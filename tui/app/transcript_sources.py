@@ -16,8 +16,6 @@ from textual.content import Content
 from tidepool.engine.studies.evolution.records import ROLES, finalists
 from tidepool.storage.queries import search
 from tidepool.storage.queries.learning import (
-    GRADES,
-    Answer,
     AnswerFilter,
     AnswerHead,
     EpisodeHead,
@@ -31,11 +29,12 @@ from tidepool.storage.queries.learning import (
     players,
     read_answers,
 )
-from tidepool.storage.queries.lists import Transcript, everybody, readable, talk_heads
+from tidepool.storage.queries.lists import everybody, readable, talk_heads
 from tidepool.storage.queries.watching import BatchLine, wave_lines
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.widgets.rows import Piece, column, marked_names
 from tidepool.tui.drawing.text import count, fitted, one_line
+from tidepool.tui.drawing.transcript import GRADES, Readable, ReadAnswer
 
 MOST_WAVES = MOST_SPEAKERS = 200
 NAMES = 28
@@ -52,18 +51,6 @@ class TranscriptFilter:
     show: str = "all"
     participant: str | None = None
     part: str | int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ReadAnswer:
-    """One answer to read, with the prompt that it was given by."""
-
-    answer: Answer
-    role: str | None
-    prompt: str
-
-
-Readable = Transcript | ReadAnswer
 
 
 class TranscriptSource:
@@ -171,7 +158,6 @@ QUERIES = {"training": "training", "heldout": "held out"}
 SPLITS = {"judge": "held out", "search": "training"}
 """which problems, in a word"""
 FINALISTS = {"champion": "champion", "baseline": "best seed", "random_search": "random"}
-MARKS = {"wrong": ("×", "failed"), "missing": ("–", "retried"), "right": ("■", "done")}
 _PROBLEM, _GENOME = re.compile(r"(?<!\S)#(\d{1,9})(?!\S)"), re.compile(r"(?<!\S)@(\w+)(?!\S)")
 
 
@@ -231,7 +217,7 @@ class Answers(TranscriptSource):
 
     def row(self, number: int, head_and_role: tuple[AnswerHead, str | None]) -> list[Piece]:
         head, role = head_and_role
-        mark, style = MARKS[head.grade]
+        mark, style = GRADES[head.grade]
         extracted = "missing" if head.grade == "missing" else one_line(head.extracted or "no answer")
         gold = f" for {one_line(head.gold)}" if head.gold is not None and head.grade == "wrong" else ""
         return [

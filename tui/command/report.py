@@ -1,7 +1,7 @@
 """What commands print: the summary of a batch or a study, a plan, one conversation or episode, a family tree."""
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,19 +9,17 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from tidepool.engine.branching.talks import ASSIGNED
-from tidepool.engine.results.blocks import format_outcome, glyph_of, money, number, places_of, span
+from tidepool.engine.results.blocks import INKS, number, places_of
 from tidepool.engine.results.report import MOST_WAVES, report_of
-from tidepool.engine.results.simulated_roles import is_simulated
 from tidepool.engine.studies.evolution.records import Family, Member
 from tidepool.storage.batches import find_batch
-from tidepool.storage.queries.learning import QUERY_SPLITS, EpisodeStep, episode_steps, split_of
 from tidepool.storage.queries.lists import Transcript
-from tidepool.storage.queries.units import StoredMessage
 from tidepool.storage.studies import cells_of, study_of
 from tidepool.tui.drawing.blocks import COLOURS, print_blocks
 from tidepool.tui.drawing.figures import mark_ink
-from tidepool.tui.drawing.text import console, one_line, plain, plain_table, shortened
+from tidepool.tui.drawing.plan import plan_table, wave_blocks
+from tidepool.tui.drawing.text import console, one_line
+from tidepool.tui.drawing.transcript import talk_lines
 
 
 def batches_of(connection: sqlite3.Connection, reference: str) -> list[sqlite3.Row]:
@@ -59,160 +57,29 @@ def print_summary(database: Path, summary: dict[str, Any], *, waves: bool = True
 def print_plan(plan: dict[str, Any]) -> None:
     out = console()
     out.print(Text(f"{one_line(plan['name'])} · {plan['kind']} · plan only, nothing was called", style="bold"))
-    figures = {"wave": "index", "calls": "calls", "tokens in": "input_tokens", "tokens out": "output_tokens"}
-    if any(wave["rounds"] > 1 for wave in plan["waves"]):
-        figures["rounds"] = "rounds"
-    rows = [[f"{wave[figure]:,}" for figure in figures.values()] for wave in plan["waves"][:MOST_WAVES]]
-    out.print(plain_table(figures, rows, right=figures))
-    if len(plan["waves"]) > MOST_WAVES:
-        out.print(Text(f"… and {len(plan['waves']) - MOST_WAVES:,} more waves"))
-    for name, line in plan_lines(plan):
-        for wrapped_line in Text(line).wrap(out, max(20, out.width - 8)):
-            out.print(Text(f"{name:<8}") + wrapped_line)
-            name = ""
-
-
-def plan_lines(plan: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    if cells := plan.get("cells"):
-        from tidepool.engine.design.cells import shape_of
-
-        yield "cells", shape_of(cells)
-    some = f", {plan['units_at_once']:,} at once" if plan["units_at_once"] < plan["units"] else ""
-    yield "units", f"{plan['units']:,}{some} (service {plan['service']})"
-    rounds = max((wave["rounds"] for wave in plan["waves"]), default=1)
-    follow = f", in up to {rounds:,} rounds one after another" if rounds > 1 else ""
-    most = plan["at_most"]
-    exact = most is not None and most["calls"] == plan["calls"]
-    beyond = "" if exact or most is None else f", {most['calls']:,} at most"
-    yield "calls", f"{'' if exact else 'about '}{plan['calls']:,} in {len(plan['waves']):,} waves{follow}{beyond}"
-    tokens = f"about {plan['tokens']['input']:,} in, {plan['tokens']['output']:,} out"
-    yield (
-        "tokens",
-        tokens + (f"; at most {most['tokens']['input']:,} in, {most['tokens']['output']:,} out" if most else ""),
-    )
-    if plan["cost_usd_live"] is None:
-        yield "cost", "unknown: the price of a model is not known"
-    else:
-        worst = f"; at most {money(most['cost_usd'])}" if most else ""
-        yield "cost", f"about {money(plan['cost_usd_live'])} live, {money(plan['cost_usd_batch'])} by batch API{worst}"
-    for line in plan["transport"]["words"]:
-        yield "sent", line
-    if 0 < plan["budget_usd"] < (plan["cost_usd"] or 0):
-        yield "budget", f"{money(plan['budget_usd'])} is less than that: the batch would stop on its way"
-    yield "time", f"about {span(plan['seconds_live'])} live" if plan["seconds_live"] >= 0.01 else "an instant"
-    for note in plan["notes"]:
-        yield "note", note
+    print_blocks(out, [*wave_blocks(plan, MOST_WAVES), plan_table(plan)])
 
 
 # -- one unit to read --------------------------------------------------------------------------------------------------
 
 
-MOST_SHOWN = 50_000
-"""characters of one message: more than anybody reads here, and laying out millions takes minutes"""
-
-
-def print_transcript(out: Console, kind: str, talk: Transcript, people: Sequence[str] = ()) -> None:
-    """`people` are all who take part in the batch, by which each has a colour and a glyph."""
-    if kind == "mutation":
-        _episode(out, talk, _label(talk))
-    else:
-        _conversation(out, kind, talk, _label(talk), places_of(people))
-
-
-def _label(talk: Transcript) -> str:
-    """By who spoke: a judge that is simulated makes no talk a simulated one."""
-    spoken = {is_simulated(message.model) for message in talk.messages if message.model != ASSIGNED}
-    return "" if True not in spoken else " (partly simulated)" if False in spoken else " (simulated)"
-
-
-def _conversation(out: Console, kind: str, talk: Transcript, label: str, places: Mapping[str, int]) -> None:
-    round_text = f", game {talk.game}, round {talk.round}" if talk.game is not None or kind == "secret_game" else ""
-    title = f"conversation {talk.sequence_number}{round_text}: {' and '.join(talk.participants)}, {talk.status}{label}"
-    out.print(Text(one_line(title), style="bold"))
-    game = kind == "secret_game"
-    reveals = {side["turn"]: side for side in talk.outcomes if game and (side["revealed"] or side["uncertain"])}
-    for message in talk.messages:
-        out.print()
-        out.print(_spoken(message, places))
-        if message.thought:
-            out.print(Text(f"*{shortened(message.thought, MOST_SHOWN)}*", style="italic"))
-        out.print(_marked(message.content, reveals.get(message.turn)))
-    if game or talk.error:
-        out.print()
-    if talk.error:
-        out.print(Text(f"failed: {shortened(talk.error)}", style="red"))
-    for outcome in talk.outcomes:
-        out.print(Text(one_line(_outcome_text(outcome))))
-    for judgement in talk.judgements:
-        rating = "no clear rating" if judgement["rating"] is None else f"{judgement['rating']:g}"
-        out.print(Text(f"\n{one_line(str(judgement['entity']))} is judged: {rating}"))
-
-
-def _spoken(message: StoredMessage, places: Mapping[str, int]) -> Text:
-    place = places.get(message.speaker or "")
-    name = one_line(message.speaker) if place is None else f"{glyph_of(place)} {one_line(message.speaker)}"
-    ink = "" if place is None else mark_ink(place, COLOURS)
-    assigned = " (assigned)" if message.model == ASSIGNED else ""
-    return Text.assemble(f"{message.turn}. ", (name, ink), assigned, style="bold")
-
-
-def _marked(text: str, outcome: dict[str, Any] | None = None) -> Text:
-    """What gave the secret away, marked. Its place is that in the text as it was said, before it is made plain."""
-    start, end = (outcome["start"], outcome["end"]) if outcome else (0, 0)
-    start, end = (start, end) if isinstance(start, int) and isinstance(end, int) else (0, 0)
-    before, marked, after = text[:MOST_SHOWN][:start], text[:MOST_SHOWN][start:end], text[end:]
-    return Text.assemble(plain(before), (plain(marked), "reverse"), shortened(after, MOST_SHOWN))
-
-
-def _outcome_text(outcome: dict[str, Any]) -> str:
-    name, how = outcome["agent"], format_outcome(outcome)
-    score = "score open until the game ends" if outcome["score"] is None else f"score {number(outcome['score'], 2)}"
-    if outcome["verdict_step"] is None:
-        return f"{name} {how}, {score}"
-    verdict = {None: "no verdict", 0: "kept", 1: "revealed"}[outcome["verdict"]]
-    return f"{name} {how}, {score}; judge: {verdict}"
-
-
-ENDINGS = {
-    "success": "ended well",
-    "length": "its length was used up",
-    "lost": "the last step was lost and does not count",
-    "budget": "the budget was used up",
-    "left": "its learner went another way when it was started again",
+TRANSCRIPT_STYLES = {
+    "strong": "bold",
+    "accent": "bold",
+    "dim": "dim",
+    "thought": "italic",
+    "failed": "red",
+    "reveal": "reverse",
+    "running": "reverse",
+    **{f"who-{place}": f"bold {mark_ink(place, COLOURS)}" for place in range(len(INKS))},
 }
 
 
-def _episode(out: Console, episode: Transcript, label: str) -> None:
-    details = episode.details
-    players = " and ".join(episode.participants)
-    split = QUERY_SPLITS.get(split_of(details), split_of(details))
-    out.print(
-        Text(one_line(f"episode {episode.sequence_number}, {split}, {players}, {episode.status}{label}"), style="bold")
-    )
-    if not details:
-        out.print(Text("under way: rewards are told when it has ended"))
-    else:
-        kind = f" ({details['kind']})" if details.get("kind") else ""
-        out.print(Text(shortened(f"query{kind}: {details.get('query', '')}", MOST_SHOWN)))
-        if details.get("reference"):
-            out.print(Text(shortened(f"reference: {details['reference']}", MOST_SHOWN), style="dim"))
-    for step in episode_steps(details, episode.messages):
-        _print_step(out, step)
-    if details:
-        score = number(details.get("mean_reward"), 3)
-        out.print(Text(f"\n{ENDINGS.get(str(details.get('ended')), 'ended')}; mean reward {score}"))
-
-
-def _print_step(out: Console, step: EpisodeStep) -> None:
-    fell_back = " (fell back: no usable rewrite)" if step.fell_back else ""
-    out.print()
-    out.print(Text(one_line(f"{step.number}. {step.operator}{fell_back}"), style="bold"))
-    texts = {"query": step.query, "rewritten": step.rewritten if step.rewritten != step.query else None}
-    for name, text in {**texts, "target": step.reply}.items():
-        if text is not None:
-            out.print(Text(f"{name}: ", style="bold") + Text(shortened(text, MOST_SHOWN), style="not bold"))
-    if step.ended:
-        out.print(Text("lost: masked" if step.reward is None else f"reward {step.reward:.3f}", style="dim"))
+def print_transcript(out: Console, talk: Transcript, people: Sequence[str] = ()) -> None:
+    """`people` are all who take part in the batch, by which each has a colour and a glyph."""
+    for line in talk_lines(talk, out.width + 1, (), places_of(people)):
+        text = Text.assemble(*((text, TRANSCRIPT_STYLES.get(style, "")) for text, style in line.pieces))
+        out.print(text[1:])  # the margin is the app's
 
 
 # -- family trees ------------------------------------------------------------------------------------------------------

@@ -1,13 +1,15 @@
-"""Blocks on a terminal, in a file or in a pipe: they read well without colours and in 60 columns."""
+"""Blocks as lines of characters, for the terminal, a file, a pipe and the app: they read well without colours and in 60
+columns. Where colours are, each back end has its own for the roles named here."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table as RichTable
 from rich.text import Text
 
 from tidepool.engine.results.blocks import (
+    INKS,
     Block,
     Cell,
     Figure,
@@ -20,10 +22,9 @@ from tidepool.engine.results.blocks import (
     more,
     text_of,
 )
-from tidepool.tui.drawing.figures import draw, heat_map, mark_ink, preferred_height
-from tidepool.tui.drawing.text import one_line, shortened
+from tidepool.tui.drawing.figures import draw, label_texts, mark_ink, preferred_height
+from tidepool.tui.drawing.text import fitted, one_line, shortened, wrapped
 
-STYLES = {"strong": "bold", "quiet": "dim", "simulated": "yellow", "warning": "yellow"}
 WIDEST_FIGURE = 100
 COLOURS = {
     "primary": (47, 143, 207),
@@ -35,6 +36,23 @@ COLOURS = {
     "quiet": (128, 128, 128),
 }
 """middling: they read on a dark ground and on a light one"""
+SHADES = " ░▒▓█"
+SHADE_COLOURS = ("grey50", "light_sky_blue3", "steel_blue1", "dodger_blue2", "dodger_blue3")
+STYLES = {
+    "title": "bold",
+    "heading": "bold",
+    "strong": "bold",
+    "quiet": "dim",
+    "simulated": "yellow",
+    "warning": "yellow",
+    **{f"heat-{level}": colour for level, colour in enumerate(SHADE_COLOURS)},
+    **{f"mark-{place}": mark_ink(place, COLOURS) for place in range(len(INKS))},
+}
+"""of roles, on a terminal"""
+Line = Sequence[tuple[str, str]]
+"""texts, each with its role; an empty role is plain text"""
+NARROWEST_SHARE, WIDEST_SHARE = 6, 9
+"""cells of a share in a heat map: 100 % and a gap, or with a shade before it"""
 
 
 def print_blocks(out: Console, blocks: Iterable[Block]) -> None:
@@ -42,74 +60,90 @@ def print_blocks(out: Console, blocks: Iterable[Block]) -> None:
     before: Block | None = None
     for block in blocks:
         strong = isinstance(block, Words) and block.level == "strong"
-        if (strong and before) or (isinstance(block, Words | Headline) and isinstance(before, Figure | Heat)):
+        titled = isinstance(block, Figure | Heat) or (isinstance(block, Table) and block.title)
+        if titled or (strong and before) or (isinstance(block, Words | Headline) and isinstance(before, Figure | Heat)):
             out.print()
-        match block:
-            case Words():
-                out.print(Text(shortened(block.text, 40_000), style=STYLES.get(block.level, "")))
-            case Headline():
-                out.print(Text(one_line(block.text), style="bold"))
-            case Table():
-                _print_table(out, block)
-            case Figure():
-                _print_figure(out, block)
-            case Heat():
-                _print_heat(out, block)
-            case Folded():
-                out.print(Text(folded_text(block), style="dim"))
+        if isinstance(block, Figure):
+            _print_figure(out, block)
+        else:
+            for line in block_lines(block, out.width):
+                text = Text.assemble(*((text, STYLES.get(role, "")) for text, role in line), no_wrap=True)
+                text.rstrip()
+                out.print(text, crop=False)
         before = block
 
 
-def folded_text(block: Folded) -> str:
-    """On a screen: that it is there, and where to read it."""
-    return f"{one_line(block.title)} ({len(block.text):,} characters, in full in an export as html or markdown)"
+def _print_figure(out: Console, block: Figure) -> None:
+    width = min(out.width, WIDEST_FIGURE)
+    for row in draw(block, width, preferred_height(block, width), COLOURS, plain=not out.is_terminal or out.no_color):
+        line = Text.assemble(*((run, colour or "") for run, colour in row), no_wrap=True)
+        line.rstrip()
+        out.print(line)
 
 
-def _print_table(out: Console, block: Table) -> None:
-    if block.title:
-        out.print()
-        out.print(Text(one_line(block.title), style="bold"))
-    if not any(block.columns):
-        _print_facts(out, block)
-        return
-    out.print(_table(block, out.width))
-    if (left_out := len(block.rows) - block.first) > 0:
-        out.print(Text(more(left_out)))
+def block_lines(block: Words | Headline | Table | Heat | Folded, width: int, most: int = 0) -> list[Line]:
+    """At most `width` cells each, but for a tree; at most `most` rows of a table, else as many as it asks for."""
+    match block:
+        case Words(text, "tree"):
+            return [[(line, "")] for line in shortened(text, 40_000).splitlines()]
+        case Words(text, level):
+            return _wrapped(shortened(text, 40_000), width, level)
+        case Headline():
+            return _wrapped(one_line(block.text), width, "strong")
+        case Folded():
+            note = f"({len(block.text):,} characters, in full in an export as html or markdown)"
+            return _wrapped(f"{one_line(block.title)} {note}", width, "quiet")
+        case Heat():
+            return list(_heat(block, width))
+    title: list[Line] = [[(one_line(block.title), "title")]] if block.title else []
+    return [*title, *(_table(block, width, most or block.first) if any(block.columns) else _facts(block, width))]
 
 
-def _print_facts(out: Console, block: Table) -> None:
+def _wrapped(text: str, width: int, role: str) -> list[Line]:
+    return [[(text[start:end], role)] for start, end in wrapped(text, width)]
+
+
+def _facts(block: Table, width: int) -> Iterator[Line]:
     """Each on a line, what does not fit below it."""
     rows = [[one_line(text_of(cell)) for cell in row] for row in block.rows]
     name = 2 + max((cell_len(row[0]) for row in rows), default=0)
     for row in rows:
         first: str = row[0]
-        for part in Text(" ".join(row[1:])).wrap(out, max(20, out.width - name)):
-            out.print(Text(f"{first:<{name}}") + part)
+        for line in _wrapped(" ".join(row[1:]), max(20, width - name), ""):
+            yield [(fitted(first, name), "quiet"), *line]
             first = ""
 
 
-def _texts(block: Table, *, brief: bool) -> list[list[str]]:
-    rows = [[text_of(cell, brief=brief) for cell in row] for row in block.rows[: block.first]]
+def _texts(block: Table, most: int, *, brief: bool) -> list[list[str]]:
+    rows = [[text_of(cell, brief=brief) for cell in row] for row in block.rows[:most]]
     return [[one_line(text) for text in row] for row in (block.columns, *rows)]
 
 
-def _table(block: Table, width: int) -> RichTable:
+def _table(block: Table, width: int, most: int) -> Iterator[Line]:
     """What does not fit is told in brief and goes on below; nothing is cut."""
-    texts, gap = _texts(block, brief=False), 2
+    texts, gap = _texts(block, most, brief=False), 2
     widths = [max(map(cell_len, column)) for column in zip(*texts, strict=True)]
     if sum(widths) + gap * (len(widths) - 1) > width:
-        texts = _texts(block, brief=True)
+        texts = _texts(block, most, brief=True)
         widths, gap = column_widths(texts, block.left, width)
-    table = RichTable(box=None, pad_edge=False, padding=(0, gap, 0, 0))
-    for place, (name, wide) in enumerate(zip(texts[0], widths, strict=True)):
-        table.add_column(Text(name), justify="left" if place < block.left else "right", overflow="fold", width=wide)
-    for row, cells in zip(texts[1:], block.rows, strict=False):
-        table.add_row(*(Text(text, style=_style(cell)) for text, cell in zip(row, cells, strict=True)))
-    return table
+    heads: Sequence[Cell] = block.columns
+    for row, cells in zip(texts, (heads, *block.rows), strict=False):
+        roles = ["heading" if cells is heads else _role(cell) for cell in cells]
+        for parts in zip_longest(*map(_folded, row, widths), fillvalue=""):
+            yield [
+                (" " * gap * (place > 0) + fitted(part, wide, right=place >= block.left), role)
+                for place, (part, wide, role) in enumerate(zip(parts, widths, roles, strict=True))
+            ]
+    if (left_out := len(block.rows) - most) > 0:
+        yield [(more(left_out), "quiet")]
 
 
-def _style(cell: Cell) -> str:
-    return mark_ink(cell.place, COLOURS) if isinstance(cell, Named) else ""
+def _folded(text: str, width: int) -> list[str]:
+    return [text] if cell_len(text) <= width else [text[start:end] for start, end in wrapped(text, width)]
+
+
+def _role(cell: Cell) -> str:
+    return f"mark-{cell.place % len(INKS)}" if isinstance(cell, Named) else ""
 
 
 def column_widths(texts: Sequence[Sequence[str]], left: int, width: int) -> tuple[list[int], int]:
@@ -126,21 +160,29 @@ def column_widths(texts: Sequence[Sequence[str]], left: int, width: int) -> tupl
     return widths, gap
 
 
-def _print_figure(out: Console, block: Figure) -> None:
-    width = min(out.width, WIDEST_FIGURE)
-    lines = []
-    for row in draw(block, width, preferred_height(block, width), COLOURS, plain=not out.is_terminal or out.no_color):
-        line = Text()
-        for run, colour in row:
-            line.append(run, style=colour)
-        line.rstrip()
-        lines.append(line)
-    out.print()
-    out.print(Text("\n", no_wrap=True).join(lines))
+def _heat(heat: Heat, width: int) -> Iterator[Line]:
+    """Shares from 0 to 100, as many columns as there is room for: by number, shade and colour. None is a dash."""
+    rows, columns = (label_texts(names, heat.places) for names in (heat.rows, heat.columns))
+    label = min(14, max(map(cell_len, rows), default=0))
+    each = max(NARROWEST_SHARE, min(WIDEST_SHARE, (width - label - 1) // max(1, len(columns))))
+    shown = max(1, (width - label - 1) // each)
+    yield [(fitted(one_line(heat.title), min(width, cell_len(one_line(heat.title)))), "title")]
+    heads = "".join(" " + fitted(name, each - 1, right=True) for name in columns[:shown])
+    yield [(" " * (label + 1) + heads, "heading")]
+    for name, values in zip(rows, heat.values, strict=True):
+        yield [(fitted(name, label) + " ", ""), *(_share(value, each) for value in values[:shown])]
+    if shown < len(columns):
+        yield [(more(len(columns) - shown), "quiet")]
+    yield [
+        ("0 % ", "quiet"),
+        *((shade * 2, f"heat-{level}") for level, shade in enumerate(SHADES)),
+        (" 100 %", "quiet"),
+    ]
 
 
-def _print_heat(out: Console, block: Heat) -> None:
-    out.print()
-    out.print(Text(one_line(block.title), style="bold"))
-    for line in heat_map(block, min(out.width, WIDEST_FIGURE)):
-        out.print(line)
+def _share(share: float | None, width: int) -> tuple[str, str]:
+    if share is None:
+        return fitted("–", width, right=True), "quiet"
+    level = min(4, int(share / 20))
+    shade = SHADES[level] * 2 if width >= WIDEST_SHARE else ""
+    return fitted(f"{shade}{share:4.0f} %", width, right=True), f"heat-{level}"

@@ -24,6 +24,9 @@ from tidepool.storage.text import one_line as one_line
 from tidepool.storage.text import plain as plain
 from tidepool.storage.text import shortened as shortened
 
+Piece = tuple[str, str]
+"""text and the name of its style, or '' for plain"""
+
 # -- widths ------------------------------------------------------------------------------------------------------------
 
 

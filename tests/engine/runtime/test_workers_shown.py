@@ -1,4 +1,4 @@
-"""The hands of a running batch, as watchers of the file are shown them: by Watch and by `show`."""
+"""The hands of a running batch, as `show` tells of them."""
 
 import json
 import time
@@ -9,12 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.state import change
-from tests.tui.persons import opened, rows_text, until
 from tests.tui.studies import game, played_now
 from tidepool.storage.locks import holding
 from tidepool.storage.queries.watching import WorkerLine, workers_in
-from tidepool.tui.app.widgets.frame import PanelStrip
-from tidepool.tui.app.widgets.watch_panels import WorkersTable
 from tidepool.tui.command.main import main
 
 HANDS = [
@@ -52,19 +49,6 @@ def test_a_branch_hears_of_the_cluster_too(running: Path, capsys: pytest.Capture
     ):
         assert main([*words, "--set", f"cluster.{said}"]) == 2
         assert told in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("size", [(160, 48), (80, 24)])
-async def test_watch_has_a_panel_of_them(running: Path, size: tuple[int, int]) -> None:
-    async with opened(running, size=size) as (app, pilot):
-        await pilot.press("3")
-        await until(pilot, lambda: app.screen.has_class("-has-hands"), "the hands")
-        table = app.screen.query_one(WorkersTable)
-        if size[0] < 100:
-            app.screen.query_one(PanelStrip).choose("panel-hands")
-        await until(pilot, lambda: table.region.height > 1, "their panel")
-        assert rows_text(table)[0].split() == ["12", "85/s", "3,400", "gpu1", "41"]
-        assert "gpu[/2]" in rows_text(table)[1]
 
 
 @pytest.mark.parametrize("hands", ["gpu1", 3, [3], [{"node": 3}], [{"node": "a", "process": "b"}], [{}], None])

@@ -63,23 +63,17 @@ def test_list_loads_no_config_class_and_no_numpy(file_of_all_kinds: Path) -> Non
     assert "sqlite3" in loaded and loaded.isdisjoint(NEVER | {"pydantic", "numpy", "asyncio", "plotext", "filelock"})
 
 
-@pytest.mark.parametrize("kind", ["secret_game", "simulation", "evolution", "mutation"])
-def test_show_loads_neither_scipy_nor_what_calls_a_provider(kind: str, file_of_all_kinds: Path) -> None:
+@pytest.mark.parametrize(
+    ("command", "kind"), [("show", "secret_game"), ("show", "evolution"), ("show", "mutation"), ("stats", "simulation")]
+)
+def test_reading_loads_no_config_class_and_nothing_that_calls_a_provider(
+    command: str, kind: str, file_of_all_kinds: Path
+) -> None:
     with sqlite3.connect(file_of_all_kinds) as connection:
         (batch_id,) = connection.execute("SELECT id FROM batch WHERE kind = ? LIMIT 1", (kind,)).fetchone()
     connection.close()
-    loaded = loaded_by("--db", str(file_of_all_kinds), "show", batch_id, folder=file_of_all_kinds.parent)
-    assert "rich" in loaded and loaded.isdisjoint(NEVER | {"asyncio", "filelock"})
-    if kind != "simulation":
-        assert "pydantic" not in loaded
-
-
-def test_statistics_of_simulations_load_no_config_class(file_of_all_kinds: Path) -> None:
-    with sqlite3.connect(file_of_all_kinds) as connection:
-        (batch_id,) = connection.execute("SELECT id FROM batch WHERE kind = 'simulation' LIMIT 1").fetchone()
-    connection.close()
-    loaded = loaded_by("--db", str(file_of_all_kinds), "stats", batch_id, folder=file_of_all_kinds.parent)
-    assert "numpy" in loaded and loaded.isdisjoint(NEVER | {"pydantic", "asyncio", "filelock"})
+    loaded = loaded_by("--db", str(file_of_all_kinds), command, batch_id, folder=file_of_all_kinds.parent)
+    assert "rich" in loaded and loaded.isdisjoint(NEVER | {"pydantic", "asyncio", "filelock"})
 
 
 def test_a_small_run_loads_no_sdk_and_nothing_for_tables_or_statistics_that_it_does_not_use(tmp_path: Path) -> None:

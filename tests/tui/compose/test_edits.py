@@ -102,7 +102,7 @@ EDITS = st.one_of(
 )
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(st.sampled_from([*KINDS, ""]), st.lists(EDITS, max_size=6))
 def test_the_text_always_says_what_the_values_say(kind: str, edits: list[Edit]) -> None:
     text = template(kind) if kind else ""

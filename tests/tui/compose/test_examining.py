@@ -71,8 +71,7 @@ def test_real_models_have_a_price_live_and_by_batch_a_budget_and_a_key_that_is_m
     assert found.ready, found.complaints
     assert not is_free(found)
     words = in_full(found).plain
-    assert "batch API" in words
-    assert "is less than expected" in words
+    assert "batch API" in words and "is less than that" in " ".join(words.split())
     assert words.startswith("× No key for OpenAI: OPENAI_API_KEY is not set.")
     assert in_one_line(found).plain.startswith("× no key: OPENAI_API_KEY · 100 conversations")
     monkeypatch.setenv("OPENAI_API_KEY", "here")
@@ -80,21 +79,17 @@ def test_real_models_have_a_price_live_and_by_batch_a_budget_and_a_key_that_is_m
 
 
 @pytest.mark.parametrize(
-    ("batch_from", "words", "chosen"),
+    ("batch_from", "words"),
     [
-        (0, "openai by batch API: 10 provider batches, 5 one after another, minutes to 24 h each", "batch API"),
-        (100, "openai live: waves of", "live"),
+        (0, "openai by batch API: 10 provider batches, 5 one after another, minutes to 24 h each"),
+        (100, "openai live: waves of"),
     ],
 )
-def test_the_plan_tells_the_way_of_calls_and_marks_its_price(
-    study: Path, batch_from: int, words: str, chosen: str
-) -> None:
+def test_the_plan_tells_the_way_of_calls(study: Path, batch_from: int, words: str) -> None:
     text = template("secret_game").replace("simulated:guarded", "openai:gpt-4o-mini")
     text = text.replace("simulated:trusting", "openai:gpt-6-luna")
     found = look(edited(text, [Put(("service", "batch_from"), batch_from)]), study)
-    lines = in_full(found).plain.splitlines()
-    assert f"sent {words}" in " ".join(" ".join(lines).split()), lines
-    assert [line[:9].strip() for line in lines if "← chosen" in line] == [chosen]
+    assert f"sent {words}" in " ".join(in_full(found).plain.split())
 
 
 def test_text_that_is_no_toml_is_told_by_line(study: Path) -> None:

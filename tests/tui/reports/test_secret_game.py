@@ -35,15 +35,29 @@ def printed(statistics: dict[str, Any], width: int) -> str:
     return out.getvalue()
 
 
-async def test_a_report_tells_all_and_fits_its_width(database: Path) -> None:
+TOLD = (
+    "who reveals, who obtains",
+    "revealed against obtained",
+    "obtained the secret of the column",
+    "mean score",
+    "by model",
+    "by who opened",
+    "Holm's correction",
+    "what the judge says",
+    "rounds sat out",
+)
+
+
+async def test_report_and_transcript_tell_all_and_fit_their_width(database: Path, tidepool: Any) -> None:
     summary = await run_batch(study(detection=["exact", "judge"], judge="simulated:judge"), database)
-    told = ("who reveals, who obtains", "revealed against obtained", "obtained the secret of the column", "mean score")
-    told += ("by model", "by who opened", "Holm's correction", "what the judge says", "rounds sat out")
     for width in (60, 80, 110, 200):
         report = printed(summary["statistics"], width)
-        assert [words for words in told if words not in " ".join(report.split())] == []
+        assert [told for told in TOLD if told not in " ".join(report.split())] == []
         assert all(len(line.rstrip()) <= width for line in report.splitlines())
         assert "…" not in report.split("who reveals")[0]
+    revealed = query(database, "SELECT conversation_id & 0xffffffff FROM outcomes WHERE revealed LIMIT 1")[0][0]
+    shown = tidepool("show", "last", "--conversation", str(revealed)).stdout
+    assert "revealed in message" in shown and "judge:" in shown and "(simulated)" in shown
 
 
 async def test_a_report_of_nothing_is_short(database: Path) -> None:
@@ -54,10 +68,3 @@ async def test_a_report_of_nothing_is_short(database: Path) -> None:
     assert "missing: 2 conversations" in report
     assert "no conversation has come to its end" in report
     assert "secrets revealed" not in report
-
-
-async def test_a_transcript_marks_what_was_said_and_judged(database: Path, tidepool: Any) -> None:
-    await run_batch(study(20, detection=["exact", "judge"], judge="simulated:judge"), database)
-    revealed = query(database, "SELECT conversation_id & 0xffffffff FROM outcomes WHERE revealed LIMIT 1")[0][0]
-    shown = tidepool("show", "last", "--conversation", str(revealed)).stdout
-    assert "revealed in message" in shown and "judge:" in shown and "(simulated)" in shown

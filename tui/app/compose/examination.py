@@ -95,7 +95,7 @@ def _priced(
 ) -> tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]:
     """Its price and power, its models and its shape in words; of a config with a [design], those of all cells together."""
     from tidepool.engine.config.loading import config_from, with_users_likes
-    from tidepool.engine.design.cells import plan_study, priced_cells, shape_of
+    from tidepool.engine.design.cells import plan_study, priced_cells
     from tidepool.engine.planning.foresight import forecast, price_of
 
     if not values.get("design"):
@@ -103,7 +103,7 @@ def _priced(
         return plan, tuple(sorted(load_kind(config.batch.kind).models(config))), tuple(study_from(config).shape())
     study = plan_study(config_from(with_users_likes(values), source="", folder=folder), database)
     plan = {**priced_cells(study), "power": _power(forecast(study), database)}
-    return plan, tuple(plan.pop("models")), (shape_of(plan["cells"]),)
+    return plan, tuple(plan.pop("models")), ()
 
 
 def missing_keys(models: Iterable[str], providers: "Providers") -> list[tuple[str, str]]:

@@ -1,7 +1,6 @@
 """A plan, a step and a field in words: what will be asked, what it costs, how long it takes, or what is wrong."""
 
 from collections.abc import Mapping
-from textwrap import wrap
 from typing import Any
 
 from textual.content import Content
@@ -9,12 +8,13 @@ from textual.content import Content
 from tidepool.tui.app.compose.examination import Examined
 from tidepool.tui.app.compose.fields import UNSET, Field, Form, shown
 from tidepool.tui.app.compose.outline import words_of_choice
+from tidepool.tui.app.widgets.blocks import content_of
+from tidepool.tui.drawing.plan import is_exact, plan_table, wave_blocks
 from tidepool.tui.drawing.text import count, dollars, one_line, plain, shortened, span
 
 MOST_WAVES_SHOWN = 12
-NAMES, WORDS = 10, 34
-"""columns of a row's name, and of what is said of it: together they fit beside a form"""
-Row = tuple[str, str]
+WIDTH = 44
+"""columns, which fit beside a form"""
 
 
 def in_one_line(examined: Examined) -> Content:
@@ -28,7 +28,7 @@ def in_one_line(examined: Examined) -> Content:
     figures = [
         f"{count(plan['units'])} {plan['unit_name']}",
         f"{count(plan['wave_count'])} waves",
-        f"{_about(plan)}{count(plan['calls'])} calls",
+        f"{'' if is_exact(plan) else 'about '}{count(plan['calls'])} calls",
         f"{count(plan['tokens']['input'] + plan['tokens']['output'])} tokens",
         "free"
         if is_free(examined)
@@ -49,24 +49,13 @@ def in_full(examined: Examined) -> Content:
     plan = examined.plan
     if plan is None:
         return Content("")
-    rows = [
-        *_size(plan),
-        *_money(examined, plan),
-        *_time(plan),
-        *_why(plan),
-        *((name, words) for name, words in plan["power"]),
-    ]
+    facts = plan_table(plan, free=is_free(examined), further=plan["power"])
     lines = _verdict(plan)
     lines += [Content(shortened(words)) for words in examined.shape]
-    lines += [Content("")]
-    for name, words in rows:
-        beginning, *more = wrap(shortened(words), WORDS, break_on_hyphens=False) or [""]
-        lines += [Content.assemble((f"{name:<{NAMES}}", "$quiet"), beginning)]
-        lines += [Content(" " * NAMES + line) for line in more]
+    lines += [Content(""), content_of(facts, WIDTH)]
     lines += [Content.assemble(("! ", "$warning"), shortened(words)) for words in plan["warnings"]]
-    lines += [Content(""), *_waves(plan), Content("")]
-    lines += [Content.styled(shortened(note), "$quiet") for note in plan["notes"]]
-    return Content("\n").join(lines)
+    waves = [content_of(block, WIDTH) for block in wave_blocks(plan, MOST_WAVES_SHOWN)]
+    return Content("\n").join([*lines, Content(""), *waves])
 
 
 def _verdict(plan: Mapping[str, Any]) -> list[Content]:
@@ -91,28 +80,6 @@ def _complaints(examined: Examined) -> Content:
     return Content("\n\n").join([Content.assemble((title, "bold $state-failed")), *sentences])
 
 
-def _size(plan: Mapping[str, Any]) -> list[Row]:
-    at_once = plan["units_at_once"]
-    together = "all together" if at_once >= plan["units"] else f"{count(at_once)} at a time"
-    tokens, most = plan["tokens"], plan["at_most"] and plan["at_most"]["tokens"]
-    return [
-        ("units", f"{plan['units']:,} {plan['unit_name']}, {together}"),
-        ("waves", f"{plan['wave_count']:,}"),
-        ("calls", f"{_about(plan)}{plan['calls']:,}{_beyond(plan)}"),
-        ("tokens", f"about {count(tokens['input'])} in, {count(tokens['output'])} out"),
-        *([("", f"at most {count(most['input'])} in, {count(most['output'])} out")] if most else ()),
-    ]
-
-
-def _about(plan: Mapping[str, Any]) -> str:
-    """Where how many calls there will be is not known before."""
-    return "" if plan["at_most"] and plan["at_most"]["calls"] == plan["calls"] else "about "
-
-
-def _beyond(plan: Mapping[str, Any]) -> str:
-    return f", {plan['at_most']['calls']:,} at most" if plan["at_most"] and _about(plan) else ""
-
-
 def is_free(examined: Examined) -> bool:
     return (
         bool(examined.models) and all(name.startswith("simulated:") for name in examined.models) and not cost(examined)
@@ -120,66 +87,7 @@ def is_free(examined: Examined) -> bool:
 
 
 def cost(examined: Examined) -> float | None:
-    plan = examined.plan or {}
-    return plan.get("cost_usd")
-
-
-def _money(examined: Examined, plan: Mapping[str, Any]) -> list[Row]:
-    if is_free(examined):
-        return [("cost", "free: simulated answers")]
-    used = {name for one in plan["transport"]["providers"] for name in ("live", "batch") if one[f"calls_{name}"]}
-    live, batch = dollars(plan["cost_usd_live"]), dollars(plan["cost_usd_batch"])
-    rows = [
-        ("live", live + ("  ← chosen" if used == {"live"} else "")),
-        ("batch API", batch + ("  ← chosen" if used == {"batch"} else "")),
-    ]
-    if len(used) > 1 and plan["cost_usd"] is not None:
-        rows.append(("both", dollars(plan["cost_usd"]) + "  ← chosen, each wave by its way"))
-    if plan["cost_usd"] is None:
-        rows.append(("", "the price of a model is not known"))
-    elif plan["at_most"]:
-        rows.append(("at most", dollars(plan["at_most"]["cost_usd"])))
-    return [*rows, ("budget", _budget(plan))]
-
-
-def _budget(plan: Mapping[str, Any]) -> str:
-    budget, expected = plan["budget_usd"], plan["cost_usd"]
-    if not budget:
-        return "no cap"
-    if expected is None:
-        return f"{dollars(budget)}: needs a known price"
-    if expected > budget:
-        return f"{dollars(budget)} is less than expected: it will stop, and can be resumed"
-    most = plan["at_most"] and plan["at_most"]["cost_usd"]
-    return f"{dollars(budget)}, enough" + ("" if most is not None and most <= budget else " for what is expected")
-
-
-def _time(plan: Mapping[str, Any]) -> list[Row]:
-    rows = [("time", f"about {span(plan['seconds_live'])} live" if plan["seconds_live"] >= 0.01 else "an instant")]
-    for place, line in enumerate(plan["transport"]["words"]):
-        rows.append(("sent" if not place else "", line))
-    return rows
-
-
-def _why(plan: Mapping[str, Any]) -> list[Row]:
-    """Why calls go by batch API; of live ones the line before says it."""
-    batched = [one for one in plan["transport"]["providers"] if one["calls_batch"]]
-    if plan["service"] != "auto":
-        return [("why", f"service.name is {plan['service']}")] if batched else []
-    words = dict.fromkeys(
-        f"waves of {one['largest_wave']:,} calls, batch API from {one['batch_from']:,}" for one in batched
-    )
-    return [("why" if not place else "", line) for place, line in enumerate(words)]
-
-
-def _waves(plan: Mapping[str, Any]) -> list[Content]:
-    lines = [Content.assemble((f"{'wave':>5} {'calls':>8} {'tokens in':>10} {'out':>8}", "bold $quiet"))]
-    for wave in plan["waves"][:MOST_WAVES_SHOWN]:
-        tokens = f"{count(wave['input_tokens']):>10} {count(wave['output_tokens']):>8}"
-        lines.append(Content(f"{wave['index']:>5} {count(wave['calls']):>8} {tokens}"))
-    if plan["wave_count"] > MOST_WAVES_SHOWN:
-        lines.append(Content.assemble((f"  … and {plan['wave_count'] - MOST_WAVES_SHOWN:,} more waves", "$quiet")))
-    return lines
+    return (examined.plan or {}).get("cost_usd")
 
 
 MOST_DEFAULT = 30

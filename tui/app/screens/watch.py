@@ -33,7 +33,6 @@ from tidepool.tui.app.widgets.watch_panels import (
     PacePlots,
     Wavefront,
     WavesTable,
-    WorkersTable,
     front_of,
 )
 
@@ -145,7 +144,6 @@ class WatchScreen(BatchActions):
             with Horizontal(id="watch-bottom"):
                 yield Panel("Waves", WavesTable(id="waves"), id="panel-waves")
                 yield Panel("Pace", PacePlots(id="pace"), id="panel-pace")
-                yield Panel("Hands", WorkersTable(id="hands"), id="panel-hands", offered=False)
                 yield Panel("Log", LogLines(id="log"), id="panel-log")
 
     @property
@@ -222,18 +220,10 @@ class WatchScreen(BatchActions):
             talk.empty = "enter opens the batch under the cursor" if data.batch.cells else "nothing said yet"
             talk.show(data.talk)
         self.query_one(LogLines).add(data.log)
-        self._show_workers(data.batch)
         if front.follow and data.batch.running:
             self._follow(data.batch)
         if changed:
             self.refresh_bindings()
-
-    def _show_workers(self, batch: BatchLine) -> None:
-        """Where live calls leave from a cluster, in place of the pace, which the gauges show too."""
-        self.query_one(WorkersTable).show(batch.workers)
-        if self.query_one("#panel-hands", Panel).offered != bool(batch.workers):
-            self.query_one(PanelStrip).offer("panel-hands", bool(batch.workers))
-            self.set_class(bool(batch.workers), "-has-hands")
 
     def _follow(self, batch: BatchLine) -> None:
         flying = [number for number, _ in json.loads(batch.in_flight)]

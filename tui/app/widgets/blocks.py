@@ -1,9 +1,8 @@
 """A page of results: blocks laid out one below the other, plots side by side where there is room."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import work
@@ -16,26 +15,10 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tidepool.engine.results.blocks import (
-    INKS,
-    ROLES,
-    Block,
-    Cell,
-    Figure,
-    Folded,
-    Headline,
-    Heat,
-    Named,
-    Table,
-    Words,
-    as_json,
-    more,
-    text_of,
-)
+from tidepool.engine.results.blocks import INKS, ROLES, Block, Figure, Heat, Words, as_json
 from tidepool.storage.errors import TidepoolError
-from tidepool.tui.drawing.blocks import folded_text
-from tidepool.tui.drawing.figures import label_texts, lies, preferred_height
-from tidepool.tui.drawing.text import fitted, one_line, shortened
+from tidepool.tui.drawing.blocks import SHADES, block_lines
+from tidepool.tui.drawing.figures import preferred_height
 
 if TYPE_CHECKING:
     from tidepool.tui.app.app import TidepoolApp
@@ -103,16 +86,58 @@ class Plot(Widget, can_focus=False):
         return strip.adjust_cell_length(self.size.width, base)
 
 
-STYLES = {"strong": "bold", "quiet": "$quiet", "simulated": "$state-running", "warning": "$state-retried"}
-WIDEST_CELL, NARROWEST_CELL = 40, 12
-NARROWEST_SHARE = 6
-"""cells of a share in a heat map: 100 % and a gap"""
+STYLES = {
+    "title": "bold $primary",
+    "heading": "$quiet",
+    "strong": "bold",
+    "quiet": "$quiet",
+    "simulated": "$state-running",
+    "warning": "$state-retried",
+    **{f"heat-{level}": f"$text on $primary {4 + 19 * level}%" for level in range(len(SHADES))},
+    **{name: f"${name}" for name in MARKS},
+}
+"""of the roles that `block_lines` names"""
 ANY_WIDTH = 10_000
 MOST_ROWS = 200
-
-
 NARROWEST_PLOT = 54
 """columns"""
+
+
+class TextBlock(Widget):
+    """Any block but a figure, laid out for the width there is."""
+
+    def __init__(self, block: Block) -> None:
+        wide = " -wide-block" if isinstance(block, Words) and block.level == "tree" else ""
+        super().__init__(classes=f"block -{type(block).__name__.lower()}{wide}")
+        self._block = block
+        self._laid_out: tuple[int, Content] = (0, Content(""))
+
+    def show(self, block: Block) -> None:
+        self._block, self._laid_out = block, (0, Content(""))
+        self.refresh(layout=True)
+
+    def content(self, width: int) -> Content:
+        if self._laid_out[0] != width:
+            self._laid_out = width, content_of(self._block, width)
+        return self._laid_out[1]
+
+    def get_content_width(self, container: Size, viewport: Size) -> int:
+        return max(map(len, self.content(container.width).plain.splitlines()), default=0)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return self.content(width).plain.count("\n") + 1
+
+    def render(self) -> Content:
+        return self.content(self.content_size.width)
+
+
+def content_of(block: Block, width: int = ANY_WIDTH) -> Content:
+    if isinstance(block, Figure):
+        return Content(block.title)
+    lines = block_lines(block, width, MOST_ROWS)
+    return Content("\n").join(
+        Content.assemble(*((text, STYLES.get(role, "")) for text, role in line)) for line in lines
+    )
 
 
 class BlockList(VerticalScroll, can_focus=True):
@@ -120,7 +145,6 @@ class BlockList(VerticalScroll, can_focus=True):
         super().__init__(id=id)
         self._blocks: list[Block] = []
         self._empty = empty
-        self._space = ANY_WIDTH
 
     def compose(self) -> ComposeResult:
         yield Static(Content(self._empty), classes="empty")
@@ -129,17 +153,23 @@ class BlockList(VerticalScroll, can_focus=True):
         """Takes the page anew; what has the same shape is changed in place, so nothing jumps."""
         if list(blocks) == self._blocks:
             return
+        plots = [block for block in blocks if isinstance(block, Figure | Heat)]
+        ordered = [*(block for block in blocks if block not in plots), *plots]
         before, self._blocks = self._blocks, list(blocks)
-        self._space = self._width
         if [type(block) for block in before] == [type(block) for block in blocks] and self.children:
-            widgets = list(self.query(".block"))
-            if len(widgets) == len(blocks):
-                for widget, block in zip(widgets, blocks, strict=True):
-                    _change(widget, block, self._space)
-                return
+            for widget, block in zip(self.query(".block"), ordered, strict=True):
+                match widget, block:
+                    case Plot(), Figure():
+                        widget.show(block)
+                    case TextBlock(), _:
+                        widget.show(block)
+            return
+        widgets = [_widget(block) for block in ordered]
+        texts = widgets[: len(widgets) - len(plots)]
+        grid = ItemGrid(*widgets[len(texts) :], min_column_width=NARROWEST_PLOT, classes="plots")
         with self.app.batch_update():
             await self.remove_children()
-            await self.mount_all(list(self._widgets(blocks)))
+            await self.mount_all([*texts, grid] if plots else texts)
 
     def watch_has_focus(self, _has_focus: bool) -> None:
         """What is on the page looks the same with the focus and without: only the page itself is styled anew."""
@@ -147,153 +177,14 @@ class BlockList(VerticalScroll, can_focus=True):
 
     def copied(self) -> str:
         """The whole page as text; a plot is its title."""
-        items = ((block.title if isinstance(block, Figure) else content_of(block).plain) for block in self._blocks)
-        return "\n\n".join(items)
-
-    @property
-    def _width(self) -> int:
-        """Beside the scroll bar, which comes once all is laid out."""
-        return (self.content_size.width or self.app.size.width) - self.styles.scrollbar_size_vertical
-
-    def on_resize(self) -> None:
-        """Tables are laid out for the width there is."""
-        if self._blocks and self._width != self._space:
-            self._space = self._width
-            items = [block for block in self._blocks if not isinstance(block, Figure | Heat)]
-            for widget, block in zip(self.query(".block").exclude(".plots .block"), items, strict=False):
-                if isinstance(block, Table):
-                    _change(widget, block, self._space)
-
-    def _widgets(self, blocks: Sequence[Block]) -> Iterator[Widget]:
-        plots = [block for block in blocks if isinstance(block, Figure | Heat)]
-        yield from (_widget(block, self._space) for block in blocks if not isinstance(block, Figure | Heat))
-        if plots:
-            yield ItemGrid(
-                *(_widget(block, self._space) for block in plots), min_column_width=NARROWEST_PLOT, classes="plots"
-            )
+        return "\n\n".join(content_of(block).plain for block in self._blocks)
 
 
-def _widget(block: Block, space: int) -> Widget:
-    if isinstance(block, Figure):
-        plot = Plot(block, classes="block")
-        if block.form == "means" or (block.form == "bars" and lies(block, NARROWEST_PLOT)):
-            # a line for each and no more; a grid takes the margin below from its cell
-            plot.styles.height = plot.styles.min_height = preferred_height(block, NARROWEST_PLOT) + 1
-        return plot
-    if isinstance(block, Heat):
-        return HeatMap(block)
-    wide = isinstance(block, Table) and any(block.columns)
-    wide = wide or (isinstance(block, Words) and block.level == "tree")
-    return Static(
-        content_of(block, space), classes=f"block -{type(block).__name__.lower()}" + (" -wide-block" if wide else "")
-    )
-
-
-def _change(widget: Widget, block: Block, space: int) -> None:
-    match widget, block:
-        case Plot(), Figure():
-            widget.show(block)
-        case HeatMap(), Heat():
-            widget.show(block)
-        case Static(), Words() | Headline() | Table() | Folded():
-            widget.update(content_of(block, space))
-
-
-def content_of(block: Words | Headline | Table | Heat | Folded, space: int = ANY_WIDTH) -> Content:
-    match block:
-        case Words():
-            return Content.styled(shortened(block.text, 40_000), STYLES.get(block.level, ""))
-        case Headline():
-            return Content.styled(one_line(block.text), "bold")
-        case Table():
-            return _table(block, space)
-        case Folded():
-            return Content.styled(folded_text(block), "$quiet")
-    return _heat(block, space)
-
-
-class HeatMap(Static):
-    """As wide as there is room: its columns become narrower before any is left out."""
-
-    def __init__(self, heat: Heat) -> None:
-        super().__init__(classes="block -heat")
-        self._heat = heat
-
-    def show(self, heat: Heat) -> None:
-        self._heat = heat
-        self.update(_heat(heat, self.content_size.width or ANY_WIDTH))
-
-    def on_resize(self) -> None:
-        self.show(self._heat)
-
-
-def _table(block: Table, space: int) -> Content:
-    """Facts, which have no column names, go on below where they are long; of other tables the first words give way to the
-    figures, and may still be wider than the screen."""
-    rows = [[one_line(text_of(cell)) for cell in row] for row in block.rows[:MOST_ROWS]]
-    heads = [one_line(name) for name in block.columns]
-    widths = [
-        min(WIDEST_CELL if place < block.left else ANY_WIDTH, max(cell_len(row[place]) for row in (heads, *rows)))
-        for place in range(len(heads))
-    ]
-
-    if any(heads) and block.left and (excess := sum(widths) + 2 * (len(widths) - 1) - space) > 0:
-        widest = max(range(block.left), key=widths.__getitem__)
-        widths[widest] = max(min(NARROWEST_CELL, widths[widest]), widths[widest] - excess)
-
-    def row_of(row: Sequence[str]) -> str:
-        return "  ".join(
-            fitted(cell, width, right=place >= block.left)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-
-    def line_of(row: Sequence[str], cells: Sequence[Cell]) -> Content:
-        """Those who take part, where they come first, in their colour."""
-        text = row_of(row)
-        if not cells or not isinstance(cells[0], Named):
-            return Content(text)
-        name = min(len(text), widths[0])
-        return Content.assemble((text[:name], f"$mark-{cells[0].place % len(INKS)}"), text[name:])
-
-    lines = [Content.styled(one_line(block.title), "bold $primary")] if block.title else []
-    if any(heads):
-        lines += [Content.styled(row_of(heads), "$quiet"), *map(line_of, rows, block.rows)]
-    else:
-        lines += [Content.assemble((fitted(row[0], widths[0]) + "  ", "$quiet"), *row[1:]) for row in rows]
-    if len(block.rows) > MOST_ROWS:
-        lines.append(Content.styled(f"{more(len(block.rows) - MOST_ROWS)} in the export", "$quiet"))
-    return Content("\n").join(lines)
-
-
-def _heat(block: Heat, space: int) -> Content:
-    """Each share as a number on a ground that warms with it."""
-    rows, columns = (label_texts(names, block.places) for names in (block.rows, block.columns))
-    width = min(14, max((cell_len(name) for name in rows), default=4))
-    widest = max(8, min(12, max((cell_len(name) for name in columns), default=4) + 1))
-    each = max(NARROWEST_SHARE, min(widest, (space - width - 1) // max(1, len(columns))))
-    columns_shown = max(1, (space - width - 1) // each)
-    title = Content.styled(fitted(one_line(block.title), min(space, cell_len(one_line(block.title)))), "bold $primary")
-    heads = "".join(" " + fitted(name, each - 1, right=True) for name in columns[:columns_shown])
-    lines = [title, Content.styled(" " * (width + 1) + heads, "$quiet")]
-    for name, values in zip(rows, block.values, strict=True):
-        cells = [_heat_cell(value, each) for value in values[:columns_shown]]
-        lines.append(Content.assemble(fitted(name, width) + " ", *cells))
-    if columns_shown < len(columns):
-        lines.append(Content.styled(f"{more(len(columns) - columns_shown)} in the export", "$quiet"))
-    return Content("\n").join([*lines, _scale()])
-
-
-def _scale() -> Content:
-    """What the grounds mean, from end to end."""
-    grounds = [("  ", _ground(share)) for share in range(0, 101, 20)]
-    return Content.assemble(("0 % ", "$quiet"), *grounds, (" 100 %", "$quiet"))
-
-
-def _ground(share: float) -> str:
-    return f"$text on $primary {max(4, int(share * 0.8))}%"
-
-
-def _heat_cell(value: float | None, width: int) -> tuple[str, str]:
-    if value is None:
-        return fitted("·", width, right=True), "$state-waiting"
-    return fitted(f"{value:.0f} % ", width, right=True), _ground(value)
+def _widget(block: Block) -> Plot | TextBlock:
+    if not isinstance(block, Figure):
+        return TextBlock(block)
+    plot = Plot(block, classes="block")
+    if block.form in ("means", "bars"):
+        # a line for each and no more; a grid takes the margin below from its cell
+        plot.styles.height = plot.styles.min_height = preferred_height(block, NARROWEST_PLOT) + 1
+    return plot

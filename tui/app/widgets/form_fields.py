@@ -6,6 +6,7 @@ All editors have the same two verbs: show a value, and say the one they hold.
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -13,8 +14,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
 from textual.suggester import SuggestFromList
-from textual.widget import Widget
-from textual.widgets import Checkbox, Input, OptionList, Select, Static, TextArea
+from textual.widgets import Checkbox, Input, Select, Static, TextArea
 
 from tidepool.tui.app.compose.fields import UNSET, Field, Form, KeyPath, offered_names, read, restored, shown, visible
 from tidepool.tui.app.compose.outline import words_of_choice
@@ -25,9 +25,6 @@ OFFERED = (Form.MODEL, Form.MODELS)
 """forms that have a list to choose from beside the typing"""
 SEVERAL_LINES = (Form.LONG, Form.LINES, Form.MODELS, Form.TABLE, Form.RECORDS)
 
-PAUSE_BETWEEN_WORDS = 0.7
-"""seconds"""
-
 HINTS = {
     Form.LINES: "one a line",
     Form.MODELS: "one a line",
@@ -36,23 +33,7 @@ HINTS = {
 }
 
 
-OFFER = Binding("f4", "offer", "Choose a model", id="compose.offer", tooltip="from a list with prices", show=False)
-
-
-class Offered:
-    """An editor with a list beside it."""
-
-    def action_offer(self: Any) -> None:
-        if isinstance(row := self.parent.parent, Widget) and hasattr(row, "ask_for_offer"):
-            row.ask_for_offer()
-
-    def check_action(self: Any, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return action != "offer" or self.form in OFFERED
-
-
-class LineEditor(Offered, TextLine):
-    BINDINGS = [OFFER]
-
+class LineEditor(TextLine):
     def __init__(self, field: Field) -> None:
         is_model = field.form is Form.MODEL
         super().__init__(
@@ -76,10 +57,8 @@ class LineEditor(Offered, TextLine):
         return read(self.form, restored(self.value))
 
 
-class TextEditor(Offered, TextArea):
+class TextEditor(TextArea):
     """Several lines; it grows with its text."""
-
-    BINDINGS = [OFFER]
 
     def __init__(self, field: Field) -> None:
         super().__init__(
@@ -139,25 +118,20 @@ class TomlEditor(TextArea):
 
 
 class ChoiceEditor(Select[str]):
-    """The default is what is chosen where nothing is; a value that is none of the options is shown all the same.
-
-    Typing chooses the option that begins so, or has it somewhere; a pause begins a new word.
-    """
-
-    _typed = ""
-    _typed_at = 0.0
+    """The default is what is chosen where nothing is; a value that is none of the options is shown all the same."""
 
     def __init__(self, field: Field) -> None:
         self._field = field
         prompt = f"{shown(field.form, field.default)}" or "choose"
-        super().__init__(self._entries(()), prompt=prompt, allow_blank=True, type_to_search=False)
+        super().__init__(self._entries(()), prompt=prompt, allow_blank=True)
 
-    def _entries(self, more: tuple[str, ...]) -> list[tuple[Content, str]]:
+    def _entries(self, more: tuple[str, ...]) -> list[tuple[Text, str]]:
         return [(self._label(option), option) for option in (*self._field.options, *more)]
 
-    def _label(self, option: str) -> Content:
+    def _label(self, option: str) -> Text:
+        """Of Rich: Textual searches no content of its own as one types."""
         words = words_of_choice(self._field, option)
-        return Content.assemble(one_line(option), (f"  {words}", "$quiet") if words else "")
+        return Text.assemble(one_line(option), (f"  {words}", "dim") if words else "")
 
     def show(self, value: Any) -> None:
         option = shown(self._field.form, value)
@@ -168,31 +142,10 @@ class ChoiceEditor(Select[str]):
                 self.set_options(self._entries((option,)))
             self.value = option or Select.NULL
 
-    async def on_key(self, event: events.Key) -> None:
-        """No letter goes further: above, digits are the keys of other places. In the open list, letters highlight an option
-        and space chooses it."""
-        if event.character is None or not event.is_printable or (event.key == "space" and not self.expanded):
-            return
-        event.stop()
-        event.prevent_default()
-        if event.key == "space":
-            self._typed = ""
-            self.query_one(OptionList).action_select()
-            return
-        new_word = event.time - self._typed_at > PAUSE_BETWEEN_WORDS
-        self._typed, self._typed_at = ("" if new_word else self._typed) + event.character, event.time
-        if (option := self._matching_option(self._typed.casefold())) is not None:
-            if self.expanded:
-                self.query_one(OptionList).highlighted = 1 + self._field.options.index(option)  # the default is first
-            else:
-                self.value = option
-
-    def _matching_option(self, word: str) -> str | None:
-        places = {option: option.casefold().find(word) for option in self._field.options}
-        return min((option for option in places if places[option] >= 0), key=lambda one: places[one], default=None)
-
-    def on_blur(self) -> None:
-        self._typed = ""
+    def on_key(self, event: events.Key) -> None:
+        """No letter goes further: above, digits are the keys of other places."""
+        if event.is_printable:
+            event.stop()
 
     @property
     def input_value(self) -> Any:
@@ -269,11 +222,14 @@ class OfferMark(Static):
 
     def on_click(self, event: events.Click) -> None:
         event.stop()
-        if isinstance(row := self.query_ancestor(FieldRow), FieldRow):
-            row.ask_for_offer()
+        self.query_ancestor(FieldRow).action_offer()
 
 
 class FieldRow(Vertical):
+    BINDINGS = [
+        Binding("f4", "offer", "Choose a model", id="compose.offer", tooltip="from a list with prices", show=False)
+    ]
+
     @dataclass
     class Edited(Message):
         """Something was typed or chosen. It may be an old story when it is read: the row has what holds now."""
@@ -368,7 +324,10 @@ class FieldRow(Vertical):
         target = self._editor.query(Checkbox).first() if isinstance(self._editor, ChoicesEditor) else self._editor
         target.focus()
 
-    def ask_for_offer(self) -> None:
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action != "offer" or self.field.form in OFFERED
+
+    def action_offer(self) -> None:
         self.take_focus()
         self.post_message(self.OfferRequested(self))
 

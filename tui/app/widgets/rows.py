@@ -18,15 +18,14 @@ from textual.reactive import var
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tidepool.engine.results.blocks import INKS, glyph_of
+from tidepool.engine.results.blocks import INKS
 from tidepool.tui.app.theme import STATES
+from tidepool.tui.drawing.text import Piece as Piece
 from tidepool.tui.drawing.text import fitted, one_line, plain, shortened, wrapped
+from tidepool.tui.drawing.transcript import marked_name as marked_name
 
 MOST_CACHED = 2_000
 """drawn rows that are remembered"""
-
-Piece = tuple[str, str]
-"""text and the name of its style: a component class without its `rows--`, or '' for plain"""
 
 
 def column(text: str, width: int, style: str = "", *, right: bool = False) -> Piece:
@@ -457,12 +456,6 @@ def laid_out(passages: Sequence[Passage], width: int) -> list[Sequence[Piece]]:
 
 
 ARROW = " → "
-
-
-def marked_name(name: str, places: Mapping[str, int], unknown: str = "accent") -> Piece:
-    if (place := places.get(name)) is None:
-        return one_line(name), unknown
-    return f"{glyph_of(place)} {one_line(name)}", f"who-{place % len(INKS)}"
 
 
 def marked_names(names: Sequence[str], places: Mapping[str, int], width: int) -> list[Piece]:

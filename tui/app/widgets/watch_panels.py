@@ -1,4 +1,4 @@
-"""The panels of Watch: the wavefront, the finding, the waves, the pace, the workers and the log.
+"""The panels of Watch: the wavefront, the finding, the waves, the pace and the log.
 
 The wavefront shows conversations × turns as coloured cells. In conversations a column is a wave. Elsewhere a unit's waves
 may lie far apart (a genome of the seventh generation), so there a column is simply the unit's next call.
@@ -15,14 +15,14 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from tidepool.storage.queries.watching import LogLine, UnitLine, WaveCell, WaveLine, WorkerLine
+from tidepool.storage.queries.watching import LogLine, UnitLine, WaveCell, WaveLine
 from tidepool.tui.app.findings import InterimEstimate
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.theme import STATES
 from tidepool.tui.app.widgets.blocks import Plot
 from tidepool.tui.app.widgets.gauges import Throughput, figures
 from tidepool.tui.app.widgets.rows import PagedRows, Piece, Rows, TextRows, column, marked_names
-from tidepool.tui.drawing.text import ago, count, fitted, one_line, rate, span, wrapped
+from tidepool.tui.drawing.text import ago, count, fitted, one_line, span, wrapped
 
 MARGIN = 30
 """rows read beyond those in view, so that scrolling finds them drawn"""
@@ -275,34 +275,6 @@ class PacePlots(VerticalScroll):
             plot.display = figure is not None
             if figure is not None:
                 plot.show(figure)
-
-
-class WorkersTable(Rows):
-    has_cursor = False
-    _worker_lines: Sequence[WorkerLine] = ()
-
-    def show(self, workers: Sequence[WorkerLine]) -> None:
-        if workers != self._worker_lines:
-            self._worker_lines = workers
-            self.set_count(len(workers))
-            self.touch_all()
-
-    def empty_text(self) -> str:
-        return "no hand is left"
-
-    def draw_header(self, width: int) -> Sequence[Piece]:
-        titles = [fitted("in flight", 10, right=True), fitted("speed", 10, right=True), fitted("back", 9, right=True)]
-        return [(" ".join([*titles, " node"]), "")]
-
-    def draw(self, index: int, width: int) -> Sequence[Piece]:
-        worker = self._worker_lines[index]
-        return [
-            column(count(worker.in_flight), 10, "running" if worker.in_flight else "dim", right=True),
-            column(rate(worker.per_second), 10, "strong", right=True),
-            column(count(worker.returned), 9, right=True),
-            (f" {one_line(worker.node, 200)}", ""),
-            (f" {worker.process}", "dim"),
-        ]
 
 
 COLOURS = {"error": "failed", "warning": "running"}

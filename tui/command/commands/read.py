@@ -107,7 +107,7 @@ def _show_conversation(options: argparse.Namespace) -> None:
     elif options.json:
         echo_json(asdict(unit))
     else:
-        print_transcript(console(), batch["kind"], unit, names)
+        print_transcript(console(), unit, names)
 
 
 def _show_evaluation(options: argparse.Namespace, batch: sqlite3.Row, unit: "Transcript") -> None:

@@ -16,7 +16,7 @@ from tidepool.storage.file import reading
 from tidepool.storage.queries.learning import episode_heads, episode_steps, of_split, players
 from tidepool.storage.queries.lists import transcript
 from tidepool.storage.queries.units import StoredMessage
-from tidepool.tui.app.widgets.transcript import talk_lines
+from tidepool.tui.drawing.transcript import talk_lines
 
 
 def said(turn: int, text: str, speaker: str = "target") -> StoredMessage:

@@ -1,0 +1,60 @@
+"""What a study would take, as blocks for the command and for Compose: its waves, and facts of a name and a few words."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from tidepool.engine.results.blocks import Block, Table, Words, money, more, span, table
+
+
+def plan_table(plan: Mapping[str, Any], *, free: bool = False, further: Iterable[tuple[str, str]] = ()) -> Table:
+    """`free`: all of its answers are simulated; `further` rows come last."""
+    return table("", ("", ""), [*_rows(plan, free), *further], left=2)
+
+
+def wave_blocks(plan: Mapping[str, Any], most: int) -> list[Block]:
+    """A row for each wave."""
+    figures = {"wave": "index", "calls": "calls", "tokens in": "input_tokens", "tokens out": "output_tokens"}
+    if any(wave["rounds"] > 1 for wave in plan["waves"]):
+        figures["rounds"] = "rounds"
+    rows = [tuple(wave[figure] for figure in figures.values()) for wave in plan["waves"][:most]]
+    left_out = plan.get("wave_count", len(plan["waves"])) - most
+    waves: list[Block] = [table("", tuple(figures), rows, left=0)]
+    return [*waves, Words(f"{more(left_out)} waves", "quiet")] if left_out > 0 else waves
+
+
+def _rows(plan: Mapping[str, Any], free: bool) -> Iterator[tuple[str, str]]:
+    if cells := plan.get("cells"):
+        from tidepool.engine.design.cells import shape_of
+
+        yield "cells", shape_of(cells)
+    units = " ".join(filter(None, (f"{plan['units']:,}", plan.get("unit_name"))))
+    some = f", {plan['units_at_once']:,} at once" if plan["units_at_once"] < plan["units"] else ""
+    yield "units", f"{units}{some} (service {plan['service']})"
+    waves = plan.get("wave_count", len(plan["waves"]))
+    rounds = max((wave["rounds"] for wave in plan["waves"]), default=1)
+    follow = f", in up to {rounds:,} rounds one after another" if rounds > 1 else ""
+    most = plan["at_most"]
+    beyond = "" if is_exact(plan) or most is None else f", {most['calls']:,} at most"
+    yield "calls", f"{'' if is_exact(plan) else 'about '}{plan['calls']:,} in {waves:,} waves{follow}{beyond}"
+    tokens = f"about {plan['tokens']['input']:,} in, {plan['tokens']['output']:,} out"
+    beyond = f"; at most {most['tokens']['input']:,} in, {most['tokens']['output']:,} out" if most else ""
+    yield "tokens", tokens + beyond
+    if free:
+        yield "cost", "free: simulated answers"
+    elif plan["cost_usd_live"] is None:
+        yield "cost", "unknown: the price of a model is not known"
+    else:
+        worst = f"; at most {money(most['cost_usd'])}" if most else ""
+        yield "cost", f"about {money(plan['cost_usd_live'])} live, {money(plan['cost_usd_batch'])} by batch API{worst}"
+    for line in plan["transport"]["words"]:
+        yield "sent", line
+    if 0 < plan["budget_usd"] < (plan["cost_usd"] or 0):
+        yield "budget", f"{money(plan['budget_usd'])} is less than that: the batch would stop on its way"
+    yield "time", f"about {span(plan['seconds_live'])} live" if plan["seconds_live"] >= 0.01 else "an instant"
+    for note in plan["notes"]:
+        yield "note", note
+
+
+def is_exact(plan: Mapping[str, Any]) -> bool:
+    """Whether it is known before how many calls there will be."""
+    return plan["at_most"] is not None and bool(plan["at_most"]["calls"] == plan["calls"])
