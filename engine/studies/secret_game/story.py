@@ -14,20 +14,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import Any, cast
+from typing import Any
 
 from tidepool.engine.branching.talks import OUTCOME, FanOut, Measure, OriginTalk, Story
 from tidepool.engine.call import Call, Message
-from tidepool.engine.config.sections import FrozenConfig, Reasons, reasoning_of
+from tidepool.engine.config.sections import FrozenConfig, reasoning_of
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.tasks import Latch
 from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.stopping.stages import units_at_a_time
+from tidepool.engine.studies.conversation import ask_judge, play_all
 from tidepool.engine.studies.secret_game.casting import (
     Cast,
-    Role,
     Start,
     schedule_of,
     settings_of,
@@ -181,19 +181,17 @@ VERDICT_TOKENS = 200
 
 
 async def play(run: BatchRun) -> None:
-    schedule = schedule_of(run.config)
-    run.expect_units(schedule.total)
-    conversations = Conversations(run)
-    await run.units(conversations.plans(), conversations.again)
+    await play_all(run, GameConversations(run))
 
 
-class Conversations:
+class GameConversations:
     """Those of a batch, each as a unit: for the first time, or from its row."""
 
     def __init__(self, run: BatchRun) -> None:
         self._run = run
         self._cast, self._schedule = Cast.of(run.config), schedule_of(run.config)
-        size = units_at_a_time(run.config, self._cast.model_names, self._schedule.total)
+        self.total = self._schedule.total
+        size = units_at_a_time(run.config, self._cast.model_names, self.total)
         self._succession = succession_of(self._cast, self._schedule, size) if self._cast.linked else None
         self._games: dict[int, Game] = {}
         """those under way, where conversations wait for others"""
@@ -236,7 +234,7 @@ class Conversations:
 @dataclass(frozen=True, slots=True)
 class Conversation:
     cast: Cast
-    run: BatchRun
+    fan_out: FanOut
     meeting: PlannedConversation
     game: Game | None
     """None where no conversation waits for another"""
@@ -260,7 +258,7 @@ class Conversation:
         if (self.game or not unit.settled) and not unit.has_replayed(f"t{len(texts)}"):
             self._conclude(unit, talk, served)
         if self.cast.judge_model:
-            await self.run.all(self._ask_judge(unit, side, talk) for side in {side for side, _ in talk})
+            await self.fan_out.all(self._ask_judge(unit, side, talk) for side in {side for side, _ in talk})
 
     # -- the talk ----------------------------------------------------------------------------------------
 
@@ -347,38 +345,30 @@ class Conversation:
     # -- the judge ---------------------------------------------------------------------------------------
 
     async def _ask_judge(self, unit: Unit, side: int, talk: Talk) -> None:
-        """Kept apart from the outcome, and without it the conversation is whole: a lost verdict is a missing one."""
-        assert self.cast.judge_model is not None
-        role = self.cast.roles(self.meeting)[side]
+        """A judge is not told who they are: it reads of the player and the partner, so no name can sway it."""
         last = max(turn for turn, (speaker, _) in enumerate(talk, 1) if speaker == side)
         step = f"t{last}/judge"
-        settings = self.cast.settings
-        try:
-            reply = unit.replayed_reply(step) or await unit.ask(
-                judge_call(self.cast.judge_model, step, len(talk) + 1, talk, side, role, settings)
+
+        def call() -> Call:
+            assert self.cast.judge_model is not None
+            lines = [("player" if speaker == side else "partner", text) for speaker, text in talk]
+            system, question = judge_prompt(lines, "player", self.cast.roles(self.meeting)[side].secret)
+            return Call(
+                step=step,
+                wave=len(talk) + 1,
+                model=self.cast.judge_model,
+                messages=(Message("user", question),),
+                system=system,
+                temperature=0.0,
+                max_tokens=VERDICT_TOKENS,
+                form="verdict",
+                **reasoning_of(self.cast.settings),
             )
-            verdict = read_verdict(reply.text)
-        except CallFailed:
-            verdict = None
-        if not unit.settled and not unit.has_replayed(step):
+
+        def put(verdict: bool | None) -> None:
             unit.ledger.put_verdict(unit.number, side, verdict, step)
 
-
-def judge_call(model: str, step: str, wave: int, talk: Talk, side: int, role: Role, settings: Reasons) -> Call:
-    """A judge is not told who they are: it reads of the player and the partner, so no name can sway it."""
-    lines = [("player" if speaker == side else "partner", text) for speaker, text in talk]
-    system, question = judge_prompt(lines, "player", role.secret)
-    return Call(
-        step=step,
-        wave=wave,
-        model=model,
-        messages=(Message("user", question),),
-        system=system,
-        temperature=0.0,
-        max_tokens=VERDICT_TOKENS,
-        form="verdict",
-        **reasoning_of(settings),
-    )
+        await ask_judge(unit, step, call, lambda reply: read_verdict(reply.text), put)
 
 
 def steps(config: FrozenConfig) -> list[str]:
@@ -442,10 +432,10 @@ def _meeting_of(talk: OriginTalk) -> PlannedConversation:
 class _Stage:
     cast: Cast
     game: ReplayedGame | None
-    run: BatchRun
+    fan_out: FanOut
 
     def story(self, talk: OriginTalk) -> Story:
-        return Conversation(self.cast, self.run, _meeting_of(talk), self.game).play
+        return Conversation(self.cast, self.fan_out, _meeting_of(talk), self.game).play
 
     def redraw_record(self, talk: OriginTalk, said: Mapping[str, str]) -> dict[str, list[bool]]:
         """Whether each side gave its secret away before the branched turn, and after it."""
@@ -462,8 +452,8 @@ class _Stage:
 
 
 def stage(config: FrozenConfig, earlier: Sequence[Mapping[str, Any]], fan_out: FanOut) -> _Stage:
-    players = Cast.of(config)
-    return _Stage(players, ReplayedGame(players, earlier) if players.linked else None, cast("BatchRun", fan_out))
+    cast = Cast.of(config)
+    return _Stage(cast, ReplayedGame(cast, earlier) if cast.linked else None, fan_out)
 
 
 def measures(config: StoredConfig) -> tuple[Measure, ...]:

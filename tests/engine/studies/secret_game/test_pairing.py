@@ -131,3 +131,14 @@ def test_a_schedule_knows_the_size_of_each_game_before_it_is_played(schedule: Sc
     played = Counter(meeting.game for meeting in schedule.meetings())
     assert {game: schedule.conversations_in_game(game) for game in played} == dict(played)
     assert schedule.conversations_in_game(max(played) + 1) == 0
+
+
+@given(schedules, st.integers(1, 80))
+def test_a_sample_is_spread_over_the_plan_and_has_conversations_of_it(schedule: Schedule, count: int):
+    meetings = {meeting.sequence_number: meeting for meeting in schedule.meetings()}
+    sample = list(schedule.sample(count))
+    assert len(sample) == min(count, schedule.total)
+    for meeting in sample:
+        planned = meetings[meeting.sequence_number]
+        assert (meeting.game, meeting.round) == (planned.game, planned.round)
+        assert {meeting.opener, meeting.partner} == {planned.opener, planned.partner}
