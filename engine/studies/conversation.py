@@ -127,13 +127,14 @@ def reply_text(call: Call, usual: UsualTokens, sizing: Sizing) -> str:
 
 
 MOST_REHEARSED = 100
-MOST_MESSAGES_READ = 6_000
-"""over all rehearsed conversations: every call reads the messages before it"""
+ENOUGH_READ, MOST_READ = 6_000, 200_000
+"""messages over all rehearsed conversations: every call reads those before it"""
 
 
-def rehearsed_number(units: int, messages: int) -> int:
-    """How many conversations of so many messages stand for all."""
-    return max(1, min(units, MOST_REHEARSED, MOST_MESSAGES_READ // (messages * (messages + 10))))
+def rehearsed_number(units: int, messages: int, participants: int) -> int:
+    """How many conversations of so many messages stand for all: enough for each to take part, unless they are long."""
+    enough = max(participants, ENOUGH_READ // (messages * (messages + 10)))
+    return max(1, min(units, MOST_REHEARSED, enough, MOST_READ // messages**2))
 
 
 class Rehearsal:
@@ -178,7 +179,8 @@ class Rehearsal:
             weights = list(map(len, calls))
             total = units * sum(weights) / self._stories
             if self._speeches:
-                weights = [self._speeches(wave, who) if who else len(own) for (_, who), own in speakers.items()]
+                known = [self._speeches(wave, who) if who else len(own) for (_, who), own in speakers.items()]
+                weights = known if any(known) else weights
             ends = [round(total * end / sum(weights)) for end in accumulate(weights, initial=0)]
             longest = self.sizing.worst and units > self._stories
             for (model, _), own, (first, last) in zip(speakers, calls, pairwise(ends), strict=True):

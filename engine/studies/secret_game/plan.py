@@ -34,7 +34,7 @@ def plan(config: FrozenConfig) -> Plan:
     expected = [
         piece
         for planned in merged(_rehearse(cast, schedule, tally, EXPECTED))
-        for piece in _in_rounds(planned, succession, judged=planned.wave > cast.settings.messages_per_interaction)
+        for piece in _in_rounds(planned, succession)
     ]
     notes = (*_notes(cast), *stop_notes(config, cast.model_names, schedule.total))
     at_most = tuple(_rehearse(cast, schedule, tally, MOST))
@@ -53,7 +53,8 @@ def _rehearse(cast: Cast, schedule: Schedule, tally: ScheduleTally, sizing: Sizi
 
     rehearsal = Rehearsal(sizing, lambda call: VERDICT if call.form else MESSAGE, speeches)
     game = _RehearsedGame(cast, sizing)
-    for meeting in schedule.sample(rehearsed_number(schedule.total, cast.settings.messages_per_interaction)):
+    length = cast.settings.messages_per_interaction
+    for meeting in schedule.sample(rehearsed_number(schedule.total, length, len(cast.agents))):
         story = Conversation(cast, OneByOne(), meeting, game if cast.linked else None).play
         rehearsal.play(story, lambda call: game.remembered.get(call.speaker or "", 0))
     return rehearsal.planned(schedule.total)
@@ -96,19 +97,12 @@ class _RehearsedGame(Game):
         """Nobody waits for it."""
 
 
-def _in_rounds(planned: PlannedCalls, succession: Succession, *, judged: bool) -> Iterator[PlannedCalls]:
-    """The part that waits for nobody, and the part that is asked round after round.
-
-    A round does not wait for the judge, so its first messages leave with the verdicts on the round before.
-    """
+def _in_rounds(planned: PlannedCalls, succession: Succession) -> Iterator[PlannedCalls]:
+    """The part that waits for nobody, and the part that is asked round after round."""
     free = round(planned.calls * succession.share_free)
     for calls, rounds in ((free, succession.groups), (planned.calls - free, succession.rounds)):
-        last = min(rounds, succession.groups) if judged else rounds
-        alone = calls if last == rounds else round(last * calls / rounds)
-        if alone:
-            yield replace(planned, calls=alone, rounds=last)
-        if calls > alone:
-            yield replace(planned, calls=calls - alone, rounds=rounds - last, joins=1)
+        if calls:
+            yield replace(planned, calls=calls, rounds=rounds)
 
 
 def _notes(cast: Cast) -> Iterator[str]:

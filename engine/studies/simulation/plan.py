@@ -44,12 +44,9 @@ def _message(stage: Stage) -> UsualTokens:
     return THOUGHTFUL if stage.settings.thoughts else MESSAGE
 
 
-def _messages(stage: Stage) -> int:
-    return stage.settings.interaction_size * stage.turns
-
-
 def _number(stage: Stage) -> int:
-    return rehearsed_number(stage.total, _messages(stage))
+    messages = stage.settings.interaction_size * stage.turns
+    return rehearsed_number(stage.total, messages, len(stage.cast) // stage.settings.interaction_size)
 
 
 def _rehearse(stage: Stage, sizing: Sizing) -> Rehearsal:

@@ -1,5 +1,5 @@
 from collections import Counter
-from itertools import combinations, islice, pairwise
+from itertools import combinations, pairwise
 
 import pytest
 from hypothesis import given
@@ -37,19 +37,6 @@ def test_every_agent_meets_somebody_or_is_recorded_as_sitting_out(schedule: Sche
         busy = {name for meeting in a_round.meetings for name in (meeting.opener, meeting.partner)}
         assert busy.isdisjoint(a_round.sits_out)
         assert busy | set(a_round.sits_out) == set(schedule.agents)
-
-
-@given(schedules)
-def test_only_the_last_round_is_cut_short(schedule: Schedule):
-    rounds = list(schedule.play())
-    assert all(len(a_round.meetings) == schedule.conversations_per_round for a_round in rounds[:-1])
-
-
-@given(schedules)
-def test_rounds_are_numbered_from_one_in_every_game(schedule: Schedule):
-    numbers = [(a_round.game, a_round.number) for a_round in schedule.play()]
-    assert numbers == sorted(set(numbers))
-    assert all((game, 1) in numbers for game, _ in numbers)
 
 
 @given(schedules.filter(lambda schedule: schedule.pairing != "ordered"))
@@ -90,11 +77,6 @@ def test_opening_is_shared_over_many_random_rounds():
     assert all(abs(openings[name] - answers[name]) < 12 for name in names(5))
 
 
-def test_the_odd_one_changes_from_round_to_round():
-    out = [a_round.sits_out for a_round in Schedule(names(5), rounds=5).play()]
-    assert sorted(out) == [(name,) for name in names(5)]
-
-
 def test_one_ordered_round_is_every_ordered_pair_self_included():
     meetings = list(Schedule(names(3), "ordered").meetings())
     assert {(meeting.opener, meeting.partner) for meeting in meetings} == {
@@ -119,11 +101,6 @@ def test_rounds_for_a_number_of_interactions_are_dealt_evenly_to_the_games():
 def test_games_of_a_stated_length_follow_until_the_interactions_are_done():
     meetings = list(Schedule(names(4), rounds=2, num_interactions=9).meetings())
     assert [meeting.game for meeting in meetings] == [1, 1, 1, 1, 2, 2, 2, 2, 3]
-
-
-def test_a_huge_schedule_is_generated_as_it_is_read():
-    schedule = Schedule(names(10), num_interactions=10**12)
-    assert [meeting.sequence_number for meeting in islice(schedule.meetings(), 3)] == [1, 2, 3]
 
 
 @given(schedules)
