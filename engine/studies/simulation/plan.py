@@ -63,14 +63,13 @@ def _rehearse(stage: Stage, sizing: Sizing) -> Rehearsal:
         return f"*{reply[spoken:]}* {reply[:spoken]}" if thoughtful and reply[spoken:] else reply
 
     rehearsal = Rehearsal(sizing, usual)
-    number = _number(stage)
-    for _, talk in stage.conversations(number):
+    number, size = _number(stage), stage.settings.interaction_size
+    talks = [talk for _, talk in stage.conversations(number)]
+    if sizing.worst and number < stage.total:  # those of whom there is most to say
+        members = nlargest(size, stage.cast, key=lambda member: most_tokens(str(member.as_record())))
+        talks = [EntityConversation(stage, tuple(members), 1)]
+    for talk in talks:
         rehearsal.play(talk.play, text=text)
-    if sizing.worst and number < stage.total:
-        described = nlargest(
-            stage.settings.interaction_size, stage.cast, key=lambda member: most_tokens(str(member.as_record()))
-        )
-        rehearsal.play(EntityConversation(stage, tuple(described), 1).play)
     return rehearsal
 
 
