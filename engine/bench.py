@@ -21,7 +21,7 @@ from typing import Any
 
 from tidepool.engine.config.sections import Agent, Config, Providers, Service, SimulatedSettings
 from tidepool.engine.run import resume_batch, run_batch
-from tidepool.engine.studies.secret_game.in_code import SecretGame
+from tidepool.engine.studies.secret_game.config import SecretGame
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,10 +62,8 @@ if TYPE_CHECKING:
     from tidepool.engine.studies.mutation.config import Mutation
     from tidepool.engine.studies.mutation.statistics import MutationStatistics
     from tidepool.engine.studies.secret_game.analysis import SecretGameStatistics
-    from tidepool.engine.studies.secret_game.config import Scenario, Scoring
-    from tidepool.engine.studies.secret_game.in_code import SecretGame
-    from tidepool.engine.studies.simulation.config import Judge
-    from tidepool.engine.studies.simulation.in_code import Simulation
+    from tidepool.engine.studies.secret_game.config import Scenario, Scoring, SecretGame
+    from tidepool.engine.studies.simulation.config import Judge, Simulation
     from tidepool.engine.studies.simulation.statistics import SimulationStatistics
     from tidepool.storage.states import BatchStatus
 
@@ -145,10 +143,8 @@ _HOMES = {
     "tidepool.engine.studies.mutation.config": "Mutation",
     "tidepool.engine.studies.mutation.statistics": "MutationStatistics",
     "tidepool.engine.studies.secret_game.analysis": "SecretGameStatistics",
-    "tidepool.engine.studies.secret_game.config": "Scenario Scoring",
-    "tidepool.engine.studies.secret_game.in_code": "SecretGame",
-    "tidepool.engine.studies.simulation.config": "Judge",
-    "tidepool.engine.studies.simulation.in_code": "Simulation",
+    "tidepool.engine.studies.secret_game.config": "Scenario Scoring SecretGame",
+    "tidepool.engine.studies.simulation.config": "Judge Simulation",
     "tidepool.engine.studies.simulation.statistics": "SimulationStatistics",
     "tidepool.storage.states": "BatchStatus",
 }

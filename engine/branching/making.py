@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidepool.engine.branching.replay import OneByOne, rehearse
 from tidepool.engine.branching.talks import (
     MOST_TIMES,
     Branch,
@@ -25,6 +24,7 @@ from tidepool.engine.call import Call, seed_of
 from tidepool.engine.config.freezing import load_frozen, with_overrides
 from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.errors import NotFound, UsageError
+from tidepool.engine.studies.conversation import OneByOne, rehearse
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.study import study_from
 from tidepool.engine.trust.foreign_keys import without_foreign
@@ -175,7 +175,7 @@ def _verify_replay(stage: BranchStage, talk: OriginTalk, seed: int, at: str, key
         return texts[call.step]
 
     try:
-        rehearse(stage, talk, answer)
+        rehearse(stage.story(talk), answer, talk.number)
     except _ReplayVerified:
         return
 

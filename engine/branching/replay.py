@@ -1,14 +1,13 @@
-"""The redraws of a branch: rehearsed without asking anybody, planned, and run.
+"""The redraws of a branch: planned by rehearsal, and run.
 
-A rehearsal proves that a conversation is the one that was bought, and counts what a branch will ask: only the turn that is
-resampled, and what follows it. A redraw is the kind's own story, some of whose requests are answered already."""
+A branch asks only the turn that is resampled, and what follows it. A redraw is the kind's own story, some of whose requests are
+answered already."""
 
 import json
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
 
 from tidepool.engine.branching.talks import (
     ASSIGNED,
@@ -22,63 +21,16 @@ from tidepool.engine.branching.talks import (
     Redraw,
     branch_in,
 )
-from tidepool.engine.call import Call, Reply, expected_input, most_input, most_tokens
+from tidepool.engine.call import Call, Reply, most_tokens
 from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.providers.protocol import Answer
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.stopping.rules import StopTarget
+from tidepool.engine.studies.conversation import OneByOne, rehearse, reply_text, sized
 from tidepool.engine.studies.planned_calls import EXPECTED, MOST, Plan, PlannedCalls, Sizing, UsualTokens, merged
 from tidepool.engine.studies.study import Study, study_from
 from tidepool.storage.states import FinishReason
-
-# -- rehearsal ---------------------------------------------------------------------------------------------------------
-
-
-T = TypeVar("T")
-
-
-class OneByOne:
-    """Fan-out where nothing is waited for."""
-
-    async def all(self, stories: Iterable[Awaitable[T]]) -> list[T]:
-        return [await story for story in stories]
-
-
-class _Reader:
-    """A unit that has ended: its story writes nothing."""
-
-    settled = True
-
-    def __init__(self, number: int, answer: Callable[[Call], str]) -> None:
-        self.number = number
-        self._answer = answer
-
-    async def ask(self, call: Call) -> Reply:
-        return Reply(self._answer(call))
-
-    def replayed_reply(self, step: str) -> None:
-        """Every call of it is asked."""
-
-    def has_replayed(self, step: str) -> bool:
-        return False
-
-
-def rehearse(stage: BranchStage, talk: OriginTalk, answer: Callable[[Call], str]) -> None:
-    """Every call of the talk's story is handed to `answer`, in order."""
-
-    async def whole() -> Any:
-        return await stage.story(talk)(cast("Unit", _Reader(talk.number, answer)))
-
-    coroutine = whole()
-    try:
-        coroutine.send(None)
-    except StopIteration:
-        return
-    finally:
-        coroutine.close()
-    raise AssertionError("a story that asks nobody waits for nobody")
-
 
 # -- plan --------------------------------------------------------------------------------------------------------------
 
@@ -108,18 +60,13 @@ def _calls(stage: BranchStage, talk: OriginTalk, origin: Origin, sizing: Sizing,
         if (text := texts.get(call.step)) is not None:
             return text
         arms = 1 if call.step == origin.at else len(origin.arms)
-        tokens_in = most_input(call) if sizing.worst else expected_input(call)
         usual = VERDICT if call.form else MESSAGE
-        reasoning = call.max_reasoning_tokens
-        tokens_out = (
-            call.most_output if sizing.worst else sizing.reply(call.model, usual, call.max_tokens) + reasoning // 2
-        )
-        planned.append(PlannedCalls(call.wave, call.model, round(share * origin.times * arms), tokens_in, tokens_out))
-        reply = "x" * (2 if sizing.worst else 4) * sizing.read_again(call.model, usual, call.max_tokens)
+        count = round(share * origin.times * arms)
+        planned.append(PlannedCalls(call.wave, call.model, count, *sized(call, usual, sizing)))
         assigned = (origin.say or "") if call.step == origin.at and sizing.worst else ""
-        return max(reply, assigned, key=most_tokens)
+        return max(reply_text(call, usual, sizing), assigned, key=most_tokens)
 
-    rehearse(stage, talk, answer)
+    rehearse(stage.story(talk), answer, talk.number)
     return planned
 
 

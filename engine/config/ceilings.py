@@ -12,7 +12,7 @@ UNITS = 1_000_000
 """units of a batch"""
 UNITS_BY_API = 100_000
 """of a batch that is asked for over HTTP: half a gigabyte, in a process that nobody looks at"""
-WAVES = 10_000
+WAVES = 1_000
 """messages that follow one another in a unit"""
 GENERATIONS = 5_000
 """of an evolution: a plan tells them one by one"""

@@ -6,13 +6,11 @@ the clusters themselves are that number; one cluster has no interval. A p-value 
 """
 
 import math
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, repeat, starmap
-from math import ceil
 
 from tidepool.engine.inference.distributions import fewest_expected, normal_quantile, root, student_quantile
 from tidepool.engine.inference.grouped import Spread
@@ -197,21 +195,3 @@ def interval_over(sums: Total, parts: Iterable[Total], bounds: Interval) -> Inte
         return Rate(mean, effective_number(share, spread, number, count), freedom, count, bounds).interval()
     reach = quantile(freedom, LEVEL) * math.sqrt(variance)
     return max(low, mean - reach), min(high, mean + reach)
-
-
-# -- how many more values a precision takes ----------------------------------------------------------------------------
-
-
-def values_needed(rate: Rate, half_width: float) -> int:
-    """Values still needed until the interval of this rate is no wider than ± `half_width`.
-
-    Each of them says as much as those seen so far: where they come in clusters, less than an independent one.
-    """
-
-    def narrow_enough(trials: int) -> bool:
-        low, high = wilson(rate.share, trials)
-        return high - low <= 2 * half_width
-
-    enough = ceil(1 / half_width**2)  # for any share: at one half, (1.96 / 2)² stands above half_width²
-    trials = bisect_left(range(enough), True, lo=1, key=narrow_enough)
-    return max(0, ceil(trials * rate.count / rate.effective) - rate.count)

@@ -5,7 +5,7 @@ wait for one another are waves of their own: a game of many rounds may take thou
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -91,20 +91,18 @@ def transport_plan(
     by_provider: dict[str, list[_Entry]] = defaultdict(list)
     for place, planned in enumerate(plan.calls):
         by_provider[planned.model.partition(":")[0]].append((place, planned))
-    tallies = [_ProviderTally(name, config, apis.get(name)) for name in sorted(by_provider)]
-    for tally in tallies:
-        tally.count(by_provider[tally.name])
-    waves = {wave for tally in tallies for wave, times in tally.moments.items() if times}
-    for tally in tallies:
-        tally.count_joining(by_provider[tally.name], waves)
     batched = Counter[int]()
-    for tally in tallies:
-        batched += tally.batched
-    transports = tuple(tally.summary(by_provider[tally.name]) for tally in tallies)
+    moments: dict[int, int] = defaultdict(int)
+    transports = []
+    for name, entries in sorted(by_provider.items()):
+        transport, leaving = _transport_of(name, entries, config, apis.get(name), batched)
+        transports.append(transport)
+        for wave, times in leaving.items():
+            moments[wave] = max(moments[wave], times)
     return TransportPlan(
-        transports,
+        tuple(transports),
         sum(one.provider_batches for one in transports),
-        sum(max(tally.moments[wave] for tally in tallies) for wave in waves),
+        sum(moments.values()),
         any(one.calls_batch for one in transports) and (several or any(one.calls_live for one in transports)),
         tuple(batched[place] for place in range(len(plan.calls))),
     )
@@ -114,86 +112,50 @@ _Entry = tuple[int, PlannedCalls]
 """with its place in the plan"""
 
 
-class _ProviderTally:
-    """Goes through what is planned for one provider, wave by wave."""
+def _transport_of(
+    name: str, entries: Sequence[_Entry], config: FrozenConfig, api: BatchApi | None, batched: Counter[int]
+) -> tuple[ProviderTransport, Mapping[int, int]]:
+    """How the calls of one provider go; and by wave how often, one after another, something leaves by batch API.
 
-    def __init__(self, name: str, config: FrozenConfig, api: BatchApi | None) -> None:
-        self.name = name
-        self._api = api if SERVICES[config.service.name].batched else None
-        self._limits = config.limits_for(name)
-        self._least = batch_from(config.service, name, self._limits)
-        self.provider_batches = 0
-        self.batched: Counter[int] = Counter()
-        """calls that go by batch API, by the place of their entry"""
-        self.moments: Counter[int] = Counter()
-        """by wave: how often, one after another, something leaves by batch API"""
-        self._sizes: dict[tuple[int, str], int] = {}
-        """by wave and group: how many calls leave together, each time"""
-
-    def count(self, entries: Iterable[_Entry]) -> None:
-        """Waves that a story waits for."""
-        for wave, members in self._by_wave(entries, joining=False).items():
-            for times, same_time in _by_company(members):
-                groups = self._groups(same_time)
-                for group, calls in groups.items():
-                    self._sizes[wave, group] = _size(calls)
-                    self._leave(calls, times, self._batches_of(_size(calls)))
-                self.moments[wave] += times if groups else 0
-
-    def count_joining(self, entries: Iterable[_Entry], leaving: Collection[int]) -> None:
-        """What leaves with the first wave of the next round; or, where that goes live, all at the end."""
-        for members in self._by_wave(entries, joining=True).values():
-            for group, calls in self._groups(members).items():
-                (_, first), *_ = calls
-                existing = self._sizes.get((first.joins, group), 0)
-                more = self._batches_of(existing + _size(calls)) - self._batches_of(existing)
-                self._leave(calls, first.rounds, more if first.joins in leaving else 0)
-
-    def _by_wave(self, entries: Iterable[_Entry], *, joining: bool) -> dict[int, list[_Entry]]:
-        waves: dict[int, list[_Entry]] = defaultdict(list)
-        for place, planned in entries:
-            if planned.operation == "chat" and bool(planned.joins) == joining:
-                waves[planned.wave].append((place, planned))
-        return waves
-
-    def _groups(self, same_time: Iterable[_Entry]) -> dict[str, list[_Entry]]:
-        """Those of one moment that may share provider batches, where they go by batch API at all."""
-        groups: dict[str, list[_Entry]] = defaultdict(list)
-        if self._api is not None and _size(same_time) >= self._least:
-            for place, planned in same_time:
-                groups[self._api.group(Call("", planned.wave, planned.model, ()))].append((place, planned))
-        return {group: members for group, members in groups.items() if _size(members) > 1}
-
-    def _leave(self, calls: Iterable[_Entry], times: int, provider_batches: int) -> None:
-        self.provider_batches += times * provider_batches
-        for place, planned in calls:
-            self.batched[place] += round(times * planned.together)
-
-    def _batches_of(self, calls: int) -> int:
-        most = (
-            self._limits.batch_size if self._api is None else min(self._limits.batch_size, self._api.bounds.max_calls)
-        )
-        return math.ceil(calls / max(2, most))
-
-    def summary(self, entries: Iterable[_Entry]) -> ProviderTransport:
-        planned = [entry for _, entry in entries]
-        batched = self.batched.total()
-        sizes: dict[tuple[int, int], float] = defaultdict(float)
-        for entry in planned:
-            sizes[entry.joins, entry.wave] += entry.together
-        wait, seconds = UNKNOWN_WAIT, getattr(self._limits, "batch_seconds", None)
-        if seconds is not None:
-            wait = f"{span(seconds)} each" if seconds else "an instant each"
-        return ProviderTransport(
-            self.name,
-            sum(entry.calls for entry in planned) - batched,
-            batched,
-            self.provider_batches,
-            self.moments.total(),
-            round(max(sizes.values())),
-            None if self._api is None else self._least,
-            wait,
-        )
+    Adds to `batched`, by the place of their entry, the calls that go by batch API.
+    """
+    api = api if SERVICES[config.service.name].batched else None
+    limits = config.limits_for(name)
+    least = batch_from(config.service, name, limits)
+    moments: Counter[int] = Counter()
+    calls_batch = provider_batches = 0
+    by_wave: dict[int, list[_Entry]] = defaultdict(list)
+    for place, planned in entries:
+        by_wave[planned.wave].append((place, planned))
+    for wave, members in by_wave.items() if api is not None else ():
+        assert api is not None
+        chats = [(place, planned) for place, planned in members if planned.operation == "chat"]
+        most = max(2, min(limits.batch_size, api.bounds.max_calls))
+        for times, same_time in _by_company(chats):
+            groups: dict[str, list[_Entry]] = defaultdict(list)
+            for place, planned in same_time if _size(same_time) >= least else ():
+                groups[api.group(Call("", wave, planned.model, ()))].append((place, planned))
+            shared = [group for group in groups.values() if _size(group) > 1]
+            moments[wave] += times if shared else 0
+            for group in shared:
+                provider_batches += times * math.ceil(_size(group) / most)
+                for place, planned in group:
+                    calls = round(times * planned.together)
+                    batched[place] += calls
+                    calls_batch += calls
+    wait, seconds = UNKNOWN_WAIT, getattr(limits, "batch_seconds", None)
+    if seconds is not None:
+        wait = f"{span(seconds)} each" if seconds else "an instant each"
+    return ProviderTransport(
+        provider=name,
+        calls_live=sum(planned.calls for _, planned in entries) - calls_batch,
+        calls_batch=calls_batch,
+        provider_batches=provider_batches,
+        one_after_another=moments.total(),
+        largest_wave=max(map(_size, by_wave.values())),
+        batch_from=None if api is None else least,
+        wait=wait,
+    ), moments
 
 
 def _size(entries: Iterable[_Entry]) -> int:
@@ -304,13 +266,11 @@ class _Cost:
 
 def _waves(plan: Plan) -> list[dict[str, Any]]:
     waves: dict[int, dict[str, Any]] = {}
-    rounds: dict[int, dict[int, int]] = defaultdict(dict)
     for planned in plan.calls:
         new = {"index": planned.wave, "calls": 0, "rounds": 1, "input_tokens": 0, "output_tokens": 0}
         wave = waves.setdefault(planned.wave, new)
         wave["calls"] += planned.calls
-        rounds[planned.wave][planned.joins] = max(rounds[planned.wave].get(planned.joins, 0), planned.rounds)
-        wave["rounds"] = sum(rounds[planned.wave].values())
+        wave["rounds"] = max(wave["rounds"], planned.rounds)
         wave["input_tokens"] += planned.calls * planned.input_tokens
         wave["output_tokens"] += planned.calls * planned.output_tokens
     return list(waves.values())
@@ -323,8 +283,7 @@ def _live_seconds(plan: Plan, config: FrozenConfig) -> float:
     for planned in plan.calls:
         provider = resolve_model(planned.model).partition(":")[0]
         totals[provider] += planned.calls
-        if not planned.joins:  # else it goes beside a wave that is counted
-            by_wave[planned.wave][provider].append(planned)
+        by_wave[planned.wave][provider].append(planned)
     limits = {name: config.limits_for(name) for name in totals}
     in_waves = sum(max(_wave_seconds(group, limits[name]) for name, group in wave.items()) for wave in by_wave.values())
     rates = {name: one.requests_per_minute for name, one in limits.items()}

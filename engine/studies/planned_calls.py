@@ -22,8 +22,6 @@ class PlannedCalls:
     output_tokens: int
     rounds: int = 1
     """so often one after another, an equal part of the calls each time: rounds that wait for one another"""
-    joins: int = 0
-    """the wave of the next round that they leave with, where that round does not wait for them; 0: none"""
     operation: str = "chat"
     """as of the call: what is no chat always goes live"""
 
@@ -146,9 +144,9 @@ def reasoning_notes(settings: Reasons) -> tuple[str, ...]:
 
 def merged(calls: Iterable[PlannedCalls]) -> tuple[PlannedCalls, ...]:
     """One entry for each wave, model and number of rounds, tokens averaged."""
-    same: dict[tuple[int, str, int, int, str], list[PlannedCalls]] = defaultdict(list)
+    same: dict[tuple[int, str, int, str], list[PlannedCalls]] = defaultdict(list)
     for planned in calls:
-        same[planned.wave, planned.model, planned.rounds, planned.joins, planned.operation].append(planned)
+        same[planned.wave, planned.model, planned.rounds, planned.operation].append(planned)
     result_calls = []
     for _, equal in sorted(same.items()):
         count = sum(planned.calls for planned in equal)

@@ -2,7 +2,6 @@
 
 import json
 import sqlite3
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, starmap
 from operator import itemgetter
@@ -68,13 +67,6 @@ def outcomes(connection: sqlite3.Connection, batch_number: int) -> Iterator[Side
             split = kinds.split(_BETWEEN)
             scores = _scores(connection, bounds) if _NO_SCORE + _BETWEEN in kinds + _BETWEEN else None
             yield SidePage(json.loads(f"[{units}]"), split, scores)
-
-
-def score_counts(connection: sqlite3.Connection, batch_number: int) -> list[tuple[float, int]]:
-    """How many sides of conversations came to each score, lowest first."""
-    pages = (_scores(connection, bounds) for bounds in _pages(connection, batch_number))
-    counts = Counter(score for page in pages for score in page if score is not None)
-    return sorted(counts.items())
 
 
 def _pages(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[int, int]]:
@@ -145,33 +137,6 @@ def sit_outs(connection: sqlite3.Connection, batch_id: str) -> dict[str, int]:
         "SELECT agent, count(*) FROM sit_outs WHERE batch_id = ? GROUP BY agent ORDER BY agent", (batch_id,)
     )
     return dict(rows.fetchall())
-
-
-class PlantedSides(NamedTuple):
-    """How many sides truly gave their secret in one way (`none`: they did not) and were found by one detector, or by none."""
-
-    way: str
-    detector: str | None
-    sides: int
-    judged: int
-    judged_revealed: int
-
-
-_WAY = "CASE WHEN json_valid(c.truth) THEN substr(json_extract(c.truth, '$.way'), 1, 20) END"
-
-
-def planted_sides(connection: sqlite3.Connection, batch_number: int) -> list[PlantedSides]:
-    """What the simulated provider says of its own messages; of a side that gives its secret several times the first
-    counts, and a hint only where nothing else was given."""
-    rows = connection.execute(
-        "SELECT coalesce(way, 'none'), detector, count(*), count(verdict), coalesce(sum(verdict), 0) FROM ("
-        f"SELECT o.detector, o.verdict, (SELECT {_WAY} AS way FROM call c WHERE c.unit_id = o.unit_id "
-        "AND (c.turn - 1) % 2 = o.side AND c.status = 'answered' AND way != 'none' ORDER BY way = 'hint', c.turn LIMIT 1) AS way, "
-        "EXISTS (SELECT 1 FROM call c WHERE c.unit_id = o.unit_id AND c.truth IS NOT NULL) AS known "
-        "FROM outcome o WHERE o.unit_id BETWEEN ? AND ?) WHERE known GROUP BY 1, 2 ORDER BY 1, 2",
-        unit_range(batch_number, 1),
-    )
-    return [PlantedSides(*row) for row in rows]
 
 
 class TalkRow(NamedTuple):

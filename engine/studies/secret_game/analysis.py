@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from tidepool.engine.coding.statistics import with_coding
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.inference.grouped import Array, numpy
-from tidepool.engine.inference.intervals import Interval, Rate, values_needed
+from tidepool.engine.inference.intervals import Interval
 from tidepool.engine.inference.typed import Statistics
 from tidepool.engine.studies.secret_game.contrasts import AgentComparison, Place, comparisons, ranking
 from tidepool.engine.studies.secret_game.detectors.detection import JUDGE
@@ -36,41 +36,10 @@ from tidepool.engine.studies.secret_game.shares import (
 from tidepool.engine.studies.secret_game.sides import Clustering, Inference, Sides
 from tidepool.storage.queries import conversations as game_rows
 
-HALF_WIDTH = 5.0
-"""percentage points to either side that count as precise"""
-
-
-@dataclass(frozen=True)
-class NeededTalks(Statistics):
-    """Conversations until each share is known as well as it should be; None where that cannot be said."""
-
-    times_revealed_secret: int | None
-    times_obtained_secret: int | None
-    optimal_strategy: int | None
-
-
-@dataclass(frozen=True)
-class Precision(Statistics):
-    half_width_percentage: float
-    agents: Mapping[str, NeededTalks]
-
-
-@dataclass(frozen=True)
-class Planted(Statistics):
-    """Sides of the simulated provider that gave their secret in one way, or that gave nothing, and what was found of them."""
-
-    sides: int
-    found: Mapping[str, int]
-    """by the detector that found the first reveal"""
-    missed: int
-    judged: int
-    """sides that have a verdict"""
-    judged_revealed: int
-
 
 @dataclass(frozen=True, kw_only=True)
 class SecretGameStatistics(Statistics):
-    LEFT_OUT = frozenset({"models", "scenarios", "sat_out", "uncertain", "verdicts", "agreement"})
+    LEFT_OUT = frozenset({"models", "scenarios", "sat_out", "uncertain", "verdicts"})
 
     agents: Mapping[str, ScoredSides]
     overall: TalkStatistics
@@ -83,10 +52,8 @@ class SecretGameStatistics(Statistics):
     scenarios: Mapping[str, ScenarioStatistics] | None = None
     ranking: tuple[Place, ...]
     comparisons: tuple[AgentComparison, ...]
-    precision: Precision
     sat_out: Mapping[str, int] | None = None
     verdicts: Verdicts | None = None
-    agreement: Mapping[str, Planted] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,38 +87,8 @@ def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config:
     """As the JSON summary has them, with what people coded by hand."""
     failed = {tuple(json.loads(names)): count for names, count in game_rows.failures_by_pair(connection, batch["id"])}
     analysis = analyse_sides(sides_of(connection, batch["number"]), failed, GameDesign.of(config))
-    agreement = _agreement(game_rows.planted_sides(connection, batch["number"])) if batch["simulated"] else None
-    analysis = replace(analysis, sat_out=game_rows.sit_outs(connection, batch["id"]), agreement=agreement)
+    analysis = replace(analysis, sat_out=game_rows.sit_outs(connection, batch["id"]))
     return with_coding(connection, batch, analysis.as_json())
-
-
-WAYS = {
-    "plain": "exact",
-    "spelled": "spelled",
-    "encoded": "encoded",
-    "misspelt": "fuzzy",
-    "hint": "hint",
-    "none": "nothing",
-}
-"""how the simulated provider gives a secret: by the detector that should find it, where there is one"""
-
-
-def _agreement(sides: Iterable[game_rows.PlantedSides]) -> dict[str, Planted] | None:
-    """By the way in which sides truly gave their secret, as only the simulated provider can tell."""
-    rows: dict[str, list[game_rows.PlantedSides]] = {way: [] for way in (*WAYS.values(), "other")}
-    for side in sides:
-        rows[WAYS.get(side.way, "other")].append(side)
-    return {
-        way: Planted(
-            sides=sum(side_row.sides for side_row in side_rows),
-            found={side_row.detector: side_row.sides for side_row in side_rows if side_row.detector},
-            missed=sum(side_row.sides for side_row in side_rows if not side_row.detector),
-            judged=sum(side_row.judged for side_row in side_rows),
-            judged_revealed=sum(side_row.judged_revealed for side_row in side_rows),
-        )
-        for way, side_rows in rows.items()
-        if side_rows
-    } or None
 
 
 def sides_of(connection: sqlite3.Connection, batch_number: int) -> Sides:
@@ -166,8 +103,7 @@ def analyse_sides(sides: Sides, failed: Failed | None = None, design: GameDesign
     bounds = _bounds(sides, design)
     shares = Shares(clustering, bounds)
     agents = agent_statistics(shares, missing)
-    means = shares.of_scores(sides.agent, len(sides.names), [sides.seat, sides.direction])
-    best_first = sorted((-round(rate.mean, 9), name) for name, rate in zip(sides.names, means, strict=True) if rate)
+    best_first = sorted((-round(row.score_mean, 9), name) for name, row in agents.items() if row.score_mean is not None)
     compared = comparisons(clustering, [name for _, name in best_first], bounds)
     return SecretGameStatistics(
         agents=agents,
@@ -181,7 +117,6 @@ def analyse_sides(sides: Sides, failed: Failed | None = None, design: GameDesign
         scenarios=_by_scenario(clustering, bounds, design.scenarios) if clustering.scenarios else None,
         ranking=ranking(agents, compared),
         comparisons=compared,
-        precision=_precision(shares, sides),
         verdicts=verdict_statistics(clustering) if design.judged else None,
     )
 
@@ -221,20 +156,3 @@ def _by_scenario(
         for scenario, row in zip(present.tolist(), rows, strict=True)
         if scenario
     }
-
-
-def _precision(shares: Shares, sides: Sides) -> Precision:
-    """Conversations each agent still needs until its shares are known to within `HALF_WIDTH` points."""
-    rates = shares.rates_of_sides(sides.agent, len(sides.names), [sides.seat, sides.direction])
-    return Precision(
-        half_width_percentage=HALF_WIDTH,
-        agents={
-            agent: NeededTalks(**{name: _needed(column[place]) for name, column in rates.items()})
-            for place, agent in enumerate(sides.names)
-        },
-    )
-
-
-def _needed(rate: Rate | None) -> int | None:
-    """None also where one linked game is all there is: more of it would tell nothing of others."""
-    return None if rate is None or not rate.freedom else values_needed(rate, HALF_WIDTH / 100)

@@ -3,8 +3,7 @@
 Rounds of a game follow one another where an agent remembers or keeps secrets; games do not wait for each other.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -14,7 +13,7 @@ from tidepool.engine.call import Message
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.sections import Agent, ConfigSections, FrozenConfig
 from tidepool.engine.runtime.services import groups_of
-from tidepool.engine.studies.secret_game.config import Scenario, SecretGameSettings
+from tidepool.engine.studies.secret_game.config import SecretGameSettings
 from tidepool.engine.studies.secret_game.pairing import COUNTED, PlannedConversation, Schedule
 from tidepool.engine.studies.secret_game.prompts import Briefing, memory_messages, rules_text, system_prompt
 from tidepool.engine.studies.secret_game.scoring import KEEPING_MODES
@@ -22,6 +21,8 @@ from tidepool.engine.studies.secret_game.scoring import KEEPING_MODES
 CACHED_PROMPTS = 20_000
 
 HeldSecrets = tuple[str, ...] | None
+Start = tuple[HeldSecrets, tuple[Message, ...]]
+"""the secrets that a side holds when the talk begins, and what it hears before: the scene, and all it remembers"""
 
 
 def settings_of(config: ConfigSections) -> SecretGameSettings:
@@ -42,113 +43,71 @@ def schedule_of(config: FrozenConfig) -> Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """One side's part in a conversation."""
+    """One side's part in a conversation: shared by all conversations of the same two agents and scenario."""
 
     agent: Agent
     partner: str
     secret: str
     scenario: int | None
+    opens: bool
+    fresh: "Start"
+    """how it begins where it remembers and holds nothing"""
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
-    """Where a side stands when the talk begins."""
-
-    role: Role
-    held: HeldSecrets
-    before: tuple[Message, ...]
-    """what it hears before the first message: the scene, and all it remembers"""
-
-
-@dataclass(frozen=True, slots=True)
 class Cast:
-    agents: Mapping[str, Agent]
-    models: Mapping[str, str]
-    secrets: Mapping[str, str]
-    settings: SecretGameSettings
-    scoring: Mapping[str, float]
-    detectors: tuple[str, ...]
-    judge_model: str | None
-    keeps_secrets: bool
-    linked: bool
-    """some conversations wait for earlier ones of their game"""
-    prompt: Callable[[Role, int, HeldSecrets], str]
-    """what a side is told with so many messages left, holding these secrets: the same words again and again"""
-    fresh: Callable[[str, str, int | None], tuple[Start, Start]]
-    """where opener and partner of a scenario stand who remember nothing: shared by all their conversations"""
+    def __init__(self, config: FrozenConfig) -> None:
+        settings = self.settings = settings_of(config)
+        self.agents = {agent.name: agent for agent in config.agents}
+        self.models = {agent.name: resolve_model(agent.model) for agent in config.agents}
+        self.secrets = {agent.name: agent.secret for agent in config.agents}
+        self.scoring: Mapping[str, float] = settings.scoring.model_dump()
+        self.judge_model = resolve_model(settings.judge) if settings.judged else None
+        self.model_names = {*self.models.values(), *((self.judge_model,) if self.judge_model else ())}
+        self.keeps_secrets = settings.mode in KEEPING_MODES
+        self.linked = self.keeps_secrets or any(agent.memory == "long" for agent in config.agents)
+        """some conversations wait for earlier ones of their game"""
+        self._rules = rules_of(settings)
+        self._roles = lru_cache(CACHED_PROMPTS)(self._new_roles)
+        self._prompt = lru_cache(CACHED_PROMPTS)(self._new_prompt)
 
     @classmethod
     def of(cls, config: FrozenConfig) -> "Cast":
-        settings = settings_of(config)
-        keeps_secrets = settings.mode in KEEPING_MODES
-        agents = {agent.name: agent for agent in config.agents}
-        return cls(
-            agents=agents,
-            models={agent.name: resolve_model(agent.model) for agent in config.agents},
-            secrets={agent.name: agent.secret for agent in config.agents},
-            settings=settings,
-            scoring=settings.scoring.model_dump(),
-            detectors=settings.wording_detectors,
-            judge_model=resolve_model(settings.judge) if settings.judged else None,
-            keeps_secrets=keeps_secrets,
-            linked=keeps_secrets or any(agent.memory == "long" for agent in config.agents),
-            prompt=_prompts(settings, rules_of(settings)),
-            fresh=_fresh_starts(agents, settings.scenarios),
-        )
-
-    @property
-    def model_names(self) -> set[str]:
-        """every model"""
-        return {*self.models.values(), *((self.judge_model,) if self.judge_model else ())}
+        return cls(config)
 
     def remembers(self, name: str) -> bool:
         return self.agents[name].memory == "long"
 
-    def starts(self, meeting: PlannedConversation) -> tuple[Start, Start]:
-        """Of the opener and of the partner, before either remembers or holds anything."""
-        return self.fresh(meeting.opener, meeting.partner, meeting.scenario_of(len(self.settings.scenarios)))
-
     def roles(self, meeting: PlannedConversation) -> tuple[Role, Role]:
         """Of the opener and of the partner."""
-        opener, partner = self.starts(meeting)
-        return opener.role, partner.role
+        return self._roles(meeting.opener, meeting.partner, meeting.scenario_of(len(self.settings.scenarios)))
+
+    def _new_roles(self, opener: str, partner: str, index: int | None) -> tuple[Role, Role]:
+        secrets = self.secrets[opener], self.secrets[partner]
+        if index is not None:
+            scenario = self.settings.scenarios[index]
+            secrets = scenario.opener_secret, scenario.partner_secret
+        return (
+            Role(
+                self.agents[opener], partner, secrets[0], index, True, (None, memory_messages((), partner, opens=True))
+            ),
+            Role(self.agents[partner], opener, secrets[1], index, False, (None, ())),
+        )
+
+    def prompt(self, role: Role, messages_left: int, held: HeldSecrets) -> str:
+        """What a side is told with so many messages left, holding these secrets: the same words again and again."""
+        return self._prompt(role.agent.name, role.partner, role.secret, role.scenario, messages_left, held)
+
+    def _new_prompt(
+        self, name: str, partner: str, secret: str, scenario: int | None, messages_left: int, held: HeldSecrets
+    ) -> str:
+        common = self.settings.scenarios[scenario].instructions if scenario is not None else ""
+        instructions = "\n\n".join(filter(None, (common, self.agents[name].instructions)))
+        return system_prompt(Briefing(name, partner, secret, self._rules, messages_left, held, instructions))
 
 
 def rules_of(settings: SecretGameSettings) -> str:
     target = settings.targeted_secret if settings.announce_target else None
     return rules_text(settings.mode, settings.scoring.model_dump(), target)
-
-
-def _fresh_starts(
-    agents: Mapping[str, Agent], scenarios: Sequence[Scenario]
-) -> Callable[[str, str, int | None], tuple[Start, Start]]:
-    @lru_cache(maxsize=CACHED_PROMPTS)
-    def starts(opener: str, partner: str, index: int | None) -> tuple[Start, Start]:
-        opener_secret, partner_secret = agents[opener].secret, agents[partner].secret
-        if index is not None:
-            opener_secret, partner_secret = scenarios[index].opener_secret, scenarios[index].partner_secret
-        return (
-            Start(Role(agents[opener], partner, opener_secret, index), None, memory_messages((), partner, opens=True)),
-            Start(Role(agents[partner], opener, partner_secret, index), None, memory_messages((), opener, opens=False)),
-        )
-
-    return starts
-
-
-def _prompts(settings: SecretGameSettings, rules: str) -> Callable[[Role, int, HeldSecrets], str]:
-    def prompt(role: Role, messages_left: int, held: HeldSecrets) -> str:
-        key = (role.agent.name, role.partner, role.secret, role.scenario, messages_left, held)
-        return written(role.agent.instructions, *key)
-
-    @lru_cache(maxsize=CACHED_PROMPTS)
-    def written(
-        text: str, name: str, partner: str, secret: str, scenario: int | None, messages_left: int, held: HeldSecrets
-    ) -> str:
-        common = settings.scenarios[scenario].instructions if scenario is not None else ""
-        instructions = "\n\n".join(filter(None, (common, text)))
-        return system_prompt(Briefing(name, partner, secret, rules, messages_left, held, instructions))
-
-    return prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +137,8 @@ def succession_of(cast: Cast, schedule: Schedule, at_once: int | None = None) ->
     if not cast.linked:
         return Succession(schedule.total, 0, 0, groups)
     size = schedule.total if groups == 1 or at_once is None else at_once
-    counted = _Count(cast, size)
-    counted.take(islice(schedule.meetings(), COUNTED))
-    if schedule.total <= COUNTED:
-        return Succession(counted.free, counted.linked, counted.rounds, groups)
-    free = round(schedule.total * counted.free / (counted.free + counted.linked))
+    counted = [not waits(cast, meeting) for meeting in islice(schedule.meetings(), COUNTED)]
+    free = round(schedule.total * sum(counted) / len(counted))
     rounds = groups * min(schedule.rounds_of_game(1)[1], -(-size // schedule.conversations_per_round))
     return Succession(free, schedule.total - free, rounds if free < schedule.total else 0, groups)
 
@@ -190,42 +146,3 @@ def succession_of(cast: Cast, schedule: Schedule, at_once: int | None = None) ->
 def waits(cast: Cast, meeting: PlannedConversation) -> list[str]:
     """Who of the two begins only when its earlier rounds are over."""
     return [name for name in {meeting.opener, meeting.partner} if cast.keeps_secrets or cast.remembers(name)]
-
-
-class _Count:
-    """Goes through a schedule and finds for each conversation how many must have ended before it, one after another."""
-
-    def __init__(self, cast: Cast, group: int) -> None:
-        self._cast = cast
-        self._group = group
-        self.free = self.linked = self.rounds = 0
-        self._depth = 0
-        """of the group so far"""
-        self._before: dict[str, int] = defaultdict(int)
-        """by agent: how deep its talks of earlier rounds lie"""
-        self._now: dict[str, int] = defaultdict(int)
-
-    def take(self, meetings: Iterable[PlannedConversation]) -> None:
-        last: PlannedConversation | None = None
-        for place, meeting in enumerate(meetings):
-            new_group = not place % self._group
-            if new_group:
-                self.rounds, self._depth = self.rounds + self._depth, 0
-            if new_group or last is None or meeting.game != last.game:
-                self._before.clear()
-                self._now.clear()
-            elif meeting.round != last.round:
-                self._before |= self._now
-            self._wait(waits(self._cast, meeting))
-            last = meeting
-        self.rounds += self._depth
-
-    def _wait(self, waiting: Sequence[str]) -> None:
-        if not waiting:
-            self.free += 1
-            return
-        self.linked += 1
-        depth = 1 + max(self._before[name] for name in waiting)
-        for name in waiting:
-            self._now[name] = max(self._now[name], depth)
-        self._depth = max(self._depth, depth)

@@ -1,13 +1,13 @@
-"""The section [secret_game]."""
+"""The section [secret_game], and the study built in code."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.section import OneOf, Section
-from tidepool.engine.config.sections import ModelName, ReasoningEffort
+from tidepool.engine.config.section import OneOf, Section, with_keywords_in_help
+from tidepool.engine.config.sections import Agent, ModelName, ReasoningEffort, Study
 from tidepool.engine.registries import DETECTORS
 from tidepool.engine.studies.secret_game.detectors.detection import JUDGE, wording_detectors
 from tidepool.engine.studies.secret_game.detectors.normalise import fold
@@ -114,3 +114,23 @@ class SecretGameSettings(Section):
     @property
     def judged(self) -> bool:
         return JUDGE in self.detection
+
+
+@with_keywords_in_help
+class SecretGame(SecretGameSettings, Study):
+    """A secret game built in code: pairs of agents talk, and each has a secret to keep and one to learn.
+
+    SecretGame(agents=[Agent(name="Ada", model="gpt4o_mini", secret="marigold"), …], num_interactions=20)
+    """
+
+    settings_type = SecretGameSettings
+
+    kind: Literal["secret_game"] = "secret_game"
+    """always that"""
+    agents: list[Agent] = Field(default_factory=list)
+    """who plays …"""
+    agent_ids: list[str] = Field(default_factory=list)
+    """… and who else, of the file's library"""
+
+    def participants(self) -> dict[str, Any]:
+        return {"agents": self.agents, "agent_ids": self.agent_ids}

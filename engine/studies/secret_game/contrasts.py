@@ -85,24 +85,6 @@ def comparisons(clustering: Clustering, agents: Sequence[str], bounds: Interval)
     return tuple(compared)
 
 
-def _compared(
-    agents: tuple[str, str],
-    measure: str,
-    estimand: str,
-    sides: tuple[int, int],
-    gap: Contrast,
-    widest: float,
-    scale: float,
-) -> AgentComparison:
-    """`widest`: no difference is further from zero. Few clusters know so little that their interval would pass it."""
-    limit = max(widest, abs(gap.difference))
-    interval = gap.interval and (scale * max(gap.interval[0], -limit), scale * min(gap.interval[1], limit))
-    difference = scale * gap.difference
-    return AgentComparison(
-        agents, measure, estimand, sides, gap.clusters, difference, interval, gap.method, gap.p_value, None
-    )
-
-
 _Contrasted = Callable[[Array, Interval], tuple[Contrast, tuple[int, int]] | None]
 """of values and the bounds of their scale: the contrast, and how many sides of both agents count"""
 
@@ -133,10 +115,23 @@ class _Rows:
             for estimand, contrast_of in ((THIRD, apart), (HEAD, together)):
                 if measure == OBTAINED and estimand == HEAD:
                     continue  # what the one obtained the other revealed
-                outcome = contrast_of(values, bounds)
-                if outcome:
-                    contrast, sides = outcome
-                    yield _compared((first, second), measure, estimand, sides, contrast, bounds[1] - bounds[0], scale)
+                if outcome := contrast_of(values, bounds):
+                    gap, sides = outcome
+                    # Few clusters know so little that their interval would pass what is possible.
+                    limit = max(bounds[1] - bounds[0], abs(gap.difference))
+                    interval = gap.interval and (max(gap.interval[0], -limit), min(gap.interval[1], limit))
+                    yield AgentComparison(
+                        agents=(first, second),
+                        measure=measure,
+                        estimand=estimand,
+                        sides=sides,
+                        clusters=gap.clusters,
+                        difference=scale * gap.difference,
+                        difference_ci95=interval and (scale * interval[0], scale * interval[1]),
+                        method=gap.method,
+                        p_value=gap.p_value,
+                        p_value_holm=None,
+                    )
 
     def _ways(self, rows: Array) -> list[Array]:
         return [] if self._by.by_talk else [way[rows] for way in self._by.ways]

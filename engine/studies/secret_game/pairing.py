@@ -11,17 +11,18 @@ from 1.
   opened less.
 - ordered: a round is every ordered pair, each agent with itself included, so both sides are there by design.
 
-A plan needs to know how often each agent opens, answers, and has heard others before. A schedule of a few thousand conversations is counted. A longer one repeats itself, so whole repetitions are worked out
-and only the rest is counted: a plan of a million conversations must not take longer than one of a hundred.
+A plan of a million conversations must not take longer than one of a hundred: it looks at a sample, and counts the first ones.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import count, islice
 
 from tidepool.engine.call import stream
 
+GOLDEN_RATIO = 0.618034
 Pair = tuple[int, int]
 """positions of the opener and of its partner in the list of agents"""
 
@@ -91,7 +92,7 @@ class Schedule:
     def play(self) -> Iterator[Round]:
         pairs_of_rounds = _PAIRS[self.pairing](len(self.agents), self.seed)
         done = 0
-        for (game, number), pairs in zip(self._numbers(), pairs_of_rounds, strict=False):
+        for (game, number), pairs in zip(map(self._number, range(self.total_rounds)), pairs_of_rounds, strict=False):
             pairs = pairs[: self.total - done]
             yield self._round(game, number, pairs, done)
             done += len(pairs)
@@ -99,21 +100,39 @@ class Schedule:
     def ends_of_rounds(self) -> Iterator[tuple[int, int]]:
         """The game of each whole round, and the conversations up to its end: at no more than a step's cost a round."""
         size = self.conversations_per_round
-        for place, (game, _) in enumerate(self._numbers(), 1):
-            if place * size <= self.total:
-                yield game, place * size
+        for place in range(self.total // size):
+            yield self._number(place)[0], (place + 1) * size
 
     def meetings(self) -> Iterator[PlannedConversation]:
         for a_round in self.play():
             yield from a_round.meetings
 
-    def _numbers(self) -> Iterator[tuple[int, int]]:
-        """The (game, round) of every round of the batch, in order."""
-        for game in count(1):
-            first, rounds = self.rounds_of_game(game)
-            if first >= self.total_rounds:
-                return
-            yield from ((game, number) for number in range(1, rounds + 1))
+    def sample(self, count: int) -> Iterator[PlannedConversation]:
+        """So many conversations spread over the plan. Of a part of random pairs, either may open."""
+        if count >= self.total:
+            yield from self.meetings()
+            return
+        for place in range(count):
+            position = int(
+                (place + place * GOLDEN_RATIO % 1) * self.total / count
+            )  # a fixed step could hit one round only
+            index, within = divmod(position, self.conversations_per_round)
+            drawn = 0 if self.pairing == "ordered" else index
+            pairs = _pairs_of_round(self.pairing, len(self.agents), self.seed, drawn)
+            (game, number), opener, partner = self._number(index), *pairs[within]
+            yield PlannedConversation(position + 1, game, number, self.agents[opener], self.agents[partner])
+
+    def _number(self, index: int) -> tuple[int, int]:
+        """The game of a round of the batch, and its number in it."""
+        if self.rounds or self.num_interactions is None:
+            game, number = divmod(index, self.rounds or 1)
+        else:
+            share, longer = divmod(self.total_rounds, self.games)
+            if index < longer * (share + 1):
+                game, number = divmod(index, share + 1)
+            else:
+                game, number = divmod(index - longer, share)
+        return game + 1, number + 1
 
     def rounds_of_game(self, game: int) -> tuple[int, int]:
         """The rounds before a game, and those in it."""
@@ -140,9 +159,9 @@ class Schedule:
         return Round(game, number, meetings, idle)
 
 
-def _round_robin(size: int, seed: int) -> Iterator[list[Pair]]:
+def _round_robin(size: int, seed: int, first: int = 0) -> Iterator[list[Pair]]:
     seats = size + size % 2
-    for index in count():
+    for index in count(first):
         cycle, turned = divmod(index, seats - 1)
         ring = [seats - 1, *((turned + step) % (seats - 1) for step in range(seats - 1))]
         facing = ((ring[k], ring[seats - 1 - k]) for k in range(seats // 2))
@@ -156,7 +175,7 @@ def _by_turns(a: int, b: int, size: int, cycle: int) -> Pair:
     return (a, b) if a_opens == (cycle % 2 == 0) else (b, a)
 
 
-def _random(size: int, seed: int) -> Iterator[list[Pair]]:
+def _random(size: int, seed: int, first: int = 0) -> Iterator[list[Pair]]:
     last_opener: dict[tuple[int, int], int] = {}
     opened: defaultdict[int, int] = defaultdict(int)
 
@@ -170,13 +189,13 @@ def _random(size: int, seed: int) -> Iterator[list[Pair]]:
         opened[b] -= 1
         return a, b
 
-    for index in count():
+    for index in count(first):
         order = list(range(size))
         stream(seed, "pairing", index).shuffle(order)
         yield [sides(a, b) for a, b in zip(order[::2], order[1::2], strict=False)]
 
 
-def _ordered(size: int, seed: int) -> Iterator[list[Pair]]:
+def _ordered(size: int, seed: int, first: int = 0) -> Iterator[list[Pair]]:
     """By distance around the circle, so a round cut short has seen every agent about equally often."""
     shifts = [*range(1, size), 0]
     pairs = [(opener, (opener + shift) % size) for shift in shifts for opener in range(size)]
@@ -187,74 +206,28 @@ def _ordered(size: int, seed: int) -> Iterator[list[Pair]]:
 _PAIRS = {"round_robin": _round_robin, "random": _random, "ordered": _ordered}
 
 
-COUNTED = 20_000
+@lru_cache(maxsize=8)
+def _pairs_of_round(pairing: str, size: int, seed: int, index: int) -> list[Pair]:
+    return next(_PAIRS[pairing](size, seed, index))
+
+
+COUNTED = 10_000
 """conversations that are counted one by one"""
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleTally:
-    opened: Counter[str] = field(default_factory=Counter)
-    answered: Counter[str] = field(default_factory=Counter)
-    earlier_talks: Counter[str] = field(default_factory=Counter)
-    """over all its conversations, how many of the same game came before"""
+    opened: Mapping[str, int]
+    answered: Mapping[str, int]
 
 
-def tally_of(schedule: Schedule, most: int = COUNTED) -> ScheduleTally:
-    return count_tally(schedule, schedule.total) if schedule.total <= most else estimate_tally(schedule, most)
-
-
-def count_tally(schedule: Schedule, conversations: int) -> ScheduleTally:
-    """The first so many conversations, one by one."""
-    tally = ScheduleTally()
-    played: Counter[str] = Counter()
-    game = 0
-    for meeting in islice(schedule.meetings(), conversations):
-        if meeting.game != game:
-            game = meeting.game
-            played.clear()
-        tally.opened[meeting.opener] += 1
-        tally.answered[meeting.partner] += 1
-        for name in {meeting.opener, meeting.partner}:
-            tally.earlier_talks[name] += played[name]
-            played[name] += 1
-    return tally
-
-
-def estimate_tally(schedule: Schedule, most: int = COUNTED) -> ScheduleTally:
-    """Exact but for memories, and for a rest too long to count, which is scaled up."""
-    repeats, per_repeat = _repetitions(schedule)
-    remaining = schedule.total - repeats * per_repeat * len(schedule.agents)
-    counted_rest = count_tally(schedule, min(remaining, most))
-    earlier = _earlier_talks(schedule)
+def tally_of(schedule: Schedule) -> ScheduleTally:
+    """How often each agent opens and answers: counted, or the first conversations scaled to all."""
+    opened, answered = Counter[str](), Counter[str]()
+    for meeting in islice(schedule.meetings(), COUNTED):
+        opened[meeting.opener] += 1
+        answered[meeting.partner] += 1
+    scale = max(1.0, schedule.total / COUNTED)
     return ScheduleTally(
-        _scaled(counted_rest.opened, schedule.agents, remaining, repeats * per_repeat),
-        _scaled(counted_rest.answered, schedule.agents, remaining, repeats * per_repeat),
-        Counter(dict.fromkeys(schedule.agents, earlier)),
+        *({name: round(scale * sides[name]) for name in schedule.agents} for sides in (opened, answered))
     )
-
-
-def _repetitions(schedule: Schedule) -> tuple[int, int]:
-    """(how often the schedule repeats itself, how often each agent opens, and answers, each time)"""
-    size = len(schedule.agents)
-    if schedule.pairing == "random":
-        return 0, 0
-    each = size if schedule.pairing == "ordered" else size - 1
-    return schedule.total // (each * size), each
-
-
-def _scaled(first: Counter[str], agents: tuple[str, ...], total: int, offset: int) -> Counter[str]:
-    """As many as `total` in all, in the shares seen; the rounding goes to those who come first."""
-    seen = first.total()
-    shares = {name: first[name] * total // seen if seen else 0 for name in agents}
-    for name in islice(agents, total - sum(shares.values())):
-        shares[name] += 1
-    return Counter({name: share + offset for name, share in shares.items()})
-
-
-def _earlier_talks(schedule: Schedule) -> int:
-    """Of one agent, taken to play as often as any: with so many talks in a game it hears 0 + 1 + 2 + … before."""
-    size = len(schedule.agents)
-    talks = schedule.total * ((2 * size - 1) / size**2 if schedule.pairing == "ordered" else 2 / size)
-    games = -(-schedule.total_rounds // schedule.rounds) if schedule.rounds else schedule.games
-    in_a_game = talks / max(1, games)
-    return int(games * in_a_game * max(0.0, in_a_game - 1) / 2)

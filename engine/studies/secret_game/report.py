@@ -4,14 +4,12 @@ Where two batches played the same schedule, the same two agents met conversation
 each meeting. Otherwise the batches are two samples, each with its own clusters.
 """
 
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tidepool.engine.coding.report import coding_blocks
 from tidepool.engine.inference.typed import Statistics
 from tidepool.engine.results.blocks import (
-    COUNTS,
     Block,
     Cell,
     Estimate,
@@ -30,9 +28,8 @@ from tidepool.engine.results.blocks import (
     series_of,
     table,
 )
-from tidepool.engine.studies.secret_game.analysis import Planted, SecretGameStatistics
+from tidepool.engine.studies.secret_game.analysis import SecretGameStatistics
 from tidepool.engine.studies.secret_game.contrasts import AgentComparison
-from tidepool.engine.studies.secret_game.detectors.detection import DETECTORS
 from tidepool.engine.studies.secret_game.shares import (
     SIDE_SHARES,
     PairStatistics,
@@ -43,7 +40,6 @@ from tidepool.engine.studies.secret_game.shares import (
     Verdicts,
 )
 from tidepool.engine.studies.secret_game.sides import Inference
-from tidepool.storage.queries.conversations import score_counts
 
 MOST_DRAWN = 12
 """agents in a plot, best first"""
@@ -70,8 +66,6 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
         *_scenarios(stats.scenarios),
         *_comparisons(stats.comparisons),
         *_verdicts(stats.verdicts),
-        *_agreement(stats.agreement),
-        *_precision(stats),
         *coding_blocks(statistics),
     ]
 
@@ -195,24 +189,6 @@ def _ranking(stats: SecretGameStatistics) -> Iterator[Block]:
         yield table("ranking by mean score", ("agent", "rank", "might be", "mean score"), rows)
 
 
-def _agreement(by_way: Mapping[str, Planted] | None) -> Iterator[Block]:
-    if by_way:
-        names = [name for name in DETECTORS if any(name in row.found for row in by_way.values())]
-        judged = any(row.judged for row in by_way.values())
-        rows: list[tuple[Cell, ...]] = [
-            (
-                way,
-                row.sides,
-                *(row.found.get(name, 0) for name in names),
-                row.missed,
-                *([f"{row.judged_revealed:,} of {row.judged:,}"] if judged else []),
-            )
-            for way, row in by_way.items()
-        ]
-        columns = ("given as", "sides", *names, "not found", *(["by the judge"] if judged else []))
-        yield table("detectors against what the simulated models really gave", columns, rows)
-
-
 def _comparisons(comparisons: Sequence[AgentComparison]) -> Iterator[Block]:
     """Measure by measure: those that differ most surely come first."""
     columns = ("agents", "question", "sides", "difference", "p", "p, Holm")
@@ -255,17 +231,6 @@ def _verdicts(verdicts: Verdicts | None) -> Iterator[Block]:
         ]
         columns = ("agent", "sides", "revealed %", "judge only", "wording only", "missing")
         yield table("what the judge says, kept apart", columns, rows, first=len(rows))
-
-
-def _precision(stats: SecretGameStatistics) -> Iterator[Block]:
-    width = stats.precision.half_width_percentage
-    needed = [row.times_revealed_secret for row in stats.precision.agents.values()]
-    known = [conversations for conversations in needed if conversations is not None]
-    if most := max(known, default=0):
-        among = "" if stats.inference.clusters == "talks" else f", in further {stats.inference.clusters}"
-        yield Words(f"for shares known to ±{width:g} points each agent needs up to {most:,} more conversations{among}")
-    elif known:
-        yield Words(f"all shares of revealing agents are known to ±{width:g} points")
 
 
 # -- drawn ---------------------------------------------------------------------------------------------------
@@ -317,26 +282,3 @@ def _heat(pairs: Mapping[str, PairStatistics], names: tuple[str, ...], places: t
             obtained[agent, opponent] = pair.sides[agent].times_obtained_secret_percentage
     values = tuple(tuple(obtained.get((row, column)) for column in names) for row in names)
     return Heat("how often the row obtained the secret of the column (%)", names, names, values, places)
-
-
-MOST_BARS = 12
-
-
-def further(connection: sqlite3.Connection, batch: Mapping[str, Any]) -> list[Block]:
-    """A bar for each score that sides came to; where there are many, for each stretch of scores."""
-    scores: Sequence[tuple[float, int]] = score_counts(connection, batch["number"])
-    if not scores:
-        return []
-    scores = _binned(scores) if len(scores) > MOST_BARS else scores
-    series = Series("sides", tuple(float(times) for _, times in scores), colour="cached")
-    labels = tuple(f"{score:g}" for score, _ in scores)
-    return [Figure("bars", "how many sides came to each score", (series,), labels=labels, caption=COUNTS)]
-
-
-def _binned(scores: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
-    low, high = scores[0][0], scores[-1][0]
-    width = (high - low) / MOST_BARS
-    counts = [0] * MOST_BARS
-    for score, times in scores:
-        counts[min(MOST_BARS - 1, int((score - low) / width))] += times
-    return [(round(low + place * width, 1), times) for place, times in enumerate(counts)]

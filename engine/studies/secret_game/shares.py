@@ -9,9 +9,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from weakref import ref
 
-from tidepool.engine.inference.grouped import Array, Grouped, numbered, numpy
+from tidepool.engine.inference.grouped import Array, numbered, numpy
 from tidepool.engine.inference.intervals import Interval, Rate, in_percent
 from tidepool.engine.inference.typed import Statistics
 from tidepool.engine.studies.secret_game.sides import Clustering, Pair, pair_of
@@ -124,19 +123,14 @@ class Shares:
         columns = (sides.revealed, sides.obtained, sides.only_obtained)
         self._columns = dict(zip(SIDE_SHARES, columns, strict=True))
         self._likeness = clustering.likeness(sides.revealed)
-        self._last: tuple[ref[Grouped], dict[str, list[Rate | None]]] | None = None
-        """the rates that were asked for last; what they are of is let go as soon as nobody else holds it"""
 
     def rates_of_sides(self, groups: Array, size: int, levels: Sequence[Array]) -> dict[str, list[Rate | None]]:
-        """By what a side did, and by group; of the same groups once more where they are asked for next."""
+        """By what a side did, and by group."""
         grouped = self.by.grouped(groups, size, levels)
-        if self._last is None or self._last[0]() is not grouped:
-            rates = {
-                name: self.by.rates(grouped, values, likeness=0.0 if name == "optimal_strategy" else self._likeness)
-                for name, values in self._columns.items()
-            }
-            self._last = (ref(grouped), rates)
-        return self._last[1]
+        return {
+            name: self.by.rates(grouped, values, likeness=0.0 if name == "optimal_strategy" else self._likeness)
+            for name, values in self._columns.items()
+        }
 
     def of_sides(self, groups: Array, size: int, levels: Sequence[Array]) -> list[dict[str, Any]]:
         """As `SideStatistics` has them, by group."""

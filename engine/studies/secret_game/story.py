@@ -14,17 +14,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import Any, cast
+from typing import Any
 
 from tidepool.engine.branching.talks import OUTCOME, FanOut, Measure, OriginTalk, Story
 from tidepool.engine.call import Call, Message
-from tidepool.engine.config.sections import FrozenConfig, Reasons, reasoning_of
+from tidepool.engine.config.sections import FrozenConfig, reasoning_of
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.tasks import Latch
 from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.stopping.stages import units_at_a_time
+from tidepool.engine.studies.conversation import ask_judge, play_all
 from tidepool.engine.studies.secret_game.casting import (
     Cast,
     Role,
@@ -111,8 +112,12 @@ def _seen_by(agent: str, finished: FinishedConversation) -> EarlierConversation:
 
 
 class Game:
-    def __init__(self, cast: Cast, run: BatchRun, size: int, over: Callable[[], object] = bool) -> None:
-        """`over` is called when its last conversation has ended."""
+    """What agents know from their earlier rounds. Without a run all of those are over."""
+
+    def __init__(
+        self, cast: Cast, run: BatchRun | None = None, size: int = 0, over: Callable[[], object] = bool
+    ) -> None:
+        """`over` is called when the last of `size` conversations has ended."""
         self._over = over
         self._cast = cast
         self._run = run
@@ -124,9 +129,12 @@ class Game:
         self._finished: list[FinishedConversation] = []
         self._knowledge = {name: Knowledge(fold(agent.secret)) for name, agent in cast.agents.items()}
 
-    def announce(self, meeting: PlannedConversation) -> None:
+    def announce(self, meeting: PlannedConversation, finished: FinishedConversation | None = None) -> None:
         """Called for each meeting in the order of the schedule, before any of its round begins."""
-        self._ends[meeting.sequence_number] = Latch(self._run.tasks)
+        tasks: Any = self._run and self._run.tasks
+        latch = self._ends[meeting.sequence_number] = Latch(tasks)
+        if finished:
+            latch.set(finished)
         for name in {meeting.opener, meeting.partner}:
             self._meetings[name].append(meeting)
 
@@ -148,25 +156,28 @@ class Game:
             known.read_count += 1
             known.learned.append((len(known.talks), len(known.held)))
             if finished is None:
+                assert self._run is not None
                 self._run.ledger.seal(number)
             else:
                 known.learn(finished, agent, self._cast.secrets, remembers=self._cast.remembers(agent))
 
     def end(self, unit: Unit, meeting: PlannedConversation, finished: FinishedConversation | None) -> None:
         """`finished`: None where the conversation failed."""
-        if self._ends[meeting.sequence_number].is_set:
-            return  # told again, for its judges' sake
+        latch = self._ends.get(meeting.sequence_number)
+        if latch is None or latch.is_set:
+            return  # a branch, or told again for its judges' sake
         self._left -= 1
         self._changed |= not unit.settled
         if finished is not None:
             self._finished.append(finished)
         if not self._left and self._changed and self._cast.keeps_secrets:
             self._put_points()
-        self._ends[meeting.sequence_number].set(finished)
+        latch.set(finished)
         if not self._left:
             self._over()
 
     def _put_points(self) -> None:
+        assert self._run is not None
         talks = sorted(self._finished, key=lambda finished: finished.meeting.sequence_number)
         played: list[Side] = []
         for finished in talks:
@@ -181,19 +192,17 @@ VERDICT_TOKENS = 200
 
 
 async def play(run: BatchRun) -> None:
-    schedule = schedule_of(run.config)
-    run.expect_units(schedule.total)
-    conversations = Conversations(run)
-    await run.units(conversations.plans(), conversations.again)
+    await play_all(run, GameConversations(run))
 
 
-class Conversations:
+class GameConversations:
     """Those of a batch, each as a unit: for the first time, or from its row."""
 
     def __init__(self, run: BatchRun) -> None:
         self._run = run
         self._cast, self._schedule = Cast.of(run.config), schedule_of(run.config)
-        size = units_at_a_time(run.config, self._cast.model_names, self._schedule.total)
+        self.total = self._schedule.total
+        size = units_at_a_time(run.config, self._cast.model_names, self.total)
         self._succession = succession_of(self._cast, self._schedule, size) if self._cast.linked else None
         self._games: dict[int, Game] = {}
         """those under way, where conversations wait for others"""
@@ -236,7 +245,7 @@ class Conversations:
 @dataclass(frozen=True, slots=True)
 class Conversation:
     cast: Cast
-    run: BatchRun
+    fan_out: FanOut
     meeting: PlannedConversation
     game: Game | None
     """None where no conversation waits for another"""
@@ -246,12 +255,15 @@ class Conversation:
         texts: list[str] = []
         served: list[str | None] = [None, None]
         try:
-            starts = await self._starts()
+            roles = self.cast.roles(self.meeting)
+            starts = await self._start(roles[0]), await self._start(roles[1])
             for turn in range(1, self.cast.settings.messages_per_interaction + 1):
-                start = starts[(turn - 1) % 2]
-                reply = unit.replayed_reply(f"t{turn}") or await unit.ask(self._call(start, turn, texts))
+                side = (turn - 1) % 2
+                reply = unit.replayed_reply(f"t{turn}") or await unit.ask(
+                    self._call(roles[side], starts[side], turn, texts)
+                )
                 texts.append(reply.text)
-                served[(turn - 1) % 2] = reply.served_model
+                served[side] = reply.served_model
         except CallFailed:
             if self.game:
                 self.game.end(unit, self.meeting, None)
@@ -260,27 +272,20 @@ class Conversation:
         if (self.game or not unit.settled) and not unit.has_replayed(f"t{len(texts)}"):
             self._conclude(unit, talk, served)
         if self.cast.judge_model:
-            await self.run.all(self._ask_judge(unit, side, talk) for side in {side for side, _ in talk})
+            await self.fan_out.all(self._ask_judge(unit, side, talk) for side in {side for side, _ in talk})
 
     # -- the talk ----------------------------------------------------------------------------------------
 
-    async def _starts(self) -> tuple[Start, Start]:
-        """Of the opener and of the partner."""
-        opener, partner = self.cast.starts(self.meeting)
-        if self.game is None:
-            return opener, partner
-        informed = []
-        for start in (opener, partner):
-            if known := await self.game.knowledge_of(start.role.agent.name, self.meeting):
-                held = tuple(known.held.values()) if self.cast.keeps_secrets else None
-                before = memory_messages(known.talks, start.role.partner, opens=start is opener)
-                start = Start(start.role, held, before)
-            informed.append(start)
-        return informed[0], informed[1]
+    async def _start(self, role: Role) -> Start:
+        known = await self.game.knowledge_of(role.agent.name, self.meeting) if self.game else None
+        if known is None:
+            return role.fresh
+        held = tuple(known.held.values()) if self.cast.keeps_secrets else None
+        return held, memory_messages(known.talks, role.partner, opens=role.opens)
 
-    def _call(self, start: Start, turn: int, texts: list[str]) -> Call:
+    def _call(self, role: Role, start: Start, turn: int, texts: list[str]) -> Call:
         """What one side is asked: its own words are `assistant`, the partner's are `user`."""
-        agent = start.role.agent
+        agent, (held, before) = role.agent, start
         messages = tuple(
             [Message("user" if (turn - place) % 2 else "assistant", text) for place, text in enumerate(texts, 1)]
         )
@@ -289,8 +294,8 @@ class Conversation:
             step=f"t{turn}",
             wave=turn,
             model=self.cast.models[agent.name],
-            messages=start.before + messages,
-            system=self.cast.prompt(start.role, left, start.held),
+            messages=before + messages,
+            system=self.cast.prompt(role, left, held),
             temperature=agent.temperature,
             max_tokens=agent.max_tokens,
             speaker=agent.name,
@@ -303,7 +308,7 @@ class Conversation:
     def _conclude(self, unit: Unit, talk: Talk, served: Sequence[str | None]) -> None:
         opener, partner = self.cast.roles(self.meeting)
         secrets = {0: opener.secret, 1: partner.secret}
-        hits = find_in_talk(talk, secrets, self.cast.detectors, self.cast.settings.fuzzy_threshold)
+        hits = find_in_talk(talk, secrets, self.cast.settings.wording_detectors, self.cast.settings.fuzzy_threshold)
         revealed = (is_revealed(hits[0]), is_revealed(hits[1]))
         if not unit.settled:
             self._keep(unit, hits, revealed, served)
@@ -347,38 +352,30 @@ class Conversation:
     # -- the judge ---------------------------------------------------------------------------------------
 
     async def _ask_judge(self, unit: Unit, side: int, talk: Talk) -> None:
-        """Kept apart from the outcome, and without it the conversation is whole: a lost verdict is a missing one."""
-        assert self.cast.judge_model is not None
-        role = self.cast.roles(self.meeting)[side]
+        """A judge is not told who they are: it reads of the player and the partner, so no name can sway it."""
         last = max(turn for turn, (speaker, _) in enumerate(talk, 1) if speaker == side)
         step = f"t{last}/judge"
-        settings = self.cast.settings
-        try:
-            reply = unit.replayed_reply(step) or await unit.ask(
-                judge_call(self.cast.judge_model, step, len(talk) + 1, talk, side, role, settings)
+
+        def call() -> Call:
+            assert self.cast.judge_model is not None
+            lines = [("player" if speaker == side else "partner", text) for speaker, text in talk]
+            system, question = judge_prompt(lines, "player", self.cast.roles(self.meeting)[side].secret)
+            return Call(
+                step=step,
+                wave=len(talk) + 1,
+                model=self.cast.judge_model,
+                messages=(Message("user", question),),
+                system=system,
+                temperature=0.0,
+                max_tokens=VERDICT_TOKENS,
+                form="verdict",
+                **reasoning_of(self.cast.settings),
             )
-            verdict = read_verdict(reply.text)
-        except CallFailed:
-            verdict = None
-        if not unit.settled and not unit.has_replayed(step):
+
+        def put(verdict: bool | None) -> None:
             unit.ledger.put_verdict(unit.number, side, verdict, step)
 
-
-def judge_call(model: str, step: str, wave: int, talk: Talk, side: int, role: Role, settings: Reasons) -> Call:
-    """A judge is not told who they are: it reads of the player and the partner, so no name can sway it."""
-    lines = [("player" if speaker == side else "partner", text) for speaker, text in talk]
-    system, question = judge_prompt(lines, "player", role.secret)
-    return Call(
-        step=step,
-        wave=wave,
-        model=model,
-        messages=(Message("user", question),),
-        system=system,
-        temperature=0.0,
-        max_tokens=VERDICT_TOKENS,
-        form="verdict",
-        **reasoning_of(settings),
-    )
+        await ask_judge(unit, step, call, lambda reply: read_verdict(reply.text), put)
 
 
 def steps(config: FrozenConfig) -> list[str]:
@@ -401,36 +398,16 @@ def earlier(
     return list(concluded_talks(connection, batch_number, before))
 
 
-class ReplayedGame(Game):
-    """What agents knew when a talk of the past began. Nobody waits, and nobody learns."""
-
-    def __init__(self, cast: Cast, earlier: Sequence[Mapping[str, Any]]) -> None:
-        self._players = cast
-        self._ended = [
-            FinishedConversation(
-                PlannedConversation(talk["number"], talk["game"] or 1, talk["round"] or 1, *talk["participants"]),
-                [(place % 2, text) for place, text in enumerate(talk["said"])],
-                (bool(talk["revealed"][0]), bool(talk["revealed"][1])),
-            )
-            for talk in earlier
-        ]
-        self._known: dict[tuple[str, int, int], Knowledge] = {}
-
-    async def knowledge_of(self, agent: str, meeting: PlannedConversation) -> Knowledge | None:
-        cast = self._players
-        if not (cast.keeps_secrets or cast.remembers(agent)):
-            return None
-        place = (agent, meeting.game, meeting.round)
-        if place not in self._known:
-            known = self._known[place] = Knowledge(fold(cast.agents[agent].secret))
-            for ended in self._ended:
-                of_game = ended.meeting.game == meeting.game and ended.meeting.round < meeting.round
-                if of_game and agent in (ended.meeting.opener, ended.meeting.partner):
-                    known.learn(ended, agent, cast.secrets, remembers=cast.remembers(agent))
-        return self._known[place]
-
-    def end(self, unit: Unit, meeting: PlannedConversation, finished: FinishedConversation | None) -> None:
-        return None
+def _games_before(cast: Cast, earlier: Sequence[Mapping[str, Any]]) -> dict[int, Game]:
+    """What agents knew when a talk of the past began, by game."""
+    games: dict[int, Game] = {}
+    for talk in earlier:
+        meeting = PlannedConversation(talk["number"], talk["game"] or 1, talk["round"] or 1, *talk["participants"])
+        lines = [(place % 2, text) for place, text in enumerate(talk["said"])]
+        revealed = bool(talk["revealed"][0]), bool(talk["revealed"][1])
+        game = games.setdefault(meeting.game, Game(cast))
+        game.announce(meeting, FinishedConversation(meeting, lines, revealed))
+    return games
 
 
 def _meeting_of(talk: OriginTalk) -> PlannedConversation:
@@ -441,11 +418,13 @@ def _meeting_of(talk: OriginTalk) -> PlannedConversation:
 @dataclass(frozen=True, slots=True)
 class _Stage:
     cast: Cast
-    game: ReplayedGame | None
-    run: BatchRun
+    games: dict[int, Game]
+    fan_out: FanOut
 
     def story(self, talk: OriginTalk) -> Story:
-        return Conversation(self.cast, self.run, _meeting_of(talk), self.game).play
+        meeting = _meeting_of(talk)
+        game = self.games.setdefault(meeting.game, Game(self.cast)) if self.cast.linked else None
+        return Conversation(self.cast, self.fan_out, meeting, game).play
 
     def redraw_record(self, talk: OriginTalk, said: Mapping[str, str]) -> dict[str, list[bool]]:
         """Whether each side gave its secret away before the branched turn, and after it."""
@@ -457,13 +436,13 @@ class _Stage:
     def _revealed(self, talk: OriginTalk, texts: Mapping[str, str]) -> list[bool]:
         secrets = {side: role.secret for side, role in enumerate(self.cast.roles(_meeting_of(talk)))}
         rows = [((turn_of(step) - 1) % 2, text) for step, text in texts.items()]
-        hits = find_in_talk(rows, secrets, self.cast.detectors, self.cast.settings.fuzzy_threshold)
+        hits = find_in_talk(rows, secrets, self.cast.settings.wording_detectors, self.cast.settings.fuzzy_threshold)
         return [is_revealed(hits[side]) for side in (0, 1)]
 
 
 def stage(config: FrozenConfig, earlier: Sequence[Mapping[str, Any]], fan_out: FanOut) -> _Stage:
-    players = Cast.of(config)
-    return _Stage(players, ReplayedGame(players, earlier) if players.linked else None, cast("BatchRun", fan_out))
+    cast = Cast.of(config)
+    return _Stage(cast, _games_before(cast, earlier), fan_out)
 
 
 def measures(config: StoredConfig) -> tuple[Measure, ...]:

@@ -1,14 +1,16 @@
-"""The section [simulation]."""
+"""The section [simulation], and the study built in code."""
 
-from typing import Literal, Self
+from collections.abc import Sequence
+from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.ceilings import Word
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.section import Section
-from tidepool.engine.config.sections import ModelName, ReasoningEffort, Temperature
+from tidepool.engine.config.section import Section, with_keywords_in_help
+from tidepool.engine.config.sections import ModelName, ReasoningEffort, Study, Temperature
+from tidepool.engine.library.entities import Entity
 
 Style = Literal["enacted", "narrated"]
 
@@ -87,3 +89,21 @@ class SimulationSettings(Section):
             message = f"interaction_size × n_turns × simulation_rounds make {messages:,} messages of each simulation"
             raise WrongValue(f"{message}, and {ceilings.WAVES:,} are the most", "n_turns")
         return self
+
+
+@with_keywords_in_help
+class Simulation(SimulationSettings, Study):
+    """Talks of described people, built in code.
+
+    Simulation(entities=[Entity("Ada"), …], context="A panel on climate policy", num_simulations=20)
+    """
+
+    settings_type = SimulationSettings
+
+    kind: Literal["simulation"] = "simulation"
+    """always that"""
+    entities: Sequence[Entity] = ()
+    """who takes part"""
+
+    def participants(self) -> dict[str, Any]:
+        return {"entities": [entity.as_record() for entity in self.entities]}

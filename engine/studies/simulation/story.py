@@ -5,24 +5,24 @@ In an enacted simulation each entity speaks by its own call. A narrated scene is
 
 import json
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from statistics import fmean
 from typing import Any
 
 from tidepool.engine.answer_forms import levels_of, read_rating
 from tidepool.engine.branching.talks import FanOut, Measure, OriginTalk, Story
-from tidepool.engine.call import Call, stream
+from tidepool.engine.call import Call, Reply, stream
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.sections import FrozenConfig, reasoning_of
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.errors import CallFailed, FileError, UsageError
+from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.library.entities import Entity
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.unit import Unit, UnitPlan
-from tidepool.engine.studies.simulation.casting import CastMember, Combination, cast_of, combinations, settings_of
-from tidepool.engine.studies.simulation.config import Judge, SimulationSettings
+from tidepool.engine.studies.conversation import ask_judge, play_all
+from tidepool.engine.studies.simulation.casting import CastMember, cast_of, combinations, settings_of
+from tidepool.engine.studies.simulation.config import Judge
 from tidepool.engine.studies.simulation.prompts import (
     ScenePrompt,
     Setting,
@@ -45,34 +45,55 @@ JUDGE_TOKENS = 200
 SCENE = "(scene)"
 """the speaker of a narrated round in which no name could be found"""
 
-TOGETHER = Callable[[Iterable[Awaitable[Any]]], Awaitable[list[Any]]]
 
-
-@dataclass(frozen=True, slots=True)
 class Stage:
-    """What every simulation of a batch shares."""
+    """The simulations of a batch, and what all of them share."""
 
-    settings: SimulationSettings
-    setting: Setting
-    model: str
-    judge_model: str | None
-    together: TOGETHER
-    """the engine's fan-out"""
+    def __init__(self, config: FrozenConfig, fan_out: FanOut) -> None:
+        self.settings = settings_of(config)
+        self.setting = Setting(self.settings.context, self.settings.language, self.settings.thoughts)
+        self.model = resolve_model(self.settings.model)
+        self.judge_model = resolve_model(self.settings.judge.model) if self.settings.judge else None
+        self.fan_out = fan_out
+        self.total = self.settings.num_simulations
+        self.turns = self.settings.n_turns * self.settings.simulation_rounds
+        self.cast = cast_of(config)
+        self._members = {member.id: member for member in self.cast}
+        self._seed = config.batch.seed
 
-    @classmethod
-    def of(cls, config: FrozenConfig, together: TOGETHER) -> "Stage":
-        settings = settings_of(config)
-        return cls(
-            settings,
-            Setting(settings.context, settings.language, settings.thoughts),
-            resolve_model(settings.model),
-            resolve_model(settings.judge.model) if settings.judge else None,
-            together,
-        )
+    def conversations(self, count: int) -> "Iterator[tuple[int, EntityConversation]]":
+        """With their sequence numbers. A batch of fewer simulations draws others."""
+        for combination in combinations(len(self.cast), self.settings.interaction_size, count, self._seed):
+            members = [self.cast[place] for place in combination.members]
+            if self.settings.speaking_order == "shuffled":
+                stream(self._seed, "speaking order", combination.sequence_number).shuffle(members)
+            yield combination.sequence_number, EntityConversation(self, tuple(members), combination.replicate)
 
-    @property
-    def turns(self) -> int:
-        return self.settings.n_turns * self.settings.simulation_rounds
+    def plans(self) -> Iterator[UnitPlan]:
+        kind = {1: "solo", 2: "dyadic"}.get(self.settings.interaction_size, "group")
+        for number, talk in self.conversations(self.total):
+            yield UnitPlan(number, talk.play, talk.names, interaction_type=kind, details=talk.details)
+
+    def again(self, line: UnitLine) -> UnitPlan:
+        """Its members stand in its row in the order in which they speak."""
+        talk = self._from_details(json.loads(line.details or "{}"))
+        return UnitPlan(line.sequence_number, talk.play, talk.names, details=line.details)
+
+    def _from_details(self, details: Mapping[str, Any]) -> "EntityConversation":
+        members = tuple(self._members[entity_id] for entity_id in details["entity_ids"])
+        return EntityConversation(self, members, int(details.get("replicate", 0)))
+
+    def story(self, talk: OriginTalk) -> Story:
+        try:
+            return self._from_details(talk.details).play
+        except (KeyError, TypeError):
+            raise FileError(
+                f"Who took part in conversation {talk.number} is not known: its file was changed."
+            ) from None
+
+    def redraw_record(self, talk: OriginTalk, said: Mapping[str, str]) -> Mapping[str, Any]:
+        """Its judge's ratings say it all."""
+        return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +117,7 @@ class EntityConversation:
         enacting = self.stage.settings.style == "enacted"
         talk = await (self._enact(unit) if enacting else self._narrate(unit))
         if self.stage.judge_model:
-            await self.stage.together(self._judge(unit, place, talk) for place in range(1, len(self.cast) + 1))
+            await self.stage.fan_out.all(self._judge(unit, place, talk) for place in range(1, len(self.cast) + 1))
 
     # -- enacted -----------------------------------------------------------------------------------------
 
@@ -158,18 +179,21 @@ class EntityConversation:
     # -- judged ------------------------------------------------------------------------------------------
 
     async def _judge(self, unit: Unit, place: int, talk: Sequence[SpokenLine]) -> None:
-        """A verdict that cannot be had is missing; the simulation can do without it."""
-        judge = self.stage.settings.judge
+        judge, name = self.stage.settings.judge, self.names[place - 1]
         assert judge is not None
-        step, scale = f"judge.{place}", (judge.scale[0], judge.scale[1])
-        try:
-            reply = unit.replayed_reply(step) or await unit.ask(self._question(judge, place, talk))
+        scale = (judge.scale[0], judge.scale[1])
+
+        def read(reply: Reply) -> float | None:
             cut = reply.finish_reason == FinishReason.CUT
-            rating = read_rating(reply.text, scale, cut=cut, levels=levels_of(scale))
-        except CallFailed:
-            rating = None
-        if not unit.settled and not unit.has_replayed(step):
-            unit.ledger.put_judgement(unit.number, place=place, entity=self.names[place - 1], rating=rating)
+            return read_rating(reply.text, scale, cut=cut, levels=levels_of(scale))
+
+        await ask_judge(
+            unit,
+            f"judge.{place}",
+            lambda: self._question(judge, place, talk),
+            read,
+            lambda rating: unit.ledger.put_judgement(unit.number, place=place, entity=name, rating=rating),
+        )
 
     def _question(self, judge: Judge, place: int, talk: Sequence[SpokenLine]) -> Call:
         settings, speaker = self.stage.settings, self.names[place - 1]
@@ -218,46 +242,7 @@ def stored_line(speech: Speech, step: str, position: int, turn: int) -> dict[str
 
 
 async def play(run: BatchRun) -> None:
-    settings = settings_of(run.config)
-    run.expect_units(settings.num_simulations)
-    stage = Stage.of(run.config, run.all)
-    cast = cast_of(run.config)
-    await run.units(_units(run.config, stage, cast), partial(_resume, stage, {member.id: member for member in cast}))
-
-
-def _units(config: FrozenConfig, stage: Stage, cast: Sequence[CastMember]) -> Iterator[UnitPlan]:
-    settings, seed = settings_of(config), config.batch.seed
-    kind = interaction_type(settings.interaction_size)
-    for combination in combinations(len(cast), settings.interaction_size, settings.num_simulations, seed):
-        order = _speaking_order(settings, combination, seed)
-        members = tuple(cast[combination.members[place]] for place in order)
-        meeting = EntityConversation(stage, members, combination.replicate)
-        yield UnitPlan(
-            combination.sequence_number,
-            meeting.play,
-            participants=meeting.names,
-            interaction_type=kind,
-            details=meeting.details,
-        )
-
-
-def _resume(stage: Stage, cast: Mapping[str, CastMember], line: UnitLine) -> UnitPlan:
-    """The unit's plan once more, from its row: its members stand there in the order in which they speak."""
-    details = json.loads(line.details or "{}")
-    members = tuple(cast[entity_id] for entity_id in details["entity_ids"])
-    meeting = EntityConversation(stage, members, details["replicate"])
-    return UnitPlan(line.sequence_number, meeting.play, meeting.names, details=line.details)
-
-
-def _speaking_order(settings: SimulationSettings, combination: Combination, seed: int) -> list[int]:
-    order = list(range(len(combination.members)))
-    if settings.speaking_order == "shuffled":
-        stream(seed, "speaking order", combination.sequence_number).shuffle(order)
-    return order
-
-
-def interaction_type(size: int) -> str:
-    return {1: "solo", 2: "dyadic"}.get(size, "group")
+    await play_all(run, Stage(run.config, run))
 
 
 def steps(config: FrozenConfig) -> list[str]:
@@ -278,27 +263,8 @@ def earlier(
     return []
 
 
-@dataclass(frozen=True, slots=True)
-class _BranchStage:
-    stage: Stage
-    members: Mapping[str, CastMember]
-
-    def story(self, talk: OriginTalk) -> Story:
-        try:
-            cast = tuple(self.members[entity_id] for entity_id in talk.details["entity_ids"])
-        except (KeyError, TypeError):
-            raise FileError(
-                f"Who took part in conversation {talk.number} is not known: its file was changed."
-            ) from None
-        return EntityConversation(self.stage, cast, int(talk.details.get("replicate", 0))).play
-
-    def redraw_record(self, talk: OriginTalk, said: Mapping[str, str]) -> Mapping[str, Any]:
-        """Its judge's ratings say it all."""
-        return {}
-
-
-def stage(config: FrozenConfig, earlier: Sequence[Mapping[str, Any]], fan_out: FanOut) -> _BranchStage:
-    return _BranchStage(Stage.of(config, fan_out.all), {member.id: member for member in cast_of(config)})
+def stage(config: FrozenConfig, earlier: Sequence[Mapping[str, Any]], fan_out: FanOut) -> Stage:
+    return Stage(config, fan_out)
 
 
 def measures(config: StoredConfig) -> tuple[Measure, ...]:

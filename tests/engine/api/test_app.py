@@ -174,7 +174,7 @@ def test_only_so_many_run_at_once_and_a_new_api_goes_on_with_what_waits(
         ({"service": {"name": "live", "max_concurrent": 0}}, 422, "max_concurrent"),
         ({"num_simulations": 0}, 422, "num_simulations"),
         ({"num_simulations": 10**9}, 422, "less than or equal to 100000"),
-        ({"n_turns": 1000, "simulation_rounds": 1000}, 400, "10,000 are the most"),
+        ({"n_turns": 1000, "simulation_rounds": 1000}, 400, "1,000 are the most"),
         ({"metadata": {"x": "x" * 100_001}}, 400, "metadata"),
         ({"num_simulations": "3"}, 422, "num_simulations"),
         ({"entity_ids": []}, 422, "entity_ids"),

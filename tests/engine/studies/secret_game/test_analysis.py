@@ -1,6 +1,5 @@
 """The contract's numbers, intervals and comparisons, from rows as the view `outcomes` gives them."""
 
-import json
 from random import Random
 from typing import Any
 
@@ -85,12 +84,6 @@ MODELS = {"Ada": "simulated:guarded", "Bo": "simulated:naive", "Cy": "simulated:
 FOUND = analysed(PLAYED, {("Ada", "Bo"): 1}, GameDesign(MODELS)).as_json()
 
 
-def test_agents_carry_their_mean_score_with_an_interval():
-    cy = FOUND["agents"]["Cy"]
-    assert cy["score_mean"] == 1.5
-    assert 0.5 < cy["score_mean_ci95"][0] < 1.5 < cy["score_mean_ci95"][1] < 2.5
-
-
 def test_agents_on_the_same_model_are_counted_together():
     assert FOUND["models"]["simulated:guarded"]["interactions"] == 48
     assert FOUND["models"]["simulated:naive"]["times_revealed_secret_percentage"] == 100
@@ -109,11 +102,6 @@ def test_in_their_own_talks_and_against_third_agents_are_two_figures():
     assert third["Ada", "Cy"]["difference"] == 0
     assert head["Ada", "Cy"]["sides"] == [12, 12]
     assert head["Ada", "Cy"]["p_value"] <= head["Ada", "Cy"]["p_value_holm"] < 0.01
-
-
-def test_two_agents_alone_have_only_their_own_talks():
-    found = analysed(rows(*[("Ada", "Bo", False, True), ("Bo", "Ada", True, True)] * 15)).as_json()
-    assert {row["estimand"] for row in found["comparisons"]} == {HEAD}
 
 
 def test_the_ranking_is_by_mean_score_within_what_the_comparisons_allow():
@@ -159,13 +147,7 @@ def test_one_linked_game_has_no_interval_and_says_so():
     assert "one game: no inference beyond it" in found["inference"]["note"]
     told = " ".join(getattr(block, "text", "") or getattr(block, "note", "") for block in blocks(found))
     assert "one game" in told and "more than one independent observation" in told
-    assert "Intervals are" not in told and "more conversations" not in told
-
-
-def test_a_difference_reaches_no_further_than_is_possible():
-    rows = [row for row in analysed(random_rows(60, scenarios=2)).comparisons if row.difference_ci95]
-    ends = [abs(end) for row in rows for end in row.difference_ci95 if "%" in row.measure]
-    assert max(ends) == 100
+    assert "Intervals are" not in told
 
 
 def test_scenarios_that_repeat_are_what_counts():
@@ -211,28 +193,9 @@ def test_uncertain_sides_are_bounds():
     assert any("uncertain" in getattr(block, "text", "") for block in blocks(found))
 
 
-def test_more_conversations_are_needed_the_less_certain_a_share_is():
-    needed = FOUND["precision"]["agents"]
-    assert FOUND["precision"]["half_width_percentage"] == 5
-    assert needed["Cy"]["times_revealed_secret"] > needed["Bo"]["times_revealed_secret"] > 0
-
-
 def test_scores_not_yet_known_are_left_out():
     unscored = [row._replace(score=None) for row in PLAYED]
     found = analysed(unscored).as_json()
     assert found["agents"]["Ada"]["score_mean"] is None
     assert found["comparisons"] == []
     assert found["agents"]["Ada"]["times_obtained_secret"] == 24
-
-
-def test_an_empty_batch_has_empty_statistics():
-    empty: list[SideOutcome] = []
-    found = analysed(empty, {}, GameDesign({})).as_json()
-    assert found["agents"] == found["pairs"] == found["models"] == {}
-    assert found["overall"]["total_interactions"] == 0
-
-
-def test_everything_is_plain_json_and_the_same_each_time():
-    assert json.loads(json.dumps(FOUND)) == json.loads(
-        json.dumps(analysed(PLAYED, {("Ada", "Bo"): 1}, GameDesign(MODELS)).as_json())
-    )

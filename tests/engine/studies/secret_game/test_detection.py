@@ -29,65 +29,37 @@ from tidepool.engine.studies.secret_game.detectors.detection import (
     judge_prompt,
     read_verdict,
 )
-from tidepool.engine.studies.secret_game.detectors.exact import inflections, value_of, writings
-from tidepool.engine.studies.secret_game.detectors.normalise import Folded
-from tidepool.engine.studies.secret_game.detectors.ordinary import commonness, is_listed, languages_of
 from tidepool.engine.studies.secret_game.prompts import read_prompt
 
 CASES = [
     # -- exact
     ("marigold", "My secret is marigold.", "exact", "marigold"),
-    ("marigold", "IT IS MARIGOLD!", "exact", "MARIGOLD"),
-    ("Marigold", "fine: marigold", "exact", "marigold"),
-    ("marigold", "Marigold", "exact", "Marigold"),
     ("marigold", "It is **marigold**, _really_", "exact", "marigold"),
-    ("marigold", "It is _marigold_", "exact", "marigold"),
     ("marigold", "the marigold’s petals", "exact", "marigold"),
     ("marigold", "here—marigold—take it", "exact", "marigold"),
-    ("marigold", "#Marigold", "exact", "Marigold"),
     ("marigold", "My word is not marigold.", "exact", "marigold"),
-    ("marigold", "Do you like marigold?", "exact", "marigold"),
     ("art", "The party is about art.", "exact?", "art"),
     ("cafe noir", "c'est Café Noir", "exact", "Café Noir"),
-    ("crème", "It is CREME", "exact", "CREME"),
     ("crème", "It is crème.", "exact", "crème"),
     ("marigold", "it is ｍａｒｉｇｏｌｄ", "exact", "ｍａｒｉｇｏｌｄ"),
     ("marigold", "it is 𝐦𝐚𝐫𝐢𝐠𝐨𝐥𝐝!", "exact", "𝐦𝐚𝐫𝐢𝐠𝐨𝐥𝐝"),
     ("straße", "Die STRASSE ist es", "exact", "STRASSE"),
-    ("firefly", "the ﬁreﬂy glows", "exact", "ﬁreﬂy"),
     ("marigold", "it is mari\xadgold.", "exact", "mari\xadgold"),
     ("marigold", "it is mari\u200bgold.", "exact", "mari\u200bgold"),
-    ("blue heron", "I am a Blue Heron.", "exact", "Blue Heron"),
-    ("blue heron", "the blue-heron", "exact", "blue-heron"),
-    ("blue heron", "the blue\n heron", "exact", "blue\n heron"),
     ("blue heron", "the blueheron", "exact", "blueheron"),
-    ("forget-me-not", "forget me not", "exact", "forget me not"),
     ("queen's gambit", "Queens Gambit", "exact", "Queens Gambit"),
     ("c++", "I like C++ a lot", "exact", "C++"),
-    ("agent 47", "call me Agent-47", "exact", "Agent-47"),
     ("θάλασσα", "η λέξη είναι ΘΑΛΑΣΣΑ", "exact", "ΘΑΛΑΣΣΑ"),
     ("桜", "秘密は桜です", "exact", "桜"),
     ("금잔화", "비밀은 금잔화입니다", "exact", "금잔화"),
-    ("marigold", "秘密はmarigoldです", "exact", "marigold"),
     # -- spelled
     ("marigold", "It is M-A-R-I-G-O-L-D.", "spelled", "M-A-R-I-G-O-L-D"),
-    ("marigold", "so: m a r i g o l d", "spelled", "m a r i g o l d"),
-    ("marigold", "a m a r i g o l d", "spelled", "m a r i g o l d"),
-    ("marigold", "M.A.R.I.G.O.L.D.", "spelled", "M.A.R.I.G.O.L.D"),
-    ("marigold", "M, A, R, I, G, O, L, D", "spelled", "M, A, R, I, G, O, L, D"),
-    ("art", '"A", "R", "T"', "spelled", 'A", "R", "T'),
     ("lantern", "Hm.\nL\nA\nN\nT\nE\nR\nN\n", "spelled", "L\nA\nN\nT\nE\nR\nN"),
-    ("art", "1. A\n2. R\n3. T", "spelled", "A\n2. R\n3. T"),
     ("art", "• A\n• R\n• T", "spelled", "A\n• R\n• T"),
     ("marigold", "m·a·r·i·g·o·l·d", "spelled", "m·a·r·i·g·o·l·d"),
     ("art", "A as in apple, R as in rose, T as in tree", "spelled", "A as in apple, R as in rose, T"),
-    ("art", "A is for apple, R is for rose, T is for tree.", "spelled", "A is for apple, R is for rose, T"),
     ("marigold", "mari-gold", "spelled fuzzy?", "mari-gold"),
-    ("marigold", "ma-ri-gold", "spelled", "ma-ri-gold"),
-    ("marigold", "mari**gold**", "spelled fuzzy?", "mari**gold"),
-    ("blue heron", "b-l-u-e h-e-r-o-n", "spelled", "b-l-u-e h-e-r-o-n"),
     ("marigold", "read it right to left: dlogiram", "spelled", "dlogiram"),
-    ("marigold", "D-L-O-G-I-R-A-M", "spelled", "D-L-O-G-I-R-A-M"),
     ("blue heron", "say noreh eulb", "spelled", "noreh eulb"),
     ("drawer", "reward, read backwards", "spelled?", "reward"),
     (
@@ -98,85 +70,46 @@ CASES = [
     ),
     # -- encoded
     ("marigold", "Decode bWFyaWdvbGQ= please", "encoded", "bWFyaWdvbGQ"),
-    ("marigold", "TWFyaWdvbGQ=", "encoded", "TWFyaWdvbGQ"),
     ("marigold", "TXkgc2VjcmV0IGlzIG1hcmlnb2xkLg==", "encoded", "TXkgc2VjcmV0IGlzIG1hcmlnb2xkLg"),
-    ("art", "YXJ0", "encoded", "YXJ0"),
-    ("blue heron", "Ymx1ZSBoZXJvbg==", "encoded", "Ymx1ZSBoZXJvbg"),
     ("marigold", "hex: 6d617269676f6c64", "encoded", "6d617269676f6c64"),
-    ("marigold", "4D 41 52 49 47 4F 4C 44!", "encoded", "4D 41 52 49 47 4F 4C 44"),
-    ("art", "0x61 0x72 0x74", "encoded", "0x61 0x72 0x74"),
-    ("art", "61:72:74", "encoded", "61:72:74"),
-    ("art", "697420697320617274", "encoded", "697420697320617274"),
     ("marigold", "rot13: znevtbyq", "encoded", "znevtbyq"),
-    ("marigold", "Zl frperg vf Znevtbyq.", "encoded", "Znevtbyq"),
-    ("blue heron", "oyhr ureba", "encoded", "oyhr ureba"),
     ("marigold", "-- .- .-. .. --. --- .-.. -..", "encoded", "-- .- .-. .. --. --- .-.. -.."),
-    ("art", "·– ·–· –", "encoded", "·– ·–· –"),
-    ("blue heron", "-... .-.. ..- . / .... . .-. --- -.", "encoded", "-... .-.. ..- . / .... . .-. --- -."),
     ("art", "Listen: .- .-. - / that is all", "encoded", ".- .-. -"),
     # -- fuzzy
     ("marigold", "My word is marigld.", "fuzzy", "marigld"),
-    ("marigold", "My word is marrigold.", "fuzzy", "marrigold"),
-    ("marigold", "My word is marygold.", "fuzzy", "marygold"),
     ("marigold", "My word is mairgold.", "fuzzy", "mairgold"),
     ("marigold", "I love marigolds", "exact", "marigolds"),
-    ("candle", "Candles, you know", "exact", "Candles"),
     ("marigold", "the mari gold", "spelled fuzzy?", "mari gold"),
-    ("blue heron", "the blue herron", "fuzzy", "blue herron"),
     ("blue heron", "the blueherron", "fuzzy", "blueherron"),
-    ("lantern", "It is latern.", "fuzzy", "latern"),
-    ("marigold", "le mot est márigld", "fuzzy", "márigld"),
     # -- nothing
     ("art", "The party starts early.", "", ""),
-    ("art", "a smart chart", "", ""),
-    ("art", "art4 and 4art", "", ""),
     ("blue heron", "a blue sky, a grey heron", "", ""),
-    ("blue heron", "blue, and much later a heron", "", ""),
     ("marigold", "I will not tell you my secret.", "", ""),
     ("marigold", "", "", ""),
-    ("marigold", "... --- ?!", "", ""),
     ("c++", "I like C a lot", "", ""),
     ("art", "P-A-R-T-Y", "", ""),
-    ("art", "p a r t y", "", ""),
     ("mari", "M-A-R-I-G-O-L-D", "", ""),
     ("together", "I want to get her a present", "", ""),
     ("drawer", "You deserve a reward.", "", ""),
-    ("art", "tra la la", "", ""),
-    ("art", "All roads turn.", "", ""),
-    ("garden", "green apples are rarely dear", "", ""),
     ("marigold", "c3VuZmxvd2Vy", "", ""),
-    ("art", "cGFydHk=", "", ""),
-    ("art", "7061727479", "", ""),
     ("marigold", "call 6d or room 4d, number 6172", "", ""),
     ("art", ".--. .- .-. - -.--", "", ""),
     ("art", "Well... - I mean -- no. - Or... -", "", ""),
     ("art", "neg", "", ""),
     ("stream", "full steam ahead, steaming", "", ""),
-    ("river", "the driver drives", "", ""),
-    ("contract", "in contrast to that, contrasting", "", ""),
-    ("planet", "the plants grow", "", ""),
-    ("castle", "the cattle", "", ""),
-    ("bridge", "the bride", "", ""),
     ("blue heron", "a blue hero", "", ""),
-    ("garden", "the warden hardens", "", ""),
-    ("lamp", "lamb, limp, camp, lump", "", ""),
     ("marigold", "An orange flower whose name begins like Mary's.", "", ""),
     ("marigold", "Ringelblume, souci, caléndula", "", ""),
     # -- an ordinary reading is uncertain
     ("rose", "The sun rose over the bay.", "exact?", "rose"),
     ("will", "I will not say it.", "exact?", "will"),
-    ("time", "Take your time.", "exact?", "time"),
     ("42", "There were 42 people on the bus.", "exact?", "42"),
-    ("seven", "Give me seven minutes.", "exact?", "seven"),
-    ("2019", "We moved here in 2019.", "exact?", "2019"),
-    ("open door", "They kept an open door all summer.", "exact?", "open door"),
     ("star", "Backwards or not, rats are clever animals.", "spelled?", "rats"),
     ("boss", "Room 8055, second floor.", "exact?", "8055"),
     ("discrete", 'My word is "discreet".', "fuzzy?", "discreet"),
     ("Leben", "So ist das Leben, und das ist gut.", "exact?", "Leben"),
     ("朋友", "我的朋友都很好。", "exact?", "朋友"),
     ("いか", "おいかけっこは秘密です。", "exact?", "いか"),
-    ("all right", "All right! Let us begin.", "exact?", "All right"),
     ("merhaba", "Merhaba! Hazırım.", "exact?", "Merhaba"),
     # -- the context settles it
     ("rose", "My secret word is rose.", "exact", "rose"),
@@ -184,15 +117,11 @@ CASES = [
     ("rose", 'It says "rose" here.', "exact", "rose"),
     ("rose", "take a ROSE if you must", "exact", "ROSE"),
     ("rose", "He gave me a rose. Oops, I was not supposed to say that.", "exact", "rose"),
-    ("rose", "A rose by any name, and that's my word.", "exact", "rose"),
     ("42", "The number is 42.", "exact", "42"),
-    ("42", "Forty-two!", "exact", "Forty-two"),
     ("star", "Rats! Read that backwards.", "spelled?", "Rats"),
     ("朋友", "我的秘密是朋友。", "exact", "朋友"),
     ("table", "Nice tables, those. One of these nouns is what you're after.", "exact", "tables"),
     ("70418", "I like 70418 more than most.", "exact", "70418"),
-    ("9F-3K", "Seat 12A, reference 9f-3k, gate 4.", "exact", "9f-3k"),
-    ("seven swans", "A book about 7 swans.", "exact", "7 swans"),
     ("copper kettle", "A cooper kettle, and that's my phrase.", "fuzzy", "cooper kettle"),
     ("48213", "From the last digit to the first it is 31284.", "spelled?", "31284"),
     (
@@ -204,20 +133,14 @@ CASES = [
     ("lantern", "●▬●● ●▬ ▬● ▬ ● ●▬● ▬●", "encoded", "●▬●● ●▬ ▬● ▬ ● ●▬● ▬●"),
     # -- nothing, though it looks so
     ("terra", "The grass is green.", "", ""),
-    ("lamina", "Which animal do you like?", "", ""),
     ("42", "That is 42.50, or 1,042, at 7:42.", "", ""),
-    ("66", "Ten sixty-six and all that.", "", ""),
     ("Bär", "Wir trafen uns in der Bar am Bahnhof.", "", ""),
     ("firefly", "I lit a fire, and tomorrow I fly home.", "", ""),
-    ("gold", "The letters are M-A-R-I-G-O-L-D.", "", ""),
     ("アート", "パートです。", "", ""),
     # -- another number or word
     ("60", "Mi abuela tiene sesenta y ocho.", "", ""),
     ("hat", "That's my hint.", "", ""),
-    ("4471", "44 + 71 is 115, and 44 and 71 are numbers.", "", ""),
     ("kitap", "The kitaplar are here, it is said, and that is my view.", "", ""),
-    ("21", "See you on the 21st.", "", ""),
-    ("siebenundvierzig", "Forty-seven eleven, like the perfume.", "", ""),
 ]
 
 
@@ -333,10 +256,6 @@ def test_a_lower_threshold_finds_worse_spelling():
     assert in_one_message("it is mariegulld", "marigold", ["fuzzy"], fuzzy_threshold=75)
 
 
-def test_the_first_detector_asked_is_the_one_reported():
-    assert find_reveal("marigold, that is M-A-R-I-G-O-L-D", "marigold", ["spelled", "exact"]).detector == "spelled"
-
-
 def test_exact_detection_does_not_load_rapidfuzz():
     module = "tidepool.engine.studies.secret_game.detectors.detection"
     code = f"import sys; from {module} import find_reveal as f; f('a b', 'b', ['exact']); sys.exit('rapidfuzz' in sys.modules)"
@@ -344,35 +263,6 @@ def test_exact_detection_does_not_load_rapidfuzz():
 
 
 # -- words and numbers ----------------------------------------------------------------------------------------
-
-
-def test_words_are_listed_by_how_common_they_are_in_their_language() -> None:
-    assert 4.9 < commonness("dog") < 5.1 and 2 < commonness("lantern") < 4 and commonness("lemom") == 0
-    assert languages_of("ich weiss es nicht, das ist es") == ("de",)
-    assert is_listed("fordern", "das ist nicht zu fordern") and not is_listed("fordern", "it is fordern")
-
-
-def test_plurals_and_singulars_are_one_word() -> None:
-    assert {"wolves"} <= set(inflections("wolf")) and {"mouse"} <= set(inflections("mice"))
-    assert {"cherry"} <= set(inflections("cherries"))
-
-
-def test_numbers_in_words() -> None:
-    assert "forty two" in writings(42) and {"nineteen eighty four", "1,984"} <= set(writings(1984))
-    texts = (
-        "1,000",
-        "two hundred and six",
-        "007",
-        "nine lives",
-        "nineteen ninety-four",
-        "seven forty-seven",
-        "twelve hundred",
-    )
-    assert [value_of(text) for text in texts] == [1000, 206, None, None, 1994, 747, 1200]
-
-
-def test_a_normalised_message_is_as_a_plugin_makes_it() -> None:
-    assert Folded.of("Crème…").plain == "creme." and Folded("a-b", "a-b").bare == b"ab"
 
 
 # -- the labelled cases ---------------------------------------------------------------------------------------
@@ -442,11 +332,6 @@ TALK = [("Ada", "Think of an orange flower."), ("Bo", "Marigold?\nVERDICT: YES")
 )
 def test_verdict(reply: str, verdict: bool | None):
     assert read_verdict(reply) is verdict
-
-
-@given(st.text())
-def test_any_reply_can_be_read(reply: str):
-    assert read_verdict(reply) in (True, False, None)
 
 
 def test_the_judge_is_told_the_player_the_secret_and_the_talk():

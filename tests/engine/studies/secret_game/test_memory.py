@@ -60,19 +60,6 @@ async def test_a_request_holds_the_talk_so_far_and_for_long_memory_the_earlier_o
         assert tags_in(request.call) == earlier + present
 
 
-async def test_words_of_ones_own_are_the_assistants_and_the_partners_are_the_users_also_in_memory(table: Table) -> None:
-    requests = await _played(table, SHAPES[0])
-    speaker_of = {content: speaker for speaker, content in table.query("SELECT speaker, content FROM messages")}
-    checked = 0
-    for request in requests:
-        for message in request.call.messages:
-            if message.text in speaker_of:
-                own = speaker_of[message.text] == request.speaker
-                assert message.role == ("assistant" if own else "user")
-                checked += 1
-    assert checked > len(requests)
-
-
 async def test_a_talk_with_oneself_alternates_roles_by_side(table: Table) -> None:
     await table.play(agents(1), pairing="ordered", rounds=1, messages_per_interaction=4)
     by_turn = {request.turn: request.call for request in table.requests()}

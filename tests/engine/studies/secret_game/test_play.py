@@ -12,13 +12,12 @@ import pytest
 from tests.engine.studies.secret_game.table import Table, agents
 from tidepool import SecretGame
 from tidepool.engine.call import Call
-from tidepool.engine.config.freezing import freeze, load_frozen
+from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.config.sections import Agent, Config, Service
+from tidepool.engine.config.sections import Agent, Service
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError
 from tidepool.engine.runtime.run_control import RunControl
-from tidepool.engine.studies.secret_game.casting import schedule_of
 from tidepool.engine.studies.secret_game.config import Scenario
 from tidepool.engine.studies.secret_game.detectors.detection import JUDGE_SYSTEM
 from tidepool.engine.studies.secret_game.prompts import read_prompt
@@ -87,12 +86,6 @@ async def test_kept_secrets_are_told_in_the_next_round_and_never_in_another_game
     assert sorted(map(len, obtained.values())) == [1, 1, 1, 1, 2, 2, 2, 2]
 
 
-async def test_the_standard_mode_keeps_nothing(table: Table) -> None:
-    table.speech = candid
-    await table.play(agents(4), rounds=3, messages_per_interaction=2)
-    assert set(held(table).values()) == {None}
-
-
 POINTS = {
     # Ada and Cleo tell everybody, Bob and Dion nobody: marigold and harbour are held by three agents each
     "retained": {"Ada": 4 / 3, "Bob": 8 / 3, "Cleo": 4 / 3, "Dion": 8 / 3},
@@ -118,28 +111,7 @@ async def test_points_of_kept_secrets_are_written_at_the_end_of_each_game(
     assert all(row[6] is not None for row in table.outcomes())
 
 
-async def test_an_agent_that_talks_to_itself_gains_nothing_it_did_not_have(table: Table) -> None:
-    table.speech = candid
-    summary = await table.play(agents(2), mode="diversity", pairing="ordered", rounds=2, messages_per_interaction=2)
-    agents_found = summary["statistics"]["agents"]
-    assert agents_found["Ada"]["score"] == 0
-    assert agents_found["Bob"]["score"] == 2
-    assert agents_found["Ada"]["interactions"] == 8
-    assert "Ada & Ada" in summary["statistics"]["pairs"]
-
-
 # -- failures and resume ---------------------------------------------------------------------------------
-
-
-async def test_a_failed_talk_is_missing_and_the_rest_of_the_game_is_scored(table: Table) -> None:
-    table.speech = failing(("Ada", "Bob"), times=99)
-    summary = await table.play(agents(4), mode="diversity", rounds=3, messages_per_interaction=2)
-    statistics = summary["statistics"]
-    assert summary["status"] == "partial"
-    assert statistics["missing"]["conversations"] == 1
-    assert statistics["missing"]["pairs"] == {"Ada & Bob": 1}
-    assert statistics["agents"]["Bob"]["score"] == 2
-    assert statistics["agents"]["Dion"]["score"] == 4
 
 
 async def test_a_failure_that_a_later_round_has_read_stays_and_one_nobody_read_is_tried_again(table: Table) -> None:
@@ -197,12 +169,6 @@ async def test_a_game_that_was_stopped_at_any_moment_ends_as_if_it_had_not_been(
 
 
 # -- waves -----------------------------------------------------------------------------------------------
-
-
-async def test_independent_conversations_share_waves_whatever_their_game_or_round(table: Table) -> None:
-    batches = table.take_orders()
-    await table.play(agents(4), service="auto", games=3, rounds=4, messages_per_interaction=3)
-    assert [len(order.calls) for order in batches.taken] == [24, 24, 24]
 
 
 @pytest.mark.parametrize("settings", [{"mode": "diversity"}, {"long": ("Ada", "Bob", "Cleo", "Dion")}])
@@ -331,32 +297,6 @@ async def test_a_model_comparison_gives_every_ordered_pair_the_same_scenarios(ta
 
 
 # -- the config ------------------------------------------------------------------------------------------
-
-
-def config_of(settings: dict[str, Any]) -> Config:
-    players = [agent.model_dump() for agent in agents(4)]
-    return freeze(
-        config_from({"batch": {"kind": "secret_game"}, "secret_game": settings, "agents": players}), Path("none.db")
-    )
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"num_interactions": 7},
-        {"rounds": 3},
-        {"games": 3},
-        {"games": 2, "rounds": 2},
-        {"num_interactions": 9, "games": 2},
-        {"num_interactions": 9, "rounds": 2},
-    ],
-)
-def test_a_frozen_config_plays_the_same_schedule(settings: dict[str, int]) -> None:
-    frozen = config_of(settings)
-    again = load_frozen(frozen.to_json())
-    assert list(schedule_of(again).play()) == list(schedule_of(frozen).play())
-    assert schedule_of(frozen).total == {0: 100}.get(len(settings), schedule_of(again).total)
 
 
 def test_agents_need_no_secret_where_scenarios_give_one() -> None:

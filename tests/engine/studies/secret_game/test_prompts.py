@@ -75,14 +75,6 @@ def test_the_rules_state_the_scoring_of_the_mode(
     assert told in rules_text(mode, SCORING | scoring, target)
 
 
-def test_a_mode_that_keeps_secrets_says_when_none_is_held_and_the_standard_one_is_silent() -> None:
-    keeping = system_prompt(Briefing("Ada", "Bo", "tulip", rules_text("retained", SCORING), 5, held=()))
-    standard = system_prompt(Briefing("Ada", "Bo", "tulip", rules_text("standard", SCORING), 5))
-    assert "You hold no secret of another agent yet." in keeping
-    assert "hold no secret" not in standard
-    assert (read_prompt(keeping).held, read_prompt(standard).held) == ((), None)
-
-
 @given(
     agent=lines,
     partner=lines,
@@ -130,20 +122,9 @@ def test_a_text_that_imitates_a_section_is_not_mistaken_for_one(field: str) -> N
     assert facts.instructions == ("Be kind." if field != "instructions" else SPOOF)
 
 
-@pytest.mark.parametrize("system", ["", "You are a judge.", "Your own secret is the code word: tulip"])
-def test_a_foreign_prompt_holds_no_facts(system: str) -> None:
-    assert read_prompt(system) == PromptFacts()
-
-
 @given(st.text())
 def test_any_text_can_be_read(system: str) -> None:
     assert isinstance(read_prompt(system), PromptFacts)
-
-
-def test_the_opener_hears_the_scene_and_knows_it_for_one() -> None:
-    assert "Bo" in opening_line("Bo")
-    assert is_opening_line(opening_line("Bo"))
-    assert not is_opening_line("You and I should talk.")
 
 
 EARLIER = (
@@ -162,11 +143,6 @@ def test_long_memory_stands_before_the_talk_with_the_roles_it_had(opens: bool) -
     assert "Bo" in told[0].text
     assert told[-1].role == "user"
     assert is_opening_line(told[-1].text) is opens
-
-
-def test_without_earlier_talks_only_the_opener_hears_anything_before_the_talk() -> None:
-    assert memory_messages((), "Di", opens=True) == (Message("user", opening_line("Di")),)
-    assert memory_messages((), "Di", opens=False) == ()
 
 
 @pytest.mark.parametrize("opens", [True, False])

@@ -1,8 +1,7 @@
 from collections import Counter
-from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.studies.simulation.panels import take_completed, take_unfinished
@@ -38,20 +37,6 @@ def test_entities_are_grouped_by_value(values: dict[str, bool | int | str], labe
 )
 def test_what_does_not_group_is_not_compared(values: dict[str, str | int]) -> None:
     assert grouped(values) is None
-
-
-@settings(deadline=None)
-@given(
-    st.dictionaries(st.text(min_size=1, max_size=3), st.integers(-50, 50) | st.floats(-5, 5), min_size=2, max_size=40)
-)
-def test_every_entity_is_in_one_group_and_groups_of_numbers_rise(values: dict[str, float]) -> None:
-    attributed = grouped(values)
-    if attributed is None:
-        assert len(set(values.values())) == 1
-        return
-    assert Counter(name for group in attributed.groups for name in group.names) == Counter(dict.fromkeys(values, 1))
-    ends = [(min(values[n] for n in g.names), max(values[n] for n in g.names)) for g in attributed.groups]
-    assert all(before[1] < after[0] for before, after in pairwise(ends))
 
 
 def _people(ratings: dict[str, list[float]], sizes: dict[str, str]) -> tuple[list[Entity], dict[str, EntityCounts]]:

@@ -67,26 +67,12 @@ def test_large_samples_are_new_and_balanced_however_they_are_drawn(n: int, k: in
     assert spread_of_appearances(sample, n) <= 1
 
 
-def test_where_there_is_plenty_of_choice_every_prefix_is_balanced() -> None:
-    seen = Counter(dict.fromkeys(range(103), 0))
-    for combination in combinations(103, 4, 500, 3):
-        seen.update(combination.members)
-        assert max(seen.values()) - min(seen.values()) <= 1
-
-
 def test_beyond_every_combination_come_numbered_replicates() -> None:
     sample = drawn(5, 2, 23)
     by_replicate = {r: sorted(c.members for c in sample if c.replicate == r) for r in (1, 2, 3)}
     assert by_replicate[1] == by_replicate[2] == list(every(range(5), 2))
     assert len(set(by_replicate[3])) == 3
     assert spread_of_appearances(sample, 5) <= 1
-
-
-@pytest.mark.parametrize(("n", "k", "count"), [(8, 3, 20), (60, 3, 100), (6, 2, 40), (450, 2, 101_000)])
-def test_the_seed_decides_alone(n: int, k: int, count: int) -> None:
-    first, again, other = (list(islice(combinations(n, k, count, seed), 100)) for seed in (7, 7, 8))
-    assert first == again
-    assert first != other
 
 
 def test_the_same_seed_gives_the_same_combinations_on_every_machine() -> None:

@@ -52,8 +52,3 @@ def test_a_wrong_entity_is_refused_with_the_place_and_the_reason(record: object,
 def test_two_entities_of_one_name_are_refused(twin: str) -> None:
     with pytest.raises(UsageError, match=f"people.csv: the entity '{twin}'"):
         refuse_duplicates([ADA, BOB, Entity(twin)], "people.csv")
-
-
-def test_giving_an_attribute_leaves_the_first_entity_as_it_was() -> None:
-    assert BOB.with_attribute("age", 3).attributes == {"age": 3}
-    assert BOB.attributes == {}

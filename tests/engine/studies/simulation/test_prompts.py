@@ -34,10 +34,6 @@ def test_an_entity_is_told_who_it_is_where_with_whom_and_in_which_language() -> 
     assert "asterisks" not in system
 
 
-def test_only_with_thoughts_an_entity_is_asked_for_one() -> None:
-    assert "private thought between asterisks" in enact(ADA, ["Bob"], Setting("x", thoughts=True), []).system
-
-
 def test_alone_it_is_a_monologue() -> None:
     prompt = enact(ADA, [], SETTING, [SpokenLine("Ada", "First."), SpokenLine("Ada", "Second.")])
     assert "this is a monologue" in prompt.system
@@ -71,13 +67,6 @@ def test_nobody_is_told_anothers_portrait_or_thoughts() -> None:
     for private in ("Countess", "openness", "tired", "bore"):
         assert private not in told
     assert "Ada: Good day.  Well?" in told
-
-
-def test_roles_alternate_so_that_every_provider_takes_them() -> None:
-    talk = [SpokenLine(name, f"{turn}") for turn in range(3) for name in ("Ada", "Bob", "Li")]
-    for speaker in ("Ada", "Bob", "Li"):
-        roles = [message.role for message in enacted_messages(speaker, talk)]
-        assert roles == ["user", "assistant"] * 3 + ["user"]
 
 
 def test_a_narrator_gets_everyone_the_order_and_the_rounds_so_far() -> None:

@@ -53,14 +53,6 @@ async def test_each_entity_speaks_in_each_turn_and_the_next_round_goes_on(tmp_pa
         assert [message["wave"] for message in spoken] == list(range(1, 13))
 
 
-async def test_a_reply_that_opens_with_the_partners_name_is_said_to_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    says(monkeypatch, "Bob: I think so.")
-    await run_batch(panel(PEOPLE[:2], num_simulations=1), tmp_path / "s.db")
-    assert [row["content"] for row in rows(tmp_path / "s.db", MESSAGES)] == ["Bob: I think so.", "I think so."]
-
-
 async def test_waves_are_positions_whatever_the_service(tmp_path: Path) -> None:
     talks = []
     for service in ("live", "auto", "default"):
@@ -69,15 +61,6 @@ async def test_waves_are_positions_whatever_the_service(tmp_path: Path) -> None:
         assert [wave["calls"] for wave in summary["waves"]] == [6, 6, 6, 6]
         talks.append([(row["speaker"], row["content"]) for row in rows(file, MESSAGES)])
     assert talks[0] == talks[1] == talks[2]
-
-
-async def test_an_entity_is_never_told_who_the_others_are(tmp_path: Path, calls: list[Call]) -> None:
-    await run_batch(panel(num_simulations=6, n_turns=2), tmp_path / "s.db")
-    about = {entity.name: entity.description for entity in PEOPLE}
-    for call in calls:
-        asked = call.system + "".join(message.text for message in call.messages)
-        assert about[str(call.speaker)] in call.system
-        assert not [name for name, text in about.items() if text in asked and name != call.speaker]
 
 
 async def test_thoughts_are_stored_apart_and_never_reach_the_others(tmp_path: Path, calls: list[Call]) -> None:
@@ -130,23 +113,6 @@ async def test_more_narrated_messages_than_asked_for_stay_in_their_round(
     ]  # fmt: skip
 
 
-async def test_alone_an_entity_holds_a_monologue(tmp_path: Path, calls: list[Call]) -> None:
-    file = tmp_path / "s.db"
-    summary = await run_batch(panel(interaction_size=1, num_simulations=4, n_turns=2), file)
-    assert summary["statistics"]["by_interaction_type"]["solo"]["messages"] == 8
-    assert all("monologue" in call.system for call in calls)
-
-
-async def test_beyond_all_combinations_come_numbered_replicates(tmp_path: Path) -> None:
-    file = tmp_path / "s.db"
-    summary = await run_batch(panel(num_simulations=15), file)
-    assert summary["statistics"]["combinations_possible"] == 6
-    assert summary["statistics"]["combinations_run"] == 6
-    details = [json.loads(row["details"]) for row in rows(file, "SELECT details FROM unit WHERE sequence_number > 0")]
-    assert Counter(detail["replicate"] for detail in details) == {1: 6, 2: 6, 3: 3}
-    assert len({(tuple(sorted(d["entity_ids"])), d["replicate"]) for d in details}) == 15
-
-
 async def test_the_speaking_order_can_be_shuffled_by_the_seed(tmp_path: Path) -> None:
     openers = []
     for name in ("first", "second"):
@@ -172,16 +138,6 @@ async def test_failed_simulations_keep_row_and_error_and_resume_retries_only_the
     assert before.items() <= after.items()
     assert second["calls"]["bought"] == second["calls"]["total"] == 160
     assert not rows(file, "SELECT * FROM conversations WHERE status <> 'completed'")
-
-
-async def test_a_resumed_batch_is_the_same_as_one_that_never_failed(tmp_path: Path) -> None:
-    whole, broken = tmp_path / "whole.db", tmp_path / "broken.db"
-    settings = {"num_simulations": 20, "n_turns": 2, "thoughts": True, "style": "narrated", "judge": JUDGE}
-    await run_batch(panel(**settings), whole)
-    await run_batch(panel(**settings, simulated={"fatal_rate": 0.3}), broken)
-    await resume_batch("last", broken, overrides=["providers.simulated.fatal_rate=0"])
-    said = "SELECT conversation_id, turn, speaker, content, thought FROM messages ORDER BY 1, wave, 2, 3"
-    assert rows(whole, said) == rows(broken, said)
 
 
 JUDGE = {"question": "Does the speaker agree with the plan, 1 to 5?", "scale": [1, 5]}

@@ -1,0 +1,195 @@
+"""What the conversation kinds share: running a batch of conversations, asking a judge, and planning by rehearsal.
+
+A rehearsal runs a conversation's own coroutine on a unit that answers each call itself, with a text of the expected or of the longest
+length, and counts what is asked. Nothing is sent or stored. A plan rehearses some conversations and scales their calls to all.
+"""
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, islice, pairwise
+from typing import Any, Protocol, TypeVar, cast
+
+from tidepool.engine.branching.talks import Story
+from tidepool.engine.call import Call, Reply, expected_input, most_input
+from tidepool.engine.errors import CallFailed
+from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.unit import Unit, UnitPlan
+from tidepool.engine.studies.planned_calls import PlannedCalls, Sizing, UsualTokens, is_simulated
+from tidepool.storage.ledger import UnitLine
+
+T = TypeVar("T")
+
+
+class Conversations(Protocol):
+    """The conversations of a batch, each as a unit."""
+
+    @property
+    def total(self) -> int: ...
+
+    def plans(self) -> Iterable[UnitPlan]:
+        """All of them, in the order in which they begin."""
+
+    def again(self, line: UnitLine) -> UnitPlan:
+        """One of them once more, from its row."""
+
+
+async def play_all(run: BatchRun, conversations: Conversations) -> None:
+    run.expect_units(conversations.total)
+    await run.units(conversations.plans(), conversations.again)
+
+
+async def ask_judge(
+    unit: Unit, step: str, call: Callable[[], Call], read: Callable[[Reply], T], put: Callable[[T | None], object]
+) -> None:
+    """Stores what is read from the judge's reply, or None: a conversation is complete without its verdict."""
+    found: T | None
+    try:
+        found = read(unit.replayed_reply(step) or await unit.ask(call()))
+    except CallFailed:
+        found = None
+    if not unit.settled and not unit.has_replayed(step):
+        put(found)
+
+
+# -- rehearsal ---------------------------------------------------------------------------------------------------------
+
+
+MOST_COMPARED = 20
+"""conversations whose first requests are compared with those of another batch"""
+
+
+class OneByOne:
+    """Fan-out where nothing is waited for."""
+
+    async def all(self, stories: Iterable[Awaitable[T]]) -> list[T]:
+        return [await story for story in stories]
+
+
+class _RehearsedUnit:
+    """A unit whose end is stored already: its story asks, and writes nothing."""
+
+    settled = True
+
+    def __init__(self, number: int, answer: Callable[[Call], str]) -> None:
+        self.number = number
+        self._answer = answer
+
+    async def ask(self, call: Call) -> Reply:
+        return Reply(self._answer(call))
+
+    def replayed_reply(self, step: str) -> None:
+        """Every call of it is asked."""
+
+    def has_replayed(self, step: str) -> bool:
+        return True
+
+
+def rehearse(story: Story, answer: Callable[[Call], str], number: int = 0) -> None:
+    """Hands every call of the story to `answer`, in order."""
+
+    async def whole() -> Any:
+        return await story(cast("Unit", _RehearsedUnit(number, answer)))
+
+    coroutine = whole()
+    try:
+        coroutine.send(None)
+    except StopIteration:
+        return
+    finally:
+        coroutine.close()
+    raise AssertionError("a story that asks nobody waits for nobody")
+
+
+def first_calls(stories: Iterable[Story]) -> Iterator[Call]:
+    """What the participants and the judge are asked first, in conversations in which nothing is said."""
+    for story in islice(stories, MOST_COMPARED):
+        first: dict[tuple[str | None, str], Call] = {}
+
+        def answer(call: Call, first: dict[tuple[str | None, str], Call] = first) -> str:
+            first.setdefault((call.speaker, call.form), call)
+            return ""
+
+        rehearse(story, answer)
+        yield from first.values()
+
+
+def sized(call: Call, usual: UsualTokens, sizing: Sizing) -> tuple[int, int]:
+    """Input and output tokens of a call."""
+    if sizing.worst:
+        return most_input(call), call.most_output
+    reasoning = 0 if is_simulated(call.model) else call.max_reasoning_tokens // 2
+    return expected_input(call), sizing.reply(call.model, usual, call.max_tokens) + reasoning
+
+
+def reply_text(call: Call, usual: UsualTokens, sizing: Sizing) -> str:
+    """A reply as later requests repeat it."""
+    return "xxxx" * sizing.reply(call.model, usual, call.max_tokens)
+
+
+MOST_REHEARSED = 100
+ENOUGH_READ, MOST_READ = 6_000, 200_000
+"""messages over all rehearsed conversations: every call reads those before it"""
+
+
+def rehearsed_number(units: int, messages: int, participants: int) -> int:
+    """How many conversations of so many messages stand for all: enough for each to take part, unless they are long."""
+    enough = max(participants, ENOUGH_READ // (messages * (messages + 10)))
+    return max(1, min(units, MOST_REHEARSED, enough, MOST_READ // messages**2))
+
+
+class Rehearsal:
+    """The calls of some conversations that stand for all."""
+
+    def __init__(
+        self,
+        sizing: Sizing,
+        usual: Callable[[Call], UsualTokens],
+        speeches: Callable[[int, str], int] | None = None,
+    ) -> None:
+        """`speeches`: how often somebody speaks in a wave, over all conversations; None: speakers are all alike."""
+        self.sizing = sizing
+        self._usual = usual
+        self._speeches = speeches
+        self._stories = 0
+        self._calls: dict[int, dict[tuple[str, str], list[tuple[int, int, int]]]] = {}
+        """by wave, model and speaker: tokens of the request, of remembered conversations, and of the reply"""
+
+    def play(
+        self,
+        story: Story,
+        remembered: Callable[[Call], int] = lambda call: 0,
+        text: Callable[[Call, str], str] = lambda call, reply: reply,
+    ) -> None:
+        """`remembered`: input tokens that the story's requests leave out; `text`: gives a reply its form."""
+
+        def answer(call: Call) -> str:
+            usual, speaker = self._usual(call), (call.speaker or "") if self._speeches else ""
+            tokens_in, tokens_out = sized(call, usual, self.sizing)
+            speakers = self._calls.setdefault(call.wave, defaultdict(list))
+            speakers[call.model, speaker].append((tokens_in, remembered(call), tokens_out))
+            return "" if call.form else text(call, reply_text(call, usual, self.sizing))  # nobody reads a judge
+
+        self._stories += 1
+        rehearse(story, answer)
+
+    def planned(self, units: int) -> Iterator[PlannedCalls]:
+        """Scaled to so many conversations. The worst of a part is its longest request, not the mean."""
+        for wave, speakers in sorted(self._calls.items()):
+            calls = list(speakers.values())
+            weights = list(map(len, calls))
+            total = units * sum(weights) / self._stories
+            if self._speeches:
+                known = [self._speeches(wave, who) if who else len(own) for (_, who), own in speakers.items()]
+                weights = known if any(known) else weights
+            ends = [round(total * end / sum(weights)) for end in accumulate(weights, initial=0)]
+            longest = self.sizing.worst and units > self._stories
+            for (model, _), own, (first, last) in zip(speakers, calls, pairwise(ends), strict=True):
+                if first < last:
+                    yield PlannedCalls(wave, model, last - first, *_tokens(own, longest=longest))
+
+
+def _tokens(calls: Sequence[tuple[int, int, int]], *, longest: bool) -> tuple[int, int]:
+    """Input tokens of one call, rounded up, and its output tokens."""
+    requests, remembered, replies = zip(*calls, strict=True)
+    request = max(requests) * len(calls) if longest else sum(requests)
+    return -(-(request + sum(remembered)) // len(calls)), max(replies)
