@@ -17,11 +17,18 @@ from tidepool.engine.events import BatchEnded, Listener, ServersNamed
 from tidepool.engine.registries import program_version
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.results.summary import summarise
+from tidepool.engine.runtime.accounts import OpenAccounts
 from tidepool.engine.runtime.cluster_section import Cluster, split_cluster_overrides
-from tidepool.engine.runtime.gc_tuning import gc_tuned
-from tidepool.engine.runtime.open_accounts import OpenAccounts
-from tidepool.engine.runtime.run_control import RunControl
-from tidepool.engine.runtime.session import Play, RunningBatch, Session, SessionOutcome, SessionVerdict, verdict
+from tidepool.engine.runtime.context import gc_tuned
+from tidepool.engine.runtime.session import (
+    Play,
+    RunControl,
+    RunningBatch,
+    Session,
+    SessionOutcome,
+    SessionVerdict,
+    verdict,
+)
 from tidepool.engine.stopping.rules import StopRule, rule_for
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.trust.gate import (

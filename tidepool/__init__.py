@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from tidepool.engine.results.summary import read_summary
     from tidepool.engine.run import resume_batch, run_batch
     from tidepool.engine.runtime.cluster_section import Cluster
-    from tidepool.engine.runtime.run_control import RunControl
+    from tidepool.engine.runtime.session import RunControl
     from tidepool.engine.studies.evolution.config import Evolution
     from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
     from tidepool.engine.studies.mutation.config import Mutation
@@ -130,7 +130,7 @@ _HOMES = {
     "tidepool.engine.config.loading": "load_config",
     "tidepool.engine.config.sections": "Agent Config Design Hypothesis OllamaSettings Providers ProviderSettings Service "
     "SimulatedSettings StopWhenSure Study",
-    "tidepool.engine.runtime.run_control": "RunControl",
+    "tidepool.engine.runtime.session": "RunControl",
     "tidepool.engine.design.running": "resume_study run_study",
     "tidepool.engine.design.statistics": "read_study",
     "tidepool.engine.errors": "BatchLocked CallFailed FileError NotFound ReplayMismatch RunError TidepoolError UsageError",

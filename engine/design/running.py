@@ -23,10 +23,9 @@ from tidepool.engine.design.statistics import StudySummary, status_of, summarise
 from tidepool.engine.errors import FileError, NotFound
 from tidepool.engine.events import BatchEnded, BatchStarted, Event, Listener, Logged, UnitsExpected
 from tidepool.engine.run import Run, allow, locate_user_code, name_servers, new_batch, relocate_user_code
+from tidepool.engine.runtime.accounts import OpenAccounts
 from tidepool.engine.runtime.cluster_section import Cluster, split_cluster_overrides
-from tidepool.engine.runtime.open_accounts import OpenAccounts
-from tidepool.engine.runtime.run_control import RunControl
-from tidepool.engine.runtime.session import RunningBatch, Session
+from tidepool.engine.runtime.session import RunControl, RunningBatch, Session
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.trust.foreign_keys import foreign_provider_keys
 from tidepool.engine.trust.gate import Admission, admit, design_text, servers_of

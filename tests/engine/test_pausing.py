@@ -15,7 +15,7 @@ from tidepool.engine.events import CallAnswered, Event, Logged
 from tidepool.engine.providers.protocol import Answer
 from tidepool.engine.providers.simulated.provider import SimulatedProvider
 from tidepool.engine.run import run_batch
-from tidepool.engine.runtime import run_control
+from tidepool.engine.runtime import session
 from tidepool.storage.studies import steer_any
 
 SERVICES: dict[str, Any] = {
@@ -32,8 +32,8 @@ RUNS: dict[str, Callable[..., Awaitable[Any]]] = {"design": run_study}
 
 @pytest.fixture(autouse=True)
 def quick_watch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_control, "LOOK_SECONDS", 0.005)
-    monkeypatch.setattr(run_control, "HEARTBEAT_SECONDS", 0.0)
+    monkeypatch.setattr(session, "LOOK_SECONDS", 0.005)
+    monkeypatch.setattr(session, "HEARTBEAT_SECONDS", 0.0)
 
 
 class Pauser:

@@ -23,7 +23,7 @@ from tidepool.engine.events import (
     UnitEnded,
     UnitsExpected,
 )
-from tidepool.engine.runtime import gc_tuning
+from tidepool.engine.runtime import context
 from tidepool.engine.runtime.unit import Unit
 from tidepool.storage.errors import BatchLocked
 
@@ -102,7 +102,7 @@ async def test_two_batches_run_side_by_side_in_one_loop_and_one_file(database: P
 async def test_the_garbage_collector_is_left_as_it_was_found(
     database: Path, frozen: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gc_tuning._State, "frozen_by_others", False)
+    monkeypatch.setattr(context._State, "frozen_by_others", False)
     gc.unfreeze()
     try:
         if frozen:

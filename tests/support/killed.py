@@ -11,8 +11,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tidepool.engine.runtime.batch_creation import BatchCreation
-from tidepool.engine.runtime.open_jobs import Settlement
+from tidepool.engine.runtime.batch_lifecycle import BatchCreation
+from tidepool.engine.runtime.provider_batch import Settlement
 from tidepool.storage.file import LimitedConnection
 from tidepool.storage.purchases import ProviderBatchBook
 

@@ -8,14 +8,14 @@ import pytest
 
 import tidepool.engine.branching.kind
 import tidepool.engine.run
-import tidepool.engine.runtime.open_accounts
+import tidepool.engine.runtime.accounts
 from tests.support.scripted import ScriptedProvider
 from tests.support.studies import game
 from tidepool.engine.call import Call, Message
 from tidepool.engine.events import Listener
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.engine.runtime.batch_run import BatchRun
-from tidepool.engine.runtime.run_control import RunControl
+from tidepool.engine.runtime.session import RunControl
 from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.studies.secret_game import study
 
@@ -111,7 +111,7 @@ class Stage:
         kind = _TestKind(play)
         for module in (tidepool.engine.run, tidepool.engine.branching.kind):
             self._monkeypatch.setattr(module, "load_kind", lambda name: kind)
-        self._monkeypatch.setattr(tidepool.engine.runtime.open_accounts, "open_provider", lambda *_: provider)
+        self._monkeypatch.setattr(tidepool.engine.runtime.accounts, "open_provider", lambda *_: provider)
 
     def _listening(self, on_event: Listener | None) -> Listener:
         def listen(event: Any) -> None:

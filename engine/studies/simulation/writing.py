@@ -14,7 +14,7 @@ from tidepool.engine.library.entities import Entity
 from tidepool.engine.library.entity_types import EntityType, with_texts, writing_tasks
 from tidepool.engine.providers.protocol import Answer, ProviderError
 from tidepool.engine.runtime.accounts import Account
-from tidepool.engine.runtime.live import LiveCall
+from tidepool.engine.runtime.recording import LiveCall
 from tidepool.engine.runtime.unit import PendingCall
 from tidepool.engine.single_call import provider_for
 from tidepool.engine.studies.simulation.prompts import ScenePrompt, backstory, written_text

@@ -17,7 +17,7 @@ from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
 from tidepool.engine.providers.simulated.provider import SimulatedProvider
 from tidepool.engine.runtime.accounts import Account, rest_after
 from tidepool.engine.runtime.limits import Limiter, RatePace, SendPacer
-from tidepool.engine.runtime.live import LiveCall
+from tidepool.engine.runtime.recording import LiveCall
 from tidepool.engine.runtime.unit import PendingCall
 
 

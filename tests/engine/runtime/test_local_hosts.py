@@ -17,7 +17,7 @@ from tidepool.engine.providers import pool as pools
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.endpoint import endpoint_of
 from tidepool.engine.runtime.accounts import Account
-from tidepool.engine.runtime.live import LiveCall
+from tidepool.engine.runtime.recording import LiveCall
 from tidepool.engine.runtime.remote_provider import RemoteProvider
 from tidepool.engine.runtime.unit import PendingCall
 from tidepool.engine.runtime.worker_pool import WorkerPool

@@ -13,9 +13,8 @@ from tests.support.stage import question
 from tests.support.virtual_time import play
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, ProviderError
-from tidepool.engine.runtime.accounts import Account
-from tidepool.engine.runtime.live import LiveCall
-from tidepool.engine.runtime.outage import ProviderDown
+from tidepool.engine.runtime.accounts import Account, ProviderDown
+from tidepool.engine.runtime.recording import LiveCall
 from tidepool.engine.runtime.unit import PendingCall
 
 Fault = Callable[[], ProviderError]

@@ -7,8 +7,7 @@ import pytest
 from tests.support.stage import Stage, question, talk, units
 from tidepool.engine.errors import RunError
 from tidepool.engine.runtime.batch_run import BatchRun
-from tidepool.engine.runtime.run_control import RunControl, Stop
-from tidepool.engine.runtime.session import SessionOutcome, SessionVerdict, verdict
+from tidepool.engine.runtime.session import RunControl, SessionOutcome, SessionVerdict, Stop, verdict
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.states import BatchStatus, StopCode

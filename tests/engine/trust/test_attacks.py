@@ -26,7 +26,7 @@ from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.publishing.reuse import StudyInFile, import_file, read_again
 from tidepool.engine.run import create_batch, resume_batch, run_batch
-from tidepool.engine.runtime.run_control import RunControl
+from tidepool.engine.runtime.session import RunControl
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.tasks.scorer import ScorerProcess
 from tidepool.engine.trust.gate import adopt, copied_config

@@ -30,7 +30,7 @@ from tidepool.engine.events import Event, ProviderBatchChanged
 from tidepool.engine.publishing.reuse import import_file
 from tidepool.engine.run import create_batch, resume_batch, run_batch
 from tidepool.engine.runtime.abandoning import give_up
-from tidepool.engine.runtime.run_control import RunControl
+from tidepool.engine.runtime.session import RunControl
 from tidepool.engine.trust.gate import Admission, NamedServer, TrustQuestion, adopt, question_about
 from tidepool.engine.trust.record import config_hash, trust_record
 from tidepool.storage.states import StopCode

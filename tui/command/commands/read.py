@@ -10,7 +10,7 @@ from rich.console import Console
 from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.results.comparing import compare, comparison_blocks
 from tidepool.engine.results.summary import statistics_of, summarise
-from tidepool.engine.runtime.gc_tuning import gc_tuned
+from tidepool.engine.runtime.context import gc_tuned
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.studies import study_of

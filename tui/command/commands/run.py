@@ -21,7 +21,7 @@ from tidepool.engine.events import BatchEnded, Event, Listener
 from tidepool.engine.publishing.reuse import MEANING, Rerun, StudyInFile, read_again, study_in_file
 from tidepool.engine.run import config_to_resume, resume_batch, run_batch, run_frozen
 from tidepool.engine.runtime.cluster_section import split_cluster_overrides
-from tidepool.engine.runtime.run_control import RunControl, Stop
+from tidepool.engine.runtime.session import RunControl, Stop
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.studies.plan import priced
 from tidepool.engine.studies.planned_calls import Plan, merge_plans
