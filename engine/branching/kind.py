@@ -42,12 +42,12 @@ def kind_to_run(batch: Batch, path: Path) -> KindSpec:
         with reading(path) as connection:
             return _plan(kind, config, branch_in(connection, batch["number"]))
 
-    return replace(kind, plan=plan, play=_player(kind))
+    return replace(kind, plan=plan, play=_player(kind), stopping=None)
 
 
 def branching(kind: KindSpec, branch: "Branch") -> KindSpec:
     """For a branch that is not in any file yet."""
-    return replace(kind, plan=lambda config: _plan(kind, config, branch), play=_player(kind))
+    return replace(kind, plan=lambda config: _plan(kind, config, branch), play=_player(kind), stopping=None)
 
 
 def _plan(kind: KindSpec, config: "FrozenConfig", branch: "Branch") -> "Plan":

@@ -14,6 +14,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from tidepool.engine.branching.making import NewBranch
 from tidepool.engine.call import seed_of
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.freezing import freeze
@@ -26,8 +27,7 @@ from tidepool.engine.design.contrasts import check_hypotheses
 from tidepool.engine.design.statistics import likely_unaffected, study_outcomes
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import with_library
-from tidepool.engine.run import stop_rule
-from tidepool.engine.stopping.rules import StopRule, rule_for_contrast
+from tidepool.engine.stopping.rules import StopRule, rule_for, rule_for_contrast
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.studies.plan import priced
 from tidepool.engine.studies.planned_calls import merge_plans
@@ -160,13 +160,17 @@ class PlannedCell:
 
 @dataclass(frozen=True, slots=True)
 class PlannedStudy:
+    """The cells of a run, before they are made."""
+
     name: str
     design: Mapping[str, Any]
-    """as the file keeps it"""
+    """as the file keeps it; empty: it is one batch, and no row in `studies`"""
     cells: Sequence[PlannedCell]
     folder: Path | None
     warnings: tuple[str, ...] = ()
     """what it cannot answer, told before it is run"""
+    branch: NewBranch | None = None
+    """what its only cell continues from"""
 
     @property
     def config(self) -> FrozenConfig:
@@ -290,14 +294,15 @@ CellOfStudy = tuple[FrozenConfig, Mapping[str, str], int]
 
 def rules_of(kind: KindSpec, cells: Sequence[CellOfStudy]) -> list[StopRule | None]:
     """The rule of each cell. A difference of levels is one rule for all, in which a cell's place is its place here."""
-    settings = cells[0][0].stop
-    if settings is None or kind.stopping is None or not settings.contrast:
-        return [stop_rule(kind, config) for config, _, _ in cells]
-    factors = list(cells[0][1])
+    settings, factors = cells[0][0].stop, list(cells[0][1])
+    if settings is None or kind.stopping is None:
+        return [None for _ in cells]
+    if not settings.contrast or not factors:
+        return [rule_for(settings, kind.stopping(config)) for config, _, _ in cells]
     if settings.factor not in factors:
         raise UsageError(
             f"stop.difference {settings.difference!r} names the factor {settings.factor!r}, and the design has "
-            f"{', '.join(map(repr, factors)) or 'none'}.",
+            f"{', '.join(map(repr, factors))}.",
             ("stop", "difference"),
         )
     stopping = [(kind.stopping(config), levels[settings.factor], replicate) for config, levels, replicate in cells]

@@ -10,11 +10,10 @@ import pytest
 from tests.support.random_studies import KINDS, random_study
 from tests.support.state import end_state, query
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.design.running import run_study
 from tidepool.engine.events import CallAnswered, Event, Logged
 from tidepool.engine.providers.protocol import Answer
 from tidepool.engine.providers.simulated.provider import SimulatedProvider
-from tidepool.engine.run import run_batch
+from tidepool.engine.run import run_batch, run_study
 from tidepool.engine.runtime import session
 from tidepool.storage.studies import steer_any
 

@@ -23,7 +23,6 @@ from tidepool.engine.events import (
     UnitEnded,
     UnitsExpected,
 )
-from tidepool.engine.runtime import context
 from tidepool.engine.runtime.unit import Unit
 from tidepool.storage.errors import BatchLocked
 
@@ -98,20 +97,10 @@ async def test_two_batches_run_side_by_side_in_one_loop_and_one_file(database: P
     assert asyncio.all_tasks() == before, "no task is left behind"
 
 
-@pytest.mark.parametrize("frozen", [False, True])
-async def test_the_garbage_collector_is_left_as_it_was_found(
-    database: Path, frozen: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(context._State, "frozen_by_others", False)
-    gc.unfreeze()
-    try:
-        if frozen:
-            gc.freeze()
-        before = gc.get_threshold(), gc.get_freeze_count() > 0
-        await asyncio.gather(*(run_batch(game(10, 3, seed=seed), database) for seed in (1, 2)))
-        assert (gc.get_threshold(), gc.get_freeze_count() > 0) == before
-    finally:
-        gc.freeze()
+async def test_the_garbage_collector_is_left_as_it_was_found(database: Path) -> None:
+    before = gc.get_threshold()
+    await asyncio.gather(*(run_batch(game(10, 3, seed=seed), database) for seed in (1, 2)))
+    assert gc.get_threshold() == before
 
 
 async def test_a_cancelled_task_leaves_an_interrupted_batch_that_can_be_resumed(stage: Stage, database: Path) -> None:

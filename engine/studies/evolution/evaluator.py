@@ -17,7 +17,7 @@ from typing import Any
 from tidepool.engine.call import stream
 from tidepool.engine.inference.contrasts import of_mean
 from tidepool.engine.runtime.batch_run import BatchRun
-from tidepool.engine.runtime.services import PerformanceLog
+from tidepool.engine.runtime.recording import PerformanceLog
 from tidepool.engine.runtime.unit import Unit
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.fitness import (

@@ -19,7 +19,7 @@ from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.errors import NotTrusted, UsageError
 from tidepool.engine.events import BatchEnded, Event, Listener
 from tidepool.engine.publishing.reuse import MEANING, Rerun, StudyInFile, read_again, study_in_file
-from tidepool.engine.run import config_to_resume, resume_batch, run_batch, run_frozen
+from tidepool.engine.run import config_to_resume, planned_branch, resume_batch, run_batch, run_planned, run_study
 from tidepool.engine.runtime.cluster_section import split_cluster_overrides
 from tidepool.engine.runtime.session import RunControl, Stop
 from tidepool.engine.studies.kinds import KindSpec, load_kind
@@ -27,7 +27,7 @@ from tidepool.engine.studies.plan import priced
 from tidepool.engine.studies.planned_calls import Plan, merge_plans
 from tidepool.storage.file import reading
 from tidepool.storage.states import BatchStatus, StopCode
-from tidepool.storage.studies import batches_to_resume, study_to_resume
+from tidepool.storage.studies import batches_to_resume
 from tidepool.storage.text import one_line
 from tidepool.tui.command.main import run_options
 from tidepool.tui.command.output import agreed, echo_err, echo_json
@@ -189,20 +189,12 @@ async def _run_new(options: argparse.Namespace, listener: Listener, control: Run
         echo_err(f"warning: {remark}")
     if config.design is None:
         return await run_batch(config, options.db, on_event=listener, control=control)
-    from tidepool.engine.design.running import run_study
-
     return await run_study(config, options.db, on_event=listener, control=control)
 
 
 async def _resume(options: argparse.Namespace, listener: Listener, control: RunControl) -> dict[str, Any]:
-    with reading(options.db) as connection:
-        study = study_to_resume(connection, options.resume)
     how: dict[str, Any] = {"overrides": options.set, "on_event": listener, "control": control, "trust": options.trust}
-    if study is None:
-        return await resume_batch(options.resume, options.db, **how)
-    from tidepool.engine.design.running import resume_study
-
-    return await resume_study(study, options.db, **how)
+    return await resume_batch(options.resume, options.db, **how)
 
 
 TWICE_SECONDS = 0.1
@@ -258,8 +250,6 @@ async def run_again(
 ) -> dict[str, Any]:
     if rerun.design is None:
         return await run_batch(rerun.parts[0].written, options.db, on_event=listener, control=control)
-    from tidepool.engine.design.running import run_planned
-
     cluster, _ = split_cluster_overrides(options.set)
     return await run_planned(rerun.planned(), options.db, on_event=listener, control=control, cluster=cluster)
 
@@ -310,7 +300,7 @@ def run_branch(options: argparse.Namespace) -> int:
     new = new_branch(options.db, wish, trust=options.trust)
 
     async def play(listener: Listener, control: RunControl) -> dict[str, Any]:
-        return await run_frozen(new.config, options.db, branch=new, on_event=listener, control=control, cluster=cluster)
+        return await run_planned(planned_branch(new), options.db, on_event=listener, control=control, cluster=cluster)
 
     return print_result(options, *asyncio.run(steered(play, options.on_stop)))
 
