@@ -36,11 +36,11 @@ from tidepool.engine.trust.gate import (
     adopt,
     design_text,
     judge,
+    judge_together,
     mark_trusted,
     plannable,
     refuse_changed,
     rewrite_configs,
-    servers_of,
     servers_to_name,
 )
 from tidepool.engine.trust.record import trust_record
@@ -237,8 +237,7 @@ def _stored_cells(connection: sqlite3.Connection, reference: str) -> tuple[str |
 def _judge_cells(
     connection: sqlite3.Connection, kind: KindSpec, stored: Sequence[studies.StoredCell], changes: Sequence[str]
 ) -> "list[_Cell]":
-    """Each cell as it would continue. They run in one session with one set of accounts: so unless all that are not at their
-    end are the user's own, each is judged by the servers and the code of all."""
+    """Each cell as it would continue."""
     cells = []
     for item in stored:
         batch, config = item.batch, with_overrides(load_frozen(item.batch["config"]), changes)
@@ -246,15 +245,10 @@ def _judge_cells(
         admission = admit(connection, batch, config, kind)
         cells.append(_Cell(config, item.levels, item.replicate, str(batch["id"]), ended, admission))
     running = [cell for cell in cells if not cell.ended]
-    if all(cell.admission.own for cell in running):
-        return cells
     configs = [cell.config for cell in running]
-    servers = tuple(servers_of(shared_config(kind, configs), _models(kind, configs)))
-    code = tuple(dict.fromkeys(words for cell in running for words in (*cell.admission.code, *kind.code(cell.config))))
-    return [
-        cell if cell.ended else replace(cell, admission=replace(cell.admission, own=False, servers=servers, code=code))
-        for cell in cells
-    ]
+    shared_config(kind, configs)  # cells that name different servers are refused
+    together = iter(judge_together([cell.admission for cell in running], configs, kind))
+    return [cell if cell.ended else replace(cell, admission=next(together)) for cell in cells]
 
 
 def _allow(admission: Admission, path: Path, trust: bool) -> None:

@@ -28,8 +28,7 @@ from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, Prov
 from tidepool.engine.results.blocks import span
 from tidepool.engine.runtime.cluster_section import Cluster
 from tidepool.engine.runtime.limits import Limiter
-from tidepool.engine.runtime.remote_provider import RemoteProvider
-from tidepool.engine.runtime.worker_pool import AwaitStop, WorkerPool
+from tidepool.engine.runtime.worker_pool import AwaitStop, RemoteProvider, WorkerPool
 from tidepool.storage.text import watch
 
 # -- budget ------------------------------------------------------------------------------------------------------------

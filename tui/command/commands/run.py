@@ -52,12 +52,16 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.run and options.trust and not study_in_file(options.run):
         raise UsageError("--trust is for --resume and FILE.db#BATCH: a config that you run is your own.")
+    if options.resume and (options.dry_run or (not options.trust and at_a_terminal())):
+        from tidepool.engine.trust.gate import question_about
+
+        if (question := question_about(options.db, options.resume, options.set)) is not None:
+            if options.dry_run:
+                show_question(question)
+            else:
+                ask_for_trust(options.db, question)
     if options.dry_run:
-        for question in _questions(options) if options.resume else ():
-            show_question(question)
         return report_plan(_plan(options), as_json=options.json)
-    if options.resume and not options.trust and at_a_terminal() and (questions := _questions(options)):
-        ask_for_trust(options.db, questions)
     if options.run and (place := study_in_file(options.run)):
         options.rerun = allowed_rerun(place, options)
     play = partial(_run_new if options.run else _resume, options)
@@ -100,27 +104,15 @@ def at_a_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _questions(options: argparse.Namespace) -> list["TrustQuestion"]:
-    from tidepool.engine.trust.gate import question_about
-
-    with reading(options.db) as connection:
-        references = batches_to_resume(connection, options.resume)
-    questions = (question_about(options.db, one, options.set) for one in references)
-    return [question for question in questions if question is not None]
-
-
-def ask_for_trust(database: Path, questions: Sequence["TrustQuestion"], words: str = "Resume it?") -> None:
+def ask_for_trust(database: Path, question: "TrustQuestion", words: str = "Resume it?") -> None:
     """One question for the whole study. Raises without a yes."""
-    from tidepool.engine.trust.gate import MEANING, adopt
+    from tidepool.engine.trust.gate import MEANING
 
-    alike = list({tuple(question.rows()): question for question in questions}.values())
-    several = f" The study has {len(questions):,} such batches: yes is for all." if len(questions) > 1 else ""
-    for question in alike[:-1]:
-        show_question(question)
-    if not agreed_to(alike[-1], f"{MEANING}{several}", words):
+    count = len(question.admissions)
+    several = f" The study has {count:,} such batches: yes is for all." if count > 1 else ""
+    if not agreed_to(question, f"{MEANING}{several}", words):
         raise NotTrusted("Nothing was sent or run.")
-    for question in questions:
-        adopt(database, question.admission.batch_id, question.admission.frozen)
+    question.adopt(database)
 
 
 def agreed_to(question: "TrustQuestion", meaning: str, words: str) -> bool:
@@ -132,7 +124,7 @@ def agreed_to(question: "TrustQuestion", meaning: str, words: str) -> bool:
 def show_question(question: "TrustQuestion") -> None:
     from tidepool.engine.trust.gate import FOREIGN
 
-    title = f"{question.admission.batch_id} ({one_line(question.name)}) {FOREIGN}. It would use:"
+    title = f"{question.run_id} ({one_line(question.name)}) {FOREIGN}. It would use:"
     echo_err("\n".join([title, *(f"  {kind:<7} {one_line(value)}" for kind, value in question.rows())]))
 
 
@@ -296,7 +288,7 @@ def run_branch(options: argparse.Namespace) -> int:
 
         plan = _branch_plan(new_branch(options.db, wish, plan_only=True))
         if (question := question_about(options.db, wish.batch, wish.overrides, plan)) is not None:
-            ask_for_trust(options.db, [question], "Branch it?")
+            ask_for_trust(options.db, question, "Branch it?")
     new = new_branch(options.db, wish, trust=options.trust)
 
     async def play(listener: Listener, control: RunControl) -> dict[str, Any]:
