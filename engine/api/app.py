@@ -106,15 +106,6 @@ _FAILURES = {
 }
 
 
-_LINKS = {
-    "links": {
-        name: {"operationId": name, "parameters": {"id": "$response.body#/data/id"}}
-        for name in ("read_one", "export", "stop", "resume", "delete")
-    }
-}
-"""where the id of a new batch leads"""
-
-
 def _failures(*codes: int, paged: bool = False) -> dict[int | str, dict[str, Any]]:
     all_codes = {401, 403, 408, 413, 422, 503, *codes}
     failures: dict[int | str, dict[str, Any]] = {
@@ -217,7 +208,7 @@ def _success(data: Any, code: int = 200) -> JSONResponse:
 
 
 def _add_batches(app: FastAPI, database: Path, runs: Runs) -> None:
-    @app.post(PATH, status_code=201, response_model=Success[Created], responses={**_failures(400), 201: _LINKS})
+    @app.post(PATH, status_code=201, response_model=Success[Created], responses=_failures(400))
     def create(body: NewBatch) -> JSONResponse:
         """Checks the batch, takes it in and runs it in the background. Poll it with GET."""
         batch_id = create_batch(config_from(body.as_config(), source="the body"), database)

@@ -461,7 +461,9 @@ class BatchLifecycle:
                     break
             await asyncio.sleep(wait)
             wait *= 2
-        self._log_odd(job, collection)
+        if collection.foreign and not collection.is_foreign:
+            words = f"{collection.foreign:,} results of the provider batch {job.remote_id} belong to no call of it: ignored."
+            self._context.log("warning", words)
         return collection
 
     async def _read_where_reached(self, job: ProviderBatch, found: ResultCollection) -> None:
@@ -477,7 +479,7 @@ class BatchLifecycle:
 
     async def _read(self, job: ProviderBatch, found: ResultCollection) -> None:
         assert job.remote_id is not None
-        found.begin_reading()
+        found.foreign = 0
         async for result in self.api.results(job.remote_id):
             found.add(result)
 
@@ -487,19 +489,6 @@ class BatchLifecycle:
             f"The results of the provider batch {job.remote_id} at {job.provider} cannot be read whole ({reason}): "
             f"{len(found.by_key):,} of {job.ticket.count:,} calls have one.",
         )
-
-    def _log_odd(self, job: ProviderBatch, results: ResultCollection) -> None:
-        if results.foreign and not results.is_foreign:
-            text = (
-                f"{results.foreign:,} results of the provider batch {job.remote_id} belong to no call of it: ignored."
-            )
-            self._context.log("warning", text)
-        if results.repeated:
-            self._context.log(
-                "warning",
-                f"{results.repeated:,} results of the provider batch {job.remote_id} came for calls that had one: the first "
-                "answer counts.",
-            )
 
     # -- ending ------------------------------------------------------------------------------------------
 

@@ -274,23 +274,14 @@ class ResultCollection:
         self.by_key: dict[str, ProviderBatchResult] = {}
         self.unread = False
         """it could not be read whole, however often"""
-        self._read: set[str] = set()
         self.foreign = 0
         """results of the last reading that belong to no call of ours"""
-        self.repeated = 0
-        """results of the last reading whose call had one already"""
-
-    def begin_reading(self) -> None:
-        self._read = set()
-        self.foreign = self.repeated = 0
 
     def add(self, result: ProviderBatchResult) -> None:
         name = result.custom_id
         if name not in self._ticket.custom_ids:
             self.foreign += 1
             return
-        self.repeated += name in self._read
-        self._read.add(name)
         _, key = split_custom_id(name)
         known = self.by_key.get(key)
         if known is None or _rank(result) > _rank(known):

@@ -114,13 +114,10 @@ class RayCluster:
         import ray
 
         needs = ", ".join(f"{name} {amount:g}" for name, amount in self._needs().items())
-        try:
-            there, free = ray.cluster_resources(), ray.available_resources()
-        except Exception:
-            return f"A hand takes {needs}."
-        plain = sorted(name for name in there if ":" not in name and "memory" not in name)
-        has = ", ".join(f"{name} {there[name]:g} ({free.get(name, 0.0):g} free)" for name in plain)
-        return f"A hand takes {needs}; the cluster has {has} in all."
+        free = ", ".join(
+            f"{name} {amount:g}" for name, amount in sorted(ray.available_resources().items()) if ":" not in name
+        )
+        return f"A hand takes {needs}; the cluster has free {free}."
 
     def _needs(self) -> dict[str, float]:
         return {"cpu": 1.0, **self._cluster.resources}

@@ -142,14 +142,6 @@ def test_a_loop_that_ends_under_a_run_does_not_hang_and_the_batch_can_be_resumed
     assert summary["status"] == "completed"
 
 
-async def test_a_timeout_around_a_run_is_a_timeout(database: Path) -> None:
-    study = game(50, 3, service={"name": "live"}, simulated={"latency": 0.01})
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(None) as limit:
-            await run_batch(study, database, on_event=lambda e: isinstance(e, CallAnswered) and limit.reschedule(0))
-    assert query(database, "SELECT status FROM batches") == [("interrupted",)]
-
-
 @pytest.mark.parametrize("event_text", ["UnitEnded", "Wave 1 ended", "Performance of the run"])
 async def test_a_watcher_that_raises_stops_the_run_and_damages_nothing(database: Path, event_text: str) -> None:
     def broken(event: object) -> None:
