@@ -8,7 +8,6 @@ import random
 import sqlite3
 import time
 from collections import Counter
-from typing import Protocol
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
@@ -34,8 +33,8 @@ MOST_EMPTY = 1
 LONGEST_WAIT = 60.0
 
 
-class CallJournal(Protocol):
-    """Where the attempts of a call are written."""
+class CallJournal:
+    """Where the attempts of a call are written; this one writes nothing."""
 
     async def leaving(self, pending: PendingCall, worst_cost: float | None) -> None:
         """The call is about to leave, and may be charged from now on."""
@@ -49,7 +48,8 @@ class CallJournal(Protocol):
     def possibly_paid(self, pending: PendingCall, account: Account, reason: str) -> None:
         """No reply came, and the provider may have charged for it all the same."""
 
-    def retried(self, pending: PendingCall, error: ProviderError) -> None: ...
+    def retried(self, pending: PendingCall, error: ProviderError) -> None:
+        """It is asked again."""
 
 
 class LiveCall:
@@ -313,7 +313,7 @@ LONGEST_ERROR = 2_000
 """characters of an error that are stored with its call: a plugin's may have any length"""
 
 
-class CallRecorder:
+class CallRecorder(CallJournal):
     """Writes what calls came to, and tells the listener."""
 
     def __init__(self, context: RunContext) -> None:

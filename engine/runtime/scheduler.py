@@ -243,38 +243,6 @@ class WaveSender:
 # -- scheduler ---------------------------------------------------------------------------------------------------------
 
 
-class JobTasks:
-    def __init__(self, context: RunContext, one_ended: Callable[[], None]) -> None:
-        self._context = context
-        self._one_ended = one_ended
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    def __len__(self) -> int:
-        return len(self._tasks)
-
-    def start(self, life: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        task = asyncio.ensure_future(life)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-        return task
-
-    def start_busy(self, life: Coroutine[Any, Any, None]) -> None:
-        """Answers on their way to the ledger: no wave leaves before they have come through."""
-        tasks = self._context.run.tasks
-        tasks.spawn(life, tasks.ending(self._context.fail_if_raised))
-
-    async def end(self) -> None:
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    def _ended(self, task: "asyncio.Task[None]") -> None:
-        self._tasks.discard(task)
-        self._context.fail_if_raised(task)
-        self._one_ended()
-
-
 STOP_SECONDS = 30.0
 """how long a stop waits for a creation in flight"""
 
@@ -299,7 +267,8 @@ class BatchScheduler:
         self._placing = 0
         """provider batches that are being created"""
         self._reading = asyncio.Lock()
-        self._tasks = JobTasks(context, self.consider_sending)
+        self._lives: set[asyncio.Task[None]] = set()
+        """what creates and follows provider batches"""
         self._returned: Counter[Address] = Counter()
         """how often calls that are still open came back from a provider batch"""
         self._settlement = Settlement(context, self._recorders, self.jobs, self._returned)
@@ -337,7 +306,7 @@ class BatchScheduler:
         job.held -= pending.reserved
         job.waiting[pending.address] = pending
         if job.can_handle:
-            self._tasks.start_busy(self._handle_results(job))
+            self._start_busy(self._handle_results(job))
 
     # -- leaving -----------------------------------------------------------------------------------------
 
@@ -357,11 +326,11 @@ class BatchScheduler:
         """Everything gathered leaves, as far as it may."""
         if ready := [job for job in self.jobs.all if job.handler is not None and self._can_go_on(job)]:
             for job in ready:
-                self._tasks.start_busy(self._handle_results(job))
+                self._start_busy(self._handle_results(job))
             return
         if self._departures.send_all() or self._run.window.release_urgent():
             return
-        waiting = self.jobs.all or self._tasks or not self._departures.is_empty
+        waiting = self.jobs.all or self._lives or not self._departures.is_empty
         busy = any(tasks.busy for tasks in self._run.all_tasks)
         if not (waiting or busy or self._run.finished):
             self._context.fail(
@@ -374,7 +343,7 @@ class BatchScheduler:
 
     def _send(self, job: ProviderBatch, lifecycle: BatchLifecycle) -> None:
         self._placing += 1
-        job.life = self._tasks.start(self._life_of(job, lifecycle))
+        job.life = self._start(self._life_of(job, lifecycle))
 
     # -- a provider batch's life -------------------------------------------------------------------------
 
@@ -432,7 +401,7 @@ class BatchScheduler:
         """It has come to something: whoever waits for it is dealt with, at once or when they have come."""
         job.handler = handler
         if job.can_handle:
-            self._tasks.start_busy(self._handle_results(job))
+            self._start_busy(self._handle_results(job))
 
     async def _handle_results(self, job: ProviderBatch) -> None:
         """Handles the calls that are in memory, then replays the next suspended units."""
@@ -544,7 +513,7 @@ class BatchScheduler:
             state = "is just being created" if job is not None and job.results is None else "is not open"
             self._context.log("info", f"The provider batch {order_id} {state}: nothing was given up.")
             return
-        self._tasks.start(self._give_up_job(job))
+        self._start(self._give_up_job(job))
 
     async def _give_up_job(self, job: ProviderBatch) -> None:
         """Cancelled where that goes; what it finished is kept, and the rest is asked again."""
@@ -591,12 +560,12 @@ class BatchScheduler:
             self.jobs.add(job)
             self.suspender.add_restored(job)
             if not job.is_over or job.abandoned:
-                job.life = self._tasks.start(self._resume_job(job, lifecycle))
+                job.life = self._start(self._resume_job(job, lifecycle))
             else:
                 self.jobs.close(job, ProviderBatchPhase.COLLECTED)
 
     async def _resume_job(self, job: ProviderBatch, lifecycle: BatchLifecycle) -> None:
-        if job.remote_id is None and not await lifecycle.creation.recover(job):
+        if job.remote_id is None and not await lifecycle.recover(job):
             words = f"A provider batch planned at {job.provider} was never created: its calls go into another one."
             self._context.log("info", words)
             self._conclude(job, partial(self._dissolve, phase=ProviderBatchPhase.LOST, live=False))
@@ -639,5 +608,23 @@ class BatchScheduler:
         return None if provider in self._refused else self._lifecycle_at(provider)
 
     async def _end_tasks(self) -> None:
-        await asyncio.gather(*(at.creation.finish(STOP_SECONDS) for at in self._lifecycles.values()))
-        await self._tasks.end()
+        await asyncio.gather(*(at.finish_creations(STOP_SECONDS) for at in self._lifecycles.values()))
+        lives = list(self._lives)
+        for life in lives:
+            life.cancel()
+        await asyncio.gather(*lives, return_exceptions=True)
+
+    def _start(self, life: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.ensure_future(life)
+        self._lives.add(task)
+        task.add_done_callback(self._life_ended)
+        return task
+
+    def _life_ended(self, task: "asyncio.Task[None]") -> None:
+        self._lives.discard(task)
+        self._context.fail_if_raised(task)
+        self.consider_sending()
+
+    def _start_busy(self, life: Coroutine[Any, Any, None]) -> None:
+        """Answers on their way to the ledger: no wave leaves before they have come through."""
+        self._run.tasks.spawn(life, self._run.tasks.ending(self._context.fail_if_raised))
