@@ -23,7 +23,7 @@ from tidepool.engine.config.sections import Providers, Service, SimulatedSetting
 from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.providers.simulated.landscape import mends
 from tidepool.engine.run import run_batch
-from tidepool.engine.runtime.run_control import RunControl
+from tidepool.engine.runtime.session import RunControl
 from tidepool.engine.studies.evolution.config import PresetName
 from tidepool.engine.studies.evolution.genome import seed_genomes
 from tidepool.engine.studies.evolution.problems.problem_set import generate

@@ -16,8 +16,7 @@ from textual.pilot import Pilot
 
 from tidepool.engine.config.loading import config_from, load_config
 from tidepool.engine.config.toml_files import parse_toml
-from tidepool.engine.design.running import run_study
-from tidepool.engine.run import run_batch
+from tidepool.engine.run import run_batch, run_study
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.screens.results import ResultsScreen
 from tidepool.tui.app.theme import DARK, LIGHT_NAME

@@ -19,10 +19,9 @@ from typing import Any
 from tests.support.state import change, end_state, query
 from tidepool.engine.bench import Measurement, at_least, at_most
 from tidepool.engine.config.loading import load_config
-from tidepool.engine.design.running import run_study
 from tidepool.engine.publishing.card import About
 from tidepool.engine.publishing.folder import publish
-from tidepool.engine.run import run_batch
+from tidepool.engine.run import run_batch, run_study
 from tidepool.storage.views import VIEWS
 
 ROOT = Path(__file__).parents[1]

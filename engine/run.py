@@ -1,37 +1,46 @@
-"""Creates, runs and resumes batches."""
+"""Creates, runs and resumes studies. A run has one cell or several, new or stored, and all of them take the same way.
+
+Each cell is a batch. A config without a [design] is a study of one cell, and has no row in `studies`. The cells of a run share a session:
+accounts, budget, limits, waves, provider batches and one lock.
+"""
 
 import asyncio
 import shlex
 import sqlite3
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, cast
 
 from tidepool.engine.branching.making import NewBranch
 from tidepool.engine.branching.replay import BranchStudy, study_to_run
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
 from tidepool.engine.config.loading import cluster_for
-from tidepool.engine.config.sections import Config, FrozenConfig
+from tidepool.engine.config.sections import Config, FrozenConfig, Providers, ProviderSettings
 from tidepool.engine.config.sections import Study as StudyInCode
-from tidepool.engine.errors import NotFound
-from tidepool.engine.events import BatchEnded, Listener, ServersNamed
+from tidepool.engine.design.cells import PlannedCell, PlannedStudy, plan_study, refuse_too_many, rules_of
+from tidepool.engine.design.statistics import StudySummary, status_of, summarise_study
+from tidepool.engine.errors import FileError, NotFound
+from tidepool.engine.events import BatchEnded, BatchStarted, Event, Listener, Logged, ServersNamed, UnitsExpected
 from tidepool.engine.registries import program_version
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.results.so_far import headline_of
 from tidepool.engine.results.summary import summarise
+from tidepool.engine.runtime.accounts import OpenAccounts
+from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.cluster_section import Cluster, split_cluster_overrides
-from tidepool.engine.runtime.gc_tuning import gc_tuned
-from tidepool.engine.runtime.open_accounts import OpenAccounts
-from tidepool.engine.runtime.run_control import RunControl
-from tidepool.engine.runtime.session import Play, RunningBatch, Session, SessionOutcome, SessionVerdict, verdict
-from tidepool.engine.stopping.rules import StopRule, rule_for
+from tidepool.engine.runtime.context import gc_tuned
+from tidepool.engine.runtime.session import RunControl, RunningBatch, Session, SessionOutcome, verdict
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.study import Study, study_from
+from tidepool.engine.trust.foreign_keys import foreign_provider_keys
 from tidepool.engine.trust.gate import (
     Admission,
     admit,
     adopt,
+    design_text,
     judge,
+    judge_together,
     mark_trusted,
     plannable,
     refuse_changed,
@@ -39,9 +48,11 @@ from tidepool.engine.trust.gate import (
     servers_to_name,
 )
 from tidepool.engine.trust.record import trust_record
-from tidepool.storage import batches, locks
+from tidepool.storage import batches, locks, studies
 from tidepool.storage.file import prepare, reading, settle, writing
 from tidepool.storage.states import BatchStatus, StopCode
+
+# -- new runs ----------------------------------------------------------------------------------------------------------
 
 
 async def run_batch(
@@ -53,92 +64,130 @@ async def run_batch(
 ) -> Summary:
     """Runs a study to its end and returns its summary. Bad input raises before anything is called or written."""
     path = Path(database)
-    folder, config = _folder_of(study), freeze(study, path)
-    return await run_frozen(config, path, folder=folder, on_event=on_event, control=control, cluster=study.cluster)
+    planned = _single_cell(study, path)
+    summary = await run_planned(planned, path, on_event=on_event, control=control, cluster=study.cluster)
+    return cast(Summary, summary)
 
 
-async def run_frozen(
-    config: FrozenConfig,
+async def run_study(
+    study: Config | StudyInCode,
+    database: str | Path = "tidepool.db",
+    *,
+    on_event: Listener | None = None,
+    control: RunControl | None = None,
+) -> StudySummary:
+    """Runs a study with a [design] to its end: every cell and replicate, side by side, within one budget and one set of
+    limits. Bad input raises before anything is called or written.
+    """
+    path = Path(database)
+    config = study.as_config() if isinstance(study, StudyInCode) else study
+    planned = plan_study(config, path)
+    return await run_planned(planned, path, on_event=on_event, control=control, cluster=config.cluster)
+
+
+async def run_planned(
+    planned: PlannedStudy,
     path: Path,
     *,
-    folder: Path | None = None,
-    branch: NewBranch | None = None,
     on_event: Listener | None = None,
     control: RunControl | None = None,
     cluster: Cluster | None = None,
-) -> Summary:
-    """Runs a new batch of this config. `folder` holds the study's own code, if it has any; `branch` is what a branch continues
-    from; `cluster` makes the live calls, if it is set."""
-    study = study_from(config) if branch is None else BranchStudy(config, branch.branch)
-    plan, rule = study.plan(), None if branch is not None else stop_rule(study)
-    folder = await asyncio.to_thread(locate_user_code, folder, study)
-    servers = name_servers(config, on_event)
-    control = control or RunControl()
-    models = load_kind(config.batch.kind).models(config)
-    async with OpenAccounts(models, config, cluster_for(cluster), control.stopped) as accounts:
-        batch_id = await asyncio.to_thread(_insert_batch, path, config, folder, branch)
-        accounts.name_batch(batch_id)
-        runs_code = bool(study.code())
-        running = RunningBatch(batch_id, config, plan, on_event, False, runs_code, servers, rule=rule)
-        session = Session(path, batch_id, (running,), accounts, control)
-        return await _run_one(Run(session), study.play, path, running)
+) -> Summary | StudySummary:
+    """Runs cells that are known: of a config, of another file, or a branch. `cluster` makes the live calls, if it is set."""
+    cells = [
+        _Cell(study, cell.levels, cell.replicate)
+        for study, cell in zip(_studies_of(planned), planned.cells, strict=True)
+    ]
+    folder = await asyncio.to_thread(_check, planned)
+    if on_event:
+        for words in planned.warnings:
+            on_event(Logged("warning", words))
+    run = _Run(path, planned.name, cells, on_event, control or RunControl(), bool(planned.design))
+    return await run.to_end(lambda: _write(path, planned, folder), cluster)
 
 
 def create_batch(study: Config | StudyInCode, database: str | Path) -> str:
     """A new batch that waits: checked and written down, to be run by `resume_batch` in a process of its own."""
-    path = Path(database)
-    config = freeze(study, path)
-    new = study_from(config)
-    new.plan()  # what no run would take is refused now
-    return _insert_batch(path, config, locate_user_code(_folder_of(study), new))
+    return _create(_single_cell(study, Path(database)), Path(database))
+
+
+def create_study(config: Config, database: str | Path) -> str:
+    """The same for a study with a [design]."""
+    return _create(plan_study(config, Path(database)), Path(database))
 
 
 def create_branch(branch: NewBranch, path: Path) -> str:
     """The same for a branch."""
-    BranchStudy(branch.config, branch.branch).plan()
-    return _insert_batch(path, branch.config, branch=branch)
+    return _create(planned_branch(branch), path)
 
 
-def _folder_of(study: Config | StudyInCode) -> Path | None:
-    """Where its config was written."""
-    return None if isinstance(study, StudyInCode) else study.origin.folder
+def planned_branch(branch: NewBranch) -> PlannedStudy:
+    return PlannedStudy(branch.config.batch.name, {}, [PlannedCell({}, 1, branch.config)], None, branch=branch)
 
 
-def locate_user_code(folder: Path | None, study: Study) -> Path | None:
-    """The folder in which the study's own code lies, where it has any and that can be run."""
-    if not study.code():
-        return None
-    study.find_code((folder or Path.cwd(), Path.cwd()))
-    return folder or Path.cwd()
+def _single_cell(study: Config | StudyInCode, path: Path) -> PlannedStudy:
+    config = freeze(study, path)
+    folder = None if isinstance(study, StudyInCode) else study.origin.folder
+    return PlannedStudy(config.batch.name, {}, [PlannedCell({}, 1, config)], folder)
 
 
-def relocate_user_code(study: Study, batch_id: str) -> None:
-    """In the folder where it lay when the batch was created or trusted, and nowhere else: code imports what lies beside it."""
-    if study.code():
-        study.find_code(trust_record().folders_of(batch_id) or [Path.cwd()])
+def _create(planned: PlannedStudy, path: Path) -> str:
+    return _write(path, planned, _check(planned))[0]
 
 
-def _insert_batch(path: Path, config: FrozenConfig, folder: Path | None = None, branch: NewBranch | None = None) -> str:
-    """What the user's own config asks for is trusted from then on, by its id and this very config; code that it runs is
-    looked for in the same folder again."""
+def _studies_of(planned: PlannedStudy) -> list[Study]:
+    if planned.branch is not None:
+        return [BranchStudy(planned.config, planned.branch.branch)]
+    return [study_from(cell.config) for cell in planned.cells]
+
+
+def _check(planned: PlannedStudy) -> Path | None:
+    """Refuses what no run would take. Returns the folder of the study's own code, where it has any that can be run."""
+    refuse_too_many(planned.name, len(planned.cells))
+    studies_planned = _studies_of(planned)
+    folder = None
+    for study in studies_planned:
+        study.plan()
+        if study.code():
+            folder = planned.folder or Path.cwd()
+            study.find_code((folder, Path.cwd()))
+    cells = zip(studies_planned, planned.cells, strict=True)
+    rules_of([(study, cell.levels, cell.replicate) for study, cell in cells])
+    shared_config([cell.config for cell in planned.cells])
+    return folder
+
+
+def _write(path: Path, planned: PlannedStudy, folder: Path | None) -> tuple[str, list[str]]:
+    """Writes all cells at once: the id of the study or the only batch, and the ids of the batches. What the user's own config
+    asks for is trusted from then on, by its id and this very config; code that it runs is looked for in the same folder again."""
+    new = [_new_batch(cell.config) for cell in planned.cells]
     prepare(path)
-    new = new_batch(config)
-    with writing(path) as connection:
-        batch_id, _ = batches.insert_batch(
-            connection,
-            new,
-            origin=branch.branch.origin.to_json() if branch else None,
-            records=branch.branch.records() if branch else (),
-        )
-    mark_trusted(batch_id, new.config, branch.branch.origin.to_json() if branch else None)
-    if folder is not None:
-        trust_record().store_folder(batch_id, folder)
-    return batch_id
+    if planned.design:
+        cells = [
+            studies.NewCell(batch, cell.replicate, cell.levels) for batch, cell in zip(new, planned.cells, strict=True)
+        ]
+        run_id, batch_ids = studies.create_study(path, planned.name, planned.design, cells)
+        configs = {batch_id: batch.config for batch_id, batch in zip(batch_ids, new, strict=True)}
+        trust_record().mark_trusted({**configs, run_id: design_text(planned.design)})
+    else:
+        branch = planned.branch and planned.branch.branch
+        origin = branch.origin.to_json() if branch else None
+        with writing(path) as connection:
+            records = branch.records() if branch else ()
+            run_id, _ = batches.insert_batch(connection, new[0], origin=origin, records=records)
+        mark_trusted(run_id, new[0].config, origin)
+        batch_ids = [run_id]
+    for batch_id in batch_ids if folder is not None else ():
+        trust_record().store_folder(batch_id, cast(Path, folder))
+    return run_id, batch_ids
 
 
-def new_batch(config: FrozenConfig) -> batches.NewBatch:
+def _new_batch(config: FrozenConfig) -> batches.NewBatch:
     batch = config.batch
     return batches.NewBatch(batch.kind, batch.name, batch.description, batch.seed, config.to_json(), program_version())
+
+
+# -- resumed runs ------------------------------------------------------------------------------------------------------
 
 
 async def resume_batch(
@@ -150,69 +199,71 @@ async def resume_batch(
     control: RunControl | None = None,
     trust: bool = False,
 ) -> Summary:
-    """Resumes a batch that stopped, and retries failed units; buys nothing twice.
+    """Resumes a batch that stopped, or all cells of its study that are not completed, and retries failed units; buys nothing
+    twice.
 
     A batch that was not created here is refused before anything is sent or run, unless `trust` makes it the user's own.
     """
     path = Path(database)
     cluster, changes = split_cluster_overrides(overrides)
     with reading(path) as connection:
-        batch = batches.find_batch(connection, reference)
-        config = with_overrides(load_frozen(batch["config"]), changes)
-        if batch["status"] == BatchStatus.COMPLETED:
-            raise NotFound(f"Batch {batch['id']} is completed: there is nothing to resume.")
+        study_id, stored = _stored_cells(connection, reference)
+        run_id, name = study_id or stored[0].batch["id"], stored[0].batch["name"]
+        if study_id is not None:
+            name = studies.find_study(connection, study_id).name
+        if all(cell.batch["status"] == BatchStatus.COMPLETED for cell in stored):
+            noun = "Batch" if study_id is None else "Study"
+            raise NotFound(f"{noun} {run_id} is completed: there is nothing to resume.")
+        cells = _judge_cells(connection, stored, changes)
+    for cell in cells:
+        if not cell.ended:
+            _allow(cell.admission, path, trust)
+    for cell in cells:
+        if not cell.ended and cell.study.code():
+            # In the folder where it lay when the batch was created or trusted: code imports what lies beside it.
+            folders = trust_record().folders_of(cell.batch_id) or [Path.cwd()]
+            await asyncio.to_thread(cell.study.find_code, folders)
+    ids = run_id, [cell.batch_id for cell in cells]
+    run = _Run(path, name, cells, on_event, control or RunControl(), study_id is not None, changes)
+    return cast(Summary, await run.to_end(lambda: ids, cluster))
+
+
+resume_study = resume_batch
+
+
+def _stored_cells(connection: sqlite3.Connection, reference: str) -> tuple[str | None, list[studies.StoredCell]]:
+    """The id of the study that is meant, None for a batch of its own; and the cells that run together."""
+    study_id = studies.study_to_resume(connection, reference)
+    if study_id is None:
+        return None, [studies.StoredCell(batches.find_batch(connection, reference), {})]
+    cells = studies.cells_of(connection, study_id)
+    refuse_too_many(study_id, len(cells))
+    return study_id, cells
+
+
+def _judge_cells(
+    connection: sqlite3.Connection, stored: Sequence[studies.StoredCell], changes: Sequence[str]
+) -> "list[_Cell]":
+    """Each cell as it would continue."""
+    cells = []
+    for item in stored:
+        batch, config = item.batch, with_overrides(load_frozen(item.batch["config"]), changes)
+        ended = batch["status"] == BatchStatus.COMPLETED
         study = study_to_run(connection, batch, config)
         admission = admit(connection, batch, study)
-    allow([admission], path, trust)
-    await asyncio.to_thread(relocate_user_code, study, batch["id"])
-    servers = name_servers(config, on_event)
-    control = control or RunControl()
-    models = load_kind(config.batch.kind).models(config)
-    async with OpenAccounts(models, config, cluster_for(cluster), control.stopped) as accounts:
-        accounts.name_batch(batch["id"])
-        plan = study.plan()
-        running = RunningBatch(
-            batch["id"],
-            config,
-            plan,
-            on_event,
-            resumed=True,
-            runs_code=bool(study.code()),
-            servers=servers,
-            rule=stop_rule(study),
-        )
-        session = Session(path, batch["id"], (running,), accounts, control)
-        return await _run_one(Run(session, [admission], changes), study.play, path, running)
+        cells.append(_Cell(study, item.levels, item.replicate, str(batch["id"]), ended, admission))
+    running = [cell for cell in cells if not cell.ended]
+    shared_config([cell.study.config for cell in running])  # cells that name different servers are refused
+    together = iter(judge_together([cell.admission for cell in running], [cell.study for cell in running]))
+    return [cell if cell.ended else replace(cell, admission=next(together)) for cell in cells]
 
 
-def allow(admissions: Sequence[Admission], path: Path, trust: bool) -> None:
-    """Before anything of these batches is sent or run: what needs trust is adopted, or refused."""
-    for admission in admissions:
-        if not trust:
-            admission.refuse("" if path == Path("tidepool.db") else f"--db {shlex.quote(str(path))} ")
-        elif admission.needs_trust:
-            adopt(path, admission.batch_id, admission.frozen)
-
-
-def rewrite_limits(path: Path, batch_ids: Sequence[str], changes: Sequence[str], note: str = "") -> None:
-    """New limits become part of the configs: a resume reads them from there, where the trust record covers them, and never
-    from the rows of `control`."""
-    with reading(path) as connection:
-        before = {batch_id: str(batches.find_batch(connection, batch_id)["config"]) for batch_id in batch_ids}
-    after = {key: with_overrides(load_frozen(text), changes).to_json() for key, text in before.items()}
-    rewrite_configs(path, {key: (before[key], after[key]) for key in batch_ids}, note)
-
-
-def stop_rule(study: Study) -> StopRule | None:
-    return None if study.config.stop is None else rule_for(study.config.stop, study.stop_target())
-
-
-def name_servers(config: FrozenConfig, listener: Listener | None) -> tuple[str, ...]:
-    """Before anything is sent: where the config sends requests, and with which key, where that is not usual."""
-    words = tuple(server.in_words for server in servers_to_name(config, load_kind(config.batch.kind).models(config)))
-    if words and listener is not None:
-        listener(ServersNamed(words))
-    return words
+def _allow(admission: Admission, path: Path, trust: bool) -> None:
+    """Before anything of this batch is sent or run: it is adopted, or refused, where it needs trust."""
+    if not trust:
+        admission.refuse("" if path == Path("tidepool.db") else f"--db {shlex.quote(str(path))} ")
+    elif admission.needs_trust:
+        adopt(path, admission.batch_id, admission.frozen)
 
 
 def config_to_resume(reference: str, database: str | Path, overrides: Iterable[str] = ()) -> FrozenConfig:
@@ -228,86 +279,195 @@ def refuse_untrusted(batch: sqlite3.Row) -> None:
     judge(batch["id"], batch["config"], study_from(config)).refuse()
 
 
-class Run:
-    """The life of a run, of one batch or of the batches of a study: its lock, its beginning, its end and what stopped it."""
+# -- one run -----------------------------------------------------------------------------------------------------------
 
-    def __init__(self, session: Session, admissions: Sequence[Admission] = (), changes: Sequence[str] = ()) -> None:
-        """`admissions`: of each batch, where the run resumes them; `changes`: limits that they are resumed with."""
-        self._session = replace(session, on_end=self._end_batch)
-        self._admissions = admissions
-        self._changes = changes
-        self._outcomes: list[SessionOutcome] = []
-        self.verdicts: dict[str, SessionVerdict] = {}
-        """by batch, of those that were not completed before"""
 
-    async def run_to_end(self, play: Play) -> None:
-        session = self._session
-        with locks.holding(session.path, session.run_id), gc_tuned():
-            await asyncio.to_thread(self._begin)
-            self._outcomes = await session.run(play)
-            for running, outcome in zip(session.turns, self._outcomes, strict=True):
-                if not running.ended and running.batch_id not in self.verdicts:
-                    await self._end_batch(running, outcome)
+OWN = Admission("", "", own=True)
 
-    def _begin(self) -> None:
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A batch of a run, new or stored."""
+
+    study: Study
+    levels: Mapping[str, str]
+    replicate: int
+    batch_id: str = ""
+    """empty: not written yet"""
+    ended: bool = False
+    admission: Admission = OWN
+
+
+@dataclass(slots=True)
+class _Run:
+    """The life of a run: its accounts, its lock, its beginning, its end and what stopped it."""
+
+    path: Path
+    name: str
+    cells: Sequence[_Cell]
+    listener: Listener | None
+    control: RunControl
+    is_study: bool
+    """with a [design], and a row in `studies`"""
+    changes: Sequence[str] = ()
+    """limits that stored cells are resumed with"""
+    ended: set[str] = field(default_factory=set)
+    """batches whose end is in the file"""
+    units: dict[str, int] = field(default_factory=dict)
+    """expected, by batch"""
+
+    async def to_end(
+        self, place: Callable[[], tuple[str, list[str]]], cluster: Cluster | None
+    ) -> Summary | StudySummary:
+        """`place` returns the id of the run and of its batches, and writes new ones: accounts are checked before."""
+        configs = [cell.study.config for cell in self.cells if not cell.ended]
+        models = set().union(*map(_models, configs))
+        servers = self._name_servers(configs)
+        async with OpenAccounts(models, shared_config(configs), cluster_for(cluster), self.control.stopped) as accounts:
+            run_id, batch_ids = await asyncio.to_thread(place)
+            accounts.name_batch(run_id)
+            turns = self._turns(batch_ids, servers)
+            session = Session(self.path, run_id, turns, accounts, self.control, self._end_batch)
+            with locks.holding(self.path, run_id), gc_tuned():
+                await asyncio.to_thread(self._begin, turns, accounts)
+                self._tell(BatchStarted(run_id, configs[0].batch.kind, self.name, turns[0].resumed))
+                outcomes = await session.run(self._play)
+                for turn, outcome in zip(turns, outcomes, strict=True):
+                    if not turn.ended and turn.batch_id not in self.ended:
+                        await self._end_batch(turn, outcome)
+        with reading(self.path) as connection:
+            rows = [batches.find_batch(connection, batch_id) for batch_id in batch_ids]
+        only = BatchStatus(rows[0]["status"]), rows[0]["reason"]
+        self._tell(BatchEnded(*(status_of(self.path, rows) if self.is_study else only)))
+        try:
+            _raise_fault(outcomes)
+            return summarise_study(self.path, run_id) if self.is_study else summarise(self.path, run_id)
+        finally:  # last of all: whoever still reads the file keeps it from becoming a plain one
+            await asyncio.to_thread(settle, self.path)
+
+    def _turns(self, batch_ids: Sequence[str], servers: tuple[str, ...]) -> list[RunningBatch]:
+        rules = rules_of([(cell.study, cell.levels, cell.replicate) for cell in self.cells])
+        return [
+            RunningBatch(
+                batch_id,
+                cell.study.config,
+                cell.study.plan(),
+                self._listener_for(batch_id),
+                resumed=bool(cell.batch_id),
+                runs_code=bool(cell.study.code()),
+                servers=servers,
+                ended=cell.ended,
+                rule=rule,
+                cell=position if rule is not None and len(rule.cells) > 1 else 0,
+            )
+            for position, (batch_id, cell, rule) in enumerate(zip(batch_ids, self.cells, rules, strict=True))
+        ]
+
+    async def _play(self, run: BatchRun) -> None:
+        await next(cell.study for cell in self.cells if cell.study.config is run.config).play(run)
+
+    def _begin(self, turns: Sequence[RunningBatch], accounts: OpenAccounts) -> None:
         """In a thread, as all short writes: another batch of the same loop may be in the middle of its own."""
-        session = self._session
-        running = [one for one in session.turns if not one.ended]
-        for batch, admission in zip(session.turns, self._admissions, strict=False):
-            if batch.resumed and not batch.ended:
-                refuse_changed(session.path, batch.batch_id, admission.frozen)
-        with writing(session.path) as connection:
-            batches.discard_commands(connection, session.turns[0].batch_id)
-        for batch in running:
-            if batch.resumed:
-                batches.reopen_failures(session.path, batch.batch_id)
-            batches.begin(session.path, batch.batch_id, simulated=session.accounts.simulated(batch.providers))
-        batch_ids = [batch.batch_id for batch in running]
-        if self._changes:
-            rewrite_limits(session.path, batch_ids, self._changes, f"Resumed with {', '.join(self._changes)}.")
+        running = [turn for turn in turns if not turn.ended]
+        for turn, cell in zip(turns, self.cells, strict=True):
+            if turn.resumed and not turn.ended:
+                refuse_changed(self.path, turn.batch_id, cell.admission.frozen)
+        with writing(self.path) as connection:
+            batches.discard_commands(connection, turns[0].batch_id)
+        for turn in running:
+            if turn.resumed:
+                batches.reopen_failures(self.path, turn.batch_id)
+            batches.begin(self.path, turn.batch_id, simulated=accounts.simulated(turn.providers))
+        batch_ids = [turn.batch_id for turn in running]
+        if self.changes:
+            _rewrite_limits(self.path, batch_ids, self.changes, f"Resumed with {', '.join(self.changes)}.")
 
         async def rewrite(changes: Sequence[str]) -> None:
-            await asyncio.to_thread(rewrite_limits, session.path, batch_ids, changes)
+            await asyncio.to_thread(_rewrite_limits, self.path, batch_ids, changes)
 
-        session.control.on_limits = rewrite
+        self.control.on_limits = rewrite
 
-    async def _end_batch(self, running: RunningBatch, outcome: SessionOutcome) -> None:
-        self.verdicts[running.batch_id] = await asyncio.to_thread(_end, self._session.path, running, outcome)
+    async def _end_batch(self, turn: RunningBatch, outcome: SessionOutcome) -> None:
+        await asyncio.to_thread(_end, self.path, turn.batch_id, outcome)
+        self.ended.add(turn.batch_id)
 
-    def raise_fault(self) -> None:
-        stops = [outcome.stop for outcome in self._outcomes if outcome.stop is not None]
-        if fault := next((stop.fault for stop in stops if stop.fault is not None), None):
-            raise fault
-        if any(stop.code is StopCode.CANCELLED for stop in stops):
-            raise asyncio.CancelledError
+    def _name_servers(self, configs: Sequence[FrozenConfig]) -> tuple[str, ...]:
+        """Before anything is sent: where the configs send requests, and with which key, where that is not usual."""
+        servers = (server for config in configs for server in servers_to_name(config, _models(config)))
+        words = tuple(dict.fromkeys(server.in_words for server in servers))
+        if words:
+            self._tell(ServersNamed(words))
+        return words
+
+    def _tell(self, event: Event) -> None:
+        if self.listener is not None:
+            self.listener(event)
+
+    def _listener_for(self, batch_id: str) -> Listener | None:
+        """What is told of each batch is told of the run: one sum of units."""
+        if self.listener is None or len(self.cells) == 1:
+            return self.listener
+
+        def listen(event: Event) -> None:
+            if isinstance(event, UnitsExpected):
+                self.units[batch_id] = event.total
+                event = UnitsExpected(sum(self.units.values()))
+            self._tell(event)
+
+        return listen
 
 
-def _end(path: Path, running: RunningBatch, outcome: SessionOutcome) -> SessionVerdict:
+def _end(path: Path, batch_id: str, outcome: SessionOutcome) -> None:
     with reading(path) as connection:
-        batch = batches.find_batch(connection, running.batch_id)
+        batch = batches.find_batch(connection, batch_id)
         progress = batches.progress_of(connection, batch["number"])
         headline = headline_of(connection, batch)
     ended = verdict(
         outcome, calls=progress["calls"], completed=progress["units_completed"], failed=progress["units_failed"]
     )
-    batches.end(
-        path,
-        running.batch_id,
-        status=ended.status,
-        reason=ended.reason,
-        stop_code=ended.stop_code,
-        headline=headline,
-    )
-    return ended
+    batches.end(path, batch_id, status=ended.status, reason=ended.reason, stop_code=ended.stop_code, headline=headline)
 
 
-async def _run_one(run: Run, play: Play, path: Path, running: RunningBatch) -> Summary:
-    await run.run_to_end(play)
-    ended = run.verdicts[running.batch_id]
-    if running.listener:
-        running.listener(BatchEnded(ended.status, ended.reason))
-    try:
-        run.raise_fault()
-        return summarise(path, running.batch_id)
-    finally:  # last of all: whoever still reads the file keeps it from becoming a plain one
-        await asyncio.to_thread(settle, path)
+def _raise_fault(outcomes: Sequence[SessionOutcome]) -> None:
+    stops = [outcome.stop for outcome in outcomes if outcome.stop is not None]
+    if fault := next((stop.fault for stop in stops if stop.fault is not None), None):
+        raise fault
+    if any(stop.code is StopCode.CANCELLED for stop in stops):
+        raise asyncio.CancelledError
+
+
+def _rewrite_limits(path: Path, batch_ids: Sequence[str], changes: Sequence[str], note: str = "") -> None:
+    """New limits become part of the configs: a resume reads them from there, where the trust record covers them, and never
+    from the rows of `control`."""
+    with reading(path) as connection:
+        before = {batch_id: str(batches.find_batch(connection, batch_id)["config"]) for batch_id in batch_ids}
+    after = {key: with_overrides(load_frozen(text), changes).to_json() for key, text in before.items()}
+    rewrite_configs(path, {key: (before[key], after[key]) for key in batch_ids}, note)
+
+
+def _models(config: FrozenConfig) -> set[str]:
+    return load_kind(config.batch.kind).models(config)
+
+
+def shared_config(configs: Sequence[FrozenConfig]) -> FrozenConfig:
+    """What the accounts of a run are opened by: the first config, with the section of each provider as those cells have it
+    that use the provider. No design can vary them, so cells that differ in a server or a key were changed in the file."""
+    if len(configs) == 1:
+        return configs[0]
+    sections: dict[str, ProviderSettings] = {}
+    for config in configs:
+        for name in {model.partition(":")[0] for model in _models(config)}:
+            section = config.providers.section(name)
+            if _places(name, sections.setdefault(name, section)) != _places(name, section):
+                raise FileError(
+                    f"The cells of this study name different servers or keys for {name}. Its file was changed."
+                )
+    first = configs[0].providers
+    merged = {name: first.section(name) for name in first.model_fields_set} | sections
+    providers = Providers.model_validate({name: keys.model_dump(exclude_unset=True) for name, keys in merged.items()})
+    return configs[0].model_copy(update={"providers": providers})
+
+
+def _places(name: str, section: ProviderSettings) -> dict[str, Any]:
+    keys = section.model_dump(exclude_unset=True)
+    return {str(key): keys[str(key)] for *_, key in foreign_provider_keys({"providers": {name: keys}})}

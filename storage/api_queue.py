@@ -1,13 +1,11 @@
 """Batches of simulations as the HTTP API keeps them: those that wait for a process of their own are `queued`."""
 
-import json
 import sqlite3
-from collections.abc import Iterable
 from pathlib import Path
 
 from tidepool.storage import db
 from tidepool.storage.errors import BatchLocked
-from tidepool.storage.file import reading, value_of, writing
+from tidepool.storage.file import value_of, writing
 from tidepool.storage.lock_files import is_held
 from tidepool.storage.states import BatchStatus
 from tidepool.storage.text import storable
@@ -46,15 +44,8 @@ def simulation_batch(connection: sqlite3.Connection, batch_id: str) -> sqlite3.R
     return row
 
 
-def queue(path: Path, batch_id: str) -> str | None:
-    """A pending batch waits for its turn; returns its frozen config, or None where there is no such batch."""
-    with writing(path) as connection:
-        db.change(connection, db.Batch, {"id": batch_id, "status": BatchStatus.PENDING}, reason=QUEUED)
-    return config_of(path, batch_id)
-
-
-def requeue(path: Path, batch_id: str, status: str) -> str | None:
-    """The same for a batch that has stopped, and is still in the state it was seen in; None where it is not.
+def queue(path: Path, batch_id: str, status: str) -> bool:
+    """The batch waits for its turn; False where it is no longer in the state it was seen in.
 
     Whoever runs a batch takes its lock before it writes a word about it, and its word waits for this transaction.
     """
@@ -62,24 +53,7 @@ def requeue(path: Path, batch_id: str, status: str) -> str | None:
         if is_held(path, batch_id):
             raise BatchLocked(f"Batch {batch_id} is running: nothing to resume.")
         pending = {"status": BatchStatus.PENDING, "reason": QUEUED, "stop_code": None}
-        changed = db.change(connection, db.Batch, {"id": batch_id, "status": status}, **pending).rowcount
-    return config_of(path, batch_id) if changed else None
-
-
-def config_of(path: Path, batch_id: str) -> str | None:
-    with reading(path) as connection:
-        config: str | None = value_of(connection, "SELECT config FROM batch WHERE id = ?", (batch_id,))
-    return config
-
-
-def states_of(path: Path, batch_ids: Iterable[str]) -> list[sqlite3.Row]:
-    """Those of the batches that are simulations (id, status, reason), in the order in which they were made."""
-    with reading(path) as connection:
-        return connection.execute(
-            "SELECT id, status, reason FROM batch WHERE kind = 'simulation' "
-            "AND id IN (SELECT value FROM json_each(?)) ORDER BY number",
-            (json.dumps(list(batch_ids)),),
-        ).fetchall()
+        return db.change(connection, db.Batch, {"id": batch_id, "status": status}, **pending).rowcount > 0
 
 
 def note_failure(path: Path, batch_id: str, reason: str) -> None:

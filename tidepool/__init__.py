@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         StopWhenSure,
         Study,
     )
-    from tidepool.engine.design.running import resume_study, run_study
     from tidepool.engine.design.statistics import read_study
     from tidepool.engine.errors import (
         BatchLocked,
@@ -54,9 +53,9 @@ if TYPE_CHECKING:
     from tidepool.engine.library.entities import Entity
     from tidepool.engine.results.batch_summary import RowTable, Summary
     from tidepool.engine.results.summary import read_summary
-    from tidepool.engine.run import resume_batch, run_batch
+    from tidepool.engine.run import resume_batch, resume_study, run_batch, run_study
     from tidepool.engine.runtime.cluster_section import Cluster
-    from tidepool.engine.runtime.run_control import RunControl
+    from tidepool.engine.runtime.session import RunControl
     from tidepool.engine.studies.evolution.config import Evolution
     from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
     from tidepool.engine.studies.mutation.config import Mutation
@@ -128,8 +127,7 @@ _HOMES = {
     "tidepool.engine.config.loading": "load_config",
     "tidepool.engine.config.sections": "Agent Config Design Hypothesis OllamaSettings Providers ProviderSettings Service "
     "SimulatedSettings StopWhenSure Study",
-    "tidepool.engine.runtime.run_control": "RunControl",
-    "tidepool.engine.design.running": "resume_study run_study",
+    "tidepool.engine.runtime.session": "RunControl",
     "tidepool.engine.design.statistics": "read_study",
     "tidepool.engine.errors": "BatchLocked CallFailed FileError NotFound ReplayMismatch RunError TidepoolError UsageError",
     "tidepool.engine.events": "BatchEnded BatchStarted CallAnswered CallLost CallRetried Event Logged "
@@ -137,7 +135,7 @@ _HOMES = {
     "tidepool.engine.library.entities": "Entity",
     "tidepool.engine.results.batch_summary": "RowTable Summary",
     "tidepool.engine.results.summary": "read_summary",
-    "tidepool.engine.run": "resume_batch run_batch",
+    "tidepool.engine.run": "resume_batch resume_study run_batch run_study",
     "tidepool.engine.studies.evolution.config": "Evolution",
     "tidepool.engine.studies.evolution.statistics": "EvolutionStatistics",
     "tidepool.engine.studies.mutation.config": "Mutation",

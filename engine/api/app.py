@@ -77,24 +77,17 @@ _STYLE = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem au
 def page(document: Mapping[str, Any]) -> str:
     """The OpenAPI document as plain HTML: FastAPI's own page loads scripts from other servers."""
     title = escape(f"{document['info']['title']} API")
-    parts = [
+    operations = [
+        f"<h2>{method.upper()} <code>{escape(path)}</code></h2><p>{escape(operation['description'])}</p>"
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
+    schema = escape(json.dumps(document, indent=1, ensure_ascii=False))
+    return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
         f'<h1>{title}</h1><p>{escape(document["info"]["summary"])} See <a href="/openapi.json">openapi.json</a>.</p>'
-    ]
-    for path, methods in document["paths"].items():
-        for method, operation in methods.items():
-            parts.append(
-                f"<h2>{method.upper()} <code>{escape(path)}</code></h2><p>{escape(operation['description'])}</p>"
-            )
-            request_parts = {key: operation[key] for key in ("parameters", "requestBody") if key in operation}
-            parts += [_preformatted(request_parts)] if request_parts else []
-            codes = (f"{code}: {answer['description']}" for code, answer in operation["responses"].items())
-            parts.append(f"<p>{escape(' '.join(codes))}</p>")
-    return "".join([*parts, "<h2>Schemas</h2>", _preformatted(document["components"]["schemas"]), "</html>"])
-
-
-def _preformatted(value: object) -> str:
-    return f"<pre>{escape(json.dumps(value, indent=1, ensure_ascii=False))}</pre>"
+        f"{''.join(operations)}<h2>Schema</h2><pre>{schema}</pre></html>"
+    )
 
 
 PATH = "/api/batch-simulations"
@@ -111,15 +104,6 @@ _FAILURES = {
     422: "The request is not of this form.",
     503: "The study file cannot be used.",
 }
-
-
-_LINKS = {
-    "links": {
-        name: {"operationId": name, "parameters": {"id": "$response.body#/data/id"}}
-        for name in ("read_one", "export", "stop", "resume", "delete")
-    }
-}
-"""where the id of a new batch leads"""
 
 
 def _failures(*codes: int, paged: bool = False) -> dict[int | str, dict[str, Any]]:
@@ -224,11 +208,11 @@ def _success(data: Any, code: int = 200) -> JSONResponse:
 
 
 def _add_batches(app: FastAPI, database: Path, runs: Runs) -> None:
-    @app.post(PATH, status_code=201, response_model=Success[Created], responses={**_failures(400), 201: _LINKS})
+    @app.post(PATH, status_code=201, response_model=Success[Created], responses=_failures(400))
     def create(body: NewBatch) -> JSONResponse:
         """Checks the batch, takes it in and runs it in the background. Poll it with GET."""
         batch_id = create_batch(config_from(body.as_config(), source="the body"), database)
-        runs.queue(batch_id)
+        runs.queue(batch_id, BatchStatus.PENDING)
         message = f"{body.num_simulations} simulations are under way: GET {PATH}/{batch_id}"
         return _success({"id": batch_id, "message": message}, 201)
 
@@ -317,10 +301,10 @@ def _add_life(app: FastAPI, database: Path, runs: Runs) -> None:
         with leniently(database) as connection:
             batch = find(connection, id)
             state = read_batch(database, connection, batch).record["status"]
-        if state in (BatchStatus.IN_PROGRESS, BatchStatus.COMPLETED) or runs.waits(batch):
+        if state in (BatchStatus.IN_PROGRESS, BatchStatus.COMPLETED) or runs.waits(id):
             raise HTTPException(409, f"Batch {id} is {state}: nothing to resume.")
         refuse_untrusted(batch)
-        if not runs.requeue(id, batch["status"]):
+        if not runs.queue(id, batch["status"]):
             raise HTTPException(409, f"Batch {id} is not as it was a moment ago: look at it, then try again.")
         return _success({"message": f"Batch {id} goes on."}, 202)
 

@@ -1,24 +1,19 @@
-"""Batches of the API run in processes of their own, so many at once; the others wait in the file.
+"""Batches of the API run in processes of their own, so many at once; the others wait in this one.
 
-What waits is written there (pending, with the reason `queued`) and in the trust record, so a restart of the API loses
-nothing: it goes on with what waits, and batches under way never knew that it was gone. What only the file calls queued
-is nothing that anybody asked for here: it is left alone.
+A batch that waits is pending in the file. Batches under way do not notice that the API ends; those that still waited then are resumed by
+`POST …/resume`. Nothing that a file says starts a batch: only a request does.
 """
 
 import asyncio
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from tidepool.engine.trust.record import config_hash, trust_record
 from tidepool.storage import api_queue
-from tidepool.storage.api_queue import QUEUED
 from tidepool.storage.errors import FileError
-from tidepool.storage.states import BatchStatus
 
 LOOK_SECONDS = 0.2
 
@@ -42,67 +37,39 @@ class Runs:
         self._database = database
         self._launch = launch
         self._at_once = at_once
+        self._waiting: dict[str, None] = {}
+        """batches, in the order in which they were asked for"""
         self._running: dict[str, Process] = {}
-        self._wake = asyncio.Event()
-        self._excused: set[str] = set()
-        """of whose processes nothing more is wanted"""
         self._lock = threading.Lock()
         """requests are answered in threads of their own"""
-        self._loop: asyncio.AbstractEventLoop | None = None
 
-    def queue(self, batch_id: str) -> None:
-        """A batch that was asked for here, and waits for its turn."""
-        self._record_queued(batch_id, api_queue.queue(self._database, batch_id))
-
-    def requeue(self, batch_id: str, status: str) -> bool:
-        """A batch that stopped waits for its turn again, and for its old process to end; False where another was first."""
+    def queue(self, batch_id: str, status: str) -> bool:
+        """The batch waits for its turn, and for an old process of it to end; False where it is not in this state any more."""
         with self._lock:
-            config = api_queue.requeue(self._database, batch_id, status)
-            if config is not None and batch_id in self._running:
-                self._excused.add(batch_id)
-        self._record_queued(batch_id, config)
-        return config is not None
-
-    def _record_queued(self, batch_id: str, config: str | None) -> None:
-        if config is not None:
-            trust_record().queue(batch_id, config)
-            self.wake()
+            queued = api_queue.queue(self._database, batch_id, status)
+            if queued:
+                self._waiting[batch_id] = None
+                self._look()
+        return queued
 
     def forget(self, batch_id: str) -> None:
         """It was deleted."""
-        trust_record().unqueue(batch_id)
+        self._waiting.pop(batch_id, None)
 
-    def waits(self, batch: sqlite3.Row) -> bool:
-        """Somebody asked for it here, and its turn will come; or another program is about to run it."""
-        if batch["status"] != BatchStatus.PENDING:
-            return False
-        return batch["reason"] != QUEUED or self._is_queued_here(batch["id"])
-
-    def _is_queued_here(self, batch_id: str) -> bool:
-        """Here, with the very config that the file has now."""
-        queued_hashes = {queued_hash for queued_id, queued_hash in trust_record().queued() if queued_id == batch_id}
-        config = api_queue.config_of(self._database, batch_id) if queued_hashes else None
-        return config is not None and config_hash(config) in queued_hashes
+    def waits(self, batch_id: str) -> bool:
+        return batch_id in self._waiting
 
     def lives(self, batch_id: str) -> bool:
         """Its process is there, whether or not it has begun with the batch, or is done with it."""
         process = self._running.get(batch_id)
         return process is not None and not process.ended
 
-    def wake(self) -> None:
-        """Something waits: look now. From any thread."""
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._wake.set)
-
     async def keep_going(self) -> None:
         """Starts what waits and sees what ended, until cancelled."""
-        self._loop = asyncio.get_running_loop()
         while True:
-            self._wake.clear()
             with contextlib.suppress(FileError, sqlite3.Error, OSError):
                 await asyncio.to_thread(self.look)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), LOOK_SECONDS if self._running else None)
+            await asyncio.sleep(LOOK_SECONDS)
 
     def look(self) -> None:
         with self._lock:
@@ -112,25 +79,10 @@ class Runs:
         for batch_id, process in list(self._running.items()):
             if process.ended:
                 del self._running[batch_id]
-                if batch_id not in self._excused:
-                    self._note_failure(batch_id, process.complaint())
-                self._excused.discard(batch_id)
-        free = max(0, self._at_once - len(self._running))
-        for batch_id in islice(self._startable(), free):
-            self._running[batch_id] = self._launch(self._database, batch_id)
-
-    def _startable(self) -> Iterator[str]:
-        """In the order in which they were made; what waits no longer is let go of."""
-        queue = trust_record().queued()
-        rows = api_queue.states_of(self._database, [batch_id for batch_id, _ in queue]) if queue else []
-        for row in rows:
-            if row["status"] != BatchStatus.PENDING:
-                trust_record().unqueue(row["id"])
-        for row in rows:
-            is_queued = (row["status"], row["reason"]) == (BatchStatus.PENDING, QUEUED)
-            if is_queued and row["id"] not in self._running and self._is_queued_here(row["id"]):
-                yield row["id"]
-
-    def _note_failure(self, batch_id: str, complaint: str | None) -> None:
-        """A process that ended before it began with its batch: the batch could not start, or not go on."""
-        api_queue.note_failure(self._database, batch_id, complaint or "its process ended before it began")
+                if batch_id not in self._waiting:  # else it was resumed meanwhile
+                    reason = process.complaint() or "its process ended before it began"
+                    api_queue.note_failure(self._database, batch_id, reason)
+        for batch_id in [one for one in self._waiting if one not in self._running]:
+            if len(self._running) < self._at_once:
+                del self._waiting[batch_id]
+                self._running[batch_id] = self._launch(self._database, batch_id)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidepool.engine.api.auth import SHORTEST_TOKEN, VARIABLE, TokenAuth, is_loopback, listening
+from tidepool.engine.api.auth import TokenAuth, is_loopback, listening
 from tidepool.engine.api.runs import Launch
 from tidepool.engine.errors import UsageError
 
@@ -38,8 +38,6 @@ def serve(
             f"The API may serve {host} only with a token: leave --no-token out, or leave --host out to stay on this "
             "machine."
         )
-    if token is not None and len(token) < SHORTEST_TOKEN:
-        raise UsageError(f"The token of {VARIABLE} has fewer than {SHORTEST_TOKEN} characters: choose a longer one.")
     server = api_server(database, launch, TokenAuth(token, local_only=local_only, name="The API"), at_once, debug=debug)
     with listening(host, port, "The API") as listener:
         on_ready(listener.getsockname()[1])
@@ -59,7 +57,7 @@ def api_server(
         raise UsageError(EXTRA) from error
     config = uvicorn.Config(
         create_app(database, launch, auth=auth, at_once=at_once),
-        http=limits.PatientProtocol,
+        http="h11",
         ws="none",
         log_level="error" if debug else "critical",
         proxy_headers=False,

@@ -26,7 +26,6 @@ from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.providers.protocol import Answer
 from tidepool.engine.runtime.batch_run import BatchRun
 from tidepool.engine.runtime.unit import Unit, UnitPlan
-from tidepool.engine.stopping.rules import StopTarget
 from tidepool.engine.studies.conversation import OneByOne, rehearse, reply_text, sized
 from tidepool.engine.studies.planned_calls import EXPECTED, MOST, Plan, PlannedCalls, Sizing, UsualTokens, merged
 from tidepool.engine.studies.study import Study, study_from
@@ -96,6 +95,8 @@ _FINISH = {reason.value: reason for reason in FinishReason}
 class BranchStudy(Study):
     """A batch that continues conversations of another: the kind's own, with another plan and another story."""
 
+    stoppable = False
+
     def __init__(self, config: FrozenConfig, branch: Branch) -> None:
         super().__init__(config)
         self._branch = branch
@@ -111,9 +112,6 @@ class BranchStudy(Study):
 
     def find_code(self, folders: Sequence[Path]) -> None:
         self._study.find_code(folders)
-
-    def stop_target(self) -> StopTarget:
-        return self._study.stop_target()
 
     async def play(self, run: BatchRun) -> None:
         branch = self._branch

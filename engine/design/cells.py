@@ -14,6 +14,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from tidepool.engine.branching.making import NewBranch
 from tidepool.engine.call import seed_of
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.freezing import freeze
@@ -26,12 +27,11 @@ from tidepool.engine.design.contrasts import check_hypotheses
 from tidepool.engine.design.statistics import likely_unaffected, study_outcomes
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import with_library
-from tidepool.engine.run import stop_rule
-from tidepool.engine.stopping.rules import StopRule, rule_for_contrast
+from tidepool.engine.stopping.rules import StopRule, rule_for, rule_for_contrast
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
 from tidepool.engine.studies.planned_calls import merge_plans
-from tidepool.engine.studies.study import study_from
+from tidepool.engine.studies.study import Study, study_from
 
 # -- factors and levels ------------------------------------------------------------------------------------------------
 
@@ -161,13 +161,17 @@ class PlannedCell:
 
 @dataclass(frozen=True, slots=True)
 class PlannedStudy:
+    """The cells of a run, before they are made."""
+
     name: str
     design: Mapping[str, Any]
-    """as the file keeps it"""
+    """as the file keeps it; empty: it is one batch, and no row in `studies`"""
     cells: Sequence[PlannedCell]
     folder: Path | None
     warnings: tuple[str, ...] = ()
     """what it cannot answer, told before it is run"""
+    branch: NewBranch | None = None
+    """what its only cell continues from"""
 
     @property
     def config(self) -> FrozenConfig:
@@ -285,25 +289,25 @@ def refuse_too_many(study_id: str, batches: int) -> None:
 # -- stop rules of cells -----------------------------------------------------------------------------------------------
 
 
-CellOfStudy = tuple[FrozenConfig, Mapping[str, str], int]
-"""a cell's config, its levels by factor, and its replicate"""
+CellOfStudy = tuple[Study, Mapping[str, str], int]
+"""a cell's study, its levels by factor, and its replicate"""
 
 
 def rules_of(cells: Sequence[CellOfStudy]) -> list[StopRule | None]:
     """The rule of each cell. A difference of levels is one rule for all, in which a cell's place is its place here."""
-    settings = cells[0][0].stop
-    if settings is None or not settings.contrast:
-        return [stop_rule(study_from(config)) for config, _, _ in cells]
-    factors = list(cells[0][1])
+    first, factors = cells[0][0], list(cells[0][1])
+    settings = first.config.stop if first.stoppable else None
+    if settings is None:
+        return [None for _ in cells]
+    if not settings.contrast or not factors:
+        return [rule_for(settings, study.stop_target()) for study, _, _ in cells]
     if settings.factor not in factors:
         raise UsageError(
             f"stop.difference {settings.difference!r} names the factor {settings.factor!r}, and the design has "
-            f"{', '.join(map(repr, factors)) or 'none'}.",
+            f"{', '.join(map(repr, factors))}.",
             ("stop", "difference"),
         )
-    stopping = [
-        (study_from(config).stop_target(), levels[settings.factor], replicate) for config, levels, replicate in cells
-    ]
+    stopping = [(study.stop_target(), levels[settings.factor], replicate) for study, levels, replicate in cells]
     rule = rule_for_contrast(settings, stopping)
     return [rule for _ in cells]
 
@@ -319,7 +323,7 @@ def priced_study(config: Config, database: Path) -> dict[str, Any]:
 def priced_cells(study: PlannedStudy) -> dict[str, Any]:
     kind = load_kind(study.config.batch.kind)
     plans = [study_from(cell.config).plan() for cell in study.cells]
-    rules_of([(cell.config, cell.levels, cell.replicate) for cell in study.cells])
+    rules_of([(study_from(cell.config), cell.levels, cell.replicate) for cell in study.cells])
     total = priced(merge_plans(plans), study.config, several=True)
     cells = [
         {"levels": dict(cell.levels), "replicate": cell.replicate, "units": plan.units, "calls": plan.calls_expected}

@@ -27,7 +27,16 @@ from tidepool.engine.library.entity_types import entity_type_from
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.study import study_from
 from tidepool.engine.trust.foreign_keys import foreign_provider_keys, without_foreign
-from tidepool.engine.trust.gate import Admission, TrustQuestion, design_text, foreign, judge, plannable, price_of, shown
+from tidepool.engine.trust.gate import (
+    Admission,
+    TrustQuestion,
+    design_text,
+    judge,
+    judge_together,
+    plannable,
+    question_for,
+    shown,
+)
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage import library, studies
 from tidepool.storage.batches import find_batch
@@ -139,21 +148,8 @@ class Rerun:
 
     def question(self) -> TrustQuestion | None:
         """One for all of it; None where nothing need be asked."""
-        admissions = [admission for admission in self._admissions() if admission.needs_trust]
-        if not admissions:
-            return None
-        servers = tuple(dict.fromkeys(server for admission in admissions for server in admission.servers))
-        code = tuple(dict.fromkeys(words for admission in admissions for words in admission.code))
-        prices = [price_of(study_from(part.config).plan, part.config, servers) for part in self.parts]
-        calls = [count for count, _ in prices if count is not None]
-        costs = [cost for _, cost in prices if cost is not None]
-        return TrustQuestion(
-            Admission(self.id, "", False, servers, code),
-            self.name,
-            sum(calls) if len(calls) == len(prices) else None,
-            sum(costs) if len(costs) == len(prices) else None,
-            folder=self.parts[0].folder,
-        )
+        planned = [(study_from(part.config).plan, part.config) for part in self.parts]
+        return question_for(self.id, self.name, self._admissions(), planned, folder=self.parts[0].folder)
 
     def planned(self) -> PlannedStudy:
         """A study's cells as the file has them: replicates, levels and hypotheses stay, and are frozen anew."""
@@ -170,10 +166,9 @@ class Rerun:
         return parts_known and (self.design is None or trust_record().knows(self.id, design_text(self.design)))
 
     def _admissions(self) -> list[Admission]:
-        """Unless all are the user's own, each of them counts as foreign: they run in one session."""
-        if self._own:
-            return []
-        return [foreign(part.batch_id, part.stored, study_from(part.config)) for part in self.parts]
+        own = self._own
+        admissions = [Admission(part.batch_id, part.stored, own) for part in self.parts]
+        return judge_together(admissions, [study_from(part.config) for part in self.parts])
 
 
 def read_again(place: StudyInFile, database: Path, changes: Iterable[str] = (), *, to_plan: bool = False) -> Rerun:

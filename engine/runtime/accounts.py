@@ -1,21 +1,305 @@
-"""One provider account of a run: the provider, what limits it, and its prices, each resolved once."""
+"""Provider accounts of a run: budget, outages, prices and errors of each, opened and checked before anything is spent.
 
+Money is reserved: the worst case of a call is set aside before it leaves, and settled when it returns. A call that does not fit waits while
+something is in flight; when nothing is, the budget is exhausted. A provider's own budget is part of the budget of the batch: what it reserves
+and spends counts in both. Amounts are whole millionths of a millionth of a dollar, because sums of floats would not come back to zero.
+
+A provider is down when it cannot be reached, or when several different calls failed and none succeeded between them. That is no call's own
+failure, so it uses up no retries: calls wait, one at a time tries again now and then, and the first answer ends it. When `patience` is over,
+those that wait fail; until one is answered, others are tried once. A rate limit (429) is not an outage, but a provider that refuses every
+call with 429 for longer than `patience` is given up in the same way."""
+
+import asyncio
 import math
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from tidepool.engine.call import Call, PriceTag, expected_input, most_input, worst_cost
-from tidepool.engine.config.endpoints import title_of
-from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.config.endpoints import refuse_retired, title_of
+from tidepool.engine.config.sections import FrozenConfig, ProviderSettings
+from tidepool.engine.errors import UsageError
 from tidepool.engine.events import Resting
+from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.endpoint import scrub_keys
 from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, Provider, ProviderError, RateLimits
 from tidepool.engine.results.blocks import span
-from tidepool.engine.runtime.budget import Budget
+from tidepool.engine.runtime.cluster_section import Cluster
 from tidepool.engine.runtime.limits import Limiter
-from tidepool.engine.runtime.outage import LogFunction, Outage
+from tidepool.engine.runtime.worker_pool import AwaitStop, RemoteProvider, WorkerPool
+from tidepool.storage.text import watch
+
+# -- budget ------------------------------------------------------------------------------------------------------------
+
+
+_FINE = 10**12
+_DUST = 1_000
+"""what rounding may leave of reservations that were written to the file and read back: far below any price"""
+
+
+def _to_pico(dollars: float) -> int:
+    return round(dollars * _FINE)
+
+
+class Budget:
+    def __init__(self, cap: float, spent: float = 0.0, reserved: float = 0.0, *, whole: "Budget | None" = None) -> None:
+        self.cap = cap
+        """0: no cap"""
+        self.on_exhausted: Callable[[], None] = lambda: None
+        self._whole = whole
+        self._spent = _to_pico(spent)
+        self._reserved = _to_pico(reserved)
+        self._waiting: deque[tuple[asyncio.Future[None], int]] = deque()
+
+    @property
+    def capped(self) -> bool:
+        return bool(self.cap or (self._whole and self._whole.cap))
+
+    @property
+    def spent(self) -> float:
+        return self._spent / _FINE
+
+    @property
+    def reserved(self) -> float:
+        return self._reserved / _FINE
+
+    async def reserve(self, amount: float) -> None:
+        """Returns when the amount is set aside; where it never will be, `on_exhausted` is called."""
+        pico_usd = _to_pico(amount)
+        if not self._waiting and self._fits(pico_usd):
+            self._reserved += pico_usd
+        else:
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append((future, pico_usd))
+            self._pump()
+            await future
+        if self._whole:
+            await self._whole.reserve(amount)
+
+    def affordable(self, amounts: Sequence[float]) -> int:
+        """How many of a wave's calls, taken in order, may leave now; reserves them."""
+        for index, amount in enumerate(amounts):
+            if not all(budget._fits(_to_pico(amount)) for budget in self._levels()):
+                return index
+            for budget in self._levels():
+                budget._reserved += _to_pico(amount)
+        return len(amounts)
+
+    def is_exhausted(self, amount: float) -> bool:
+        """It does not fit, and nothing is in flight that could make room for it."""
+        return any(not budget._fits(_to_pico(amount)) and budget._reserved <= _DUST for budget in self._levels())
+
+    def settle(self, reserved: float, cost: float) -> None:
+        for budget in self._levels():
+            budget._reserved = max(0, budget._reserved - _to_pico(reserved))
+            budget._spent += _to_pico(cost)
+            budget._pump()
+
+    def change(self, cap: float) -> None:
+        """Another cap while running."""
+        self.cap = cap
+        self._pump()
+
+    def _levels(self) -> "tuple[Budget, ...]":
+        return (self, self._whole) if self._whole else (self,)
+
+    def _fits(self, pico_usd: int) -> bool:
+        return not self.cap or self._spent + self._reserved + pico_usd <= _to_pico(self.cap)
+
+    def _pump(self) -> None:
+        while self._waiting:
+            future, pico_usd = self._waiting[0]
+            if future.done():
+                self._waiting.popleft()
+            elif self._fits(pico_usd):
+                self._waiting.popleft()
+                self._reserved += pico_usd
+                future.set_result(None)
+            else:
+                if self._reserved <= _DUST:
+                    self.on_exhausted()
+                return
+
+
+# -- outages -----------------------------------------------------------------------------------------------------------
+
+
+SEVERAL = 3
+"""different calls that must have failed"""
+IN_A_ROW = 10
+"""failures without a success that are enough, however many calls may be in flight"""
+LONGEST_PAUSE = 15.0
+"""seconds between two tries at most"""
+
+REFUSED_SECONDS = 5.0
+"""seconds with nothing but 429 from which on watchers see it"""
+
+LogFunction = Callable[[str, str], None]
+"""a level and a message, for the batch's log"""
+
+
+class ProviderDown(ProviderError):
+    """A call that waited for its provider in vain."""
+
+    @property
+    def kind(self) -> str:
+        return "outage"
+
+
+class Outage:
+    """The outage of one account: there is none as long as `since` is None."""
+
+    def __init__(self, name: str, limiter: Limiter, patience: float, first_pause: float) -> None:
+        self.name = name
+        self.patience = patience
+        """0: calls never wait"""
+        self.log: LogFunction = lambda level, message: None
+        self.since: float | None = None
+        """the first failure after the last success"""
+        self.down = False
+        self.given_up = False
+        """it was down for longer than anybody waits, and nobody has been answered since"""
+        self.refused_for = 0.0
+        """seconds between the first and the latest 429, without a success between them"""
+        self._refusing = False
+        self._refusal_logged: bool | None = None
+        """None: not yet; True: its end is logged too; False: over, and later ones are not logged"""
+        self._limiter = limiter
+        self._first_pause = self._pause = first_pause
+        self._paused_at = 0.0
+        self._failures = 0
+        self._calls: set[tuple[int, str]] = set()
+        self._reason = ""
+        self._deadline: asyncio.TimerHandle | None = None
+
+    def failed(self, address: tuple[int, str], error: ProviderError, asked_at: float, *, alone: bool) -> bool:
+        """A fault that may heal; `alone`: nobody was answered since the call left. True where the provider is down."""
+        if not self.patience:
+            return False
+        now = time.monotonic()
+        if self.since is None:
+            self.since = now
+        self._failures += 1
+        self._calls.add(address)
+        if self.down:
+            if asked_at >= self._paused_at:
+                self._rest(now)
+        elif not self.given_up and ((alone and error.no_reply is NoReply.UNREACHABLE) or self._several()):
+            self._begin(now, error)
+        return self.down
+
+    def refused(self, error: ProviderError) -> None:
+        """A 429. It ends an outage, because the provider is up, and starts the patience with its rate limit."""
+        now = time.monotonic()
+        if not self._refusing:
+            if self.since is not None:
+                self.answered()
+            self.since, self._refusing = now, True
+        self._failures, self._reason = 0, str(error)
+        self._calls.clear()
+        # Nothing is sent during a pause, so the time before and during it does not count.
+        self.refused_for = now - max(self.since or now, self._limiter.resumed_at)
+        if self._refusal_logged is None and self.patience and now - (self.since or now) >= LONGEST_PAUSE:
+            self._refusal_logged = True
+            self.log("warning", f"{self.name} refuses every call ({error}). {self._waiting}")
+        if 0 < self.patience <= self.refused_for and not (self.given_up or self._limiter.paused):
+            self._give_up()
+
+    def answered(self) -> None:
+        """Somebody was answered: whatever was, is over."""
+        if self.down or self.given_up or (self._refusing and self._refusal_logged):
+            lasted = time.monotonic() - (self.since or 0.0)
+            self.log("warning", f"{self.name} answers again, after {span(lasted)}.")
+            if self.down:
+                self._limiter.reopen()
+        self.since, self.down, self.given_up = None, False, False
+        if self._refusing and self._refusal_logged:
+            self._refusal_logged = False
+        self._refusing, self.refused_for = False, 0.0
+        self._failures, self._pause = 0, self._first_pause
+        self._calls.clear()
+        self.close()
+
+    def resting(self) -> Resting | None:
+        if self.since is None or not self.patience or self.given_up:
+            return None
+        refused = self._refusing and time.monotonic() - self.since >= REFUSED_SECONDS
+        if not (self.down or refused):
+            return None
+        ago = time.time() - time.monotonic()
+        return Resting(self._reason, ago + self.since, ago + self.since + self.patience, down=True)
+
+    def close(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _several(self) -> bool:
+        enough = min(IN_A_ROW, max(SEVERAL, int(self._limiter.allowed)))
+        return len(self._calls) >= SEVERAL and self._failures >= enough
+
+    def _begin(self, now: float, error: ProviderError) -> None:
+        self.down, self._refusing, self._reason = True, False, str(error)
+        # Calls that timed out may have been too many for the server, so these come back one by one.
+        self._limiter.hold(regain=error.no_reply is not NoReply.TIMEOUT)
+        self._rest(now)
+        self._set_deadline(now)
+        state = "does not answer in time" if error.no_reply is NoReply.TIMEOUT else "is down"
+        self.log("warning", f"{self.name} {state} ({error}). {self._waiting}")
+
+    @property
+    def _waiting(self) -> str:
+        return (
+            f"Its calls wait up to {span(self.patience)} (outage_patience) and lose no retries; one tries again now and "
+            "then. Nothing is lost by stopping now and resuming later."
+        )
+
+    def change(self, patience: float) -> None:
+        self.patience = patience
+        if self.down:
+            self._set_deadline(time.monotonic())
+
+    def _set_deadline(self, now: float) -> None:
+        self.close()
+        left = (self.since or now) + self.patience - now
+        self._deadline = asyncio.get_running_loop().call_later(max(0.0, left), self._give_up)
+
+    def _rest(self, now: float) -> None:
+        """Until one call tries again."""
+        self._paused_at = now
+        self._limiter.rest(self._pause)
+        self._pause = min(self._pause * 2, LONGEST_PAUSE)
+
+    def _give_up(self) -> None:
+        if self._limiter.paused:  # nobody waits while the batch is paused
+            self.since = time.monotonic()
+            self._set_deadline(self.since)
+            return
+        self.down, self.given_up, self._deadline = False, True, None
+        self.log(
+            "error",
+            f"{self.name} {self._trouble} for {span(self.patience)}, longer than calls wait (outage_patience): those that "
+            "waited fail. Resume the batch when it is back: failed units are tried again, nothing is bought twice.",
+        )
+        self._limiter.reopen(wholly=True)
+        self._limiter.fail_waiting(self.failure)
+
+    @property
+    def _trouble(self) -> str:
+        return "refused every call (429)" if self._refusing else "was down"
+
+    def failure(self) -> ProviderError:
+        """Of a call that waited in vain."""
+        return ProviderDown(
+            ErrorClass.CLIENT,
+            f"{self.name} {self._trouble} for longer than {span(self.patience)} (outage_patience): {self._reason}",
+        )
+
+
+# -- accounts ----------------------------------------------------------------------------------------------------------
+
 
 LONGEST_MESSAGE = 600
 """characters of a server's or a plugin's message that a log line repeats"""
@@ -211,3 +495,81 @@ class Account:
             rest = Resting("its rate limit", now, now + delay, down=False)
         ago = time.time() - now
         return replace(rest, since=ago + rest.since, until=ago + rest.until)
+
+
+class OpenAccounts:
+    def __init__(
+        self,
+        models: Iterable[str],
+        config: FrozenConfig,
+        cluster: Cluster | None = None,
+        await_stop: AwaitStop | None = None,
+    ) -> None:
+        """`cluster`: who makes the live calls; None: this process itself. Nobody is waited for once `stopped` comes back."""
+        self._config = config
+        self._cluster = cluster
+        self._await_stop = await_stop
+        self.workers: WorkerPool | None = None
+        self._models = sorted(models)
+        self.by_provider: dict[str, Account] = {}
+
+    async def __aenter__(self) -> "OpenAccounts":
+        watch()
+        try:
+            for model in self._models:
+                refuse_retired(model)
+            if self._cluster is not None:
+                from tidepool.engine.runtime.ray_cluster import start_workers
+
+                self.workers = await start_workers(self._cluster, self._await_stop)
+                self.workers.on_change = self._fit_to_workers
+            for name in sorted({model.partition(":")[0] for model in self._models}):
+                limits = self._config.limits_for(name)
+                provider = open_provider(name, limits)
+                if self.workers is not None:
+                    provider = RemoteProvider(provider, self.workers)
+                self.by_provider[name] = Account(provider, limits)
+                await provider.check([self._name(model) for model in self._models if model.startswith(f"{name}:")])
+            self._fit_to_workers()
+            self._refuse_blind_budget()
+        except ProviderError as error:
+            await self.__aexit__()
+            raise UsageError(str(error)) from error
+        except BaseException:
+            await self.__aexit__()
+            raise
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        for account in self.by_provider.values():
+            account.outage.close()
+            await account.provider.close()
+        if self.workers is not None:
+            await self.workers.close()
+
+    def _fit_to_workers(self) -> None:
+        """Servers beside hands come and go with them."""
+        for account in self.by_provider.values() if self.workers is not None else ():
+            account.limiter.change(max_concurrent=account.provider.concurrency(account.settings.max_concurrent))
+
+    def name_batch(self, batch_id: str) -> None:
+        for account in self.by_provider.values():
+            account.provider.serve(batch_id)
+
+    def simulated(self, providers: Iterable[str]) -> bool:
+        return any(self.by_provider[name].provider.simulated for name in providers)
+
+    def _refuse_blind_budget(self) -> None:
+        for model in self._models:
+            provider = model.partition(":")[0]
+            price = self.by_provider[provider].price(self._name(model))
+            if price is None and (self._config.service.budget_usd or self._config.budget_of(provider)):
+                raise UsageError(
+                    f"budget_usd is set, but the price of {model} is not known, so the budget could not be "
+                    "kept. Remove the budget, choose a model whose price `tidepool models` shows, or declare it: "
+                    f"[providers.{provider}] prices."
+                )
+
+    @staticmethod
+    def _name(model: str) -> str:
+        return model.partition(":")[2]

@@ -2,35 +2,55 @@
 
     intended ─► creating ─► created ─► results        each step committed before the next is taken
 
-The first part is `BatchCreation`'s. Whatever a provider says of a batch afterwards, nothing that it paid for is given up
-lightly: states that mean nothing are looked at on, results that cannot be read whole are read a few times more, and
-what is missing then is asked for again.
+Creating is the only step that costs money, and it is never repeated blindly. After a crash, a timeout or a server error the provider's list
+is searched, several times over a while; where the provider lets us, what was uploaded is taken back first, so that a creation still on its
+way cannot succeed behind our back. Only then is it created anew. A batch API that does not recover within a while is left for live calls;
+where it never said that it took nothing, it is looked at once more before the run ends, and on a resume.
+
+Whatever a provider says of a batch afterwards, nothing that was paid for is given up lightly: unknown states are polled on, results that
+cannot be read whole are read a few times more, and what is missing then is asked for again.
 """
 
 import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
 
 from tidepool.engine.errors import RunError
 from tidepool.engine.events import ProviderBatchChanged
 from tidepool.engine.providers.protocol import (
     BatchApi,
+    BatchedCall,
     BatchRefused,
+    CreationUnclear,
+    ErrorClass,
+    NoReply,
     ProviderBatchGone,
     ProviderBatchResult,
     ProviderBatchState,
     ProviderError,
     ResultsIncomplete,
 )
-from tidepool.engine.runtime.accounts import Account
-from tidepool.engine.runtime.batch_creation import GONE_POLLS, BatchCreation, ProviderPoller
-from tidepool.engine.runtime.context import RunContext
-from tidepool.engine.runtime.provider_batch import RETENTION_SECONDS, ProviderBatch, ResultCollection
-from tidepool.storage.purchases import ProviderBatchBook
+from tidepool.engine.runtime.accounts import LONGEST_PAUSE, Account
+from tidepool.engine.runtime.context import RunContext, wait_forever
+from tidepool.engine.runtime.provider_batch import RETENTION_SECONDS, ProviderBatch, ResultCollection, custom_id
+from tidepool.storage.purchases import ProviderBatchBook, StoredProviderBatch
 from tidepool.storage.states import ProviderBatchPhase
 
+T = TypeVar("T")
+
+GONE_POLLS = 12
+"""how often in a row a provider may not know a provider batch before it counts as gone"""
+LOG_EVERY = 10 * GONE_POLLS
+"""looks in vain after which that is told again"""
+SEARCHES = 4
+"""how often a list is searched, a poll interval apart, before a provider batch counts as never created"""
+SOON = 3600.0
+"""seconds after which a creation that was cut off is no longer on its way: one look more is enough"""
+SHORT_WAIT = 1.0
 FIRST_WAIT = 1.0
 TICK = 5.0
 """seconds between words about how long a provider batch has been waited for"""
@@ -79,13 +99,230 @@ class BatchLifecycle:
         self.api = api
         self._context = context
         self._records = records
-        self._poller = ProviderPoller(context, account)
-        self.creation = BatchCreation(context, account, api, records, self._poller)
+        self._one_at_a_time = asyncio.Lock()
+        """one creation in flight per account"""
+        self._creations: set[asyncio.Task[str]] = set()
+        self._foreign_ids: set[str] = set()
+        """provider batches that looked like ours and were not"""
+
+    # -- creating ----------------------------------------------------------------------------------------
 
     async def place(self, job: ProviderBatch) -> None:
-        """Raises BatchRefused."""
-        await self.creation.place(job)
-        self._changed(job, ProviderBatchPhase.CREATED)
+        """From intent to creation. Raises BatchRefused."""
+        async with self._one_at_a_time:
+            await self._wait_where_closing()
+            await self._intend(job)
+            calls = [
+                BatchedCall(custom_id(job.id, job.addresses[address]), pending.call, pending.seed)
+                for address, pending in job.waiting.items()
+            ]
+            tries, since, patience = 0, time.monotonic(), self.patience or math.inf
+            while tries <= self.account.settings.retries and (not tries or time.monotonic() - since < patience):
+                tries += 1
+                await self._upload(job, calls, since)
+                if await self._created(job, calls, since):
+                    self._changed(job, ProviderBatchPhase.CREATED)
+                    return
+        # What was taken back can no longer be made; where nothing could be, the list is all there is to go by.
+        reason = f"it did not say whether it took it, {tries} times over, and does not show it"
+        raise BatchRefused(reason, doubtful=not job.withdrawn)
+
+    async def _intend(self, job: ProviderBatch) -> None:
+        job.ticket, job.since = replace(job.ticket, created_at=time.time()), time.monotonic()
+        reserved, ticket = sum(pending.reserved for pending in job.waiting.values()), job.ticket
+        calls, details = list(job.addresses.items()), (ticket.wave, ticket.content_hash, reserved, ticket.created_at)
+        self._records.intend(StoredProviderBatch(ticket.order_id, job.provider, job.group, calls, *details))
+        await self._context.ledger.writer.committed(durable=True)
+
+    async def _upload(self, job: ProviderBatch, calls: list[BatchedCall], since: float) -> None:
+        if self.api.uploads:
+            job.upload_id = await self._retry_refused(lambda: self.api.upload(job.ticket, calls), since)
+            job.withdrawn = False
+        self._records.creating(job.id, job.upload_id)
+        await self._context.ledger.writer.committed(durable=True)
+
+    async def _created(self, job: ProviderBatch, calls: list[BatchedCall], since: float) -> bool:
+        """False: it is as good as certain that nothing was created."""
+        await self._wait_where_closing()
+        try:
+            job.remote_id = await self._retry_refused(lambda: self._create(job, calls), since)
+            job.known = True
+        except CreationUnclear as unclear:
+            self._context.log(
+                "warning",
+                f"Creating a provider batch at {job.provider} was cut off ({unclear}): it may exist, so its list is searched.",
+            )
+            if not await self._searched(job):
+                self._context.log("info", f"{job.provider} has no such batch.")
+                return False
+        self._context.log("info", f"Sent {len(calls):,} calls to {job.provider} as the provider batch {job.remote_id}.")
+        return True
+
+    async def _create(self, job: ProviderBatch, calls: list[BatchedCall]) -> str:
+        """A stop waits for the request, and for the row that remembers its answer."""
+        creation = asyncio.ensure_future(self._create_and_record(job, calls))
+        self._creations.add(creation)
+        creation.add_done_callback(self._creations.discard)
+        return await asyncio.shield(creation)
+
+    async def _create_and_record(self, job: ProviderBatch, calls: list[BatchedCall]) -> str:
+        remote_id = await self.api.create(job.ticket, calls, job.upload_id)
+        self._records.created(job.id, remote_id, False)
+        await self._context.ledger.writer.committed(durable=True)
+        return remote_id
+
+    async def _retry_refused(self, request: Callable[[], Awaitable[T]], since: float) -> T:
+        """Repeats what was certainly not taken for as long as an outage is waited for, counted from `since`; without
+        `outage_patience`, as often as a call is retried."""
+        attempt, patience = 0, self.patience
+        try:
+            while True:
+                try:
+                    return await request()
+                except ProviderError as error:
+                    if error.fault is ErrorClass.FATAL:
+                        raise RunError(str(error)) from error
+                    left = since + patience - time.monotonic() if patience else math.inf
+                    pause = self._pause(attempt, error.retry_after or 0.0, left)
+                    self.account.batch_failed(error, since, patience or math.inf, pause or 0.0)
+                    if pause is None:
+                        raise BatchRefused(str(error)) from None
+                attempt += 1
+                await asyncio.sleep(pause)
+        finally:
+            self.account.batch_answered()
+
+    def _pause(self, attempt: int, asked: float, left: float) -> float | None:
+        """Seconds before the next attempt; None where it would come too late. `asked` is what the provider wants."""
+        if left <= 0 or asked > left or (math.isinf(left) and attempt >= self.account.settings.retries):
+            return None
+        growing = self.account.provider.backoff * 2.0 ** min(attempt, 10)
+        return max(asked, min(growing, LONGEST_PAUSE, left))
+
+    # -- after a crash or a cut --------------------------------------------------------------------------
+
+    async def recover(self, job: ProviderBatch) -> bool:
+        """After a restart: finds the batch whose creation may have been asked for. False: it was never created."""
+        async with self._one_at_a_time:
+            try:
+                return await self._find_again(job, math.inf)
+            except ProviderError as error:
+                raise RunError(str(error)) from error
+            except ProviderBatchGone as gone:
+                self._log_unsearchable(job, gone)
+                return False
+
+    async def _searched(self, job: ProviderBatch) -> bool:
+        """After a creation that was cut off. A list that cannot be searched leaves a doubt."""
+        try:
+            return await self._find_again(job, self.patience)
+        except (ProviderError, ProviderBatchGone) as error:
+            self._log_unsearchable(job, error)
+            raise BatchRefused(
+                f"it may have taken it, and its list cannot be searched: {error}", doubtful=True
+            ) from None
+
+    def _log_unsearchable(self, job: ProviderBatch, error: Exception) -> None:
+        self._context.log("warning", f"The list of provider batches at {job.provider} cannot be searched ({error}).")
+
+    async def _find_again(self, job: ProviderBatch, longest: float) -> bool:
+        """In doubt: look, make sure that nothing more can come, wait, and look again."""
+        interval = self.account.settings.poll_interval
+        attempts, pause = (SEARCHES, interval) if job.age < SOON else (2, min(interval, SHORT_WAIT))
+        for attempt in range(attempts):
+            if attempt:
+                await asyncio.sleep(pause)
+            remote_id = await self._poll_until_seen(partial(self.find_once, job), longest=longest)
+            if remote_id is not None:
+                job.remote_id, job.unsure = remote_id, True
+                self._records.created(job.id, remote_id, True)
+                await self._context.ledger.writer.committed(durable=True)
+                self._context.log("info", f"Found the provider batch {remote_id} at {job.provider} again.")
+                return True
+            if job.upload_id and not job.withdrawn:
+                await self._poll_until_seen(lambda: self.api.withdraw(job.upload_id), longest=longest)
+                job.withdrawn = True
+        return False
+
+    async def find_once(self, job: ProviderBatch) -> str | None:
+        """One search of the provider's list."""
+        excluded = (self._records.remote_ids() | self._foreign_ids) - {job.remote_id or ""}
+        return await self.api.find(job.ticket, excluded)
+
+    # -- stopping ----------------------------------------------------------------------------------------
+
+    async def finish_creations(self, seconds: float) -> None:
+        """A creation in flight is finished, and its answer remembered, before a stop."""
+        if self._creations:
+            done, late = await asyncio.wait(self._creations, timeout=seconds)
+            for creation in late:
+                creation.cancel()
+            await asyncio.gather(*done, *late, return_exceptions=True)
+
+    async def _wait_where_closing(self) -> None:
+        if self._context.run.closing:
+            await wait_forever()
+
+    # -- looking -----------------------------------------------------------------------------------------
+
+    @property
+    def patience(self) -> float:
+        """Seconds for which a provider that answers with nothing but faults is waited for."""
+        return self.account.settings.outage_patience
+
+    async def _poll_until_seen(
+        self,
+        request: Callable[[], Awaitable[T]],
+        *,
+        longest: float = math.inf,
+        meanwhile: Callable[[], Awaitable[None]] | None = None,
+    ) -> T:
+        """Raises ProviderBatchGone where there is nothing for long, and ProviderError where a fault does not heal, or
+        where the provider answered with faults alone for `longest`. Nothing is known of one that does not answer at
+        all, so that is waited for without an end."""
+        wait, unseen, troubled, since = self.account.provider.backoff, 0, 0, time.monotonic()
+        try:
+            while True:
+                try:
+                    return await request()
+                except ProviderBatchGone:
+                    unseen += 1
+                    if unseen >= GONE_POLLS:
+                        raise
+                    pause = wait
+                except ProviderError as error:
+                    if error.fault not in (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED):
+                        raise
+                    unanswered = error.no_reply in (NoReply.UNREACHABLE, NoReply.TIMEOUT)
+                    since = time.monotonic() if unanswered else since
+                    troubled += 1
+                    left = since + longest - time.monotonic()
+                    if left <= 0 and (longest or troubled >= GONE_POLLS):
+                        raise
+                    pause = min(self.account.provider.backoff * 2.0 ** min(troubled - 1, 10), self._slowest)
+                    pause = pause if error.retry_after is None else min(error.retry_after, self._slowest)
+                    pause = min(pause, left) if left > 0 else pause
+                    self.account.batch_failed(error, since, math.inf if unanswered else longest, pause)
+                    self._log_trouble(troubled, error)
+                if meanwhile is not None:
+                    await meanwhile()
+                await asyncio.sleep(pause)
+                wait = min(wait * 2, max(self.account.settings.poll_interval, self.account.provider.backoff))
+        finally:
+            self.account.batch_answered()
+
+    @property
+    def _slowest(self) -> float:
+        """Seconds between two looks that fail, at most."""
+        return max(self.account.settings.poll_interval, LONGEST_PAUSE)
+
+    def _log_trouble(self, troubled: int, error: ProviderError) -> None:
+        if troubled == GONE_POLLS or not troubled % LOG_EVERY:
+            self._context.log(
+                "warning",
+                f"Looking after provider batches does not work ({error}); trying on. `tidepool orders "
+                f"{self._context.run.run_id}` shows them, and gives one up.",
+            )
 
     # -- following ---------------------------------------------------------------------------------------
 
@@ -102,9 +339,9 @@ class BatchLifecycle:
             collection = await self._collected(job)
             if not job.unsure or not collection.is_foreign:
                 return Ending(collection.by_key, collection.unread or collection.has_strayed)
-            self.creation.foreign_ids.add(job.remote_id or "")
+            self._foreign_ids.add(job.remote_id or "")
             self._context.log("info", f"The provider batch {job.remote_id} is somebody else's: the search goes on.")
-            if not await self.creation.recover(job):
+            if not await self.recover(job):
                 return Ending(lost="it was never created")
 
     async def _until_ended(self, job: ProviderBatch, overdue: Overdue) -> ProviderBatchState:
@@ -112,7 +349,7 @@ class BatchLifecycle:
         remote_id, wait, unclear = job.remote_id, FIRST_WAIT, 0
         while True:
             try:
-                state = await self._poller.poll_until_seen(
+                state = await self._poll_until_seen(
                     lambda: self.api.poll(remote_id), meanwhile=lambda: self._hurry(job, overdue)
                 )
             except ProviderError as error:
@@ -182,9 +419,7 @@ class BatchLifecycle:
         collection, wait = ResultCollection(job.ticket), self.account.provider.backoff
         for attempt in range(READS):
             try:
-                await self._poller.poll_until_seen(
-                    lambda: self._read_where_reached(job, collection), longest=self._poller.patience
-                )
+                await self._poll_until_seen(lambda: self._read_where_reached(job, collection), longest=self.patience)
                 break
             except (ResultsIncomplete, ProviderBatchGone, ProviderError) as error:
                 if collection.is_whole or (collection.is_foreign and job.unsure):
@@ -195,7 +430,9 @@ class BatchLifecycle:
                     break
             await asyncio.sleep(wait)
             wait *= 2
-        self._log_odd(job, collection)
+        if collection.foreign and not collection.is_foreign:
+            words = f"{collection.foreign:,} results of the provider batch {job.remote_id} belong to no call of it: ignored."
+            self._context.log("warning", words)
         return collection
 
     async def _read_where_reached(self, job: ProviderBatch, found: ResultCollection) -> None:
@@ -211,7 +448,7 @@ class BatchLifecycle:
 
     async def _read(self, job: ProviderBatch, found: ResultCollection) -> None:
         assert job.remote_id is not None
-        found.begin_reading()
+        found.foreign = 0
         async for result in self.api.results(job.remote_id):
             found.add(result)
 
@@ -221,19 +458,6 @@ class BatchLifecycle:
             f"The results of the provider batch {job.remote_id} at {job.provider} cannot be read whole ({reason}): "
             f"{len(found.by_key):,} of {job.ticket.count:,} calls have one.",
         )
-
-    def _log_odd(self, job: ProviderBatch, results: ResultCollection) -> None:
-        if results.foreign and not results.is_foreign:
-            text = (
-                f"{results.foreign:,} results of the provider batch {job.remote_id} belong to no call of it: ignored."
-            )
-            self._context.log("warning", text)
-        if results.repeated:
-            self._context.log(
-                "warning",
-                f"{results.repeated:,} results of the provider batch {job.remote_id} came for calls that had one: the first "
-                "answer counts.",
-            )
 
     # -- ending ------------------------------------------------------------------------------------------
 
@@ -256,7 +480,7 @@ class BatchLifecycle:
             async with asyncio.timeout(LAST_LOOK_SECONDS + patience):
                 if job.remote_id is None:  # its looks alone do not tell whose it is: it is read, and not cancelled
                     job.known = True  # as long as no search has shown that there is none
-                    job.remote_id = await self.creation.find_once(job)
+                    job.remote_id = await self.find_once(job)
                     job.known = job.remote_id is not None
                     ended = job.remote_id is not None and (await self.api.poll(job.remote_id)).ended
                 else:

@@ -22,12 +22,23 @@ from tidepool.engine.events import UnitEnded, UnitsExpected
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
 from tidepool.engine.providers.replies import UnusableReply
 from tidepool.engine.runtime.accounts import Account
-from tidepool.engine.runtime.context import RunContext
-from tidepool.engine.runtime.live import LiveCall
-from tidepool.engine.runtime.recording import CallRecorder, replay_mismatch, reply_from_row
+from tidepool.engine.runtime.context import Latch, RunContext, wait_forever
+from tidepool.engine.runtime.recording import (
+    CallRecorder,
+    LiveCall,
+    PerformanceLog,
+    WaveLog,
+    replay_mismatch,
+    reply_from_row,
+)
 from tidepool.engine.runtime.scheduler import BatchScheduler
-from tidepool.engine.runtime.services import SERVICES, Admission, batch_from, units_at_once
-from tidepool.engine.runtime.tasks import Latch, wait_forever
+from tidepool.engine.runtime.services import (
+    SERVICES,
+    Admission,
+    ExpectedWaves,
+    batch_from,
+    units_at_once,
+)
 from tidepool.engine.runtime.unit import (
     CHUNK,
     Ask,
@@ -40,7 +51,6 @@ from tidepool.engine.runtime.unit import (
     UnitResult,
     UnitSuspended,
 )
-from tidepool.engine.runtime.waves import ExpectedWaves, PerformanceLog, WaveLog
 from tidepool.engine.stopping.gate import Gate
 from tidepool.storage.ledger import Remembered
 from tidepool.storage.states import FinishReason, Source, unit_id

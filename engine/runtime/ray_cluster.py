@@ -18,7 +18,7 @@ from typing import Any
 
 from tidepool.engine.errors import UsageError
 from tidepool.engine.runtime.cluster_section import Cluster
-from tidepool.engine.runtime.gc_tuning import gc_tuned
+from tidepool.engine.runtime.context import gc_tuned
 from tidepool.engine.runtime.worker import Worker
 from tidepool.engine.runtime.worker_pool import AwaitStop, WorkerPool, first_line
 
@@ -114,13 +114,10 @@ class RayCluster:
         import ray
 
         needs = ", ".join(f"{name} {amount:g}" for name, amount in self._needs().items())
-        try:
-            there, free = ray.cluster_resources(), ray.available_resources()
-        except Exception:
-            return f"A hand takes {needs}."
-        plain = sorted(name for name in there if ":" not in name and "memory" not in name)
-        has = ", ".join(f"{name} {there[name]:g} ({free.get(name, 0.0):g} free)" for name in plain)
-        return f"A hand takes {needs}; the cluster has {has} in all."
+        free = ", ".join(
+            f"{name} {amount:g}" for name, amount in sorted(ray.available_resources().items()) if ":" not in name
+        )
+        return f"A hand takes {needs}; the cluster has free {free}."
 
     def _needs(self) -> dict[str, float]:
         return {"cpu": 1.0, **self._cluster.resources}

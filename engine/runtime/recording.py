@@ -1,25 +1,185 @@
-"""Writes answers and losses into the ledger, and reads them back on a replay.
+"""A live call and its row: money set aside, a place within the limits, the provider, retries for what can heal, and the ledger.
 
-An answer is committed under its address before its unit sees it; a final failure is a row too, and replays as one.
-Replies that are not what a study hopes for are logged while something can still be done about it.
-"""
+Retrying is done by tenacity, entered only after a first failure: most calls never need it. An answer is committed under its address before
+its unit sees it; a final failure is a row too, and replays as one. A reply that is no answer is paid for and counted, whatever becomes of
+its call, and logged while something can still be done about it."""
 
+import random
 import sqlite3
 import time
 from collections import Counter
 
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
+
 from tidepool.engine.call import Call, Reply, prompt_hash
 from tidepool.engine.errors import CallFailed, ReplayMismatch
 from tidepool.engine.events import CallAnswered, CallLost, CallRetried
-from tidepool.engine.providers.protocol import Answer, ProviderError
-from tidepool.engine.providers.replies import explain_unusable
+from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, ProviderError
+from tidepool.engine.providers.replies import UnusableReply, explain_unusable
+from tidepool.engine.results.blocks import money, number, span
 from tidepool.engine.runtime.accounts import Account
 from tidepool.engine.runtime.context import RunContext
+from tidepool.engine.runtime.services import ExpectedWaves
 from tidepool.engine.runtime.unit import PendingCall
 from tidepool.storage.ledger import CallRecord
 from tidepool.storage.purchases import Surplus, SurplusBook
 from tidepool.storage.states import IN_FLIGHT, CallStatus, FinishReason, Source
 from tidepool.storage.text import storable
+
+MOST_REFUSALS = 100
+"""429s after which a call fails, even while others succeed: one that is larger than a token limit never passes"""
+MOST_EMPTY = 1
+"""how often a model that said nothing is asked once more"""
+LONGEST_WAIT = 60.0
+
+
+class CallJournal:
+    """Where the attempts of a call are written; this one writes nothing."""
+
+    async def leaving(self, pending: PendingCall, worst_cost: float | None) -> None:
+        """The call is about to leave, and may be charged from now on."""
+
+    def returned(self, pending: PendingCall) -> None:
+        """It came back without a reply."""
+
+    def unusable(self, pending: PendingCall, account: Account, answer: Answer) -> None:
+        """A reply came that is no answer, and the call is asked again."""
+
+    def possibly_paid(self, pending: PendingCall, account: Account, reason: str) -> None:
+        """No reply came, and the provider may have charged for it all the same."""
+
+    def retried(self, pending: PendingCall, error: ProviderError) -> None:
+        """It is asked again."""
+
+
+class LiveCall:
+    """One call's way through an account; `attempts` and `seconds` are read afterwards."""
+
+    __slots__ = ("account", "attempts", "excused", "journal", "pending", "seconds")
+
+    def __init__(self, account: Account, pending: PendingCall, journal: CallJournal) -> None:
+        self.account = account
+        self.pending = pending
+        self.journal = journal
+        self.attempts = 0
+        self.excused = False
+        """the last attempt failed because the provider is down: no retry is used up"""
+        self.seconds = 0.0
+
+    async def answer(self) -> Answer:
+        """Raises ProviderError; an UnusableReply where the last thing that came is no answer."""
+        try:
+            return await self._attempt()
+        except ProviderError as error:
+            if not _can_heal(error):
+                raise
+            return await self._retry(error)
+
+    async def _attempt(self) -> Answer:
+        account, pending, limiter = self.account, self.pending, self.account.limiter
+        call = pending.call
+        if account.budget.capped and not pending.reserved:
+            pending.reserved = account.worst_cost(call) or 0.0
+            await account.budget.reserve(pending.reserved)
+        tokens = account.expected_tokens(call)
+        if not limiter.try_enter(tokens):
+            await limiter.enter(tokens)
+        self.attempts += 1
+        address = pending.address
+        account.in_flight[address] = call.wave
+        started, answered = time.monotonic(), limiter.answered
+        left = started
+        try:
+            if not account.provider.simulated and not pending.in_flight_id:
+                await self.journal.leaving(pending, account.worst_cost(call))
+            if limiter.requests.per_minute:
+                await limiter.departures.next(limiter.requests.per_minute)
+            left = time.monotonic()  # waiting for its turn is no latency
+            answer = await account.provider.complete(call, pending.seed, self.attempts)
+        except ProviderError as error:
+            self._came_back(error)
+            self.excused = account.failed(error, call, address, started, answered)
+            if account.outage.given_up:
+                raise account.outage.failure() from error
+            raise
+        finally:
+            self.seconds = time.monotonic() - left
+            del account.in_flight[address]
+            limiter.leave()
+        limiter.succeeded()
+        if account.outage.since is not None:
+            account.outage.answered()
+        self.excused = False
+        if answer.usage_missing:
+            answer = account.booked(call, answer)
+        if tokens:
+            limiter.correct_tokens(answer.input_tokens + answer.output_tokens - tokens)
+        if answer.limits is not None:
+            account.learn(answer.limits)
+        if (answer.finish is not _COMPLETE or not answer.text) and not answer.usable:
+            raise UnusableReply(answer)
+        return answer
+
+    def _came_back(self, error: ProviderError) -> None:
+        """Without a reply: it is under way no longer, but may have been answered, and charged, where nobody heard it."""
+        if self.pending.in_flight_id:
+            self.journal.returned(self.pending)
+        if error.no_reply in (NoReply.TIMEOUT, NoReply.BROKEN, NoReply.LOST):
+            self.journal.possibly_paid(self.pending, self.account, error.no_reply.value)
+
+    async def _retry(self, first: ProviderError) -> Answer:
+        faults = refusals = empty = 0
+        pending: ProviderError | None = first
+        account, first_wait = self.account, self.account.provider.backoff
+
+        def given_up(state: RetryCallState) -> bool:
+            nonlocal faults, refusals, empty
+            error = _error_of(state)
+            if error.fault is ErrorClass.RATE_LIMITED:
+                refusals += 1
+            elif not self.excused:
+                faults += 1
+            reply = error.answer if isinstance(error, UnusableReply) else None
+            empty += reply is not None and reply.finish is FinishReason.EMPTY
+            if faults > account.settings.retries or refusals > MOST_REFUSALS or empty > MOST_EMPTY:
+                return True
+            if reply is not None:
+                self.journal.unusable(self.pending, account, reply)
+            self.journal.retried(self.pending, error)
+            return False
+
+        def wait(state: RetryCallState) -> float:
+            if self.excused:
+                return 0.0  # the limiter holds it back until its provider is tried again
+            seconds = _error_of(state).retry_after
+            if seconds is None:
+                growing = min(LONGEST_WAIT, first_wait * 2.0 ** min(faults + refusals - 1, 30))
+                seconds = growing + random.uniform(0, first_wait)
+            return account.bounded(seconds)
+
+        async def attempt() -> Answer:
+            nonlocal pending
+            if pending is not None:
+                error, pending = pending, None
+                raise error
+            return await self._attempt()
+
+        retrying = AsyncRetrying(stop=given_up, wait=wait, retry=retry_if_exception(_can_heal), reraise=True)
+        return await retrying(attempt)
+
+
+def _error_of(state: RetryCallState) -> ProviderError:
+    error = state.outcome.exception() if state.outcome else None
+    assert isinstance(error, ProviderError)
+    return error
+
+
+def _can_heal(error: BaseException) -> bool:
+    return isinstance(error, ProviderError) and error.fault in (ErrorClass.TRANSIENT, ErrorClass.RATE_LIMITED)
+
+
+# -- recording ---------------------------------------------------------------------------------------------------------
+
 
 _ANSWERED = CallStatus.ANSWERED.value
 
@@ -153,7 +313,7 @@ LONGEST_ERROR = 2_000
 """characters of an error that are stored with its call: a plugin's may have any length"""
 
 
-class CallRecorder:
+class CallRecorder(CallJournal):
     """Writes what calls came to, and tells the listener."""
 
     def __init__(self, context: RunContext) -> None:
@@ -293,3 +453,87 @@ class CallRecorder:
     def retried(self, pending: PendingCall, error: ProviderError) -> None:
         self._ledger.tally.retried()
         self._context.emit(CallRetried(pending.unit_number, pending.call.step, str(error)))
+
+
+# -- the log of waves and runs ------------------------------------------------------------------------------------------
+
+
+class PerformanceLog:
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+        self._since = time.monotonic()
+        self._before = context.ledger.tally.so_far()
+
+    def write(self, scope: str) -> None:
+        """Of all that happened since it was last told."""
+        before, since = self._before, self._since
+        now = self._before = self._context.ledger.tally.so_far()
+        self._since = time.monotonic()
+        seconds = max(1e-9, self._since - since)
+        calls, live = now.calls - before.calls, now.call_seconds - before.call_seconds
+        cached, bought = now.cached - before.cached, now.bought - before.bought
+        tokens = now.input_tokens + now.output_tokens - before.input_tokens - before.output_tokens
+        peak = sum(account.limiter.peak for account in self._context.accounts.values())
+        figures = [
+            f"{span(seconds)}",
+            f"{calls:,} calls ({number(calls / seconds, 1)}/s)",
+            f"{number(live / seconds, 1)} in flight on average, peak {peak:,}",
+            *([f"mean latency {span(live / bought)}"] if live and bought else []),
+            f"{cached:,} from the cache ({100 * cached / calls if calls else 0:.0f} %)",
+            f"{now.retried - before.retried:,} retried",
+            f"{now.failed - before.failed:,} failed",
+            f"{tokens:,} tokens ({tokens / seconds:,.0f}/s)",
+            money(None if now.unpriced > before.unpriced else now.cost_usd - before.cost_usd),
+        ]
+        self._context.log("info", f"Performance of {scope}: {', '.join(figures)}.")
+
+
+EVERY_WAVE = 20
+"""waves of a run of which each is logged; of later ones the 32nd, the 64th and so on, since a run may have 100,000"""
+
+
+class WaveLog:
+    """Logs the start and the end of each wave: requests, seconds, mean per message.
+
+    A wave ends with the last request that the study expects in it. Where it does not know their number, the waves follow
+    one another, and the start of the next one is its end. What is open at the end of the run ends with it.
+    """
+
+    def __init__(self, context: RunContext, expected: ExpectedWaves) -> None:
+        self._context = context
+        self._expected = expected
+        self.started: set[int] = set()
+        self._open: set[int] = set()
+        context.ledger.tally.on_wave = self._recorded
+
+    def start(self, wave: int) -> None:
+        """The first request of a wave that this run makes."""
+        self.started.add(wave)
+        for earlier in sorted(self._open):
+            if self._expected.calls_in(earlier) is None and earlier < wave:
+                self._end(earlier)
+        number = len(self.started)
+        if number <= EVERY_WAVE or not number & (number - 1):
+            self._open.add(wave)
+            calls = self._expected.calls_in(wave)
+            planned = "" if calls is None else f": {calls:,} request{'s' * (calls != 1)} planned"
+            self._context.log("info", f"Wave {wave:,} started{planned}.")
+
+    def close(self) -> None:
+        for wave in sorted(self._open):
+            self._end(wave)
+
+    def _recorded(self, wave: int, calls: int) -> None:
+        if wave in self._open and (expected := self._expected.calls_in(wave)) is not None and calls >= expected:
+            try:
+                self._end(wave)
+            except Exception as error:  # of a listener: the writer calls this, and must go on
+                self._context.fail(error)
+
+    def _end(self, wave: int) -> None:
+        self._open.discard(wave)
+        calls, failed, seconds = self._context.ledger.tally.wave_figures(wave)
+        mean = f", {span(seconds / calls)} per message" if calls else ""
+        failures = f", {failed:,} lost" if failed else ""
+        requests = f"{calls:,} request{'s' * (calls != 1)}"
+        self._context.log("info", f"Wave {wave:,} ended: {requests} in {span(seconds)}{mean}{failures}.")

@@ -3,25 +3,22 @@ what stops it."""
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.config.sections import FrozenConfig
-from tidepool.engine.errors import FileError, RunError, TidepoolError
-from tidepool.engine.events import BatchStarted, CallsExpected, Listener, TransportPlanned
+from tidepool.engine.config.sections import FrozenConfig, as_overrides, limit_change
+from tidepool.engine.errors import FileError, RunError, TidepoolError, UsageError
+from tidepool.engine.events import CallsExpected, Listener, ProvidersRest, TransportPlanned
+from tidepool.engine.runtime.accounts import Account, Budget, OpenAccounts
 from tidepool.engine.runtime.batch_run import BatchRun
-from tidepool.engine.runtime.budget import Budget
-from tidepool.engine.runtime.context import RunContext, SharedRun
-from tidepool.engine.runtime.open_accounts import OpenAccounts
-from tidepool.engine.runtime.run_control import RunControl, Stop
+from tidepool.engine.runtime.context import RunContext, SharedRun, Tasks
 from tidepool.engine.runtime.scheduler import BatchScheduler
-from tidepool.engine.runtime.services import SERVICES
-from tidepool.engine.runtime.tasks import Tasks
-from tidepool.engine.runtime.waves import ExpectedWaves
+from tidepool.engine.runtime.services import SERVICES, ExpectedWaves
 from tidepool.engine.stopping.gate import Gate
 from tidepool.engine.stopping.rules import StopRule
 from tidepool.engine.stopping.stages import stages_of
@@ -29,12 +26,188 @@ from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import transport_plan
 from tidepool.engine.studies.planned_calls import Plan, merge_plans
 from tidepool.engine.trust.record import ReplySeals
-from tidepool.storage import batches
+from tidepool.storage import batches, control
 from tidepool.storage.file import connect
 from tidepool.storage.ledger import Ledger
+from tidepool.storage.locks import HEARTBEAT_SECONDS
 from tidepool.storage.queries.summary import Money, money_by_provider
-from tidepool.storage.states import BatchStatus, StopCode
+from tidepool.storage.states import BatchStatus, StopCode, batch_number_of, sequence_number_of
 from tidepool.storage.writer import Writer
+
+# -- control -----------------------------------------------------------------------------------------------------------
+
+
+LOOK_SECONDS = 0.25
+MOST_SHOWN = 2_000
+"""calls in flight that a heartbeat names"""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why a run ends before its study does."""
+
+    code: StopCode
+    words: str = ""
+    """the code in words, where it says more: which signal"""
+    cancel_batches: bool = False
+    """provider batches are cancelled, not left"""
+    fault: TidepoolError | None = None
+
+    @property
+    def reason(self) -> str:
+        """As people read it."""
+        return str(self.fault) if self.fault is not None else self.words or self.code.value
+
+
+async def _ignored(changes: Sequence[str]) -> None:
+    return None
+
+
+class RunControl:
+    """What the caller holds to stop a run; `on_stop` is what becomes of its provider batches."""
+
+    def __init__(self, on_stop: str = "leave") -> None:
+        self.on_stop = on_stop
+        self.requested: Stop | None = None
+        """the first stop that was asked for"""
+        self.on_request: Callable[[], None] = lambda: None
+        """called with it: no call leaves any more, however long it takes until all else is told"""
+        self.on_limits: Callable[[Sequence[str]], Awaitable[None]] = _ignored
+        """called with limits that were changed, as `--set` has them, so that they hold for a resume too"""
+        self._event = asyncio.Event()
+        self._started = time.monotonic()
+        self._rested = False
+
+    def stop(self, stop: Stop) -> None:
+        if self.requested is None:
+            self.requested = stop
+            self._event.set()
+            self.on_request()
+
+    def stop_for(self, code: StopCode, words: str = "") -> None:
+        self.stop(Stop(code, words, cancel_batches=self.on_stop == "cancel"))
+
+    async def stopped(self) -> Stop:
+        await self._event.wait()
+        assert self.requested is not None
+        return self.requested
+
+    async def watch(self, leading: RunContext, playing: Callable[[], Sequence[tuple[RunContext, float]]]) -> None:
+        """Beats, and takes the words left in the file, until cancelled. Words to a study are left with its first batch.
+
+        `playing` are the batches under way, each with its seconds in earlier sessions.
+        """
+        ledger = leading.ledger
+        last_beat = 0.0
+        commands_read = set[int]()
+        """commands that were read; the file says so only after the next commit"""
+        while True:
+            if time.monotonic() - last_beat >= HEARTBEAT_SECONDS:
+                last_beat = time.monotonic()
+                for context, earlier_seconds in playing():
+                    self.beat(context, earlier_seconds)
+            for number, command, arguments in control.commands_for(ledger.reader, ledger.batch_number):
+                if number in commands_read:
+                    continue
+                commands_read.add(number)
+                control.mark_command_read(ledger.writer, number)
+                if leading.run.closing or not isinstance(arguments, dict):
+                    continue
+                if command == "limits":
+                    if changed := change_limits(leading, arguments):
+                        await self.on_limits(as_overrides(changed))
+                else:
+                    self._obey(leading, command, arguments)
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def beat(self, context: RunContext, earlier_seconds: float) -> None:
+        accounts = context.accounts
+        resting = {name: rest for name, account in accounts.items() if (rest := account.resting()) is not None}
+        if resting or self._rested:
+            context.emit(ProvidersRest(tuple(resting.items())))
+            self._rested = bool(resting)
+        control.beat(
+            context.ledger.writer,
+            context.ledger.batch_number,
+            seconds=earlier_seconds + time.monotonic() - self._started,
+            peak_concurrency=sum(account.limiter.peak for account in accounts.values()),
+            in_flight=[
+                [sequence_number_of(unit), wave]
+                for account in accounts.values()
+                for (unit, _), wave in list(account.in_flight.items())[:MOST_SHOWN]
+                if batch_number_of(unit) == context.ledger.batch_number
+            ],
+            limits={
+                "providers": {name: _limits_of(account) for name, account in accounts.items()},
+                "asks": sorted(context.asks),
+                "budget_usd": context.budget.cap,
+                "reserved_usd": context.budget.reserved,
+                **({"hands": workers} if (workers := context.run.worker_rows()) else {}),
+            },
+        )
+
+    def _obey(self, context: RunContext, command: str, arguments: dict[str, Any]) -> None:
+        match command:
+            case "stop":
+                on_stop = arguments.get("on_stop", self.on_stop)
+                self.stop(Stop(StopCode.STOPPED, cancel_batches=on_stop == "cancel"))
+            case "pause" | "continue":
+                paused = command == "pause"
+                context.pause(paused)
+                for number in context.run.ledgers:
+                    control.set_paused(context.ledger.writer, number, paused)
+                context.log("info", "Paused." if paused else "Continued.")
+            case "give up":
+                context.run.give_up(str(arguments.get("order")))
+            case _:
+                context.log("warning", f"The word {command!r} was not understood.")
+
+
+def _limits_of(account: Account) -> dict[str, Any]:
+    """What a watcher is shown of an account."""
+    limiter, resting = account.limiter, account.resting()
+    return {
+        "allowed": int(limiter.allowed),
+        "in_flight": limiter.in_flight,
+        "max_concurrent": limiter.ceiling,
+        "requests_per_minute": limiter.requests.per_minute,
+        "tokens_per_minute": limiter.tokens.per_minute,
+        "resting": None if resting is None else asdict(resting),
+    }
+
+
+def change_limits(context: RunContext, changes: dict[str, Any]) -> dict[str, Any]:
+    """New limits while running, as KEY = VALUE; `providers.NAME.KEY` changes one provider's. Those that were taken."""
+    changed: dict[str, Any] = {}
+    for key, value in changes.items():
+        try:
+            name, provider, checked = limit_change(key, value)
+            accounts = context.accounts
+            if provider is not None:
+                if provider not in accounts:
+                    raise UsageError(f"the batch sends nothing to {provider}.")
+                accounts = {provider: accounts[provider]}
+            _change_limit(context, name, checked, accounts, whole=provider is None)
+        except (TidepoolError, ValueError, TypeError) as error:
+            context.log("warning", f"The limit {key} = {value} was not taken: {error}")
+        else:
+            context.log("info", f"Limit changed: {key} = {value}.")
+            changed[key] = checked
+    return changed
+
+
+def _change_limit(context: RunContext, name: str, value: Any, accounts: Mapping[str, Account], *, whole: bool) -> None:
+    if name == "budget_usd" and value and any(not account.knows_prices for account in accounts.values()):
+        raise UsageError("a price is not known, so the budget could not be kept.")
+    if name == "budget_usd" and whole:
+        context.budget.change(value)
+        return
+    for account in accounts.values():
+        account.change(name, value)
+
+
+# -- session -----------------------------------------------------------------------------------------------------------
+
 
 DRAIN_SECONDS = 10.0
 
@@ -85,42 +258,6 @@ class RunningBatch:
         return frozenset(model.partition(":")[0] for model in load_kind(self.config.batch.kind).models(self.config))
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
-    """What a process takes up: a batch of a file, or the batches of a study, with their accounts and who steers."""
-
-    path: Path
-    run_id: str
-    """the study's id, or the only batch's"""
-    turns: Sequence[RunningBatch]
-    """the first one's log tells what is not one batch's own"""
-    accounts: OpenAccounts
-    control: RunControl
-    on_end: Callable[[RunningBatch, SessionOutcome], Awaitable[None]] | None = None
-    """told of each batch that comes to its end while others go on"""
-
-    async def run(self, play: Play) -> list[SessionOutcome]:
-        """Plays the batches, whatever happens, and lets go of the file: what became of each."""
-        try:
-            writer = Writer(self.path)
-            await writer.open()
-            reader = connect(self.path)
-            try:
-                session = _Session(self, writer, reader)
-                stop = await session.play(play)
-            finally:
-                write_error = await _closed(writer)
-                reader.close()
-        except asyncio.CancelledError:
-            return [SessionOutcome(Stop(StopCode.CANCELLED)) for _ in self.turns]
-        except TidepoolError as fault:
-            return [SessionOutcome(Stop(StopCode.FAULT, fault=fault)) for _ in self.turns]
-        if write_error is not None:
-            stop = stop or Stop(StopCode.FAULT, fault=write_error)
-            return [SessionOutcome(stop) for _ in self.turns]
-        return [session.outcome(place, stop) for place in range(len(self.turns))]
-
-
 def verdict(outcome: SessionOutcome, *, calls: int, completed: int, failed: int) -> SessionVerdict:
     """A batch's state after a turn, by what stopped it and how many of its calls and units there are."""
     if (stop := outcome.stop) is not None:
@@ -133,40 +270,72 @@ def verdict(outcome: SessionOutcome, *, calls: int, completed: int, failed: int)
     return SessionVerdict(status, outcome.reason, StopCode.RULE if outcome.reason else None)
 
 
-async def _closed(writer: Writer) -> FileError | None:
-    """Writes what is queued and lets go of the file; what could not be written is told."""
-    try:
-        await writer.close()
-    except FileError as error:
-        return error
-    return None
+class Session:
+    """One process's turn at the batches of a run."""
 
-
-class _Session:
-    """A turn with its file open."""
-
-    def __init__(self, session: Session, writer: Writer, reader: sqlite3.Connection) -> None:
-        self._session = session
-        self._control = session.control
-        self._accounts = session.accounts.by_provider
-        self._shared = SharedRun(session.run_id, several=len(session.turns) > 1)
-        if any(turn.runs_code for turn in session.turns):
+    def __init__(
+        self,
+        path: Path,
+        run_id: str,
+        turns: Sequence[RunningBatch],
+        accounts: OpenAccounts,
+        control: RunControl,
+        on_end: Callable[[RunningBatch, SessionOutcome], Awaitable[None]],
+    ) -> None:
+        """`run_id`: the study's id, or the only batch's. The log of the first of `turns` says what is not one batch's own.
+        `on_end` is called with each batch that comes to its end while others go on."""
+        self._path = path
+        self._turns = turns
+        self._workers = accounts.workers
+        self._control = control
+        self._on_end = on_end
+        self._accounts = accounts.by_provider
+        self._shared = SharedRun(run_id, several=len(turns) > 1)
+        if any(turn.runs_code for turn in turns):
             self._shared.seals = ReplySeals()
         self._shared.window.concurrency = self._shared.live_window.concurrency = self._concurrency
-        rows = [batches.find_batch(reader, turn.batch_id) for turn in session.turns]
-        numbers = [int(row["number"]) for row in rows]
+        self._plan = merge_plans([turn.plan for turn in turns if not turn.ended])
+        self.runs: list[BatchRun] = []
+        self._mains: list[asyncio.Task[None] | None] = [None] * len(turns)
+        self._ends: set[asyncio.Task[None]] = set()
+
+    async def run(self, play: Play) -> list[SessionOutcome]:
+        """Plays the batches, whatever happens, and lets go of the file: what became of each."""
+        write_error: FileError | None = None
+        try:
+            writer = Writer(self._path)
+            await writer.open()
+            reader = connect(self._path)
+            try:
+                self._open_file(writer, reader)
+                stop = await self._play(play)
+            finally:
+                try:
+                    await writer.close()
+                except FileError as error:
+                    write_error = error
+                reader.close()
+        except asyncio.CancelledError:
+            return [SessionOutcome(Stop(StopCode.CANCELLED)) for _ in self._turns]
+        except TidepoolError as fault:
+            return [SessionOutcome(Stop(StopCode.FAULT, fault=fault)) for _ in self._turns]
+        if write_error is not None:
+            stop = stop or Stop(StopCode.FAULT, fault=write_error)
+            return [SessionOutcome(stop) for _ in self._turns]
+        return [self._outcome(place, stop) for place in range(len(self._turns))]
+
+    def _open_file(self, writer: Writer, reader: sqlite3.Connection) -> None:
+        numbers = [int(batches.find_batch(reader, turn.batch_id)["number"]) for turn in self._turns]
         self._progress = [batches.progress_of(reader, number) for number in numbers]
         budget = self._budgets(reader, numbers)
-        self.runs: list[BatchRun] = []
-        self._plan = merge_plans([turn.plan for turn in session.turns if not turn.ended])
-        for turn, number in zip(session.turns, numbers, strict=True):
+        for turn, number in zip(self._turns, numbers, strict=True):
             ledger = Ledger(writer, reader, number)
             ledger.open_cache(turn.config.batch.seed, turn.config.batch.kind)
             context = RunContext(
                 *(turn.config, turn.batch_id, ledger, self._accounts, budget, turn.listener),
                 run=self._shared,
                 # Of a study whose cells go different ways, live ones keep no wave waiting.
-                tasks=None if turn.resumed or len(session.turns) == 1 or self._has_waves(turn) else Tasks(),
+                tasks=None if turn.resumed or len(self._turns) == 1 or self._has_waves(turn) else Tasks(),
                 asks=frozenset() if turn.ended else turn.providers,
             )
             if not self.runs:
@@ -177,8 +346,6 @@ class _Session:
             self.runs.append(BatchRun(context, ExpectedWaves(turn.plan, self._plan), self._scheduler))
             self.runs[-1].gate = _gate(turn, context)
         self._context = self.runs[0].context
-        self._mains: list[asyncio.Task[None] | None] = [None] * len(self.runs)
-        self._ends: set[asyncio.Task[None]] = set()
 
     def _concurrency(self) -> int:
         """Live calls that may be in flight, as limits are at the moment."""
@@ -192,7 +359,7 @@ class _Session:
 
     def _budgets(self, reader: sqlite3.Connection, numbers: Sequence[int]) -> Budget:
         """The budget of the whole; each account gets its own part of it."""
-        config = next(turn.config for turn in self._session.turns if not turn.ended)
+        config = next(turn.config for turn in self._turns if not turn.ended)
         money = money_by_provider(reader, numbers)
         spent = sum(progress["cost_usd"] for progress in self._progress)
         whole = Budget(config.service.budget_usd, spent, sum(amounts.reserved for amounts in money.values()))
@@ -203,20 +370,20 @@ class _Session:
             budget.on_exhausted = lambda: self._control.stop(Stop(StopCode.BUDGET))
         return whole
 
-    def outcome(self, place: int, stop: Stop | None) -> SessionOutcome:
+    def _outcome(self, place: int, stop: Stop | None) -> SessionOutcome:
         """A batch of several that had come to its end is not touched by what stopped the others."""
         main = self._mains[place]
         ended = main is not None and main.done() and not main.cancelled() and main.exception() is None
         return SessionOutcome(None if ended and len(self.runs) > 1 else stop, self.runs[place].reason)
 
-    async def play(self, play: Play) -> Stop | None:
+    async def _play(self, play: Play) -> Stop | None:
         """The study to its end (None), or to what stopped it."""
         self._open()
         if self._control.requested is not None:  # while hands were waited for
             self._no_new_calls()
         watch = asyncio.create_task(self._control.watch(self._context, self._playing))
         watch.add_done_callback(self._context.fail_if_raised)  # nobody could steer the run
-        for place, (run, turn) in enumerate(zip(self.runs, self._session.turns, strict=True)):
+        for place, (run, turn) in enumerate(zip(self.runs, self._turns, strict=True)):
             if not turn.ended:
                 tasks = run.context.tasks
                 self._mains[place] = tasks.spawn(_play_logged(play, run), tasks.ending(partial(self._ended, place)))
@@ -249,8 +416,8 @@ class _Session:
         ]
 
     def _open(self) -> None:
-        turns, context = self._session.turns, self._context
-        if (workers := self._session.accounts.workers) is not None:
+        turns, context = self._turns, self._context
+        if (workers := self._workers) is not None:
             workers.notices.listen(partial(context.log, "warning"))
             self._shared.worker_rows = workers.worker_rows
         for account in self._accounts.values():
@@ -268,8 +435,7 @@ class _Session:
             self._scheduler.resume()
 
     def _open_one(self, turn: RunningBatch, run: BatchRun) -> None:
-        context, batch = run.context, turn.config.batch
-        context.emit(BatchStarted(turn.batch_id, batch.kind, batch.name, turn.resumed))
+        context = run.context
         context.log("info", "Resumed." if turn.resumed else "Started.")
         for line in turn.servers:
             context.log("info", f"Asks {line}.")
@@ -295,17 +461,16 @@ class _Session:
         self._shared.finished = all(
             other is None or other is main or other.done() for run, other in pairs if run.context.tasks is tasks
         )
-        if len(self.runs) > 1 and self._session.on_end and not main.cancelled() and main.exception() is None:
+        if len(self.runs) > 1 and not main.cancelled() and main.exception() is None:
             end = asyncio.ensure_future(self._announce_end(place))
             self._ends.add(end)
             end.add_done_callback(self._context.fail_if_raised)
 
     async def _announce_end(self, place: int) -> None:
-        assert self._session.on_end is not None
         context = self.runs[place].context
         self._control.beat(context, self._progress[place]["seconds"])
         await context.ledger.writer.committed()
-        await self._session.on_end(self._session.turns[place], self.outcome(place, None))
+        await self._on_end(self._turns[place], self._outcome(place, None))
 
     async def _close(self, all_runs: "asyncio.Future[Any]", stop_request: "asyncio.Future[Stop]") -> Stop | None:
         if self._shared.fault.done():

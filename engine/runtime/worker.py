@@ -41,28 +41,17 @@ class WorkerCall(NamedTuple):
 class Fault(NamedTuple):
     """A ProviderError as plain data."""
 
-    kind: ErrorClass
+    fault: ErrorClass
     words: str
     retry_after: float | None
     no_reply: NoReply | None
 
     def error(self) -> ProviderError:
-        return ProviderError(self.kind, self.words, self.retry_after, self.no_reply)
+        return ProviderError(self.fault, self.words, self.retry_after, self.no_reply)
 
 
-class Returned(NamedTuple):
-    number: int
-    answer: Answer | None
-    fault: Fault | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CallBatch:
-    """What came back, and what the user should know."""
-
-    returned: Sequence[Returned]
-    notices: Sequence[tuple[str, str]] = ()
-    """by provider"""
+Returned = tuple[int, Answer | Fault]
+"""a call's number, and what it came to"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +114,13 @@ class Worker:
     async def submit(self, packed: bytes) -> None:
         """New calls. They are made at once: how many may be under way is for the process at home to say."""
         for job in pickle.loads(packed):
-            task = asyncio.create_task(self._make(WorkerCall(*job)))
+            task = asyncio.create_task(self._make(job))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def collect(self) -> bytes:
-        """What has come back since it was last asked; it waits for something, and where it has just said
-        something, a moment longer for more."""
+        """What has come back since it was last asked, and what the user should know, by provider. It waits for something, and
+        where it has just said something, a moment longer for more."""
         try:
             async with asyncio.timeout(HEARTBEAT_SECONDS):
                 await self._ready.wait()
@@ -140,7 +129,7 @@ class Worker:
         else:
             await asyncio.sleep(max(0.0, self._collected_at + WINDOW - time.monotonic()))
         self._collected_at = time.monotonic()
-        batch = CallBatch(self._returned, self._notices)
+        batch = self._returned, self._notices
         self._returned, self._notices = [], []
         self._ready.clear()
         return pickle.dumps(batch, pickle.HIGHEST_PROTOCOL)
@@ -153,28 +142,18 @@ class Worker:
 
     async def _make(self, job: WorkerCall) -> None:
         started = time.monotonic()
+        result: Answer | Fault
         try:
             answer = await self._providers[job.provider].complete(job.call, job.seed, job.attempt)
-            if answer.seconds is None:
-                answer = answer._replace(seconds=time.monotonic() - started)
-            returned = Returned(job.number, answer)
+            result = answer if answer.seconds is not None else answer._replace(seconds=time.monotonic() - started)
         except ProviderError as error:
-            returned = Returned(job.number, None, _fault(error))
-        except Exception as error:
-            # A fault of ours, not of the call: it is told at home, where it stops the run.
-            returned = Returned(job.number, None, _unexpected(error))
-        self._returned.append(returned)
+            result = _fault(error)
+        except Exception as error:  # a fault of ours, not of the call: it stops the run
+            words = scrub_keys(f"A hand met something unexpected: {type(error).__name__}: {error}")
+            result = Fault(ErrorClass.FATAL, words, None, NoReply.BROKEN)
+        self._returned.append((job.number, result))
         self._ready.set()
-
-
-def pack_calls(jobs: Sequence[WorkerCall]) -> bytes:
-    return pickle.dumps([tuple(job) for job in jobs], pickle.HIGHEST_PROTOCOL)
 
 
 def _fault(error: ProviderError) -> Fault:
     return Fault(error.fault, scrub_keys(str(error)), error.retry_after, error.no_reply)
-
-
-def _unexpected(error: Exception) -> Fault:
-    words = scrub_keys(f"{type(error).__name__}: {error}")
-    return Fault(ErrorClass.FATAL, f"A hand met something unexpected: {words}", None, NoReply.BROKEN)

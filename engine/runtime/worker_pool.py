@@ -3,32 +3,33 @@
 Calls go out in batches; answers come back by a long poll. A worker whose process or node dies, or that is silent for long, is
 lost, and so are its calls: they may have been bought, and are retried elsewhere. A lost worker is restarted, later each time.
 Without any worker, calls leave from the driver; calls to a server beside a worker wait for one as for a provider that is down.
-A worker whose server is down rests from that provider, as a server of a pool does, because it fails fast and would attract calls.
+A worker whose server is down gets no calls of that provider for a while, because it fails fast and would attract them. All else of a
+provider stays in the driver: prices, limits, its batch API.
 """
 
 import asyncio
 import pickle
 import time
-from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from tidepool.engine.call import Call
+from tidepool.engine.call import Call, PriceTag
+from tidepool.engine.config.endpoints import LOCAL
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import UsageError
-from tidepool.engine.providers.pool import LONGEST_REST, Rest
-from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, Notices, ProviderError
-from tidepool.engine.registries import program_version
-from tidepool.engine.runtime.worker import (
-    WINDOW,
-    CallBatch,
-    Fault,
-    Opening,
-    WorkerCall,
-    WorkerCard,
-    pack_calls,
+from tidepool.engine.providers.endpoint import endpoint_of, has_credentials, is_endpoint
+from tidepool.engine.providers.protocol import (
+    Answer,
+    BatchApi,
+    ErrorClass,
+    NoReply,
+    Notices,
+    Provider,
+    ProviderError,
 )
+from tidepool.engine.registries import program_version
+from tidepool.engine.runtime.worker import WINDOW, Fault, Opening, Returned, WorkerCall, WorkerCard
 
 PIECE = 20
 """calls that are worth a message of their own"""
@@ -47,8 +48,8 @@ def distribute_calls(count: int, loads: Mapping[H, int], piece: int = PIECE) -> 
 
 LOST_SECONDS = 60.0
 """without a word, after which a hand is taken for lost: it says something every two"""
-RATE_SECONDS = 10.0
-"""over which the calls a second of a hand are counted"""
+REST_SECONDS = 30.0
+"""for which a hand whose own server cannot be asked gets no calls of it"""
 GOODBYE_SECONDS = 2.0
 
 
@@ -62,12 +63,8 @@ class RemoteWorker(Protocol):
         """Ends it at once."""
 
 
-class AnswerSlot(NamedTuple):
-    """Who waits for a call that a hand has."""
-
-    answer: "asyncio.Future[Answer]"
-    provider: str
-    asked_at: float
+Sent = tuple[WorkerCall, "asyncio.Future[Answer]"]
+"""a call, and who waits for it"""
 
 
 class WorkerClient:
@@ -76,43 +73,37 @@ class WorkerClient:
         self.card = card
         self.providers: set[str] = set()
         """that can be asked from there"""
-        self.rests: dict[str, Rest] = {}
-        """of providers whose server is beside it, while that is busy, silent or gone"""
-        self.troubled: set[str] = set()
-        """those of which the last word was a fault"""
-        self.in_flight: dict[int, AnswerSlot] = {}
+        self.in_flight: dict[int, Sent] = {}
         self.returned = 0
         self.pause = 0.0
         """seconds before another is started where this one is lost"""
         self.notice: Callable[[str, str], None] = lambda provider, text: None
-        self.on_returned: Callable[[WorkerClient, AnswerSlot, Fault | None], None] = lambda worker, slot, fault: None
-        """told of each call that came back, with its fault or without"""
+        self.on_fault: Callable[[WorkerClient, str, Fault], None] = lambda worker, provider, fault: None
         self._on_lost = on_lost
         self._lost = False
-        self._recent: deque[tuple[float, int]] = deque()
         self._since = time.monotonic()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self) -> None:
         self._spawn(self._collect())
 
-    def submit(self, jobs: Sequence[WorkerCall], answers: Sequence["asyncio.Future[Answer]"]) -> None:
-        now = time.monotonic()
-        for job, answer in zip(jobs, answers, strict=True):
-            self.in_flight[job.number] = AnswerSlot(answer, job.provider, now)
-        self.send("submit", pack_calls(jobs))
+    def submit(self, sent: Sequence[Sent]) -> None:
+        self.in_flight.update({job.number: (job, answer) for job, answer in sent})
+        self.send("submit", pickle.dumps([job for job, _ in sent], pickle.HIGHEST_PROTOCOL))
 
     def send(self, method: str, *arguments: Any) -> None:
         """Calls a method of the worker without waiting for it."""
         self._spawn(self.remote.call(method, *arguments))
 
-    @property
-    def rate(self) -> float:
-        """Calls a second that came back of late."""
-        now = time.monotonic()
-        while self._recent and self._recent[0][0] < now - RATE_SECONDS:
-            self._recent.popleft()
-        return sum(count for _, count in self._recent) / max(1.0, min(RATE_SECONDS, now - self._since))
+    def row(self) -> dict[str, Any]:
+        """For watchers: its node, calls in flight, calls that came back, and calls a second."""
+        return {
+            "node": self.card.node,
+            "process": self.card.process,
+            "in_flight": len(self.in_flight),
+            "returned": self.returned,
+            "per_second": round(self.returned / max(1.0, time.monotonic() - self._since), 1),
+        }
 
     async def close(self) -> None:
         self._lost = True
@@ -135,36 +126,34 @@ class WorkerClient:
             if task is not asyncio.current_task():
                 task.cancel()
         self._on_lost(self, reason)
-        for slot in self.in_flight.values():
-            if not slot.answer.done():
+        for _, answer in self.in_flight.values():
+            if not answer.done():
                 error_text = f"The hand on {self.card.node} was lost ({reason})"
-                slot.answer.set_exception(ProviderError(ErrorClass.TRANSIENT, error_text, no_reply=NoReply.LOST))
+                answer.set_exception(ProviderError(ErrorClass.TRANSIENT, error_text, no_reply=NoReply.LOST))
         self.in_flight.clear()
 
     async def _collect(self) -> None:
         while True:
             async with asyncio.timeout(LOST_SECONDS):
                 packed = await self.remote.call("collect")
-            self._settle(pickle.loads(packed))
+            returned, notices = pickle.loads(packed)
+            for provider, text in notices:
+                self.notice(provider, text)
+            for result in returned:
+                self._settle(result)
 
-    def _settle(self, batch: CallBatch) -> None:
-        count = len(batch.returned)
-        if count:
-            self.returned += count
-            self._recent.append((time.monotonic(), count))
-        for provider, text in batch.notices:
-            self.notice(provider, text)
-        for number, answer, fault in batch.returned:
-            slot = self.in_flight.pop(number, None)
-            if slot is None:
-                continue
-            self.on_returned(self, slot, fault)
-            if slot.answer.done():  # nobody waits for it any more
-                continue
-            if fault is not None:
-                slot.answer.set_exception(fault.error())
-            elif answer is not None:
-                slot.answer.set_result(answer)
+    def _settle(self, returned: Returned) -> None:
+        number, result = returned
+        self.returned += 1
+        job, answer = self.in_flight.pop(number)
+        if isinstance(result, Fault):
+            self.on_fault(self, job.provider, result)
+        if answer.done():  # nobody waits for it any more
+            return
+        if isinstance(result, Fault):
+            answer.set_exception(result.error())
+        else:
+            answer.set_result(result)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -220,7 +209,7 @@ class WorkerPool:
         self._openings: dict[str, Opening] = {}
         self._batch_id = ""
         self._listeners: dict[str, Notices] = {}
-        self._outbox: dict[str, list[tuple[WorkerCall, asyncio.Future[Answer]]]] = {}
+        self._outbox: dict[str, list[Sent]] = {}
         self._number = 0
         self._sent_at = 0.0
         self._starting: set[asyncio.Task[None]] = set()
@@ -281,17 +270,8 @@ class WorkerPool:
     def having(self, provider: str) -> list[WorkerClient]:
         return [worker for worker in self.workers if provider in worker.providers]
 
-    def awake(self, provider: str) -> list[WorkerClient]:
-        """Those of them whose server beside them does not rest."""
-        now = time.monotonic()
-        return [
-            worker
-            for worker in self.having(provider)
-            if provider not in worker.rests or worker.rests[provider].until <= now
-        ]
-
     def nodes(self, provider: str) -> int:
-        return len({worker.card.node for worker in self.awake(provider)})
+        return len({worker.card.node for worker in self.having(provider)})
 
     async def complete(self, provider: str, call: Call, seed: int, attempt: int) -> Answer:
         """One call from some hand; there is one that has the provider."""
@@ -306,21 +286,11 @@ class WorkerPool:
             try:
                 return await answer
             except ProviderError as error:
-                if not (self._openings[provider].on_node and _unasked(error) and self.awake(provider)):
+                if not (self._openings[provider].on_node and _unasked(error) and self.having(provider)):
                     raise
 
     def worker_rows(self) -> list[dict[str, Any]]:
-        """For watchers: each hand with its node, calls in flight, calls that came back, and calls a second."""
-        return [
-            {
-                "node": worker.card.node,
-                "process": worker.card.process,
-                "in_flight": len(worker.in_flight),
-                "returned": worker.returned,
-                "per_second": round(worker.rate, 1),
-            }
-            for worker in self.workers[:MOST_SHOWN]
-        ]
+        return [worker.row() for worker in self.workers[:MOST_SHOWN]]
 
     @property
     def summary(self) -> str:
@@ -354,18 +324,14 @@ class WorkerPool:
         outbox, self._outbox = self._outbox, {}
         for provider, jobs in outbox.items():
             unsent = [(job, answer) for job, answer in jobs if not answer.done()]
-            workers = {id(worker): worker for worker in self.awake(provider) or self.having(provider)}
-            if not workers:
+            loads = {worker: len(worker.in_flight) for worker in self.having(provider)}
+            if not loads:
                 for _, answer in unsent:
                     answer.set_exception(NoWorkerLeft())
                 continue
-            piece = 1 if self._openings[provider].on_node else PIECE
             queue = iter(unsent)
-            for key, share in distribute_calls(
-                len(unsent), {key: len(worker.in_flight) for key, worker in workers.items()}, piece
-            ):
-                chunk = [next(queue) for _ in range(share)]
-                workers[key].submit([job for job, _ in chunk], [answer for _, answer in chunk])
+            for worker, share in distribute_calls(len(unsent), loads, 1 if self._openings[provider].on_node else PIECE):
+                worker.submit([next(queue) for _ in range(share)])
 
     # -- coming and going --------------------------------------------------------------------------------
 
@@ -399,7 +365,7 @@ class WorkerPool:
                 pause = min(LONGEST_PAUSE, pause * 2)
                 await asyncio.sleep(pause)
         worker.notice = lambda provider, text: self._listeners[provider](text)
-        worker.on_returned = self._update_rest
+        worker.on_fault = self._rest_from_server
         worker.pause = max(FIRST_PAUSE, 2 * pause)
         worker.begin()
         self.workers.append(worker)
@@ -444,36 +410,103 @@ class WorkerPool:
         if not self._closed:
             self._begin_start(min(LONGEST_PAUSE, worker.pause))
 
-    def _update_rest(self, worker: WorkerClient, slot: AnswerSlot, fault: Fault | None) -> None:
-        """What a call says of the server beside its hand. One fault of a server that answers may be the call's."""
-        provider, rest = slot.provider, worker.rests.get(slot.provider)
-        if not self._openings[provider].on_node:
+    def _rest_from_server(self, worker: WorkerClient, provider: str, fault: Fault) -> None:
+        """The server beside a hand cannot be asked: for a while, calls go to the others."""
+        if not self._openings[provider].on_node or not _unasked(fault) or provider not in worker.providers:
             return
-        if fault is None:
-            worker.troubled.discard(provider)
-            if rest is not None and slot.asked_at >= rest.until:
-                del worker.rests[provider]
-                if rest.times > 1:
-                    self.notices(f"{provider} answers again beside the hand on {worker.card.node}.")
-                self.on_change()
-        elif fault.kind is not ErrorClass.CLIENT:
-            at_least = LONGEST_REST if fault.kind is ErrorClass.FATAL else fault.retry_after or 0.0
-            if at_least or fault.no_reply is not None or provider in worker.troubled:
-                rest = worker.rests.setdefault(provider, Rest())
-                if rest.begin(slot.asked_at, time.monotonic(), at_least):
-                    if rest.times == 2 or at_least == LONGEST_REST:
-                        self.notices(
-                            f"{provider} beside the hand on {worker.card.node} is left alone for a while: {fault.words}"
-                        )
-                    self.on_change()
-            worker.troubled.add(provider)
+        worker.providers.discard(provider)
+        seconds = max(REST_SECONDS, fault.retry_after or 0.0)
+        self.notices(
+            f"{provider} beside the hand on {worker.card.node} is left alone for {seconds:.0f} s: {fault.words}"
+        )
+        asyncio.get_running_loop().call_later(seconds, self._ask_server_again, worker, provider)
+        self.on_change()
+
+    def _ask_server_again(self, worker: WorkerClient, provider: str) -> None:
+        worker.providers.add(provider)
+        self.on_change()
 
 
-def _unasked(error: ProviderError) -> bool:
+def _unasked(fault: Fault | ProviderError) -> bool:
     """The server beside the hand certainly did not begin with it, or can never answer it: another may be asked."""
-    systemic = error.fault is ErrorClass.FATAL and error.no_reply is not NoReply.BROKEN
-    return systemic or error.fault is ErrorClass.RATE_LIMITED or error.no_reply is NoReply.UNREACHABLE
+    systemic = fault.fault is ErrorClass.FATAL and fault.no_reply is not NoReply.BROKEN
+    return systemic or fault.fault is ErrorClass.RATE_LIMITED or fault.no_reply is NoReply.UNREACHABLE
 
 
 class NoWorkerLeft(Exception):
     """Nobody can make the call just now."""
+
+
+NO_WORKER = "No hand is left that can ask {name}: its calls leave from this process until one is back."
+
+
+class RemoteProvider:
+    """A provider whose live calls leave from workers."""
+
+    def __init__(self, local: Provider, workers: WorkerPool) -> None:
+        self.name = local.name
+        self.simulated = local.simulated
+        self.backoff = local.backoff
+        self.batches: BatchApi | None = local.batches
+        self.notices: Notices = local.notices
+        self._local = local
+        self._workers = workers
+        self._on_node = local.settings.hosts == [LOCAL]
+        """each hand asks the server of its own node: no other will do"""
+
+    @property
+    def settings(self) -> Any:
+        return self._local.settings
+
+    @settings.setter
+    def settings(self, changed: ProviderSettings) -> None:
+        self._local.settings = changed
+        self._workers.change(self.name, self._worker_settings())
+
+    def serve(self, batch_id: str) -> None:
+        self._local.serve(batch_id)
+        self._workers.serve(batch_id)
+
+    def concurrency(self, max_concurrent: int) -> int:
+        """Configured for each server: of those beside the hands there are as many as nodes."""
+        return (
+            max_concurrent * max(1, self._workers.nodes(self.name))
+            if self._on_node
+            else self._local.concurrency(max_concurrent)
+        )
+
+    async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
+        try:
+            return await self._workers.complete(self.name, call, seed, attempt)
+        except NoWorkerLeft:
+            if self._on_node:
+                error_text = f"No hand is left beside a server of {self.name}"
+                raise ProviderError(ErrorClass.TRANSIENT, error_text, no_reply=NoReply.UNREACHABLE) from None
+            self.notices(NO_WORKER.format(name=self.name))
+            return await self._local.complete(call, seed, attempt)
+
+    def price(self, model_name: str) -> PriceTag | None:
+        return self._local.price(model_name)
+
+    async def check(self, model_names: Sequence[str]) -> None:
+        """From here, where its batches are ordered and where calls leave if no hand is left; and from every hand."""
+        if not self._on_node:
+            await self._local.check(model_names)
+        await self._workers.open(
+            Opening(self.name, self._worker_settings(), tuple(model_names), on_node=self._on_node), self.notices
+        )
+
+    async def close(self) -> None:
+        await self._local.close()
+
+    def _worker_settings(self) -> ProviderSettings:
+        """With the addresses that hold here, by the environment too. One with a password in it does not travel: every node
+        has it in an environment of its own, like the keys."""
+        settings: ProviderSettings = self._local.settings
+        if self._on_node or not is_endpoint(self.name, settings):
+            return settings
+        addresses = endpoint_of(self.name, settings).addresses
+        if any(map(has_credentials, addresses)):
+            return settings
+        changes = {"hosts": list(addresses)} if len(addresses) > 1 else {"base_url": addresses[0], "hosts": []}
+        return settings.model_copy(update=changes)

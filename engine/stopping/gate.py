@@ -8,7 +8,7 @@ batch may take hours, and the rule looks when it has ended. What was begun is fi
 from dataclasses import replace
 
 from tidepool.engine.inference.intervals import Interval
-from tidepool.engine.runtime.tasks import Latch, Tasks
+from tidepool.engine.runtime.context import Latch, Tasks
 from tidepool.engine.stopping.rules import StopRule
 from tidepool.engine.stopping.stages import Ends, Stages
 from tidepool.engine.stopping.statistics import FINDING, Stopping, stopping_of

@@ -27,6 +27,9 @@ class Study:
     branches: "BranchKind | None" = None
     """how its conversations are continued from one turn; None: they cannot be"""
 
+    stoppable = True
+    """[stop] may end it early"""
+
     def __init__(self, config: FrozenConfig) -> None:
         self.config = config
 

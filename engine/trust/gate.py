@@ -32,6 +32,7 @@ from tidepool.storage import batches, locks
 from tidepool.storage.file import reading, settle, writing
 from tidepool.storage.queries import search
 from tidepool.storage.states import BatchStatus
+from tidepool.storage.studies import batches_to_resume
 
 MOST_SHOWN = 20
 """servers that a question names one by one: more cannot be looked through, and are refused"""
@@ -179,6 +180,20 @@ def admit(connection: sqlite3.Connection, batch: sqlite3.Row, study: Study) -> A
     return admission
 
 
+def judge_together(admissions: Sequence[Admission], studies: Iterable[Study]) -> list[Admission]:
+    """Of the cells of one run, which share accounts and a process: unless all are the user's own, each is judged by the
+    servers and the code of all."""
+    if all(admission.own for admission in admissions):
+        return list(admissions)
+    wholes = [foreign("", "", study) for study in studies]
+    models: dict[NamedServer, set[str]] = {}
+    for server in (server for whole in wholes for server in whole.servers):
+        models.setdefault(replace(server, models=()), set()).update(server.models)
+    servers = tuple(replace(server, models=tuple(sorted(names))) for server, names in models.items())
+    code = tuple(dict.fromkeys(words for one in (*wholes, *admissions) for words in one.code))
+    return [replace(admission, own=False, servers=servers, code=code) for admission in admissions]
+
+
 def plannable(batch_id: str, frozen: str) -> str:
     """A stored config as it can be planned with: a plan opens providers, and an installed one may act on any of its keys."""
     load_frozen(frozen)  # reports what is wrong with it
@@ -250,18 +265,29 @@ def rewrite_configs(path: Path, configs: Mapping[str, tuple[str, str]], note: st
 
 @dataclass(frozen=True, slots=True)
 class TrustQuestion:
-    """Asked once for all that a batch would do. A yes is for this very config."""
+    """Asked once for all that a run would do. A yes is for these very configs."""
 
-    admission: Admission
+    run_id: str
     name: str
+    admissions: Sequence[Admission]
+    """of its batches: each has the servers and the code of all"""
     calls: int | None
     """of the whole study, as planned; None: it cannot be planned"""
     most_usd: float | None
     """what they cost at most, by prices that are known here; None: unknown"""
-    provider_batches: tuple[str, ...] = ()
+    provider_batches: int = 0
     """open ones that the file says are the user's"""
     folder: Path | None = None
     """where files of its code are looked for; None: in the working folder"""
+
+    @property
+    def admission(self) -> Admission:
+        return self.admissions[0]
+
+    def adopt(self, path: Path) -> None:
+        """Yes: the batches become the user's own, as they were shown."""
+        for admission in self.admissions:
+            adopt(path, admission.batch_id, admission.frozen)
 
     def rows(self) -> list[tuple[str, str]]:
         """All that a yes allows, and the price."""
@@ -276,8 +302,8 @@ class TrustQuestion:
                 ("key", " and ".join(server.keys) or "none"),
             ]
         if self.provider_batches:
-            several = "es" if len(self.provider_batches) > 1 else ""
-            words = f"for {len(self.provider_batches):,} provider batch{several} in your account, which it may cancel"
+            several = "es" if self.provider_batches > 1 else ""
+            words = f"for {self.provider_batches:,} provider batch{several} in your account, which it may cancel"
             rows.append(("waits", words))
         if servers:
             price = "unknown" if self.most_usd is None else f"at most {money(self.most_usd)}"
@@ -290,30 +316,55 @@ class TrustQuestion:
 def question_about(
     path: Path, reference: str, changes: Iterable[str] = (), plan: Plan | None = None
 ) -> TrustQuestion | None:
-    """None where nothing need be asked before the batch continues with these `--set` changes, or before `plan` is made of it.
-    Nothing in it is taken from what the file claims: not how much is answered already, nor what a model costs."""
+    """None where nothing need be asked before a batch, or its study, continues with these `--set` changes, or before `plan` is
+    made of it. Nothing in it is taken from what the file claims: not how much is answered already, nor what a model costs."""
     from tidepool.engine.branching.replay import study_to_run
 
     with reading(path) as connection:
-        batch = batches.find_batch(connection, reference)
-        if plan is None and batch["status"] == BatchStatus.COMPLETED:
+        references = [reference] if plan is not None else batches_to_resume(connection, reference)
+        rows = [batches.find_batch(connection, one) for one in references]
+        if plan is None and all(row["status"] == BatchStatus.COMPLETED for row in rows):
             return None
-        stored = load_frozen(batch["config"])
-        config = with_overrides(stored, changes)
-        study = study_to_run(connection, batch, config)
-        admission = admit(connection, batch, study)
-        if not admission.needs_trust:
-            return None
-        jobs = batches.open_provider_batches(connection, batch["number"])
-    # Yes adopts the stored config, so servers that `--set` replaces this time are shown as well.
-    servers = tuple(
-        dict.fromkeys((*admission.servers, *judge(batch["id"], batch["config"], study_from(stored)).servers))
+        stored = [load_frozen(row["config"]) for row in rows]
+        studies = [
+            study_to_run(connection, row, with_overrides(config, changes))
+            for row, config in zip(rows, stored, strict=True)
+        ]
+        admissions = [admit(connection, row, study) for row, study in zip(rows, studies, strict=True)]
+        jobs = [job for row in rows for job in batches.open_provider_batches(connection, row["number"])]
+    # Yes adopts the stored configs, so servers that `--set` replaces this time are shown as well.
+    admissions = judge_together(admissions, (*studies, *map(study_from, stored)))
+    run_id, name = str(rows[0]["id"]), str(rows[0]["name"])
+    plans = [(lambda study=study: plan or study.plan(), study.config) for study in studies]
+    waiting = sum(job["provider"] != "simulated" for job in jobs)
+    return question_for(run_id, name, admissions, plans, waiting)
+
+
+def question_for(
+    run_id: str,
+    name: str,
+    admissions: Sequence[Admission],
+    planned: Sequence[tuple[Callable[[], Plan], FrozenConfig]],
+    provider_batches: int = 0,
+    folder: Path | None = None,
+) -> TrustQuestion | None:
+    """None where nothing need be asked. `planned`: how to plan each cell, with its config."""
+    if not any(admission.needs_trust for admission in admissions):
+        return None
+    if len(admissions[0].servers) > MOST_SHOWN:
+        admissions[0].refuse()
+    prices = [price_of(plan, config, admissions[0].servers) for plan, config in planned]
+    calls = [count for count, _ in prices if count is not None]
+    costs = [cost for _, cost in prices if cost is not None]
+    return TrustQuestion(
+        run_id,
+        name,
+        admissions,
+        sum(calls) if len(calls) == len(prices) else None,
+        sum(costs) if len(costs) == len(prices) else None,
+        provider_batches,
+        folder,
     )
-    if len(servers) > MOST_SHOWN:
-        replace(admission, servers=servers).refuse()
-    calls, price = price_of(lambda: plan or study.plan(), config, servers)
-    ids = tuple(str(job["id"]) for job in jobs if job["provider"] != "simulated")
-    return TrustQuestion(replace(admission, servers=servers), batch["name"], calls, price, ids)
 
 
 def price_of(

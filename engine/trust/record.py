@@ -1,8 +1,7 @@
 """What this user trusts, stored outside every study file: a file's own words never grant anything.
 
 A batch counts by its id together with the hash of its frozen config, since a copy that comes back may be changed. The record also holds
-what `tidepool api` was asked to run, which drafts were written here, in which folder the code of a batch lies, and the secret behind the
-seals of replies. No key is ever written. If the record cannot be written, or others could have written it, that is reported once, and
+which drafts were written here, in which folder the code of a batch lies, and the secret behind the seals of replies. No key is ever written. If the record cannot be written, or others could have written it, that is reported once, and
 what is trusted holds for this process.
 
 Seals protect batches that run code. A reply is given to the user's scorer, and a reply from a file
@@ -37,7 +36,7 @@ MOST_DRAFTS = 3
 Section = dict[str, Any]
 """one entry for each batch, draft or folder, by id; most hold the hashes of configs, each with the time it was added"""
 Sections = dict[str, Section]
-_OF_CONFIGS = ("batch", "queue", "draft")
+_OF_CONFIGS = ("batch", "draft")
 T = TypeVar("T")
 
 
@@ -127,16 +126,6 @@ class TrustRecord:
         self._write(lambda sections: _section(sections, "secret").setdefault("seals", new))
         known = (sections["secret"].get("seals") for sections in self._read())
         return bytes.fromhex(str(next(filter(None, known), new)))
-
-    def queue(self, batch_id: str, config: str) -> None:
-        self._write(lambda sections: _add(sections, "queue", batch_id, config))
-
-    def unqueue(self, batch_id: str) -> None:
-        self._write(lambda sections: _section(sections, "queue").pop(batch_id, None))
-
-    def queued(self) -> set[tuple[str, str]]:
-        """Ids with the hashes of their configs, of whatever file."""
-        return set(self._pairs("queue"))
 
     def store_draft(self, location: Path, text: str) -> None:
         """This text of a draft was typed here, or taken from what was. The place only says which texts it replaces."""

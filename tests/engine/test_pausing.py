@@ -10,12 +10,11 @@ import pytest
 from tests.support.random_studies import KINDS, random_study
 from tests.support.state import end_state, query
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.design.running import run_study
 from tidepool.engine.events import CallAnswered, Event, Logged
 from tidepool.engine.providers.protocol import Answer
 from tidepool.engine.providers.simulated.provider import SimulatedProvider
-from tidepool.engine.run import run_batch
-from tidepool.engine.runtime import run_control
+from tidepool.engine.run import run_batch, run_study
+from tidepool.engine.runtime import session
 from tidepool.storage.studies import steer_any
 
 SERVICES: dict[str, Any] = {
@@ -32,8 +31,8 @@ RUNS: dict[str, Callable[..., Awaitable[Any]]] = {"design": run_study}
 
 @pytest.fixture(autouse=True)
 def quick_watch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_control, "LOOK_SECONDS", 0.005)
-    monkeypatch.setattr(run_control, "HEARTBEAT_SECONDS", 0.0)
+    monkeypatch.setattr(session, "LOOK_SECONDS", 0.005)
+    monkeypatch.setattr(session, "HEARTBEAT_SECONDS", 0.0)
 
 
 class Pauser:

@@ -14,7 +14,7 @@ from sqlmodel import col, update
 from tests.support.state import end_state, query
 from tests.support.studies import game
 from tidepool import resume_batch, run_batch
-from tidepool.engine.runtime import run_control
+from tidepool.engine.runtime import session
 from tidepool.storage.file import prepare
 from tidepool.storage.sql import compile_statement, insert_into
 from tidepool.storage.tables import LibraryType
@@ -89,8 +89,8 @@ async def test_after_a_beat_the_disk_holds_every_answer_that_came_before_and_the
             disk.lost.append(before - (disk.calls() if (disk.folder / "study.db").exists() else 0))
 
     monkeypatch.setattr(Writer, "_write", watched)
-    monkeypatch.setattr(run_control, "HEARTBEAT_SECONDS", 0.05)
-    monkeypatch.setattr(run_control, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(session, "HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr(session, "LOOK_SECONDS", 0.05)
     study = game(60, 3, simulated={"latency": 0.05}, service={"name": "live", "max_concurrent": 10})
     await run_batch(study, database)
     assert len(disk.lost) > 3 and max(disk.lost) <= 0

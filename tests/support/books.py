@@ -4,20 +4,15 @@ from collections.abc import Callable
 
 from tidepool.engine.providers.protocol import Answer, ProviderError
 from tidepool.engine.runtime.accounts import Account
+from tidepool.engine.runtime.recording import CallJournal
 from tidepool.engine.runtime.unit import PendingCall
 
 
-class NoBooks:
+class NoBooks(CallJournal):
     def __init__(self, on_retry: Callable[[str], None] = lambda words: None) -> None:
         self._on_retry = on_retry
         self.unusable_replies: list[Answer] = []
         self.maybe_paid: list[str] = []
-
-    async def leaving(self, pending: PendingCall, worst_cost: float | None) -> None:
-        return None
-
-    def returned(self, pending: PendingCall) -> None:
-        return None
 
     def unusable(self, pending: PendingCall, account: Account, answer: Answer) -> None:
         self.unusable_replies.append(answer)

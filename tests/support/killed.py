@@ -11,8 +11,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tidepool.engine.runtime.batch_creation import BatchCreation
-from tidepool.engine.runtime.open_jobs import Settlement
+from tidepool.engine.runtime.batch_lifecycle import BatchLifecycle
+from tidepool.engine.runtime.provider_batch import Settlement
 from tidepool.storage.file import LimitedConnection
 from tidepool.storage.purchases import ProviderBatchBook
 
@@ -41,9 +41,9 @@ def _before_statement(part: str) -> None:
 
 
 MOMENTS: dict[str, Callable[[], None]] = {
-    "before-intent": lambda: _before(BatchCreation, "_intend"),
-    "after-intent": lambda: _before(BatchCreation, "_upload"),
-    "before-create": lambda: _before(BatchCreation, "_created"),
+    "before-intent": lambda: _before(BatchLifecycle, "_intend"),
+    "after-intent": lambda: _before(BatchLifecycle, "_upload"),
+    "before-create": lambda: _before(BatchLifecycle, "_created"),
     "before-book": lambda: _before(ProviderBatchBook, "created"),
     "while-recording": lambda: _before(Settlement, "record", nth=8),
 }

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-import tidepool.engine.runtime.open_accounts
+import tidepool.engine.runtime.accounts
 from tests.support.scripted import ScriptedProvider
 from tests.support.studies import game
 from tidepool.engine.call import Call, Message
@@ -15,7 +15,7 @@ from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.events import Listener
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.engine.runtime.batch_run import BatchRun
-from tidepool.engine.runtime.run_control import RunControl
+from tidepool.engine.runtime.session import RunControl
 from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.studies.kinds import KINDS, SECRET_GAME, Kind
 from tidepool.engine.studies.results import Results
@@ -110,7 +110,7 @@ class Stage:
     def _set(self, play: Play, provider: ScriptedProvider) -> None:
         self.provider = provider
         self._monkeypatch.setitem(cast(dict[str, Any], KINDS.loaded()), "secret_game", _test_kind(play))
-        self._monkeypatch.setattr(tidepool.engine.runtime.open_accounts, "open_provider", lambda *_: provider)
+        self._monkeypatch.setattr(tidepool.engine.runtime.accounts, "open_provider", lambda *_: provider)
 
     def _listening(self, on_event: Listener | None) -> Listener:
         def listen(event: Any) -> None:

@@ -14,17 +14,16 @@ import tidepool.engine.providers.pool
 import tidepool.engine.providers.simulated.provider
 import tidepool.engine.runtime.accounts
 import tidepool.engine.runtime.limits
-import tidepool.engine.runtime.live
-import tidepool.engine.runtime.outage
+import tidepool.engine.runtime.recording
 
 T = TypeVar("T")
 
 MODULES = (
     tidepool.engine.runtime.accounts,
     tidepool.engine.runtime.limits,
-    tidepool.engine.runtime.live,
+    tidepool.engine.runtime.recording,
     tidepool.engine.providers.pool,
-    tidepool.engine.runtime.outage,
+    tidepool.engine.runtime.accounts,
     tidepool.engine.providers.simulated.provider,
 )
 """those that look at the clock"""

@@ -16,7 +16,7 @@ from tests.engine.design.designs import written
 from tests.tui.persons import batch_status, opened, press, rows_text, screen_text, until, until_seen
 from tests.tui.studies import config_file, game, played
 from tidepool.engine.config.loading import load_config
-from tidepool.engine.design.running import run_study
+from tidepool.engine.run import run_study
 from tidepool.engine.trust import record
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.dialogs.basic import Confirm, ErrorDialog, Help

@@ -175,7 +175,11 @@ def dialogs_about(path: Path, about: Screen[object]) -> dict[type[Dialog[Any]], 
         ImportDialog("entities", _kept),
         GenerateDialog(list(known_types(path).values()), POISON, _kept),
         Help(about),
-        TrustDialog(TrustQuestion(Admission("0123456789ab", "{}", False, (server,), (POISON,)), POISON, None, None)),
+        TrustDialog(
+            TrustQuestion(
+                "0123456789ab", POISON, [Admission("0123456789ab", "{}", False, (server,), (POISON,))], None, None
+            )
+        ),
     ]
     return {type(dialog): dialog for dialog in made}
 

@@ -270,12 +270,11 @@ class TidepoolApp(OrderedKeysApp):
 
     async def ask_for_trust(self, question: "TrustQuestion") -> bool:
         """Whether a batch that was not created here may be run; a yes is kept."""
-        from tidepool.engine.trust.gate import adopt
         from tidepool.tui.app.dialogs.batch import TrustDialog
 
         if not await self.push_screen_wait(TrustDialog(question)):
             return False
-        await self.file.do(adopt, self.path, question.admission.batch_id, question.admission.frozen)
+        await self.file.do(question.adopt, self.path)
         return True
 
     def show_error(self, error: TidepoolError | str) -> None:

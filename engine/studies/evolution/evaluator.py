@@ -16,8 +16,8 @@ from typing import Any
 from tidepool.engine.call import stream
 from tidepool.engine.inference.contrasts import of_mean
 from tidepool.engine.runtime.batch_run import BatchRun
+from tidepool.engine.runtime.recording import PerformanceLog
 from tidepool.engine.runtime.unit import Unit
-from tidepool.engine.runtime.waves import PerformanceLog
 from tidepool.engine.studies.evolution.config import EvolutionSettings, WeightSettings
 from tidepool.engine.studies.evolution.fitness import (
     Fitness,

@@ -22,7 +22,7 @@ from tidepool.engine.config.sections import FrozenConfig, reasoning_of
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.runtime.batch_run import BatchRun
-from tidepool.engine.runtime.tasks import Latch
+from tidepool.engine.runtime.context import Latch
 from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.engine.stopping.stages import units_at_a_time
 from tidepool.engine.studies.conversation import ask_judge, play_all

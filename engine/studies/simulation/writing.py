@@ -14,7 +14,7 @@ from tidepool.engine.library.entities import Entity
 from tidepool.engine.library.entity_types import EntityType, with_texts, writing_tasks
 from tidepool.engine.providers.protocol import Answer, ProviderError
 from tidepool.engine.runtime.accounts import Account
-from tidepool.engine.runtime.live import LiveCall
+from tidepool.engine.runtime.recording import CallJournal, LiveCall
 from tidepool.engine.runtime.unit import PendingCall
 from tidepool.engine.single_call import provider_for
 from tidepool.engine.studies.simulation.prompts import ScenePrompt, backstory, written_text
@@ -68,7 +68,7 @@ async def _write_entity(
     return complete.with_attribute(BACKSTORY, await scribe.write(entity.name, BACKSTORY, backstory(complete, language)))
 
 
-class _Scribe:
+class _Scribe(CallJournal):
     def __init__(self, account: Account, model: str, seed: int) -> None:
         self._account = account
         self._model = model
@@ -87,20 +87,11 @@ class _Scribe:
             raise RunError(f"The model wrote nothing for {dimension} of {name}. Try again, or another model.")
         return text
 
-    async def leaving(self, pending: PendingCall, worst_cost: float | None) -> None:
-        """There is no batch to write it into."""
-
-    def returned(self, pending: PendingCall) -> None:
-        """Nor to take it out of."""
-
     def unusable(self, pending: PendingCall, account: Account, answer: Answer) -> None:
         self._count(answer)
 
     def possibly_paid(self, pending: PendingCall, account: Account, reason: str) -> None:
         self._count(account.booked(pending.call, Answer("", usage_missing=True)))
-
-    def retried(self, pending: PendingCall, error: ProviderError) -> None:
-        """Nobody watches."""
 
     def _count(self, answer: Answer) -> None:
         self.calls += 1

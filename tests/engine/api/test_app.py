@@ -145,7 +145,7 @@ def test_a_batch_whose_process_dies_at_once_has_failed_with_its_words(
     assert client.get(f"{PATH}/{batch_id}").json()["data"]["reason"] == "OPENAI_API_KEY is missing."
 
 
-def test_only_so_many_run_at_once_and_a_new_api_goes_on_with_what_waits(
+def test_only_so_many_run_at_once_and_a_new_api_resumes_what_waited(
     database: Path, library: list[str], launcher: Launcher
 ) -> None:
     with TestClient(create_app(database, launcher, auth=OPEN, at_once=2), base_url="http://localhost") as client:
@@ -157,7 +157,7 @@ def test_only_so_many_run_at_once_and_a_new_api_goes_on_with_what_waits(
     played(database, ids[1])
     later = Launcher()
     with TestClient(create_app(database, later, auth=OPEN, at_once=9), base_url="http://localhost") as client:
-        waited(lambda: len(later.started) == 3)
+        assert later.started == [] and {client.post(f"{PATH}/{one}/resume").status_code for one in ids[2:]} == {202}
         assert [started.batch_id for started in later.started] == ids[2:]
         assert [batch["id"] for batch in client.get(PATH).json()["data"]] == ids
 

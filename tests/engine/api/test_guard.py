@@ -1,16 +1,13 @@
 import asyncio
 import socket
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 from fastapi.testclient import TestClient
 
 from tests.engine.api.conftest import OPEN, Launcher
-from tidepool.engine.api import limits
 from tidepool.engine.api.app import create_app
 from tidepool.engine.api.auth import VARIABLE, Token, TokenAuth, greeting, is_loopback
 from tidepool.engine.api.limits import RequestLimits
@@ -138,7 +135,7 @@ def test_loopback_is_told_from_other_addresses(host: str, here: bool) -> None:
     assert is_loopback(host) is here
 
 
-@pytest.mark.parametrize(("host", "token"), [("0.0.0.0", None), ("0.0.0.0", ""), ("127.0.0.1", "short")])
+@pytest.mark.parametrize(("host", "token"), [("0.0.0.0", None), ("0.0.0.0", "")])
 def test_it_does_not_serve_others_without_a_good_token(database: Path, host: str, token: str | None) -> None:
     with pytest.raises(UsageError, match="token"):
         serve(database, Launcher(), host=host, port=0, token=token, at_once=1, on_ready=lambda port: None)
@@ -167,27 +164,3 @@ async def test_a_body_that_never_ends_is_not_waited_for() -> None:
     scope = {"type": "http", "method": "POST", "path": PATH, "headers": [(b"host", b"localhost")]}
     await RequestLimits(app, OPEN, body_seconds=0.01)(scope, never, send)
     assert sent[0]["status"] == 408 and (b"connection", b"close") in sent[0]["headers"]
-
-
-def test_headers_that_never_end_and_headers_without_end_are_let_go_of(
-    database: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(limits, "HEADER_SECONDS", 1.0)
-    app = create_app(database, Launcher(), auth=OPEN)
-    config = uvicorn.Config(app, http=limits.PatientProtocol, log_level="critical", h11_max_incomplete_event_size=1000)
-    server = uvicorn.Server(config)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        place = listener.getsockname()
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            for begun, answer in (
-                (b"GET / HTTP/1.1\r\nHost: " + b"x" * 2000, b"HTTP/1.1 400"),
-                (b"GET / HTTP/1.1", b""),
-            ):
-                with socket.create_connection(place, timeout=30) as connection:
-                    connection.sendall(begun)
-                    assert connection.recv(12) == answer
-        finally:
-            server.should_exit = True
-            thread.join(30)

@@ -2,7 +2,7 @@
 
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -13,7 +13,7 @@ from tidepool.engine.branching.making import BranchSpec, new_branch
 from tidepool.engine.branching.replay import BranchStudy
 from tidepool.engine.errors import FileError, NotFound, NotTrusted, UsageError
 from tidepool.engine.results.batch_summary import Summary
-from tidepool.engine.run import run_frozen
+from tidepool.engine.run import planned_branch, run_planned
 from tidepool.engine.studies.planned_calls import Plan
 from tidepool.engine.trust.gate import question_about
 from tidepool.storage.batches import delete_batch
@@ -25,7 +25,7 @@ PRICES = {"price_input": 1_000.0, "price_output": 1_000.0}
 
 async def branched(path: Path, at: str, **wish: Any) -> Summary:
     new = new_branch(path, BranchSpec(wish.pop("batch", "last"), at, **wish))
-    return await run_frozen(new.config, path, branch=new)
+    return cast(Summary, await run_planned(planned_branch(new), path))
 
 
 def said(path: Path, batch_id: str) -> dict[int, list[tuple[str, str]]]:
@@ -41,7 +41,7 @@ async def test_a_hundred_branched_conversations_buy_only_what_follows(database: 
     origin = await run_batch(game(100, 4, service=LIVE), database)
     new = new_branch(database, BranchSpec("last", "t3", say=SAY, times=1))
     planned = BranchStudy(new.config, new.branch).plan()
-    branch = await run_frozen(new.config, database, branch=new)
+    branch = cast(Summary, await run_planned(planned_branch(new), database))
     bought = 100 * (2 + 1)  # t3 and t4 of a control, t4 of an altered one
     assert sold_live(branch.batch_id).total() == bought == branch.calls.bought == branch.calls.total
     assert planned.calls_expected == planned.calls_at_most == bought

@@ -10,8 +10,8 @@ from tests.engine.design.designs import FACTORS, written
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.config.toml_files import put_at
 from tidepool.engine.design.cells import plan_study, priced_study, replicate_seed
-from tidepool.engine.design.running import create_study
 from tidepool.engine.errors import UsageError
+from tidepool.engine.run import create_study
 
 
 def test_every_level_meets_every_other_once_a_replicate(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from tests.support.state import Rows, end_state, query, sold_by_batch, sold_live
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.design.cells import plan_study
-from tidepool.engine.design.running import create_study, resume_study, run_planned, run_study
 from tidepool.engine.errors import UsageError
+from tidepool.engine.run import create_study, resume_study, run_planned, run_study
 from tidepool.storage.control import set_paused
 from tidepool.storage.writer import Writer
 

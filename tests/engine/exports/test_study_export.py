@@ -11,9 +11,9 @@ import pytest
 
 from tests.engine.design.designs import written
 from tidepool.engine.config.loading import load_config
-from tidepool.engine.design.running import run_study
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.export import export_batch
+from tidepool.engine.run import run_study
 from tidepool.storage.file import reading
 from tidepool.storage.transfer.study_files import foreign_file, merge, other_batches
 

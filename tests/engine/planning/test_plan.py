@@ -9,7 +9,7 @@ import pytest
 
 from tests.engine.design.designs import FACTORS, written
 from tidepool.engine.config.loading import load_config
-from tidepool.engine.design.running import run_study
+from tidepool.engine.run import run_study
 from tidepool.tui.command.main import main
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -10,7 +10,7 @@ from tests.emulator import Emulator
 from tidepool import SecretGame
 from tidepool.engine.config.sections import Agent, OllamaSettings, Providers, ProviderSettings, Service
 from tidepool.engine.run import resume_batch, run_batch
-from tidepool.engine.runtime.run_control import RunControl
+from tidepool.engine.runtime.session import RunControl
 
 MODELS = {"openai": "openai:gpt-4o-mini", "anthropic": "anthropic:claude-haiku-5-5", "ollama": "ollama:llama3.2"}
 

@@ -9,7 +9,7 @@ from tests.emulator import Emulator
 from tests.support.state import log_of, query
 from tidepool.engine.errors import RunError
 from tidepool.engine.runtime.abandoning import give_up
-from tidepool.engine.runtime.run_control import RunControl
+from tidepool.engine.runtime.session import RunControl
 from tidepool.storage.states import StopCode
 
 from .conftest import MODELS, Talks

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, PRESET_ENDPOINTS, PRESET_TABLE
-from tidepool.engine.runtime.batch_creation import SEARCHES
+from tidepool.engine.runtime.batch_lifecycle import SEARCHES
 from tidepool.engine.runtime.provider_batch import SMALL_REMAINDER, SMALL_SHARE
 
 PAGE = (Path(__file__).parent.parent.parent.parent / "docs" / "providers.md").read_text()

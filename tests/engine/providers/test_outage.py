@@ -10,7 +10,7 @@ import pytest
 from tests.emulator import Emulator
 from tests.support.state import log_of, query
 from tidepool.engine.events import CallAnswered, Logged, ProvidersRest
-from tidepool.engine.runtime.run_control import RunControl
+from tidepool.engine.runtime.session import RunControl
 from tidepool.storage.states import StopCode
 
 from .conftest import MODELS, Talks

@@ -15,7 +15,7 @@ from tidepool.engine.providers.openai import OpenAIProvider
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError
 from tidepool.engine.providers.sdk import SdkProvider
 from tidepool.engine.runtime.accounts import Account
-from tidepool.engine.runtime.live import LiveCall
+from tidepool.engine.runtime.recording import LiveCall
 from tidepool.engine.runtime.unit import PendingCall
 
 FAMILIES = {"openai": (OpenAIProvider, "gpt-4o-mini"), "anthropic": (AnthropicProvider, "claude-haiku-5-5")}

@@ -18,14 +18,13 @@ from tests.support.studies import game
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.design.cells import plan_study
-from tidepool.engine.design.running import run_study
 from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.publishing import folder as publishing
 from tidepool.engine.publishing.card import About
 from tidepool.engine.publishing.folder import publish
 from tidepool.engine.publishing.reuse import StudyInFile, read_again
-from tidepool.engine.run import create_batch, run_batch
+from tidepool.engine.run import create_batch, run_batch, run_study
 from tidepool.storage.file import reading
 from tidepool.storage.studies import cells_of
 from tidepool.storage.transfer.tables import columns_of

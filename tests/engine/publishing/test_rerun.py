@@ -14,10 +14,9 @@ from tests.engine.trust.studies import game as of_lab
 from tests.support.state import change, end_state, query
 from tests.support.studies import game
 from tidepool.engine.config.loading import config_from, load_config
-from tidepool.engine.design.running import run_planned, run_study
 from tidepool.engine.errors import FileError, NotFound, NotTrusted, UsageError
 from tidepool.engine.publishing.reuse import Rerun, StudyInFile, read_again, study_in_file
-from tidepool.engine.run import create_batch, run_batch
+from tidepool.engine.run import create_batch, run_batch, run_planned, run_study
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage.file import settle
 from tidepool.tui.command.main import main

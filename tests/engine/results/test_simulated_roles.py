@@ -11,7 +11,6 @@ from tests.support.studies import game
 from tidepool import run_batch
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.design.report import study_report
-from tidepool.engine.design.running import run_study
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.publishing.card import About
 from tidepool.engine.publishing.folder import publish
@@ -26,6 +25,7 @@ from tidepool.engine.results.simulated_roles import (
     simulated_words,
 )
 from tidepool.engine.results.summary import summarise
+from tidepool.engine.run import run_study
 from tidepool.storage.file import reading
 from tidepool.storage.queries.lists import read_batch_or_study, with_studies
 from tidepool.storage.queries.watching import read_batches

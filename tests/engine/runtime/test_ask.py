@@ -15,7 +15,7 @@ from tidepool.engine.errors import CallFailed, ReplayMismatch, RunError
 from tidepool.engine.events import CallAnswered, CallLost
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
 from tidepool.engine.runtime.batch_run import BatchRun
-from tidepool.engine.runtime.run_control import RunControl, Stop
+from tidepool.engine.runtime.session import RunControl, Stop
 from tidepool.engine.runtime.unit import Unit, UnitPlan
 from tidepool.storage.states import StopCode
 

@@ -21,8 +21,8 @@ from tidepool.engine.providers.protocol import (
     ProviderBatchState,
     ProviderError,
 )
-from tidepool.engine.runtime.budget import Budget
-from tidepool.engine.runtime.run_control import RunControl
+from tidepool.engine.runtime.accounts import Budget
+from tidepool.engine.runtime.session import RunControl
 from tidepool.engine.runtime.unit import Unit
 from tidepool.storage.states import StopCode
 

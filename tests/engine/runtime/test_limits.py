@@ -17,7 +17,7 @@ from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
 from tidepool.engine.providers.simulated.provider import SimulatedProvider
 from tidepool.engine.runtime.accounts import Account, rest_after
 from tidepool.engine.runtime.limits import Limiter, RatePace, SendPacer
-from tidepool.engine.runtime.live import LiveCall
+from tidepool.engine.runtime.recording import LiveCall
 from tidepool.engine.runtime.unit import PendingCall
 
 
@@ -134,15 +134,6 @@ def test_tokens_per_minute_are_paced_by_what_calls_really_took(monkeypatch: pyte
     assert seconds == pytest.approx(120, rel=0.1)
 
 
-def test_a_count_that_is_used_up_rests_the_account_until_its_reset(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story() -> None:
-        account = Account(ScriptedProvider(), ProviderSettings())
-        account.learn(RateLimits(requests_left=0, requests_reset=12.0))
-        await buy(account, "after")
-
-    assert play(monkeypatch, story())[1] == pytest.approx(12.0)
-
-
 @pytest.mark.parametrize(
     ("limits", "seconds"),
     [
@@ -165,12 +156,6 @@ async def test_headers_set_the_pace_only_where_the_config_sets_none() -> None:
     bound = Account(ScriptedProvider(), ProviderSettings(requests_per_minute=60))
     bound.learn(told)
     assert (bound.limiter.requests.per_minute, bound.limiter.tokens.per_minute) == (60, 30_000)
-
-
-async def test_a_changed_limit_reaches_the_provider_too() -> None:
-    account = Account(ScriptedProvider(), ProviderSettings(timeout=60))
-    account.change("timeout", 5.0)
-    assert account.provider.settings.timeout == 5.0
 
 
 # -- concurrency -----------------------------------------------------------------------------------------
@@ -240,17 +225,6 @@ def test_new_limits_take_effect_for_those_who_wait_already(monkeypatch: pytest.M
         await asyncio.gather(*calls)
 
     assert play(monkeypatch, story())[1] < 3
-
-
-async def test_a_paused_account_lets_nobody_leave_until_it_goes_on() -> None:
-    limiter = Limiter(5)
-    limiter.pause(True)
-    waiting = [asyncio.ensure_future(limiter.enter(0)) for _ in range(3)]
-    await asyncio.sleep(0)
-    assert limiter.in_flight == 0 and not limiter.try_enter(0)
-    limiter.pause(False)
-    await asyncio.gather(*waiting)
-    assert limiter.in_flight == 3
 
 
 async def test_a_waiter_that_is_cancelled_takes_no_place() -> None:

@@ -13,9 +13,8 @@ from tests.support.stage import question
 from tests.support.virtual_time import play
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, ProviderError
-from tidepool.engine.runtime.accounts import Account
-from tidepool.engine.runtime.live import LiveCall
-from tidepool.engine.runtime.outage import ProviderDown
+from tidepool.engine.runtime.accounts import Account, ProviderDown
+from tidepool.engine.runtime.recording import LiveCall
 from tidepool.engine.runtime.unit import PendingCall
 
 Fault = Callable[[], ProviderError]
@@ -106,16 +105,6 @@ def test_when_patience_ends_those_who_wait_fail_and_others_are_tried_once(monkey
     shop, _ = play(monkeypatch, story())
     assert [line.split(":")[0] for line in shop.log] == ["warning", "error", "warning"]
     assert "Resume the batch when it is back" in shop.log[1] and "answers again" in shop.log[2]
-
-
-def test_without_patience_calls_fail_by_their_own_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story() -> Shop:
-        shop = Shop(down=(0.0, 1_000.0), outage_patience=0, retries=2, max_concurrent=4)
-        await shop.buy_many(4)
-        return shop
-
-    shop, _ = play(monkeypatch, story())
-    assert len(shop.provider.asked) == 12 and shop.log == []
 
 
 def test_what_calls_wait_for_is_shown_and_patience_can_be_changed_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.stage import question
 from tidepool.engine.providers.protocol import ProviderBatchBounds
-from tidepool.engine.runtime.provider_batch import content_hash, is_small, order_id, split
+from tidepool.engine.runtime.provider_batch import is_small, split
 
 
 def pending(step: str, text: str = "hello") -> Any:
@@ -42,12 +42,3 @@ def test_a_wave_is_cut_within_every_bound_and_loses_no_call(
         assert 1 <= len(order) <= min(batch_size, max_calls)
         size = sum(len(call.call.messages[0].text) for call in order)
         assert len(order) == 1 or size <= max_bytes
-
-
-def test_the_same_order_has_the_same_id_whoever_makes_it_and_the_next_of_the_same_content_another() -> None:
-    content = content_hash(["0a", "0b"])
-    assert content == content_hash(["0a", "0b"])
-    assert order_id("batch", content, 1) == order_id("batch", content, 1)
-    others = {order_id("batch", content, 2), order_id("other", content, 1)}
-    others.add(order_id("batch", content_hash(["0a"]), 1))
-    assert len(others) == 3 and order_id("batch", content, 1) not in others

@@ -21,7 +21,7 @@ from tidepool.engine.providers.protocol import (
     ProviderBatchTicket,
     ProviderError,
 )
-from tidepool.engine.runtime.run_control import RunControl, Stop
+from tidepool.engine.runtime.session import RunControl, Stop
 from tidepool.engine.runtime.unit import Unit
 from tidepool.storage.purchases import ProviderBatchBook
 from tidepool.storage.states import StopCode

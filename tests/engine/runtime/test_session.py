@@ -7,58 +7,33 @@ import pytest
 from tests.support.stage import Stage, question, talk, units
 from tidepool.engine.errors import RunError
 from tidepool.engine.runtime.batch_run import BatchRun
-from tidepool.engine.runtime.run_control import RunControl, Stop
-from tidepool.engine.runtime.session import SessionOutcome, SessionVerdict, verdict
+from tidepool.engine.runtime.session import RunControl, SessionOutcome, Stop, verdict
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.storage.states import BatchStatus, StopCode
+from tidepool.storage.states import StopCode
 
-FAULT = RunError("no key")
+BUDGET, SIGNAL = Stop(StopCode.BUDGET), Stop(StopCode.SIGNAL, "signal SIGINT")
+FAULTY = Stop(StopCode.FAULT, fault=RunError("no key"))
+VERDICTS = [  # what stopped it, the study's own reason, (calls, completed, failed) → status, reason, code
+    (None, None, (5, 2, 0), ("completed", None, None)),
+    (None, None, (5, 1, 1), ("partial", None, None)),
+    (None, None, (5, 0, 2), ("failed", None, None)),
+    (None, "stagnation", (5, 2, 0), ("completed", "stagnation", "rule")),
+    (BUDGET, None, (5, 2, 0), ("interrupted", "budget", "budget")),
+    (BUDGET, None, (0, 0, 0), ("interrupted", "budget", "budget")),
+    (SIGNAL, "stagnation", (5, 2, 1), ("interrupted", "signal SIGINT", "signal")),
+    (FAULTY, None, (5, 2, 0), ("interrupted", "no key", "fault")),
+    (FAULTY, None, (0, 0, 0), ("failed", "no key", "fault")),
+]
 
 
-@pytest.mark.parametrize(
-    ("outcome", "counts", "expected"),
-    [
-        (SessionOutcome(None), (5, 2, 0), SessionVerdict(BatchStatus.COMPLETED)),
-        (SessionOutcome(None), (5, 1, 1), SessionVerdict(BatchStatus.PARTIAL)),
-        (SessionOutcome(None), (5, 0, 2), SessionVerdict(BatchStatus.FAILED)),
-        (
-            SessionOutcome(None, "stagnation"),
-            (5, 2, 0),
-            SessionVerdict(BatchStatus.COMPLETED, "stagnation", StopCode.RULE),
-        ),
-        (
-            SessionOutcome(Stop(StopCode.BUDGET)),
-            (5, 2, 0),
-            SessionVerdict(BatchStatus.INTERRUPTED, "budget", StopCode.BUDGET),
-        ),
-        (
-            SessionOutcome(Stop(StopCode.BUDGET)),
-            (0, 0, 0),
-            SessionVerdict(BatchStatus.INTERRUPTED, "budget", StopCode.BUDGET),
-        ),
-        (
-            SessionOutcome(Stop(StopCode.SIGNAL, "signal SIGINT"), "stagnation"),
-            (5, 2, 1),
-            SessionVerdict(BatchStatus.INTERRUPTED, "signal SIGINT", StopCode.SIGNAL),
-        ),
-        (
-            SessionOutcome(Stop(StopCode.FAULT, fault=FAULT)),
-            (5, 2, 0),
-            SessionVerdict(BatchStatus.INTERRUPTED, "no key", StopCode.FAULT),
-        ),
-        (
-            SessionOutcome(Stop(StopCode.FAULT, fault=FAULT)),
-            (0, 0, 0),
-            SessionVerdict(BatchStatus.FAILED, "no key", StopCode.FAULT),
-        ),
-    ],
-)
+@pytest.mark.parametrize(("stop", "reason", "counts", "expected"), VERDICTS)
 def test_the_state_of_a_batch_follows_from_what_stopped_it_and_what_it_has(
-    outcome: SessionOutcome, counts: tuple[int, int, int], expected: SessionVerdict
+    stop: Stop | None, reason: str | None, counts: tuple[int, int, int], expected: tuple[str, str | None, str | None]
 ) -> None:
     calls, completed, failed = counts
-    assert verdict(outcome, calls=calls, completed=completed, failed=failed) == expected
+    ended = verdict(SessionOutcome(stop, reason), calls=calls, completed=completed, failed=failed)
+    assert (ended.status, ended.reason, ended.stop_code) == expected
 
 
 def _kept(database: Path) -> tuple[str, str | None, str | None]:

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 import tidepool.engine.runtime.batch_run
-import tidepool.engine.runtime.suspender
-import tidepool.engine.runtime.tasks
+import tidepool.engine.runtime.context
 import tidepool.engine.runtime.unit
 from tests.support.scripted import ScriptedBatches, ScriptedProvider, TakenOrder, answered
 from tests.support.stage import Stage, talk, units
@@ -16,7 +15,7 @@ from tests.support.studies import game
 from tidepool import SecretGame
 from tidepool.engine.providers.protocol import BatchedCall, ProviderBatchGone, ProviderBatchResult, ProviderBatchState
 from tidepool.engine.run import resume_batch, run_batch
-from tidepool.engine.runtime.run_control import RunControl
+from tidepool.engine.runtime.session import RunControl
 from tidepool.engine.runtime.unit import UnitGroup
 from tidepool.storage.states import StopCode
 
@@ -26,10 +25,10 @@ KEPT = 8
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Few stories stay in memory; what is told again is written down."""
-    monkeypatch.setattr(tidepool.engine.runtime.tasks, "MOST_IN_MEMORY", KEPT)
+    monkeypatch.setattr(tidepool.engine.runtime.context, "MOST_IN_MEMORY", KEPT)
     for module in (
         tidepool.engine.runtime.unit,
-        tidepool.engine.runtime.suspender,
+        tidepool.engine.runtime.unit,
         tidepool.engine.runtime.batch_run,
     ):
         monkeypatch.setattr(module, "CHUNK", 3)
@@ -65,7 +64,7 @@ async def test_what_was_let_go_and_told_again_comes_to_the_same(
     await run_batch(talks(**settings), tmp_path / "let-go.db")
     assert len(told) > 40
     again = len(told)
-    monkeypatch.setattr(tidepool.engine.runtime.tasks, "MOST_IN_MEMORY", 1000)
+    monkeypatch.setattr(tidepool.engine.runtime.context, "MOST_IN_MEMORY", 1000)
     await run_batch(talks(**settings), tmp_path / "kept.db")
     assert len(told) == again
     assert end_state(tmp_path / "let-go.db") == end_state(tmp_path / "kept.db")
@@ -171,6 +170,6 @@ async def test_a_study_of_many_waiting_calls_is_taken_up_where_it_was(
     await resume_batch("last", database)
     batch = query(database, "SELECT id FROM batches")[0][0]
     assert max(sold_by_batch(database, batch).values()) == 1
-    monkeypatch.setattr(tidepool.engine.runtime.tasks, "MOST_IN_MEMORY", 1000)
+    monkeypatch.setattr(tidepool.engine.runtime.context, "MOST_IN_MEMORY", 1000)
     await run_batch(talks(simulated=slow, **settings), tmp_path / "kept.db")
     assert end_state(database) == end_state(tmp_path / "kept.db")

@@ -11,7 +11,7 @@ from tests.support.stage import Stage, question, talk, units
 from tests.support.state import query
 from tidepool.engine.call import PriceTag, most_input, worst_cost
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
-from tidepool.engine.runtime.run_control import RunControl, Stop
+from tidepool.engine.runtime.session import RunControl, Stop
 from tidepool.engine.runtime.unit import Unit
 from tidepool.storage.states import FinishReason, StopCode
 

@@ -17,7 +17,7 @@ from tidepool.engine.providers.protocol import (
     ProviderBatchTicket,
 )
 from tidepool.engine.runtime.batch_run import BatchRun
-from tidepool.engine.runtime.tasks import Tasks
+from tidepool.engine.runtime.context import Tasks
 from tidepool.engine.runtime.unit import Unit, UnitPlan
 
 

@@ -18,12 +18,11 @@ from tidepool.engine.providers.protocol import Answer, ErrorClass, NoReply, Prov
 from tidepool.engine.run import run_batch
 from tidepool.engine.runtime import worker_pool as crews
 from tidepool.engine.runtime.accounts import Account
-from tidepool.engine.runtime.live import LiveCall
-from tidepool.engine.runtime.remote_provider import RemoteProvider
-from tidepool.engine.runtime.run_control import RunControl
+from tidepool.engine.runtime.recording import LiveCall
+from tidepool.engine.runtime.session import RunControl
 from tidepool.engine.runtime.unit import PendingCall
 from tidepool.engine.runtime.worker import Opening
-from tidepool.engine.runtime.worker_pool import WorkerPool
+from tidepool.engine.runtime.worker_pool import RemoteProvider, WorkerPool
 from tidepool.storage.states import StopCode
 
 

@@ -20,13 +20,12 @@ from tidepool.engine.branching.talks import read_origin
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import Service
-from tidepool.engine.design.running import create_study, resume_study, run_planned
 from tidepool.engine.errors import FileError, NotTrusted, TidepoolError
 from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.publishing.reuse import StudyInFile, import_file, read_again
-from tidepool.engine.run import create_batch, resume_batch, run_batch
-from tidepool.engine.runtime.run_control import RunControl
+from tidepool.engine.run import create_batch, create_study, resume_batch, resume_study, run_batch, run_planned
+from tidepool.engine.runtime.session import RunControl
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.tasks.scorer import ScorerProcess
 from tidepool.engine.trust.gate import adopt, copied_config

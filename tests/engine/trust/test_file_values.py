@@ -107,7 +107,7 @@ COLUMNS = (
               "which batch it is, and how far; its kind must be the config's, and cells of a study are judged together"),
     FileValue("batch", "origin", Rule.OWN, "of a branch: which messages it continues from; its hash is in the trust record"),
     FileValue("batch", "paused host created_at finished_at reason stop_code name description simulated version headline", Rule.SHOWN,
-              "rewritten when a run begins; `queued` counts only with a row in the trust record"),
+              "rewritten when a run begins; `queued` starts nothing"),
     FileValue("control", "id batch_number at command arguments taken_at", Rule.RUNNING,
               "stop, pause, continue, give up, and limits by `limit_changes` alone; rows that were there before are skipped"),
     FileValue("call", "text seal", Rule.SEALED, "a stored or cached reply is replayed as text; as code only with its seal"),

@@ -23,14 +23,14 @@ from tests.support.state import change, query
 from tests.tui.persons import batch_status, opened, screen_text, until, until_seen
 from tidepool.engine.api.app import PATH, create_app
 from tidepool.engine.api.auth import TokenAuth
-from tidepool.engine.api.runs import QUEUED, Runs
+from tidepool.engine.api.runs import Runs
 from tidepool.engine.config.sections import Providers, ProviderSettings, Service
 from tidepool.engine.errors import FileError, NotTrusted
 from tidepool.engine.events import Event, ProviderBatchChanged
 from tidepool.engine.publishing.reuse import import_file
 from tidepool.engine.run import create_batch, resume_batch, run_batch
 from tidepool.engine.runtime.abandoning import give_up
-from tidepool.engine.runtime.run_control import RunControl
+from tidepool.engine.runtime.session import RunControl
 from tidepool.engine.trust.gate import Admission, NamedServer, TrustQuestion, adopt, question_about
 from tidepool.engine.trust.record import config_hash, trust_record
 from tidepool.storage.states import StopCode
@@ -330,7 +330,8 @@ async def test_the_app_asks_and_no_is_the_default(foreign: str, database: Path, 
 
 async def test_the_dialog_shows_code_first_on_a_small_terminal(database: Path) -> None:
     servers = tuple(NamedServer("lab", f"http://gpu{n}.example", ("lab:x",), ("LAB_KEY",)) for n in range(8))
-    question = TrustQuestion(Admission("abc", "{}", False, servers, ("the scorer marks.py:mark",)), "A study", 1, 1.0)
+    admission = Admission("abc", "{}", False, servers, ("the scorer marks.py:mark",))
+    question = TrustQuestion("abc", "A study", [admission], 1, 1.0)
     async with opened(database, size=(80, 24)) as (app, pilot):
         app.push_screen(TrustDialog(question))
         await until_seen(pilot, "Trust and resume")
@@ -409,37 +410,10 @@ def test_the_api_refuses_and_starts_nothing(database: Path, machine: Move) -> No
         assert client.post(f"{PATH}/{batch_id}/resume").status_code == 202
 
 
-QUEUES: dict[str, tuple[bool, str]] = {
-    "made here by another program": (False, "UPDATE batch SET status = 'pending', reason = 'queued'"),
-    "changed since": (True, "UPDATE batch SET config = json_set(config, '$.simulation.num_simulations', 1000000)"),
-    "as it was": (True, "UPDATE batch SET paused = 0"),
-}
-
-
-@pytest.mark.parametrize(("asked", "forgery"), QUEUES.values(), ids=QUEUES.keys())
-def test_the_api_runs_what_was_asked_for_here_and_not_what_the_file_calls_queued(
-    database: Path, machine: Move, asked: bool, forgery: str
-) -> None:
+def test_the_api_does_not_run_what_the_file_calls_queued(database: Path) -> None:
     launcher = Launcher()
-    batch_id = create_batch(panel(num_simulations=1), database)
-    if asked:
-        Runs(database, launcher, 4).queue(batch_id)
-    change(database, forgery)
-    machine("there")
-    Runs(database, launcher, 4).look()
-    assert launcher.started == []
-    machine("here")
-    Runs(database, launcher, 4).look()
-    assert bool(launcher.started) == (forgery == QUEUES["as it was"][1])
-
-
-def test_what_the_api_once_ran_is_not_run_again_because_the_file_says_so(database: Path) -> None:
-    launcher = Launcher()
-    batch_id = create_batch(panel(num_simulations=1), database)
-    Runs(database, launcher, 4).queue(batch_id)
-    change(database, "UPDATE batch SET status = 'completed', reason = NULL")
-    Runs(database, launcher, 4).look()
-    change(database, "UPDATE batch SET status = 'pending', reason = ?", QUEUED)
+    create_batch(panel(num_simulations=1), database)
+    change(database, "UPDATE batch SET status = 'pending', reason = 'queued'")
     Runs(database, launcher, 4).look()
     assert launcher.started == []
 

@@ -113,7 +113,7 @@ class TrustDialog(Confirm):
     def compose(self) -> ComposeResult:
         question = self._trust
         with frame(self._title, "-wide", Vertical):
-            yield paragraph(f"{one_line(question.name)} ({question.admission.batch_id}) {FOREIGN}. It would use:")
+            yield paragraph(f"{one_line(question.name)} ({question.run_id}) {FOREIGN}. It would use:")
             rows = "\n".join(f"{kind:<7} {one_line(item)}" for kind, item in question.rows())
             with VerticalScroll(classes="dialog-rows"):  # read from its beginning, where code is named
                 yield Static(Content(rows), id="servers")

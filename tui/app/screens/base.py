@@ -19,7 +19,7 @@ from textual.worker import Worker
 
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.queries.watching import BatchLine, order_lines
-from tidepool.storage.studies import batches_to_resume, delete_any, steer_any
+from tidepool.storage.studies import delete_any, steer_any
 from tidepool.tui.app import launching
 from tidepool.tui.app.background import while_open
 from tidepool.tui.app.dialogs.basic import Confirm
@@ -207,10 +207,9 @@ class BatchActions(ModeScreen):
         from tidepool.engine.trust.gate import question_about
 
         path, file = self.tidepool.path, self.tidepool.file
-        for one in await file.look(batches_to_resume, batch.id):
-            question = await file.do(question_about, path, one)
-            if question is not None and not await self.tidepool.ask_for_trust(question):
-                return
+        question = await file.do(question_about, path, batch.id)
+        if question is not None and not await self.tidepool.ask_for_trust(question):
+            return
         self.tidepool.follow(launching.resume(path, batch.id))
 
     @batch_action

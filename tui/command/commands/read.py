@@ -1,6 +1,7 @@
 """`tidepool show`, `stats`, `log` and `compare`: reading batches."""
 
 import argparse
+import gc
 import sqlite3
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,6 @@ from rich.console import Console
 from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.results.comparing import compare, comparison_blocks
 from tidepool.engine.results.summary import statistics_of, summarise
-from tidepool.engine.runtime.gc_tuning import gc_tuned
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.studies import study_of
@@ -44,8 +44,8 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    with gc_tuned():  # what is read of a large batch lives for a page, and is no garbage before
-        {"show": _show, "stats": _stats, "log": _log}[options.command](options)
+    gc.set_threshold(100_000, 50, 100)  # what is read of a large batch lives for a page, and is no garbage before
+    {"show": _show, "stats": _stats, "log": _log}[options.command](options)
     return 0
 
 

@@ -18,15 +18,15 @@ from tidepool.engine.config.loading import load_config
 from tidepool.engine.errors import NotTrusted, UsageError
 from tidepool.engine.events import BatchEnded, Event, Listener
 from tidepool.engine.publishing.reuse import MEANING, Rerun, StudyInFile, read_again, study_in_file
-from tidepool.engine.run import config_to_resume, resume_batch, run_batch, run_frozen
+from tidepool.engine.run import config_to_resume, planned_branch, resume_batch, run_batch, run_planned, run_study
 from tidepool.engine.runtime.cluster_section import split_cluster_overrides
-from tidepool.engine.runtime.run_control import RunControl, Stop
+from tidepool.engine.runtime.session import RunControl, Stop
 from tidepool.engine.studies.plan import priced
 from tidepool.engine.studies.planned_calls import Plan, merge_plans
 from tidepool.engine.studies.study import Study, study_from
 from tidepool.storage.file import reading
 from tidepool.storage.states import BatchStatus, StopCode
-from tidepool.storage.studies import batches_to_resume, study_to_resume
+from tidepool.storage.studies import batches_to_resume
 from tidepool.storage.text import one_line
 from tidepool.tui.command.main import run_options
 from tidepool.tui.command.output import agreed, echo_err, echo_json
@@ -51,12 +51,16 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.run and options.trust and not study_in_file(options.run):
         raise UsageError("--trust is for --resume and FILE.db#BATCH: a config that you run is your own.")
+    if options.resume and (options.dry_run or (not options.trust and at_a_terminal())):
+        from tidepool.engine.trust.gate import question_about
+
+        if (question := question_about(options.db, options.resume, options.set)) is not None:
+            if options.dry_run:
+                show_question(question)
+            else:
+                ask_for_trust(options.db, question)
     if options.dry_run:
-        for question in _questions(options) if options.resume else ():
-            show_question(question)
         return report_plan(_plan(options), as_json=options.json)
-    if options.resume and not options.trust and at_a_terminal() and (questions := _questions(options)):
-        ask_for_trust(options.db, questions)
     if options.run and (place := study_in_file(options.run)):
         options.rerun = allowed_rerun(place, options)
     play = partial(_run_new if options.run else _resume, options)
@@ -99,27 +103,15 @@ def at_a_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _questions(options: argparse.Namespace) -> list["TrustQuestion"]:
-    from tidepool.engine.trust.gate import question_about
-
-    with reading(options.db) as connection:
-        references = batches_to_resume(connection, options.resume)
-    questions = (question_about(options.db, one, options.set) for one in references)
-    return [question for question in questions if question is not None]
-
-
-def ask_for_trust(database: Path, questions: Sequence["TrustQuestion"], words: str = "Resume it?") -> None:
+def ask_for_trust(database: Path, question: "TrustQuestion", words: str = "Resume it?") -> None:
     """One question for the whole study. Raises without a yes."""
-    from tidepool.engine.trust.gate import MEANING, adopt
+    from tidepool.engine.trust.gate import MEANING
 
-    alike = list({tuple(question.rows()): question for question in questions}.values())
-    several = f" The study has {len(questions):,} such batches: yes is for all." if len(questions) > 1 else ""
-    for question in alike[:-1]:
-        show_question(question)
-    if not agreed_to(alike[-1], f"{MEANING}{several}", words):
+    count = len(question.admissions)
+    several = f" The study has {count:,} such batches: yes is for all." if count > 1 else ""
+    if not agreed_to(question, f"{MEANING}{several}", words):
         raise NotTrusted("Nothing was sent or run.")
-    for question in questions:
-        adopt(database, question.admission.batch_id, question.admission.frozen)
+    question.adopt(database)
 
 
 def agreed_to(question: "TrustQuestion", meaning: str, words: str) -> bool:
@@ -131,7 +123,7 @@ def agreed_to(question: "TrustQuestion", meaning: str, words: str) -> bool:
 def show_question(question: "TrustQuestion") -> None:
     from tidepool.engine.trust.gate import FOREIGN
 
-    title = f"{question.admission.batch_id} ({one_line(question.name)}) {FOREIGN}. It would use:"
+    title = f"{question.run_id} ({one_line(question.name)}) {FOREIGN}. It would use:"
     echo_err("\n".join([title, *(f"  {kind:<7} {one_line(value)}" for kind, value in question.rows())]))
 
 
@@ -189,20 +181,12 @@ async def _run_new(options: argparse.Namespace, listener: Listener, control: Run
         echo_err(f"warning: {remark}")
     if config.design is None:
         return await run_batch(config, options.db, on_event=listener, control=control)
-    from tidepool.engine.design.running import run_study
-
     return await run_study(config, options.db, on_event=listener, control=control)
 
 
 async def _resume(options: argparse.Namespace, listener: Listener, control: RunControl) -> dict[str, Any]:
-    with reading(options.db) as connection:
-        study = study_to_resume(connection, options.resume)
     how: dict[str, Any] = {"overrides": options.set, "on_event": listener, "control": control, "trust": options.trust}
-    if study is None:
-        return await resume_batch(options.resume, options.db, **how)
-    from tidepool.engine.design.running import resume_study
-
-    return await resume_study(study, options.db, **how)
+    return await resume_batch(options.resume, options.db, **how)
 
 
 TWICE_SECONDS = 0.1
@@ -257,8 +241,6 @@ async def run_again(
 ) -> dict[str, Any]:
     if rerun.design is None:
         return await run_batch(rerun.parts[0].written, options.db, on_event=listener, control=control)
-    from tidepool.engine.design.running import run_planned
-
     cluster, _ = split_cluster_overrides(options.set)
     return await run_planned(rerun.planned(), options.db, on_event=listener, control=control, cluster=cluster)
 
@@ -305,11 +287,11 @@ def run_branch(options: argparse.Namespace) -> int:
 
         plan = _branch_plan(new_branch(options.db, wish, plan_only=True))
         if (question := question_about(options.db, wish.batch, wish.overrides, plan)) is not None:
-            ask_for_trust(options.db, [question], "Branch it?")
+            ask_for_trust(options.db, question, "Branch it?")
     new = new_branch(options.db, wish, trust=options.trust)
 
     async def play(listener: Listener, control: RunControl) -> dict[str, Any]:
-        return await run_frozen(new.config, options.db, branch=new, on_event=listener, control=control, cluster=cluster)
+        return await run_planned(planned_branch(new), options.db, on_event=listener, control=control, cluster=cluster)
 
     return print_result(options, *asyncio.run(steered(play, options.on_stop)))
 

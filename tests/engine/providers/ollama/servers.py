@@ -15,7 +15,7 @@ from tidepool.engine.providers.ollama import OllamaProvider
 from tidepool.engine.providers.pool import Host, Parallelism, Pool
 from tidepool.engine.providers.protocol import Answer
 from tidepool.engine.runtime.accounts import Account
-from tidepool.engine.runtime.live import LiveCall
+from tidepool.engine.runtime.recording import LiveCall
 from tidepool.engine.runtime.unit import PendingCall
 
 MODEL = "llama3.2"

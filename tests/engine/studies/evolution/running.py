@@ -9,7 +9,7 @@ from tidepool import Evolution
 from tidepool.engine.config.sections import Providers, Service, SimulatedSettings
 from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.run import resume_batch, run_batch
-from tidepool.engine.runtime.run_control import RunControl
+from tidepool.engine.runtime.session import RunControl
 from tidepool.engine.studies.evolution.genome import seed_genomes
 from tidepool.storage.states import StopCode
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-import tidepool.engine.runtime.open_accounts
+import tidepool.engine.runtime.accounts
 from tests.support.scripted import Asked, ScriptedBatches, ScriptedProvider, TakenOrder
 from tidepool import SecretGame
 from tidepool.engine.call import Call
 from tidepool.engine.config.sections import Agent, Service
 from tidepool.engine.providers.protocol import Answer, BatchedCall, ProviderBatchResult
 from tidepool.engine.run import resume_batch, run_batch
-from tidepool.engine.runtime.run_control import RunControl
+from tidepool.engine.runtime.session import RunControl
 
 SECRETS = ("marigold", "lantern", "harbour", "violet", "granite", "copper")
 NAMES = ("Ada", "Bob", "Cleo", "Dion", "Eve", "Finn")
@@ -79,7 +79,7 @@ class Table:
 
     def _open_provider(self) -> None:
         provider = ScriptedProvider(self._script, self.batches)
-        self.monkeypatch.setattr(tidepool.engine.runtime.open_accounts, "open_provider", lambda *_: provider)
+        self.monkeypatch.setattr(tidepool.engine.runtime.accounts, "open_provider", lambda *_: provider)
 
     async def _script(self, asked: Asked) -> Answer:
         self.asked.append(asked)

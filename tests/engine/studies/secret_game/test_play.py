@@ -17,7 +17,7 @@ from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import Agent, Service
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError
-from tidepool.engine.runtime.run_control import RunControl
+from tidepool.engine.runtime.session import RunControl
 from tidepool.engine.studies.secret_game.config import Scenario
 from tidepool.engine.studies.secret_game.detectors.detection import JUDGE_SYSTEM
 from tidepool.engine.studies.secret_game.prompts import read_prompt
