@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import pytest
 
 import tidepool.engine.providers.pool
+import tidepool.engine.providers.provider
 import tidepool.engine.providers.simulated.provider
 import tidepool.engine.runtime.accounts
 import tidepool.engine.runtime.limits
@@ -24,6 +25,7 @@ MODULES = (
     tidepool.engine.runtime.limits,
     tidepool.engine.runtime.live,
     tidepool.engine.providers.pool,
+    tidepool.engine.providers.provider,
     tidepool.engine.runtime.outage,
     tidepool.engine.providers.simulated.provider,
 )
