@@ -18,6 +18,8 @@ from tidepool.engine.providers.errors import ProviderComplaint
 from tidepool.engine.providers.protocol import Answer, Notices, RateLimits
 
 SYSTEM_ROLE = "system role"
+SEED_BITS = 0x7FFF_FFFF
+"""some servers keep a seed in 32 bits"""
 CALLED = {
     "temperature": r"temperature",
     "seed": r"seed",

@@ -55,17 +55,6 @@ class ListEnd:
         return created < min(self._ordered, self._newest) - EARLIER
 
 
-async def fetch_card(connection: Connection, path: str, **query: Any) -> dict[str, Any]:
-    """What a look at a path shows. Raises ProviderBatchGone where there is nothing, else ProviderError."""
-    try:
-        card: dict[str, Any] = await connection.get(path, **query)
-    except Complained as complained:
-        raise lookup_error(connection, complained.complaint) from None
-    if card.get("error") and "id" not in card and (error_body := read_error(card)).words:
-        raise lookup_error(connection, complaint_about(200, error_body))
-    return card
-
-
 def lookup_error(connection: Connection, complaint: ProviderComplaint) -> ProviderError | ProviderBatchGone:
     """Why a look showed nothing."""
     if complaint.status in ABSENT:
@@ -146,14 +135,6 @@ def read_id(connection: Connection, card: object) -> str:
             raise ProviderError(ErrorClass.TRANSIENT, str(error), no_reply=NoReply.BROKEN)
         raise connection.unreadable("a card with an id")
     return name
-
-
-def read_cards(connection: Connection, page: dict[str, Any]) -> list[dict[str, Any]]:
-    """The cards of a page of a list. Raises ProviderError where it is none: nothing is known of what it should show."""
-    cards = page.get("data")
-    if not isinstance(cards, list):
-        raise connection.unreadable("a list of batches")
-    return [card for card in cards if isinstance(card, dict)]
 
 
 def row_complaint(error: object, status: int | None) -> ProviderComplaint:
@@ -266,8 +247,17 @@ class SdkBatches(BatchApi):
             raise CreationUnclear(str(garbage)) from None
 
     async def fetch(self, remote_id: str) -> dict[str, Any]:
-        """The card of a batch, as it is now."""
-        card = self._cards[remote_id] = await fetch_card(self._connection, f"{self.path}/{remote_id}")
+        """The card of a batch, as it is now. Raises ProviderBatchGone where there is none, else ProviderError."""
+        card = self._cards[remote_id] = await self._look(f"{self.path}/{remote_id}")
+        return card
+
+    async def _look(self, path: str, **query: Any) -> dict[str, Any]:
+        try:
+            card: dict[str, Any] = await self._connection.get(path, **query)
+        except Complained as complained:
+            raise lookup_error(self._connection, complained.complaint) from None
+        if card.get("error") and "id" not in card and (error_body := read_error(card)).words:
+            raise lookup_error(self._connection, complaint_about(200, error_body))
         return card
 
     async def cancel(self, remote_id: str) -> None:
@@ -282,8 +272,10 @@ class SdkBatches(BatchApi):
         cursor: dict[str, str] = {}
         end = ListEnd(ordered_at)
         for _ in range(MOST_PAGES):
-            page = await fetch_card(self._connection, self.path, limit=self.page_size, **cursor)
-            cards = read_cards(self._connection, page)
+            page = await self._look(self.path, limit=self.page_size, **cursor)
+            if not isinstance(page.get("data"), list):
+                raise self._connection.unreadable("a list of batches")
+            cards = [card for card in page["data"] if isinstance(card, dict)]
             for card in cards:
                 yield card
                 if end.is_behind(self.created_at(card)):

@@ -9,7 +9,7 @@ from typing import Any
 from tidepool.engine.answer_forms import schema_of
 from tidepool.engine.call import Call, PriceTag, expected_input, packed_vectors
 from tidepool.engine.config.sections import OllamaSettings
-from tidepool.engine.providers.adapter import Adapter, ModelCard
+from tidepool.engine.providers.adapter import SEED_BITS, Adapter, ModelCard
 from tidepool.engine.providers.connection import Complained
 from tidepool.engine.providers.endpoint import display_host
 from tidepool.engine.providers.errors import read_error
@@ -18,7 +18,6 @@ from tidepool.engine.providers.provider import EndpointProvider
 from tidepool.engine.providers.replies import ParsedReply, encode_json, parse_reply, priced_answer, text_of, tokens
 from tidepool.storage.states import FinishReason
 
-SEED_BITS = 0x7FFF_FFFF
 USUAL_CONTEXT = 4_096
 """tokens a server keeps of a request unless told otherwise: what is longer would be cut silently"""
 THINKING = {"none": False, "minimal": "low", "xhigh": "high", "max": "high"}

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from tidepool.engine.answer_forms import schema_of
 from tidepool.engine.call import Call, PriceTag, packed_vectors
 from tidepool.engine.config.sections import ProviderSettings
-from tidepool.engine.providers.adapter import SYSTEM_ROLE, Adapter, ModelCard
+from tidepool.engine.providers.adapter import SEED_BITS, SYSTEM_ROLE, Adapter, ModelCard
 from tidepool.engine.providers.batch_api import (
     ODD_LOOKS,
     UPLOAD_SECONDS,
@@ -67,8 +67,6 @@ from tidepool.engine.providers.replies import (
 )
 from tidepool.storage.states import FinishReason
 
-SEED_BITS = 0x7FFF_FFFF
-"""some servers keep a seed in 32 bits"""
 LENGTHS = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_tokens"}
 """the two names of the same limit, each with the other"""
 _OPENAI_MODEL = re.compile(r"(ft:)?(gpt|chatgpt|o\d|text-)")

@@ -161,17 +161,6 @@ async def test_a_request_that_cannot_be_answered_fails_its_talk_with_the_provide
 # -- settings --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("setting", ["temperature", "seed"])
-async def test_a_setting_that_a_model_does_not_take_is_told_once_and_left_out(
-    emulator: Emulator, talks: Talks, setting: str
-) -> None:
-    emulator.set_faults("openai", refused_settings=[setting])
-    summary = await talks.play(MODELS["openai"])
-    assert summary["status"] == "completed" and summary["calls"]["retried"] == 0
-    told = [line for line in log_of(talks.database, summary["batch_id"]) if f"takes no {setting}" in line]
-    assert len(told) == 1
-
-
 async def test_claude_takes_a_temperature_where_it_still_samples(emulator: Emulator, talks: Talks) -> None:
     new = await talks.play("anthropic:claude-haiku-5-5", conversations=3)
     assert any("takes no temperature" in line for line in log_of(talks.database, new["batch_id"]))
